@@ -1,0 +1,48 @@
+# Two commands do everything: `make demo` and `make test`. Python 3.11+, Java 17 or 21 and make are all they need.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.stamp
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test venv java check fix docs bench lock clean
+
+help: ## Say what can be made
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: venv java ## Run the main job: a small lake, late data, and exactly the change
+	@$(BIN)/calve demo
+
+test: venv java ## Everything CI runs: lint, types, layers, docs, all tests
+	@bash scripts/test.sh
+
+venv: $(STAMP) ## Make .venv with what requirements.lock pins
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "calve needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": set PYTHON=python3.11")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep -oE '^uv==[0-9.]+' requirements.lock)"
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@
+
+java: venv
+	@$(BIN)/calve doctor --only java
+
+check: venv ## Lint, types and layers only
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+fix: venv ## Let ruff mend what it can
+	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+docs: venv ## Build the documentation into site/
+	@$(BIN)/zensical build --strict
+
+bench: venv java ## Measure capture against its peers
+	@$(BIN)/python bench/capture.py
+
+lock: venv ## Pin the newest versions that fit pyproject.toml
+	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --all-extras \
+		--group dev --group docs --custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
+
+clean: ## Remove what make made
+	@rm -rf .venv .calve dist site

@@ -1,0 +1,5 @@
+"""``python -m calve`` is ``calve``."""
+
+from calve.cli import main
+
+main()

@@ -1,0 +1,51 @@
+"""What changed in Iceberg tables since somebody last looked, without reading or copying any data."""
+
+from calve.capture.captures import CaptureOptions, Captures, Collected
+from calve.capture.changes import Wanted
+from calve.capture.lag import Lag
+from calve.capture.model import (
+    Artifacts,
+    Checkpoint,
+    Exactness,
+    Mode,
+    Move,
+    OnGap,
+    OnSchemaChange,
+    Operation,
+    Pending,
+    PendingOf,
+    Status,
+    StoredCapture,
+    StoredCheckpoint,
+)
+from calve.capture.ports import CaptureState, Clock, NewId
+from calve.capture.report import CaptureReport, DeleteKeys, TableReport
+from calve.capture.selection import Limits
+
+__all__ = [
+    "Artifacts",
+    "CaptureOptions",
+    "CaptureReport",
+    "CaptureState",
+    "Captures",
+    "Checkpoint",
+    "Clock",
+    "Collected",
+    "DeleteKeys",
+    "Exactness",
+    "Lag",
+    "Limits",
+    "Mode",
+    "Move",
+    "NewId",
+    "OnGap",
+    "OnSchemaChange",
+    "Operation",
+    "Pending",
+    "PendingOf",
+    "Status",
+    "StoredCapture",
+    "StoredCheckpoint",
+    "TableReport",
+    "Wanted",
+]

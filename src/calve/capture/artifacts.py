@@ -1,0 +1,132 @@
+"""What a capture makes in the lake: written after it was recorded, and removed by the record."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from calve.capture.icdc import NewTable
+from calve.capture.model import Artifacts
+from calve.capture.source import for_each_path
+from calve.errors import CalveError, NotSupportedByCatalog
+from calve.failpoints import reach
+from calve.lake import Files, Lake, TableName
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A lease: the name of a tag, and the snapshot that it holds."""
+
+    table: TableName
+    name: str
+    snapshot_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewView:
+    """A view that is yet to be made."""
+
+    name: TableName
+    path: str
+    sql: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Everything that one capture makes, before any of it exists."""
+
+    tags: Sequence[Tag] = ()
+    tables: Sequence[NewTable] = ()
+    views: Sequence[NewView] = ()
+    is_registered: bool = True
+    """False: the tables are found by path only."""
+
+    def artifacts(self) -> Artifacts:
+        """Return what must be on record before it is made."""
+        names = [*(table.name for table in self.tables), *(view.name for view in self.views)]
+        return Artifacts(
+            files=(
+                *((table.name.catalog, path) for table in self.tables for path in table.files),
+                *((view.name.catalog, view.path) for view in self.views),
+            ),
+            tables=tuple(names) if self.is_registered else (),
+            tags=tuple((tag.table, tag.name) for tag in self.tags),
+        )
+
+
+def make(lake: Lake, work: Work, *, tag_age_ms: int) -> None:
+    """Make everything: leases first, so that nothing can be expired under what follows."""
+    for tag in work.tags:
+        lake.catalog(tag.table.catalog).create_tag(tag.table, tag.name, tag.snapshot_id, tag_age_ms)
+        reach("capture.tagged")
+    for view in work.views:
+        lake.catalog(view.name.catalog).register_view(view.name, view.sql, view.schema, {"gc.enabled": "false"})
+        reach("capture.registered")
+    for table in work.tables:
+        files = lake.catalog(table.name.catalog).files
+        for_each_path(partial(_write, files, table.files), list(table.files))
+        reach("capture.written")
+    for table in work.tables if work.is_registered else ():
+        lake.catalog(table.name.catalog).register(table.name, table.metadata_location)
+        reach("capture.registered")
+
+
+def _write(files: Files, contents: Mapping[str, bytes], path: str) -> None:
+    files.write(path, contents[path])
+
+
+@dataclass(slots=True)
+class Removal:
+    """What was removed of a capture's artifacts, and what could not be."""
+
+    tables: list[str] = field(default_factory=list)
+    files: int = 0
+    tags: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def remove(lake: Lake, artifacts: Artifacts) -> Removal:
+    """Remove a capture's artifacts: tables are dropped, never purged, and only files on record are deleted."""
+    removal = Removal()
+    for name in artifacts.tables:
+        if _tried(removal, partial(_drop, lake, name)):
+            removal.tables.append(str(name))
+    reach("gc.dropped")
+    remove_tags(lake, artifacts, removal)
+    for catalog, path in artifacts.files:
+        removal.files += _tried(removal, partial(lake.catalog(catalog).files.delete, path))
+    reach("gc.deleted")
+    return removal
+
+
+def remove_tags(lake: Lake, artifacts: Artifacts, removal: Removal | None = None) -> None:
+    """Drop the leases of a capture; what fails is left to ``gc``, and at last to the age limit of the tag."""
+    removal = removal or Removal()
+    for table, tag in artifacts.tags:
+        removal.tags += _tried(removal, partial(_drop_tag, lake, table, tag))
+
+
+def _drop_tag(lake: Lake, table: TableName, tag: str) -> bool:
+    return lake.catalog(table.catalog).drop_tag(table, tag)
+
+
+def _drop(lake: Lake, name: TableName) -> bool:
+    catalog = lake.catalog(name.catalog)
+    try:
+        dropped = catalog.drop_view(name)
+    except NotSupportedByCatalog:
+        dropped = False
+    return catalog.drop(name) or dropped
+
+
+def _tried(removal: Removal, action: Callable[[], bool]) -> bool:
+    try:
+        return action()
+    except CalveError as error:
+        removal.problems.append(error.message)
+        logger.warning("clean-up left something behind: %s", error.message)
+        return False

@@ -1,0 +1,349 @@
+"""The use cases of capture: plan, capture, commit, abandon, and looking after checkpoints."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from calve.capture import artifacts, making
+from calve.capture.artifacts import NewView, Tag, Work
+from calve.capture.changes import TableChange, Wanted, find_change
+from calve.capture.history import resolve
+from calve.capture.lag import Lag, lag_of
+from calve.capture.leases import snapshots_to_hold
+from calve.capture.model import Mode, Move, Status, StoredCapture, StoredCheckpoint
+from calve.capture.ports import CaptureState, Clock, NewId
+from calve.capture.report import CaptureReport, Names, report
+from calve.capture.source import Source, for_each_path
+from calve.errors import CalveError, CheckpointMissing, ConcurrentCapture, FilesLost, RequestInvalid
+from calve.failpoints import reach
+from calve.lake import Lake, TableName
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOptions:
+    """How captures are made in this installation."""
+
+    namespace: str = "icdc"
+    lease_max_age: timedelta = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What ``gc`` removed of one capture, and what it could not."""
+
+    capture_id: str
+    tables: tuple[str, ...]
+    files: int
+    tags: int
+    problems: tuple[str, ...] = ()
+
+
+class Captures:
+    """Captures what changed in Iceberg tables, for consumers that keep checkpoints."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        state: CaptureState,
+        *,
+        clock: Clock,
+        new_id: NewId,
+        options: CaptureOptions | None = None,
+    ) -> None:
+        self._lake = lake
+        self._state = state
+        self._clock = clock
+        self._new_id = new_id
+        self._options = options or CaptureOptions()
+
+    def plan(self, tables: Sequence[str], consumer: str, wanted: Wanted | None = None) -> CaptureReport:
+        """Return what the next capture would contain; writes nothing."""
+        wanted = wanted or Wanted()
+        changes = [change for change, _ in self._find(tables, consumer, wanted)]
+        return self._report(changes, [Names()] * len(changes), None, consumer, wanted.mode)
+
+    def capture(
+        self,
+        tables: Sequence[str],
+        consumer: str,
+        wanted: Wanted | None = None,
+        *,
+        key: str | None = None,
+        lease: bool = False,
+        supersede: bool = False,
+    ) -> CaptureReport:
+        """Capture what changed since the consumer's checkpoints, over all tables or none.
+
+        Args:
+            tables: ``namespace.table`` or ``catalog.namespace.table``.
+            consumer: whoever keeps the checkpoints.
+            wanted: what to capture; appends into a table by default.
+            key: names the request; a second request of that name gets the first one's capture back.
+            lease: tag the captured snapshots until the commit, so that expiry cannot remove their files.
+            supersede: abandon the capture that the consumer has open, instead of failing.
+        """
+        wanted = wanted or Wanted()
+        if key is not None and (known := self._state.capture_by_key(consumer, key)) is not None:
+            return _reported(known)
+        if not supersede:
+            self._check_none_open(consumer)
+        found = self._find(tables, consumer, wanted)
+        changes = [change for change, _ in found]
+        capture_id = self._new_id()
+        work, names = self._work(changes, wanted.mode, capture_id, consumer, lease=lease)
+        document = self._report(changes, names, capture_id, consumer, wanted.mode)
+        moves = [Move(change.source.name, stored.version if stored else 0, change.to) for change, stored in found]
+        begun = self._state.begin(capture_id, consumer, key, work.artifacts(), self._clock())
+        try:
+            age = int(self._options.lease_max_age.total_seconds() * 1000)
+            artifacts.make(self._lake, work, tag_age_ms=age)
+            self._state.open(capture_id, moves, document.as_json(), supersede=supersede)
+        except Exception:
+            self._collect(begun)
+            raise
+        return document
+
+    def commit(self, capture_id: str) -> CaptureReport:
+        """Move the checkpoints of a capture, all or none; repeating it changes nothing."""
+        stored = self._state.commit(capture_id, self._clock())
+        artifacts.remove_tags(self._lake, stored.artifacts)
+        return _reported(stored)
+
+    def abandon(self, capture_id: str) -> CaptureReport:
+        """Give a capture up: the next one starts from the same checkpoint."""
+        stored = self._state.abandon(capture_id, self._clock())
+        artifacts.remove_tags(self._lake, stored.artifacts)
+        return _reported(stored)
+
+    def captures(self, consumer: str | None = None) -> list[StoredCapture]:
+        """Return all captures, or one consumer's, newest first."""
+        return self._state.captures(consumer)
+
+    def show(self, capture_id: str) -> CaptureReport:
+        """Return one capture as it was reported."""
+        return _reported(self._state.capture(capture_id))
+
+    def files(self, capture_id: str, *, check: bool = False) -> dict[str, list[dict[str, Any]]]:
+        """Return the files that a capture's tables reference, by table; none once they are cleaned up.
+
+        Args:
+            capture_id: the capture.
+            check: look whether each file is still there.
+
+        Raises:
+            FilesLost: with ``check``, naming what the source's expiry took away.
+        """
+        found: dict[str, list[dict[str, Any]]] = {}
+        for name in self._state.capture(capture_id).artifacts.tables:
+            if self._lake.catalog(name.catalog).exists(name):
+                source = self._source(name)
+                listed = _referenced(source)
+                if check:
+                    _check_there(source, listed)
+                found[name.short(self._lake.default_catalog)] = listed
+        return found
+
+    def checkpoints(self, consumer: str | None = None) -> list[StoredCheckpoint]:
+        """Return where every consumer stands, or one."""
+        return self._state.checkpoints(consumer)
+
+    def checkpoint_log(self, consumer: str | None = None) -> list[dict[str, Any]]:
+        """Return every move of a checkpoint, and why, oldest first."""
+        return self._state.checkpoint_log(consumer)
+
+    def set_checkpoint(self, table: str, consumer: str, to: str, reason: str) -> StoredCheckpoint:
+        """Move a checkpoint to a snapshot, tag, branch, time or ``latest``; what lies before counts as done."""
+        _check_reason(reason)
+        source = self._source(self._lake.parse(table))
+        known = self._state.checkpoint(consumer, source.name)
+        move = Move(source.name, known.version if known else 0, source.checkpoint(resolve(source, to)))
+        return self._state.set_checkpoint(consumer, move, reason=reason, now=self._clock())
+
+    def reset_checkpoint(self, table: str, consumer: str, reason: str) -> None:
+        """Forget a checkpoint: the next capture is a first one."""
+        _check_reason(reason)
+        name = self._lake.parse(table)
+        if self._state.checkpoint(consumer, name) is None:
+            raise CheckpointMissing(
+                f"{consumer} has no checkpoint for {name}.",
+                remedy="`calve checkpoint show` lists all.",
+                consumer=consumer,
+                table=str(name),
+            )
+        self._state.reset_checkpoint(consumer, name, reason=reason, now=self._clock())
+
+    def lag(self, consumer: str | None = None) -> list[Lag]:
+        """Return how far every consumer is behind each of its tables, or one consumer."""
+        return [self._lag(stored) for stored in self._state.checkpoints(consumer)]
+
+    def collect_garbage(self, grace: timedelta = timedelta(hours=1)) -> list[Collected]:
+        """Remove what closed captures, and those that crashed longer ago than ``grace``, left behind.
+
+        Only what was on record before it was made is removed: tables are dropped, never purged, and the files are the
+        capture's own metadata.
+        """
+        return [self._collect(stored) for stored in self._state.garbage(self._clock() - grace)]
+
+    def _check_none_open(self, consumer: str) -> None:
+        """Fail before any work where ``open`` would fail after it."""
+        stored = self._state.open_capture(consumer)
+        if stored is not None:
+            raise ConcurrentCapture(
+                f"{consumer} has capture {stored.capture_id} open since {stored.created_at:%Y-%m-%d %H:%M:%S}.",
+                remedy=f"`calve commit {stored.capture_id}`, `calve abandon {stored.capture_id}`, or --supersede it.",
+                capture_id=stored.capture_id,
+                consumer=consumer,
+            )
+
+    def _find(
+        self, tables: Sequence[str], consumer: str, wanted: Wanted
+    ) -> list[tuple[TableChange, StoredCheckpoint | None]]:
+        names = [self._lake.parse(table) for table in tables]
+        if not names or len(set(names)) != len(names):
+            raise RequestInvalid("A capture needs at least one table, and each table once.", tables=list(tables))
+        if not consumer.strip():
+            raise RequestInvalid("A capture needs a consumer: whoever keeps the checkpoint.")
+        sources = [self._source(name) for name in names]  # all at once: one moment for all, as near as can be
+        found = []
+        for source in sources:
+            stored = self._state.checkpoint(consumer, source.name)
+            found.append((find_change(source, stored.checkpoint if stored else None, wanted), stored))
+        return found
+
+    def _source(self, name: TableName) -> Source:
+        return Source(self._lake.catalog(name.catalog).load(name))
+
+    def _work(
+        self, changes: Sequence[TableChange], mode: Mode, capture_id: str, consumer: str, *, lease: bool
+    ) -> tuple[Work, list[Names]]:
+        """Return what the capture will make, and what it will be called."""
+        tags = _tags(changes, capture_id, mode) if lease else []
+        if mode is Mode.RANGE:
+            return Work(tags), [Names()] * len(changes)
+        number = 1 + self._state.last_number(consumer)
+        bases = [self._base(change, f"{number}_{capture_id}") for change in changes]
+        if mode is Mode.VIEW:
+            views = [self._view(change, base) for change, base in zip(changes, bases, strict=True)]
+            called = [view.name.short(self._lake.default_catalog) for view in views]
+            return Work(tags, views=views), [Names(icdc_table=name, relation=name) for name in called]
+        made = [
+            making.make(change, self._maker(change, base, capture_id, consumer))
+            for change, base in zip(changes, bases, strict=True)
+        ]
+        tables = [table for new_tables, _ in made for table in new_tables]
+        names = [found for _, found in made]
+        if mode is Mode.PATH:
+            at = [found.metadata_location for found in names]
+            names = [Names(icdc_table=location, metadata_location=location) for location in at]
+        return Work(tags, tables, is_registered=mode is Mode.TABLE), names
+
+    def _base(self, change: TableChange, suffix: str) -> TableName:
+        source = change.source.name
+        return TableName(source.catalog, (self._options.namespace,), f"{source.name}_{suffix}")
+
+    def _view(self, change: TableChange, name: TableName) -> NewView:
+        path = self._lake.catalog(name.catalog).view_file(name)
+        return NewView(name, path, making.view_sql(change), change.source.schema)
+
+    def _maker(self, change: TableChange, base: TableName, capture_id: str, consumer: str) -> making.Maker:
+        start = change.start
+        return making.Maker(
+            base=base,
+            location=self._lake.catalog(base.catalog).location_for(base),
+            properties={
+                "calve.capture-id": capture_id,
+                "calve.consumer": consumer,
+                "calve.source-table": str(change.source.name),
+                "calve.source-uuid": change.source.uuid,
+                "calve.from-snapshot-id": str(start.snapshot_id if start else None),
+                "calve.from-sequence-number": str(start.sequence_number if start else 0),
+                "calve.to-snapshot-id": str(change.to.snapshot_id),
+            },
+            now_ms=int(self._clock().timestamp() * 1000),
+            default_catalog=self._lake.default_catalog,
+        )
+
+    def _report(
+        self,
+        changes: Sequence[TableChange],
+        names: Sequence[Names],
+        capture_id: str | None,
+        consumer: str,
+        mode: Mode,
+    ) -> CaptureReport:
+        return report(
+            changes,
+            names,
+            capture_id=capture_id,
+            consumer=consumer,
+            mode=mode,
+            default_catalog=self._lake.default_catalog,
+        )
+
+    def _lag(self, stored: StoredCheckpoint) -> Lag:
+        table = stored.table.short(self._lake.default_catalog)
+        try:
+            return lag_of(self._source(stored.table), stored, table, self._clock())
+        except CalveError as error:
+            return Lag(stored.consumer, table, stored.checkpoint.snapshot_id, error=error.code)
+
+    def _collect(self, stored: StoredCapture) -> Collected:
+        if stored.status is Status.WRITING:  # its writer may be alive: it must not open what is removed here
+            self._state.abandon(stored.capture_id, self._clock())
+        removal = artifacts.remove(self._lake, stored.artifacts)
+        if not removal.problems:
+            self._state.mark_collected(stored.capture_id, self._clock())
+            reach("gc.recorded")
+        return Collected(stored.capture_id, tuple(removal.tables), removal.files, removal.tags, tuple(removal.problems))
+
+
+def _reported(stored: StoredCapture) -> CaptureReport:
+    return replace(CaptureReport.from_json(stored.document), status=stored.status.value)
+
+
+def _tags(changes: Iterable[TableChange], capture_id: str, mode: Mode) -> list[Tag]:
+    if mode is Mode.VIEW:
+        raise RequestInvalid(
+            "A lease cannot protect a view: it reads the source's history, which expiry removes all the same.",
+            remedy="Use mode table with --lease.",
+        )
+    return [
+        Tag(change.source.name, f"calve_{capture_id}_{number}", snapshot_id)
+        for change in changes
+        for number, snapshot_id in enumerate(snapshots_to_hold(change))
+    ]
+
+
+def _check_reason(reason: str) -> None:
+    if not reason.strip():
+        raise RequestInvalid("Moving a checkpoint by hand needs a reason, which is recorded.")
+
+
+def _referenced(source: Source) -> list[dict[str, Any]]:
+    if source.head is None:
+        return []
+    return [
+        {
+            "path": entry.file_path,
+            "content": ("data", "position deletes", "equality deletes")[entry.content],
+            "records": entry.record_count,
+            "bytes": entry.file_size_in_bytes,
+            "sequence_number": entry.sequence_number,
+        }
+        for manifest in source.read(source.manifest_list(source.head))
+        for entry in manifest.entries()
+    ]
+
+
+def _check_there(source: Source, files: Sequence[dict[str, Any]]) -> None:
+    there = for_each_path(source.files.exists, [file["path"] for file in files])
+    lost = [file["path"] for file, is_there in zip(files, there, strict=True) if not is_there]
+    if lost:
+        raise FilesLost(
+            f"{len(lost)} of {len(files)} files of {source.name} are gone, first {lost[0]}: the source was compacted "
+            "or changed, and then its snapshots were expired.",
+            remedy="Abandon the capture; the next one needs `--on-gap`. Captures with --lease are safe from this.",
+            table=str(source.name),
+            paths=lost,
+        )

@@ -1,0 +1,295 @@
+"""What changed in one table since a checkpoint: from the request to the files, counts, ranges and partitions."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from calve.capture import history, selection
+from calve.capture.manifests import Manifest
+from calve.capture.model import (
+    Checkpoint,
+    Exactness,
+    Mode,
+    OnGap,
+    OnSchemaChange,
+    Operation,
+    Pending,
+    PendingOf,
+    SnapshotStep,
+)
+from calve.capture.net import NetChange, Removed, lineage_upserts, net_change
+from calve.capture.partitions import has_one_partition, partitions_of
+from calve.capture.ranges import Column, Range, columns_of, ranges_of, unbounded
+from calve.capture.selection import Limits, Taken, regrouped
+from calve.capture.source import Source
+from calve.errors import CheckpointExists, HistoryExpired, RequestInvalid, TableEncrypted
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a capture is asked for."""
+
+    operations: frozenset[Operation] = frozenset({Operation.APPEND})
+    mode: Mode = Mode.TABLE
+    ranges: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    start: str | None = None
+    """Where to begin without a checkpoint; None: with everything that is in the table."""
+    end: str | None = None
+    on_gap: OnGap = OnGap.FAIL
+    on_schema_change: OnSchemaChange = OnSchemaChange.EVOLVE
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """The change of one table, found but not written anywhere."""
+
+    source: Source
+    start: Checkpoint | None
+    to: Checkpoint
+    steps: tuple[SnapshotStep, ...]
+    data: tuple[Manifest, ...]
+    deletes: tuple[Manifest, ...]
+    net: NetChange | None
+    exactness: Exactness
+    files: int
+    records: int
+    bytes: int
+    ranges: dict[str, Range]
+    partitions: tuple[dict[str, Any], ...]
+    has_more: bool
+    deletes_known: bool = True
+
+    @property
+    def removed(self) -> tuple[Removed, ...]:
+        """The files of which rows left the table."""
+        return self.net.removed if self.net else ()
+
+    @property
+    def deleted_records(self) -> int:
+        """How many rows the files of the deletes table leave to read."""
+        return sum(item.records for item in self.removed)
+
+    @property
+    def changed(self) -> bool:
+        """Tell whether there is anything to process."""
+        return bool(self.files or self.removed or (self.net and self.net.equality_deletes))
+
+
+def find_change(source: Source, start: Checkpoint | None, wanted: Wanted) -> TableChange:
+    """Return what changed in a table after a checkpoint; reads metadata only, and writes nothing."""
+    if "encryption.key-id" in source.properties:
+        raise TableEncrypted(f"{source.name} is encrypted.", table=str(source.name))
+    columns = columns_of(source, wanted.ranges)
+    end = source.head if wanted.end is None else history.resolve(source, wanted.end)
+    if start is not None and wanted.start is not None:
+        raise CheckpointExists(
+            f"{source.name}: the consumer has a checkpoint already, at snapshot {start.snapshot_id}.",
+            remedy="Leave --from out, or move the checkpoint with `calve checkpoint set`.",
+            table=str(source.name),
+        )
+    if wanted.start is not None:
+        start = source.checkpoint(history.resolve(source, wanted.start))
+    if start is None:
+        return _everything(source, end, wanted, columns)
+    if wanted.on_schema_change is OnSchemaChange.FAIL:
+        history.check_schema(source, start)
+    _check_order(source, start, end)
+    try:
+        steps = history.steps_between(source, start, end)
+    except HistoryExpired:
+        return _over_gap(source, start, end, wanted, columns)
+    return _since(source, start, end, steps, wanted, columns)
+
+
+def _check_order(source: Source, start: Checkpoint, end: int | None) -> None:
+    before = {snapshot["snapshot-id"] for snapshot in history.ancestors(source, start.snapshot_id)}
+    if end is not None and end != start.snapshot_id and end in before and end != source.head:
+        raise RequestInvalid(
+            f"{source.name}: snapshot {end} comes before the checkpoint, {start.snapshot_id}.",
+            remedy="Name a later one with --to, or move the checkpoint with `calve checkpoint set`.",
+            table=str(source.name),
+        )
+
+
+def _everything(source: Source, end: int | None, wanted: Wanted, columns: Sequence[Column]) -> TableChange:
+    """Return all that is in the table, or the oldest part of it."""
+    if wanted.limits and end is not None:
+        whole = source.checkpoint(end, Pending(PendingOf.LIVE, 0))
+        taken = selection.take_oldest(source, whole, (), wanted.limits, metrics=bool(columns))
+    else:
+        taken = selection.all_live(source, end, metrics=bool(columns))
+    return _plain(source, None, taken, _live_steps(source, end), columns, _live_size(source, end, taken))
+
+
+def _live_steps(source: Source, end: int | None) -> tuple[SnapshotStep, ...]:
+    if end is None:
+        return ()
+    operation = history.step_of(source.snapshots[end]).operation
+    return (SnapshotStep(end, str(operation or "unknown"), True, "first capture: everything in the table"),)
+
+
+def _live_size(source: Source, end: int | None, taken: Taken) -> int | None:
+    """Return the size of all data files, where the snapshot's summary gives it."""
+    if end is None or taken.deletes or taken.to.pending is not None:
+        return None
+    size = source.snapshots[end].get("summary", {}).get("total-files-size")
+    return None if size is None else int(size)
+
+
+def _over_gap(
+    source: Source, start: Checkpoint, end: int | None, wanted: Wanted, columns: Sequence[Column]
+) -> TableChange:
+    """Go on where the history after the checkpoint is gone, if the request says how."""
+    if wanted.on_gap is OnGap.FULL:
+        return replace(_everything(source, end, wanted, columns), start=start)
+    if wanted.on_gap is OnGap.FAIL or end is None or not history.can_go_on_by_sequence_number(source, start):
+        history.steps_between(source, start, end)  # raises again
+    if end is None:  # pragma: no cover - the line above has raised
+        raise AssertionError
+    net = lineage_upserts(source, start, end)
+    reason = "history expired: new and changed rows by row lineage, deletes are lost"
+    steps = (SnapshotStep(end, "unknown", True, reason),)
+    return replace(_net(source, start, source.checkpoint(end), net, steps, columns), deletes_known=False)
+
+
+def _since(
+    source: Source,
+    start: Checkpoint,
+    end: int | None,
+    steps: Sequence[history.Step],
+    wanted: Wanted,
+    columns: Sequence[Column],
+) -> TableChange:
+    """Return the change over an unbroken range of snapshots."""
+    metrics = bool(columns)
+    is_plain = all(step.operation in {Operation.APPEND, Operation.REPLACE} for step in steps)
+    if wanted.limits or start.pending is not None:
+        taken = selection.take_oldest(source, start, steps, wanted.limits, metrics=metrics)
+    elif is_plain:
+        taken = selection.all_appended(source, start, steps, metrics=metrics)
+    else:
+        taken = Taken(source.checkpoint(steps[-1].snapshot_id), tuple(steps), is_net=True)
+    history.check_operations(source, taken.steps, wanted.operations)
+    told = _told(steps, taken)
+    if taken.is_net:
+        change = _net(source, start, taken.to, net_change(source, start, taken.steps, metrics=metrics), told, columns)
+    else:
+        change = _plain(source, start, taken, told, columns, _appended_size(taken, wanted))
+    return replace(change, has_more=taken.to.pending is not None or taken.to.snapshot_id != end)
+
+
+def _appended_size(taken: Taken, wanted: Wanted) -> int | None:
+    appends = [step for step in taken.steps if step.operation is Operation.APPEND]
+    sizes = [step.summary.get("added-files-size") for step in appends]
+    if wanted.limits or None in sizes or any(not manifest.is_whole for manifest in taken.data):
+        return None
+    return sum(int(size or 0) for size in sizes)
+
+
+def _told(steps: Sequence[history.Step], taken: Taken) -> tuple[SnapshotStep, ...]:
+    """Say of every snapshot of the range whether it is in the capture, and why."""
+    told = []
+    for number, step in enumerate(steps):
+        operation = str(step.operation or "unknown")
+        if number >= len(taken.steps):
+            told.append(SnapshotStep(step.snapshot_id, operation, False, "left for the next capture"))
+        elif step.operation is Operation.REPLACE:
+            told.append(SnapshotStep(step.snapshot_id, operation, False, "compaction: no row changed"))
+        elif taken.to.pending is not None and number == len(taken.steps) - 1:
+            told.append(SnapshotStep(step.snapshot_id, operation, True, "in part: the rest is pending"))
+        else:
+            told.append(SnapshotStep(step.snapshot_id, operation, True, "its change is in the capture"))
+    return tuple(told)
+
+
+def _plain(
+    source: Source,
+    start: Checkpoint | None,
+    taken: Taken,
+    steps: tuple[SnapshotStep, ...],
+    columns: Sequence[Column],
+    size: int | None,
+) -> TableChange:
+    """Return a change that is a sum of whole files; their entries are read only where that is needed."""
+    data = taken.data
+    if columns or size is None or not all(_says_enough(source, manifest) for manifest in data):
+        data = tuple(manifest.opened(metrics=bool(columns)) for manifest in data)
+    files, records = _counts(data)
+    return TableChange(
+        source=source,
+        start=start,
+        to=taken.to,
+        steps=steps,
+        data=data,
+        deletes=taken.deletes,
+        net=None,
+        exactness=Exactness.EXACT,
+        files=files,
+        records=records - _hidden(taken.deletes),
+        bytes=_size(data) if size is None else size,
+        ranges=ranges_of(source, columns, data, exact=not taken.deletes),
+        partitions=tuple(partitions_of(source, data)),
+        has_more=taken.to.pending is not None,
+    )
+
+
+def _net(
+    source: Source,
+    start: Checkpoint,
+    to: Checkpoint,
+    net: NetChange,
+    steps: tuple[SnapshotStep, ...],
+    columns: Sequence[Column],
+) -> TableChange:
+    """Return a change that is the difference of two snapshots."""
+    touched = [*net.added, *regrouped((item.manifest, item.entry) for item in net.removed)]
+    files, records = _counts(net.added)
+    return TableChange(
+        source=source,
+        start=start,
+        to=to,
+        steps=steps,
+        data=net.added,
+        deletes=net.added_deletes,
+        net=net,
+        exactness=net.exactness,
+        files=files,
+        records=records - net.hidden_records,
+        bytes=_size(net.added),
+        # rows deleted by key may have had any value
+        ranges={column.path: unbounded(column) for column in columns}
+        if net.equality_deletes
+        else ranges_of(source, columns, touched, exact=False),
+        partitions=tuple(partitions_of(source, touched)),
+        has_more=False,
+    )
+
+
+def _says_enough(source: Source, manifest: Manifest) -> bool:
+    """Tell whether a manifest's row in the list says all that a report needs of it."""
+    counted = manifest.file.added_rows_count is not None and manifest.file.existing_rows_count is not None
+    return counted and (has_one_partition(manifest) or not source.specs[manifest.file.partition_spec_id])
+
+
+def _counts(manifests: Iterable[Manifest]) -> tuple[int, int]:
+    files = records = 0
+    for manifest in manifests:
+        if manifest.kept is None:
+            row = manifest.file
+            files += (row.added_files_count or 0) + (row.existing_files_count or 0)
+            records += (row.added_rows_count or 0) + (row.existing_rows_count or 0)
+        else:
+            files += len(manifest.kept)
+            records += sum(entry.record_count for entry in manifest.kept)
+    return files, records
+
+
+def _size(manifests: Iterable[Manifest]) -> int:
+    return sum(entry.file_size_in_bytes for manifest in manifests for entry in manifest.entries())
+
+
+def _hidden(deletes: Iterable[Manifest]) -> int:
+    """Return how many rows deletes that name their one data file hide; others cannot be counted without reading."""
+    entries = [entry for manifest in deletes for entry in manifest.entries()]
+    return sum(entry.record_count for entry in entries if entry.referenced_data_file is not None)

@@ -1,0 +1,25 @@
+"""Which snapshots keep the files of a capture from being expired. Pure."""
+
+from calve.capture.changes import TableChange
+from calve.capture.model import Operation
+
+
+def snapshots_to_hold(change: TableChange) -> list[int]:
+    """Return the snapshots that a lease must tag: together they hold every file that the capture references.
+
+    The last one holds what is still in the table. Files that a compaction removed inside the range are held by the
+    snapshot before it, and the rows that left the table by the one where the range starts.
+    """
+    if change.to.snapshot_id is None:
+        return []
+    held = [change.to.snapshot_id]
+    before = change.start.snapshot_id if change.start else None
+    if change.net and change.net.removed and before in change.source.snapshots and before is not None:
+        held.append(before)
+    if change.net is None:
+        previous = before
+        for step in change.steps:
+            if step.operation == Operation.REPLACE and previous in change.source.snapshots and previous is not None:
+                held.append(previous)
+            previous = step.snapshot_id
+    return list(dict.fromkeys(held))

@@ -1,0 +1,174 @@
+"""The values that capture speaks in."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from calve.lake import TableName
+
+
+class Operation(StrEnum):
+    """What a snapshot did to its table, in Iceberg's words."""
+
+    APPEND = "append"
+    OVERWRITE = "overwrite"
+    DELETE = "delete"
+    REPLACE = "replace"
+
+
+class Mode(StrEnum):
+    """What a capture leaves behind."""
+
+    TABLE = "table"
+    RANGE = "range"
+    PATH = "path"
+    VIEW = "view"
+
+
+class Exactness(StrEnum):
+    """How a relation gives exactly the new and changed rows."""
+
+    EXACT = "exact"
+    EXACT_WITH_FILTER = "exact-with-filter"
+    EXCEPT_ALL = "except-all"
+
+
+class OnGap(StrEnum):
+    """What to do where the history after the checkpoint was expired."""
+
+    FAIL = "fail"
+    UPSERTS = "upserts"
+    FULL = "full"
+
+
+class OnSchemaChange(StrEnum):
+    """What to do where the schema changed since the checkpoint."""
+
+    EVOLVE = "evolve"
+    FAIL = "fail"
+
+
+class Status(StrEnum):
+    """Where a capture stands."""
+
+    WRITING = "writing"
+    OPEN = "open"
+    COMMITTED = "committed"
+    ABANDONED = "abandoned"
+
+
+class PendingOf(StrEnum):
+    """Which files of a snapshot a pending part is counted in."""
+
+    ADDED = "added"
+    LIVE = "live"
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The part of a checkpoint's snapshot that is still to be captured: all its files but the first ``taken``.
+
+    The order is that of the snapshot's own manifest list, a file that never changes, so it is the same for ever.
+    """
+
+    of: PendingOf
+    taken: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """How far a consumer has come in one table: everything up to the snapshot, but for what is pending of it."""
+
+    table_uuid: str
+    snapshot_id: int | None
+    """None where the table had no snapshot yet."""
+    sequence_number: int
+    next_row_id: int | None
+    """Rows with this id or a higher one came later; None for tables without row lineage."""
+    schema_id: int
+    timestamp_ms: int
+    pending: Pending | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the checkpoint as plain JSON."""
+        pending = self.pending and {"of": self.pending.of.value, "taken": self.pending.taken}
+        return {
+            "table_uuid": self.table_uuid,
+            "snapshot_id": self.snapshot_id,
+            "sequence_number": self.sequence_number,
+            "next_row_id": self.next_row_id,
+            "schema_id": self.schema_id,
+            "timestamp_ms": self.timestamp_ms,
+            "pending": pending,
+        }
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> "Checkpoint":
+        """Read what ``as_json`` wrote."""
+        pending = raw["pending"] and Pending(PendingOf(raw["pending"]["of"]), raw["pending"]["taken"])
+        return cls(**{**raw, "pending": pending})
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotStep:
+    """One snapshot of a range, and whether its change is in the capture."""
+
+    snapshot_id: int
+    operation: str
+    included: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCheckpoint:
+    """A checkpoint as the store holds it; the version changes with every move."""
+
+    consumer: str
+    table: TableName
+    checkpoint: Checkpoint
+    version: int
+    moved_at: datetime
+    moved_by: str
+    """The capture's id, or the reason somebody gave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One table's checkpoint, to be moved by a commit: from this version, to this place."""
+
+    table: TableName
+    expected_version: int
+    """0 where there is no checkpoint yet."""
+    to: Checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Artifacts:
+    """Everything a capture may leave outside the store; recorded before the first of it is made."""
+
+    files: tuple[tuple[str, str], ...] = ()
+    """The catalog whose file system holds it, and its path."""
+    tables: tuple[TableName, ...] = ()
+    """Views too."""
+    tags: tuple[tuple[TableName, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCapture:
+    """A capture as the store holds it."""
+
+    capture_id: str
+    consumer: str
+    number: int
+    """Counts the consumer's captures, from 1."""
+    key: str | None
+    """Who asked, where a repeated request must get the same capture (a workflow instance, say)."""
+    status: Status
+    created_at: datetime
+    closed_at: datetime | None
+    moves: tuple[Move, ...]
+    artifacts: Artifacts
+    document: dict[str, Any] = field(default_factory=dict)
+    """What ``--json`` prints of the capture, ``capture_id`` and all; empty while it is being written."""
+    collected_at: datetime | None = None

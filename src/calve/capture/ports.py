@@ -1,0 +1,113 @@
+"""What capture needs from outside: somewhere to keep checkpoints, the time, and fresh names."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from calve.capture.model import Artifacts, Move, StoredCapture, StoredCheckpoint
+from calve.lake import TableName
+
+Clock = Callable[[], datetime]
+"""The time, with a zone."""
+
+NewId = Callable[[], str]
+"""A fresh random name of lower-case letters and digits."""
+
+
+class CaptureState(Protocol):
+    """Keeps checkpoints and captures; every method is one transaction."""
+
+    def checkpoint(self, consumer: str, table: TableName) -> StoredCheckpoint | None:
+        """Return where a consumer stands in a table."""
+        ...
+
+    def checkpoints(self, consumer: str | None = None) -> list[StoredCheckpoint]:
+        """Return every checkpoint, or one consumer's, ordered by consumer and table."""
+        ...
+
+    def set_checkpoint(self, consumer: str, move: Move, *, reason: str, now: datetime) -> StoredCheckpoint:
+        """Move a checkpoint by hand and record why.
+
+        Raises:
+            ConcurrentCommit: the version is no longer the expected one.
+        """
+        ...
+
+    def reset_checkpoint(self, consumer: str, table: TableName, *, reason: str, now: datetime) -> None:
+        """Forget a checkpoint and record why.
+
+        Raises:
+            CheckpointMissing: there is none.
+        """
+        ...
+
+    def checkpoint_log(self, consumer: str | None = None) -> list[dict[str, Any]]:
+        """Return every move of a checkpoint, oldest first: seq, at, consumer, table, reason, before, after."""
+        ...
+
+    def begin(
+        self, capture_id: str, consumer: str, key: str | None, artifacts: Artifacts, now: datetime
+    ) -> StoredCapture:
+        """Record that a capture is about to be written, and everything it may leave behind."""
+        ...
+
+    def open(
+        self, capture_id: str, moves: Sequence[Move], document: dict[str, Any], *, supersede: bool
+    ) -> StoredCapture:
+        """Make a written capture the consumer's open one.
+
+        ``supersede`` abandons the capture that the consumer has open, in the same transaction.
+
+        Raises:
+            ConcurrentCapture: the consumer has another capture open, a capture of the same key is there already,
+                or a checkpoint is no longer at the expected version.
+        """
+        ...
+
+    def commit(self, capture_id: str, now: datetime) -> StoredCapture:
+        """Move all checkpoints of an open capture and close it, all or nothing; repeating it changes nothing.
+
+        Raises:
+            CaptureMissing, CaptureClosed (abandoned), ConcurrentCommit.
+        """
+        ...
+
+    def abandon(self, capture_id: str, now: datetime) -> StoredCapture:
+        """Give an open capture up; repeating it changes nothing.
+
+        Raises:
+            CaptureMissing, CaptureClosed (committed).
+        """
+        ...
+
+    def capture(self, capture_id: str) -> StoredCapture:
+        """Return one capture.
+
+        Raises:
+            CaptureMissing: there is none of that id.
+        """
+        ...
+
+    def capture_by_key(self, consumer: str, key: str) -> StoredCapture | None:
+        """Return the consumer's capture of that key, unless it is still being written."""
+        ...
+
+    def captures(self, consumer: str | None = None) -> list[StoredCapture]:
+        """Return all captures but those being written, or one consumer's, newest first."""
+        ...
+
+    def open_capture(self, consumer: str) -> StoredCapture | None:
+        """Return the capture that a consumer has open."""
+        ...
+
+    def last_number(self, consumer: str) -> int:
+        """Return the number of a consumer's newest capture; 0 where it has none."""
+        ...
+
+    def garbage(self, written_before: datetime) -> list[StoredCapture]:
+        """Return closed captures, and crashed ones begun before a time, whose artifacts are not collected yet."""
+        ...
+
+    def mark_collected(self, capture_id: str, now: datetime) -> None:
+        """Record that a capture's artifacts are gone."""
+        ...

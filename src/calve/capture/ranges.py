@@ -1,0 +1,203 @@
+"""Which values of a column changed, from the bounds that every file's manifest entry carries. Pure.
+
+A range is a promise: no changed row lies outside it. So a file without statistics makes it unbounded, a bound that a
+writer cut short widens it, and the rows that a change took away count as much as those it brought.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calve.capture.manifests import Entry, Manifest
+from calve.capture.source import Source
+from calve.capture.values import CUT, bound_decoder, is_bounded, to_json
+from calve.errors import RangeColumnMissing, RequestInvalid
+
+NAME_MAPPING = "schema.name-mapping.default"
+_DEFAULT_CUT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that a range is asked of."""
+
+    path: str
+    field_id: int
+    kind: str
+    cut_at: int | None
+    """Bounds of this many characters may have been cut; None: they are whole."""
+    default: Any = None
+    """What rows written before the column existed hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The values of one column that changed, both ends included.
+
+    A side that is None is unbounded, unless the range is ``empty``: then no changed row has a value at all.
+    """
+
+    kind: str
+    lower: Any
+    upper: Any
+    exact: bool
+    has_nulls: bool
+    has_nans: bool
+    empty: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the range as plain JSON, in the spelling of SQL literals."""
+        return {
+            "lower": to_json(self.kind, self.lower),
+            "upper": to_json(self.kind, self.upper),
+            "exact": self.exact,
+            "has_nulls": self.has_nulls,
+            "has_nans": self.has_nans,
+            "empty": self.empty,
+        }
+
+    def union(self, other: "Range") -> "Range":
+        """Return the smallest range that holds both."""
+        if self.kind != other.kind and not {self.kind, other.kind} <= {"int", "long"}:
+            raise RequestInvalid(
+                f"a range column has type {self.kind} in one table and {other.kind} in another.",
+                remedy="Capture the tables apart, or name columns of one type.",
+            )
+        first, second = (self, other) if not self.empty else (other, self)
+        if second.empty:
+            lower, upper = first.lower, first.upper
+        else:
+            lower = None if None in {first.lower, second.lower} else min(first.lower, second.lower)
+            upper = None if None in {first.upper, second.upper} else max(first.upper, second.upper)
+        return Range(
+            kind=first.kind,
+            lower=lower,
+            upper=upper,
+            exact=self.exact and other.exact,
+            has_nulls=self.has_nulls or other.has_nulls,
+            has_nans=self.has_nans or other.has_nans,
+            empty=self.empty and other.empty,
+        )
+
+
+def columns_of(source: Source, paths: Iterable[str]) -> list[Column]:
+    """Return the columns that a user named, nested ones by their dotted path.
+
+    Raises:
+        RangeColumnMissing: naming the column, and those that are there.
+    """
+    leaves = dict(_leaves(source.schema["fields"]))
+    columns = []
+    for path in paths:
+        field = leaves.get(path) or {name.lower(): leaf for name, leaf in leaves.items()}.get(path.lower())
+        if field is None:
+            raise RangeColumnMissing(
+                f"{source.name} has no column {path!r} to take a range of.",
+                remedy=f"Columns with a range: {', '.join(leaves) or 'none'}.",
+                table=str(source.name),
+                column=path,
+            )
+        columns.append(
+            Column(path, field["id"], field["type"], _cut_at(source, path, field), field.get("initial-default"))
+        )
+    return columns
+
+
+def _leaves(fields: Sequence[Mapping[str, Any]], prefix: str = "") -> Iterable[tuple[str, Mapping[str, Any]]]:
+    """Yield the columns that can have bounds, by path: primitives, and those inside structs."""
+    for field in fields:
+        path, kind = prefix + field["name"], field["type"]
+        if is_bounded(kind):
+            yield path, field
+        elif isinstance(kind, dict) and kind["type"] == "struct":
+            yield from _leaves(kind["fields"], path + ".")
+
+
+def _cut_at(source: Source, path: str, field: Mapping[str, Any]) -> int | None:
+    if field["type"] not in CUT:
+        return None
+    properties = source.properties
+    mode = properties.get(
+        f"write.metadata.metrics.column.{path}",
+        properties.get("write.metadata.metrics.default", "truncate(16)"),
+    )
+    if mode == "full":
+        return None
+    # a length set later says nothing of files written before: never trust a longer one
+    return min(_DEFAULT_CUT, int(mode[9:-1])) if mode.startswith("truncate(") else _DEFAULT_CUT
+
+
+class RangeBuilder:
+    """Takes files in, one by one, and tells the range of one column."""
+
+    def __init__(self, column: Column, *, has_name_mapping: bool) -> None:
+        self._column = column
+        self._decode = bound_decoder(column.kind)
+        self._has_name_mapping = has_name_mapping
+        self._lowers: list[Any] = []
+        self._uppers: list[Any] = []
+        self._no_lower = self._no_upper = self._has_nulls = self._has_nans = False
+
+    def add(self, entry: Entry, *, written_with_column: bool = True) -> None:
+        """Widen the range by one file."""
+        if entry.record_count == 0:
+            return
+        fid = self._column.field_id
+        values = (entry.value_counts or {}).get(fid)
+        nulls = (entry.null_value_counts or {}).get(fid)
+        nans = (entry.nan_value_counts or {}).get(fid) or 0
+        lower, upper = (entry.lower_bounds or {}).get(fid), (entry.upper_bounds or {}).get(fid)
+        if not written_with_column and values is None and not self._has_name_mapping:
+            self._add_default()
+            return
+        self._has_nulls |= nulls is None or nulls > 0
+        self._has_nans |= nans > 0
+        if lower is None and upper is None and values is not None and nulls is not None and nulls + nans >= values:
+            return  # nothing but nulls and NaNs: no value to bound
+        self._no_lower |= lower is None
+        self._no_upper |= upper is None
+        if lower is not None:
+            self._lowers.append(self._decode(lower))
+        if upper is not None:
+            self._uppers.append(self._decode(upper))
+
+    def _add_default(self) -> None:
+        """Count a file from before the column: its rows read as the default, or as null."""
+        if self._column.default is None:
+            self._has_nulls = True
+        else:  # the default is JSON, not bytes; too rare to be worth a parser
+            self._no_lower = self._no_upper = True
+
+    def range(self, *, exact: bool) -> Range:
+        """Return the range of all files so far; ``exact`` where they hold changed rows and nothing else."""
+        lower = None if self._no_lower or not self._lowers else min(self._lowers)
+        upper = None if self._no_upper or not self._uppers else max(self._uppers)
+        bounded = not (self._no_lower or self._no_upper)
+        cut_at = self._column.cut_at
+        is_cut = cut_at is not None and any(len(bound) >= cut_at for bound in (lower, upper) if bound is not None)
+        return Range(
+            kind=self._column.kind,
+            lower=lower,
+            upper=upper,
+            exact=exact and bounded and not is_cut,
+            has_nulls=self._has_nulls,
+            has_nans=self._has_nans,
+            empty=bounded and not self._lowers and not self._uppers,
+        )
+
+
+def ranges_of(source: Source, columns: Iterable[Column], files: Iterable[Manifest], *, exact: bool) -> dict[str, Range]:
+    """Return the range of each column over some files, whose metrics have been read."""
+    has_mapping = NAME_MAPPING in source.properties
+    builders = {column: RangeBuilder(column, has_name_mapping=has_mapping) for column in columns}
+    for manifest in files if builders else ():
+        known = manifest.field_ids()
+        for column, builder in builders.items():
+            for entry in manifest.entries():
+                builder.add(entry, written_with_column=column.field_id in known)
+    return {column.path: builder.range(exact=exact) for column, builder in builders.items()}
+
+
+def unbounded(column: Column) -> Range:
+    """Return the range of a change of which nothing is known."""
+    return Range(column.kind, None, None, exact=False, has_nulls=True, has_nans=True, empty=False)

@@ -1,0 +1,146 @@
+"""What a capture tells its user: the values behind ``--json``, and of the Python API."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import reduce
+from typing import Any
+
+from calve.capture.changes import TableChange
+from calve.capture.model import Mode, Status
+from calve.capture.ranges import Range
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteKeys:
+    """A table of keys whose rows were deleted, whatever else they held (equality deletes)."""
+
+    table: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What was made for one table's change; all None where nothing was written."""
+
+    icdc_table: str | None = None
+    relation: str | None = None
+    filter: str | None = None
+    deletes_table: str | None = None
+    deletes_relation: str | None = None
+    carried_table: str | None = None
+    delete_keys: tuple[DeleteKeys, ...] = ()
+    metadata_location: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """The change of one table."""
+
+    source_table: str
+    table_uuid: str
+    from_snapshot_id: int | None
+    to_snapshot_id: int | None
+    from_sequence_number: int | None
+    to_sequence_number: int
+    snapshots: list[dict[str, Any]]
+    icdc_table: str | None
+    """The table that references the new and changed rows; a path in mode path, a view in mode view."""
+    relation: str | None
+    """What goes after FROM or USING to get exactly the new and changed rows."""
+    filter: str | None
+    deletes_table: str | None
+    deletes_relation: str | None
+    """What goes after FROM to get exactly the rows that left, old images of changed rows included."""
+    carried_table: str | None
+    delete_keys: list[dict[str, Any]]
+    metadata_location: str | None
+    changed: bool
+    files: int
+    records: int
+    bytes: int
+    deleted_records: int | None
+    exactness: str
+    ranges: dict[str, dict[str, Any]]
+    partitions: list[dict[str, Any]]
+    pending: bool
+    """There is more after this capture: it was cut by a limit, or ended early by ``--to``."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureReport:
+    """A capture, or the plan of one (without an id)."""
+
+    capture_id: str | None
+    consumer: str
+    mode: str
+    status: str
+    changed: bool
+    ranges: dict[str, dict[str, Any]]
+    tables: list[TableReport] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as plain JSON."""
+        return {**_shallow(self), "tables": [_shallow(table) for table in self.tables]}
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> "CaptureReport":
+        """Read what ``as_json`` gave."""
+        return cls(**{**raw, "tables": [TableReport(**table) for table in raw["tables"]]})
+
+    def table(self, source_table: str) -> TableReport:
+        """Return the change of one of the tables, by the name it was asked with."""
+        return next(table for table in self.tables if table.source_table == source_table)
+
+
+def _shallow(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass whose values are plain already."""
+    return {item.name: getattr(value, item.name) for item in fields(value)}
+
+
+def report(
+    changes: Sequence[TableChange],
+    names: Sequence[Names],
+    *,
+    capture_id: str | None,
+    consumer: str,
+    mode: Mode,
+    default_catalog: str,
+) -> CaptureReport:
+    """Return what to tell of some tables' changes."""
+    tables = [_table(change, made, default_catalog) for change, made in zip(changes, names, strict=True)]
+    columns = dict.fromkeys(column for change in changes for column in change.ranges)
+    unions = {
+        column: reduce(Range.union, [change.ranges[column] for change in changes if column in change.ranges])
+        for column in columns
+    }
+    return CaptureReport(
+        capture_id=capture_id,
+        consumer=consumer,
+        mode=mode.value,
+        status=Status.OPEN.value if capture_id else "planned",
+        changed=any(table.changed for table in tables),
+        ranges={column: union.as_json() for column, union in unions.items()},
+        tables=tables,
+    )
+
+
+def _table(change: TableChange, made: Names, default_catalog: str) -> TableReport:
+    return TableReport(
+        source_table=change.source.name.short(default_catalog),
+        table_uuid=change.source.uuid,
+        from_snapshot_id=change.start.snapshot_id if change.start else None,
+        to_snapshot_id=change.to.snapshot_id,
+        from_sequence_number=change.start.sequence_number if change.start else None,
+        to_sequence_number=change.to.sequence_number,
+        snapshots=[_shallow(step) for step in change.steps],
+        changed=change.changed,
+        files=change.files,
+        records=change.records,
+        bytes=change.bytes,
+        deleted_records=change.deleted_records if change.deletes_known else None,
+        exactness=change.exactness.value,
+        ranges={column: found.as_json() for column, found in change.ranges.items()},
+        partitions=list(change.partitions),
+        pending=change.has_more,
+        **{**_shallow(made), "delete_keys": [asdict(keys) for keys in made.delete_keys]},
+    )

@@ -1,0 +1,176 @@
+"""``calve doctor``: what is wrong with this installation."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from calve.cli.output import print_json
+from calve.cli.state import State, json_option
+from calve.errors import CalveError
+
+_MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "wrong": ("✗", "red")}
+_WAL_SAFE = (3, 51, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found."""
+
+    check: str
+    status: str
+    detail: str
+    remedy: str = ""
+
+
+def check_python(_: State) -> Iterator[Finding]:
+    """Say which Python runs."""
+    yield Finding("python", "ok", sys.version.split()[0])
+
+
+def check_sqlite(_: State) -> Iterator[Finding]:
+    """Look for a bug in SQLite."""
+    import sqlite3
+
+    if sqlite3.sqlite_version_info >= _WAL_SAFE:
+        yield Finding("sqlite", "ok", sqlite3.sqlite_version)
+        return
+    yield Finding(
+        "sqlite",
+        "warning",
+        f"{sqlite3.sqlite_version}: before 3.51.3, two processes can, rarely, damage a database (WAL reset)",
+        "Upgrade SQLite, or use PostgreSQL where several processes write.",
+    )
+
+
+def check_settings(state: State) -> Iterator[Finding]:
+    """Read the settings."""
+    from calve.settings import FILE
+
+    file = state.settings.project / FILE
+    yield Finding("settings", "ok", str(file) if file.is_file() else f"defaults (there is no {FILE})")
+
+
+def check_java(state: State) -> Iterator[Finding]:
+    """Look for the Java that Spark needs."""
+    from calve.lake import java
+
+    found = java.find(state.settings.spark.java_home)
+    yield Finding("java", "ok", f"{found.version} ({found.executable})")
+
+
+def check_jars(state: State) -> Iterator[Finding]:
+    """Look for Spark's jars."""
+    from calve.lake import jars
+
+    cache = state.settings.spark.jars_cache
+    found = jars.cached(state.settings)
+    yield Finding("jars", "ok", f"{len(found)} in {cache}" if found else f"fetched at the first use, into {cache}")
+
+
+def check_store(state: State) -> Iterator[Finding]:
+    """Reach the state database."""
+    url = state.settings.store.url
+    with _database_errors("store"):
+        yield Finding("store", "ok", _reached(url))
+
+
+def check_catalogs(state: State) -> Iterator[Finding]:
+    """Reach every catalog, and see that Spark can."""
+    from calve.lake import Lake
+    from calve.lake.spark_conf import catalog_conf
+
+    lake = Lake(state.settings)
+    for name, definition in state.settings.catalogs.items():
+        check = f"catalog {name}"
+        try:
+            catalog_conf(name, definition)
+            file = _absent_file(definition.properties.get("uri", ""))
+            if file is None:
+                lake.catalog(name).tables((state.settings.capture.namespace,))
+            yield Finding(check, "ok", f"made at the first use, in {file}" if file else definition.kind)
+        except CalveError as error:
+            yield Finding(check, "wrong", error.message, error.remedy)
+    lake.close()
+
+
+CHECKS: dict[str, Callable[[State], Iterator[Finding]]] = {
+    "python": check_python,
+    "sqlite": check_sqlite,
+    "settings": check_settings,
+    "java": check_java,
+    "jars": check_jars,
+    "store": check_store,
+    "catalogs": check_catalogs,
+}
+
+
+@click.command()
+@click.option("--only", multiple=True, type=click.Choice(list(CHECKS)), help="Check only this; repeatable.")
+@json_option
+@click.pass_obj
+def doctor(state: State, only: tuple[str, ...]) -> int:
+    """Say what is wrong with this installation."""
+    findings = [finding for name in only or CHECKS for finding in _checked(state, name)]
+    if state.json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        _print(findings)
+    return int(any(finding.status == "wrong" for finding in findings))
+
+
+def _checked(state: State, name: str) -> list[Finding]:
+    try:
+        return list(CHECKS[name](state))
+    except CalveError as error:
+        return [Finding(name, "wrong", error.message, error.remedy)]
+
+
+def _print(findings: list[Finding]) -> None:
+    width = max(len(finding.check) for finding in findings)
+    for finding in findings:
+        mark, colour = _MARKS[finding.status]
+        click.echo(f"{click.style(mark, fg=colour)} {finding.check:<{width}}  {finding.detail}")
+        if finding.remedy:
+            click.echo(f"{' ' * (width + 4)}→ {finding.remedy}")
+
+
+def _reached(url: str) -> str:
+    """Return how a database was found."""
+    from sqlalchemy import create_engine, make_url, text
+
+    shown = make_url(url).render_as_string(hide_password=True)
+    if _absent_file(url):
+        return f"made at the first use, {shown}"
+    engine = create_engine(url)
+    try:
+        with engine.connect() as connection:
+            connection.execute(text("SELECT 1"))
+    finally:
+        engine.dispose()
+    return shown
+
+
+def _absent_file(url: str) -> Path | None:
+    """Return the file of an SQLite database that is not there yet; opening it would make it."""
+    if not url.startswith("sqlite"):
+        return None
+    from sqlalchemy import make_url
+
+    file = Path(make_url(url).database or ":memory:")
+    return None if file.exists() or file.name == ":memory:" else file
+
+
+@contextmanager
+def _database_errors(check: str) -> Iterator[None]:
+    """Turn what SQLAlchemy raises into one of our errors."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (SQLAlchemyError, ModuleNotFoundError) as error:
+        cause = getattr(error, "orig", None) or error
+        raise CalveError(f"The {check} cannot be reached: {cause}", remedy="Check its address.") from error

@@ -1,0 +1,98 @@
+"""The ``calve`` command: its subcommands, and what becomes of errors."""
+
+import json
+import sys
+import traceback
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from calve import __version__
+from calve.cli.state import State
+from calve.errors import CalveError
+
+COMMANDS = {
+    "demo": "calve.cli.demo:demo",
+    "plan": "calve.cli.capture:plan",
+    "capture": "calve.cli.capture:capture",
+    "commit": "calve.cli.capture:commit",
+    "abandon": "calve.cli.capture:abandon",
+    "captures": "calve.cli.capture:list_captures",
+    "show": "calve.cli.capture:show",
+    "lag": "calve.cli.capture:lag",
+    "checkpoint": "calve.cli.checkpoint:checkpoint",
+    "gc": "calve.cli.capture:gc",
+    "sql": "calve.cli.sql:sql",
+    "doctor": "calve.cli.doctor:doctor",
+}
+"""Where each subcommand lives. Help imports them all, so they import heavy libraries only when they run."""
+
+
+class LazyGroup(click.Group):
+    """Knows its subcommands by name only."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return all names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - the same
+        """Import the subcommand."""
+        module, _, attribute = COMMANDS.get(cmd_name, "").partition(":")
+        return getattr(import_module(module), attribute) if module else None
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-C", "--project", type=click.Path(path_type=Path), metavar="DIR", help="Use the project in DIR.")
+@click.option("--debug", is_flag=True, help="Show a traceback when something unexpected happens.")
+@click.version_option(__version__, prog_name="calve", message="%(prog)s %(version)s")
+@click.pass_obj
+def calve(state: State, project: Path | None, *, debug: bool) -> None:
+    """Process only what changed in Apache Iceberg tables."""
+    state.project = project
+    state.debug = debug
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command and exit: 0 success, 1 refused, 2 wrong usage, 70 a bug, 130 stopped."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    state = State()
+    try:
+        code = calve.main(arguments, prog_name="calve", obj=state, standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        _complain(state, {"code": "stopped", "message": "stopped", "remedy": "", "context": {}})
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has left; so do we
+        return 1
+    except CalveError as error:
+        _complain(state, error.as_json())
+        if state.wants_traceback:
+            traceback.print_exc()
+        return 1
+    except Exception as error:  # noqa: BLE001 - the last boundary
+        remedy = "This is a bug. Run again with calve --debug, or CALVE_DEBUG=1, to see where."
+        message = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
+        _complain(state, {"code": "unexpected", "message": message, "remedy": remedy, "context": {}})
+        if state.wants_traceback:
+            traceback.print_exc()
+        return 70
+    return code if isinstance(code, int) else 0
+
+
+def _complain(state: State, error: dict[str, Any]) -> None:
+    """Say what happened and what to do: JSON on standard output, or two lines on standard error."""
+    if state.json:
+        click.echo(json.dumps({"error": error}, default=str))
+        return
+    click.echo(click.style("error: ", fg="red", bold=True) + click.style(error["message"], fg="red"), err=True)
+    if error["remedy"]:
+        click.echo(f"  → {error['remedy']}", err=True)

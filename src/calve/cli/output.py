@@ -1,0 +1,113 @@
+"""How results are shown: tables for people, JSON for programs."""
+
+import base64
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+
+def print_json(value: Any) -> None:
+    """Print one line of JSON."""
+    print(json.dumps(json_safe(value), ensure_ascii=False))
+
+
+def json_safe(value: Any) -> Any:
+    """Return the value in JSON's types, losing nothing: decimals become text, binaries Base64."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case Mapping():
+            return {str(key): json_safe(item) for key, item in value.items()}
+        case datetime() | date() | time():
+            return value.isoformat()
+        case bytes() | bytearray():
+            return base64.b64encode(value).decode()
+        case _ if hasattr(value, "asDict"):  # a Row of Spark
+            return json_safe(value.asDict())
+        case list() | tuple() | set() | frozenset():
+            return [json_safe(item) for item in value]
+        case _:
+            return str(value)
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, numbers: bool = True) -> None:
+    """Print a table; numbers stand to the right. Nothing is cut where no terminal limits the width."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for index, column in enumerate(columns):
+        values = [row[index] for row in rows if row[index] is not None]
+        is_number = numbers and bool(values) and all(_is_number(value) for value in values)
+        table.add_column(Text(column), justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(shown(value), style="dim" if value is None else "") for value in row))
+    Console(width=None if sys.stdout.isatty() else 100_000).print(table)
+
+
+def shown(value: Any) -> str:
+    """Return a value as people read it."""
+    match value:
+        case None:
+            return "NULL"
+        case str():
+            return value
+        case bool():
+            return str(value).lower()
+        case datetime():
+            return value.isoformat(sep=" ")
+        case bytes() | bytearray():
+            return "0x" + value.hex()
+        case Mapping() | list() | tuple():
+            return json.dumps(json_safe(value), ensure_ascii=False)
+        case _:
+            return str(value)
+
+
+def size(count: int) -> str:
+    """Return bytes as people read them."""
+    amount = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if amount < 1024 or unit == "TiB":
+            break
+        amount /= 1024
+    return f"{count} B" if unit == "B" else f"{amount:.1f} {unit}"
+
+
+def duration(span: timedelta | float) -> str:
+    """Return a duration (seconds, where it is a number) as people read it."""
+    seconds = span.total_seconds() if isinstance(span, timedelta) else span
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    parts = ((days, "d"), (hours, "h"), (minutes, "min"), (rest, "s"))
+    return " ".join([f"{amount} {unit}" for amount, unit in parts if amount][:2])
+
+
+@contextmanager
+def working() -> Iterator[Callable[[str], None]]:
+    """Yield a way to say what is being done; it is shown beside a spinner if standard error is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("…") as status:
+        yield status.update
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)

@@ -1,0 +1,245 @@
+"""Every error that calve raises on purpose, one tree.
+
+CalveError
+├── SettingsInvalid              a setting is unknown or makes no sense
+├── RequestInvalid               the caller asked for something that makes no sense
+├── EnvironmentUnfit             the machine lacks something
+│   ├── JavaMissing
+│   └── JarsUnavailable
+├── SqlFailed                    a statement of ``calve sql`` failed
+├── LakeError                    the table, its catalog or its files
+│   ├── CatalogUnknown
+│   ├── NotSupportedByCatalog
+│   ├── TableMissing
+│   ├── TableEncrypted
+│   ├── FormatVersionUnknown
+│   ├── FilesLost
+│   └── SourceBusy               somebody else committed to the table at the same time
+├── CaptureError                 what changed cannot be told, or not like this
+│   ├── ChangeUnsupported        an operation in the range was not asked for, or cannot be captured exactly
+│   ├── HistoryExpired
+│   ├── NotAnAncestor
+│   ├── TableRecreated
+│   ├── SchemaChanged
+│   ├── SnapshotUnknown
+│   ├── RangeColumnMissing
+│   ├── CheckpointExists
+│   ├── CheckpointMissing
+│   ├── CaptureMissing
+│   ├── CaptureClosed            committed or abandoned already
+│   ├── ConcurrentCapture        the consumer has another capture open
+│   └── ConcurrentCommit         the checkpoint moved since the capture
+└── StoreError                   the database that holds checkpoints
+    ├── StoreUnavailable
+    └── StoreSchemaUnknown       it was written by a newer calve
+
+The docstring of a class is its default message, ``code`` is for machines, ``remedy`` says what to do,
+``context`` holds the values.
+"""
+
+from typing import Any, ClassVar
+
+
+class CalveError(Exception):
+    """Something went wrong."""
+
+    code: ClassVar[str] = "error"
+    default_remedy: ClassVar[str] = ""
+
+    def __init__(self, message: str | None = None, *, remedy: str | None = None, **context: Any) -> None:
+        self.message = message or (type(self).__doc__ or "").strip()
+        self.remedy = self.default_remedy if remedy is None else remedy
+        self.context = context
+        super().__init__(self.message)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``--json`` prints for this error."""
+        return {"code": self.code, "message": self.message, "remedy": self.remedy, "context": self.context}
+
+
+class SettingsInvalid(CalveError):
+    """A setting is unknown or makes no sense."""
+
+    code = "settings_invalid"
+
+
+class RequestInvalid(CalveError):
+    """The request makes no sense."""
+
+    code = "request_invalid"
+
+
+class EnvironmentUnfit(CalveError):
+    """This machine lacks something that calve needs."""
+
+    code = "environment_unfit"
+
+
+class JavaMissing(EnvironmentUnfit):
+    """Java 17 or 21 was not found."""
+
+    code = "java_missing"
+
+
+class JarsUnavailable(EnvironmentUnfit):
+    """The jars for Spark could not be fetched."""
+
+    code = "jars_unavailable"
+
+
+class SqlFailed(CalveError):
+    """The statement failed."""
+
+    code = "sql_failed"
+
+
+class LakeError(CalveError):
+    """The lake cannot answer."""
+
+    code = "lake_error"
+
+
+class CatalogUnknown(LakeError):
+    """There is no catalog of that name."""
+
+    code = "catalog_unknown"
+
+
+class NotSupportedByCatalog(LakeError):
+    """This kind of catalog cannot do that."""
+
+    code = "not_supported_by_catalog"
+
+
+class TableMissing(LakeError):
+    """There is no such table."""
+
+    code = "table_missing"
+
+
+class TableEncrypted(LakeError):
+    """The table is encrypted, and its metadata cannot be cloned."""
+
+    code = "table_encrypted"
+
+
+class FormatVersionUnknown(LakeError):
+    """The table has a format version that calve does not know."""
+
+    code = "format_version_unknown"
+
+
+class FilesLost(LakeError):
+    """Files that the table's metadata names are gone."""
+
+    code = "files_lost"
+
+
+class SourceBusy(LakeError):
+    """Somebody else committed to the table at the same moment."""
+
+    code = "source_busy"
+    default_remedy = "Try again."
+
+
+class CaptureError(CalveError):
+    """The change cannot be captured."""
+
+    code = "capture_error"
+
+
+class ChangeUnsupported(CaptureError):
+    """The range holds changes that were not asked for."""
+
+    code = "change_unsupported"
+
+
+class HistoryExpired(CaptureError):
+    """The snapshots after the checkpoint have been expired."""
+
+    code = "history_expired"
+
+
+class NotAnAncestor(CaptureError):
+    """The checkpoint is not in the history of the table's current snapshot."""
+
+    code = "not_an_ancestor"
+
+
+class TableRecreated(CaptureError):
+    """The table was dropped and created again since the checkpoint."""
+
+    code = "table_recreated"
+
+
+class SchemaChanged(CaptureError):
+    """The table's schema changed since the checkpoint."""
+
+    code = "schema_changed"
+
+
+class SnapshotUnknown(CaptureError):
+    """There is no such snapshot, tag, branch or time in the table's history."""
+
+    code = "snapshot_unknown"
+
+
+class RangeColumnMissing(CaptureError):
+    """The table has no such column to take a range of."""
+
+    code = "range_column_missing"
+
+
+class CheckpointExists(CaptureError):
+    """The consumer has a checkpoint already."""
+
+    code = "checkpoint_exists"
+
+
+class CheckpointMissing(CaptureError):
+    """The consumer has no checkpoint."""
+
+    code = "checkpoint_missing"
+
+
+class CaptureMissing(CaptureError):
+    """There is no such capture."""
+
+    code = "capture_missing"
+
+
+class CaptureClosed(CaptureError):
+    """The capture was committed or abandoned already."""
+
+    code = "capture_closed"
+
+
+class ConcurrentCapture(CaptureError):
+    """The consumer has another capture open."""
+
+    code = "concurrent_capture"
+
+
+class ConcurrentCommit(CaptureError):
+    """The consumer's checkpoint moved since the capture was taken."""
+
+    code = "concurrent_commit"
+    default_remedy = "Abandon this capture and take a new one."
+
+
+class StoreError(CalveError):
+    """The state database failed."""
+
+    code = "store_error"
+
+
+class StoreUnavailable(StoreError):
+    """The state database cannot be reached."""
+
+    code = "store_unavailable"
+
+
+class StoreSchemaUnknown(StoreError):
+    """The state database was written by a newer calve."""
+
+    code = "store_schema_unknown"

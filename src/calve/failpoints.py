@@ -1,0 +1,58 @@
+"""Named points at every durable boundary where a test can make the process die or fail.
+
+``CALVE_FAILPOINTS="capture.registered:1:kill"`` kills the process the first time that point is reached; ``*`` stands
+for every point, ``error`` raises instead, and ``count`` names the reached points on standard error. Unarmed, a point
+costs one comparison.
+"""
+
+import os
+import signal
+import sys
+from dataclasses import dataclass, field
+
+from calve.errors import CalveError, SettingsInvalid
+
+
+class FailpointReached(CalveError):
+    """A failpoint was told to fail here."""
+
+    code = "failpoint"
+
+
+@dataclass(slots=True)
+class _Armed:
+    """What to do at which point, and how often it was passed."""
+
+    name: str
+    nth: int
+    action: str
+    passed: int = field(default=0)
+
+
+_armed: _Armed | None = None
+
+
+def arm(plan: str | None) -> None:
+    """Take a plan ``name:N:kill|error|count``; None disarms."""
+    global _armed  # noqa: PLW0603 - a failpoint is process-wide by nature
+    if plan is None:
+        _armed = None
+        return
+    name, _, rest = plan.partition(":")
+    nth, _, action = rest.partition(":")
+    if not nth.isdigit() or action not in {"kill", "error", "count"}:
+        raise SettingsInvalid(f"failpoints: {plan!r} is not NAME:N:kill, NAME:N:error or NAME:N:count")
+    _armed = _Armed(name, int(nth), action)
+
+
+def reach(name: str) -> None:
+    """Pass the point ``name``, unless it is armed."""
+    if _armed is None or _armed.name not in {"*", name}:
+        return
+    _armed.passed += 1
+    if _armed.action == "count":
+        sys.stderr.write(f"failpoint {name}\n")
+    elif _armed.passed == _armed.nth:
+        if _armed.action == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise FailpointReached(f"failpoint {name}", point=name)

@@ -1,0 +1,190 @@
+"""What calve asks of a catalog, whatever its kind."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from calve.errors import FormatVersionUnknown, LakeError, NotSupportedByCatalog, SettingsInvalid, TableMissing
+from calve.lake import metadata as raw
+from calve.lake.files import Files
+from calve.lake.names import TableName
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog as PyIcebergCatalog
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTable:
+    """A table as its catalog points to it now."""
+
+    name: TableName
+    metadata: dict[str, Any]
+    """The ``metadata.json``, as it is."""
+    metadata_location: str
+    files: Files
+
+
+def wall_clock_ms() -> int:
+    """Return the time as Iceberg counts it."""
+    return time.time_ns() // 1_000_000
+
+
+class Catalog(ABC):
+    """One catalog of the lake."""
+
+    def __init__(
+        self,
+        name: str,
+        properties: Mapping[str, str],
+        *,
+        location: str | None = None,
+        now_ms: Callable[[], int] = wall_clock_ms,
+    ) -> None:
+        """Take PyIceberg's properties, and the folder for new tables if it is not the warehouse."""
+        self.name = name
+        self.properties = dict(properties)
+        self.files = Files(properties)
+        self._location = location
+        self._now_ms = now_ms
+        self._pyiceberg: PyIcebergCatalog | None = None
+
+    @abstractmethod
+    def load(self, table: TableName) -> LoadedTable:
+        """Return a table's current metadata.
+
+        Raises:
+            TableMissing, FormatVersionUnknown, FilesLost.
+        """
+
+    @abstractmethod
+    def exists(self, table: TableName) -> bool:
+        """Tell whether there is such a table."""
+
+    @abstractmethod
+    def register(self, table: TableName, metadata_location: str) -> None:
+        """Make a table of existing metadata, and its namespace if need be; atomic.
+
+        Raises:
+            LakeError: the name is taken.
+        """
+
+    @abstractmethod
+    def drop(self, table: TableName) -> bool:
+        """Forget a table, keeping all its files; tell whether it was there."""
+
+    @abstractmethod
+    def create_tag(self, table: TableName, tag: str, snapshot_id: int, max_age_ms: int) -> None:
+        """Tag a snapshot; a tag that is there already, at that snapshot, is fine.
+
+        Raises:
+            SnapshotUnknown, SourceBusy, NotSupportedByCatalog.
+        """
+
+    @abstractmethod
+    def drop_tag(self, table: TableName, tag: str) -> bool:
+        """Remove a tag; tell whether it was there."""
+
+    @abstractmethod
+    def namespace_location(self, namespace: tuple[str, ...]) -> str | None:
+        """Return the ``location`` property of a namespace."""
+
+    @abstractmethod
+    def tables(self, namespace: tuple[str, ...]) -> list[str]:
+        """Return the names of a namespace's tables, or of all tables where that is as cheap."""
+
+    def location_for(self, table: TableName) -> str:
+        """Return the folder for a new table.
+
+        Raises:
+            SettingsInvalid: neither the settings, the namespace nor the catalog name one.
+        """
+        levels = "/".join(table.namespace)
+        if self._location:
+            return f"{self._location.rstrip('/')}/{levels}/{table.name}"
+        if location := self.namespace_location(table.namespace):
+            return f"{location.rstrip('/')}/{table.name}"
+        warehouse = self.properties.get("warehouse", "")
+        if "/" in warehouse:  # a REST catalog's warehouse may be a mere name
+            return f"{warehouse.rstrip('/')}/{levels}/{table.name}"
+        raise SettingsInvalid(
+            f"No folder is known for new tables of the catalog {self.name}.",
+            remedy="Set location in [capture], a location on the namespace, or warehouse on the catalog.",
+            catalog=self.name,
+        )
+
+    def view_file(self, view: TableName) -> str:
+        """Return the one file that ``register_view`` writes."""
+        return f"{self.location_for(view)}/metadata/00000-view.metadata.json"
+
+    def register_view(
+        self,
+        view: TableName,
+        sql: str,  # noqa: ARG002 - used where there are views
+        schema: Mapping[str, Any],  # noqa: ARG002
+        properties: Mapping[str, str],  # noqa: ARG002
+    ) -> None:
+        """Make a view in Spark's dialect, of an Iceberg schema; only SQL catalogs can."""
+        raise NotSupportedByCatalog(
+            f"calve makes views only in SQL catalogs; {self.name} is another kind.",
+            catalog=self.name,
+            view=str(view),
+        )
+
+    def drop_view(self, view: TableName) -> bool:
+        """Forget a view, keeping its file; tell whether it was there."""
+        raise NotSupportedByCatalog(
+            f"calve has views only in SQL catalogs; {self.name} is another kind.",
+            catalog=self.name,
+            view=str(view),
+        )
+
+    def pyiceberg(self) -> "PyIcebergCatalog":
+        """Return PyIceberg's own view of the catalog; it purges no table that does not own its files."""
+        if self._pyiceberg is None:
+            from calve.lake.guarded import open_guarded
+
+            self._pyiceberg = open_guarded(self.name, self.properties)
+        return self._pyiceberg
+
+    def close(self) -> None:
+        """Let go of connections."""
+        if self._pyiceberg is not None:
+            self._pyiceberg.close()
+            self._pyiceberg = None
+
+    def _read(self, table: TableName, location: str, files: Files) -> LoadedTable:
+        with _parsed(table, location):
+            metadata = raw.decode(files.read(location))
+            version = metadata["format-version"]
+        if version not in raw.KNOWN_FORMAT_VERSIONS:
+            raise FormatVersionUnknown(
+                f"{table} has format version {version}; calve knows 1 to 3.",
+                remedy="Upgrade calve.",
+                table=str(table),
+                format_version=version,
+            )
+        return LoadedTable(table, metadata, location, files)
+
+    def _missing(self, table: TableName) -> TableMissing:
+        names = self.tables(table.namespace)
+        wanted = ".".join(table.identifier)
+        near = get_close_matches(wanted, names, n=3, cutoff=0.6)
+        listed = ", ".join(near or sorted(names)[:5])
+        remedy = f"Did you mean {listed}?" if near else f"There are: {listed}." if listed else "The catalog is empty."
+        return TableMissing(f"There is no table {table}.", remedy=remedy, table=str(table))
+
+
+@contextmanager
+def _parsed(table: TableName, location: str) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, EOFError) as error:
+        raise LakeError(
+            f"The metadata of {table} cannot be read: {location} is damaged ({error}).",
+            table=str(table),
+            path=location,
+        ) from error

@@ -1,0 +1,120 @@
+"""The lake's files, by the paths that Iceberg metadata names."""
+
+import os
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from calve.errors import FilesLost, LakeError
+
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_FILE_SCHEME = re.compile(r"file:(//(localhost)?(?=/))?(?=/)")
+
+
+def local_path(location: str) -> Path | None:
+    """Return where a location is on this machine, None if it is elsewhere.
+
+    Nothing is unquoted: neither Iceberg nor Hadoop quotes what it writes into metadata.
+    """
+    if match := _FILE_SCHEME.match(location):
+        return Path(location[match.end() :])
+    return None if _SCHEME.match(location) else Path(location)
+
+
+class Files:
+    """Reads and writes whole small files: local ones directly, others through PyIceberg's file systems."""
+
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        """Take the catalog's properties, which hold the credentials of object stores."""
+        self._properties = dict(properties or {})
+        self._remote: dict[str, FileIO] = {}
+
+    def read(self, path: str) -> bytes:
+        """Return a file's content."""
+        with _explained(path):
+            if local := local_path(path):
+                return local.read_bytes()
+            with self._io(path).new_input(path).open() as stream:
+                return stream.read()
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """Return ``length`` bytes of a file."""
+        with _explained(path):
+            if local := local_path(path):
+                with local.open("rb") as stream:
+                    stream.seek(offset)
+                    return stream.read(length)
+            with self._io(path).new_input(path).open() as remote:
+                remote.seek(offset)
+                return remote.read(length)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file, whole or not at all."""
+        with _explained(path):
+            if local := local_path(path):
+                local.parent.mkdir(parents=True, exist_ok=True)
+                half = local.with_name(f".{local.name}.{uuid.uuid4().hex}")
+                try:
+                    half.write_bytes(content)
+                    half.replace(local)
+                finally:
+                    half.unlink(missing_ok=True)
+                return
+            with self._io(path).new_output(path).create(overwrite=True) as stream:
+                stream.write(content)
+
+    def delete(self, path: str) -> bool:
+        """Delete a file, and a local table's folders that this leaves empty; tell whether it was there."""
+        with _explained(path):
+            if local := local_path(path):
+                if not local.exists():
+                    return False
+                local.unlink(missing_ok=True)
+                _remove_empty_folders(local.parent)
+                return True
+            found = self._io(path).new_input(path).exists()
+            if found:
+                self._io(path).delete(path)
+            return found
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a file is there."""
+        with _explained(path):
+            local = local_path(path)
+            return local.exists() if local else self._io(path).new_input(path).exists()
+
+    def _io(self, path: str) -> "FileIO":
+        from pyiceberg.io import load_file_io
+
+        scheme = path.partition(":")[0]
+        if scheme not in self._remote:
+            self._remote[scheme] = load_file_io(self._properties, path)
+        return self._remote[scheme]
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """Turn what file systems raise into errors that name the path."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FilesLost(f"{path} is gone.", path=path) from error
+    except (OSError, ValueError) as error:
+        raise LakeError(f"{path} cannot be reached: {error}", path=path) from error
+
+
+def _remove_empty_folders(folder: Path) -> None:
+    """Remove a table's ``metadata`` or ``data`` folder and then the table's own, as far as they are empty."""
+    if folder.name not in {"metadata", "data"}:
+        return
+    try:
+        os.rmdir(folder)  # noqa: PTH106 - refuses a folder that is not empty, which is the point
+        os.rmdir(folder.parent)  # noqa: PTH106 - the same
+    except OSError:
+        return

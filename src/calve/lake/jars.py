@@ -1,0 +1,112 @@
+"""The jars that Spark needs beside its own: fetched once by Spark's Ivy, then started from a cache."""
+
+import hashlib
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+
+from calve.errors import JarsUnavailable
+from calve.lake.java import Java
+from calve.settings import Settings
+
+ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
+AWS = "org.apache.iceberg:iceberg-aws-bundle:1.11.0"
+SQLITE = "org.xerial:sqlite-jdbc:3.53.4.0"  # 3.51.3 or later: before, a reset of the WAL could lose commits
+POSTGRES = "org.postgresql:postgresql:42.7.14"
+_BROUGHT_BY_SPARK = "org.slf4j:slf4j-api,org.checkerframework:checker-qual"
+
+
+def coordinates(settings: Settings) -> tuple[str, ...]:
+    """Return the Maven coordinates that the configured catalogs need."""
+    catalogs = settings.catalogs.values()
+    uris = [catalog.properties.get("uri", "") for catalog in catalogs]
+    places = [catalog.properties.get("warehouse", "") for catalog in catalogs] + [settings.capture.location or ""]
+    needs_aws = (
+        any(catalog.kind == "glue" for catalog in catalogs)
+        or any(place.startswith(("s3:", "s3a:", "s3n:")) for place in places)
+        or any(key.startswith("s3.") for catalog in catalogs for key in catalog.properties)
+    )
+    needed = {
+        ICEBERG: True,
+        SQLITE: any(uri.startswith("sqlite") for uri in uris),
+        POSTGRES: any(uri.startswith("postgres") for uri in uris),
+        AWS: needs_aws,
+    }
+    return (*(jar for jar, wanted in needed.items() if wanted), *settings.spark.packages)
+
+
+def cached(settings: Settings) -> list[Path] | None:
+    """Return the jars from the cache, None unless all are there."""
+    try:
+        sizes = json.loads(_list_file(settings).read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError):
+        return None
+    jars = {settings.spark.jars_cache / name: size for name, size in sizes.items()}
+    complete = all(jar.is_file() and jar.stat().st_size == size for jar, size in jars.items())
+    return list(jars) if complete else None
+
+
+def provide(settings: Settings, java: Java) -> list[Path]:
+    """Return the jars, fetching them the first time.
+
+    Raises:
+        JarsUnavailable: they could not be fetched.
+    """
+    return cached(settings) or _resolve(settings, java)
+
+
+def _list_file(settings: Settings) -> Path:
+    """Return the file that lists the jars of a set; it is written last, when all are there."""
+    identity = hashlib.sha256("\n".join(coordinates(settings)).encode()).hexdigest()[:16]
+    return settings.spark.jars_cache / f"{identity}.json"
+
+
+def _resolve(settings: Settings, java: Java) -> list[Path]:
+    """Fetch into a folder of our own, then move each jar into place; others may do the same meanwhile."""
+    cache = settings.spark.jars_cache
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="resolving-", dir=cache) as folder:
+            _run_ivy(settings, java, Path(folder))
+            found = sorted((Path(folder) / "jars").glob("*.jar"))
+            sizes = {jar.name: jar.stat().st_size for jar in found}
+            for jar in found:
+                jar.replace(cache / jar.name)
+            listing = Path(folder) / "list.json"
+            listing.write_text(json.dumps(sizes, indent=1), encoding="utf-8")
+            listing.replace(_list_file(settings))
+    except OSError as error:
+        raise JarsUnavailable(
+            f"The jars for Spark cannot be kept in {cache}: {error}", remedy="Set jars_cache in [spark]."
+        ) from error
+    return [cache / name for name in sizes]
+
+
+def _run_ivy(settings: Settings, java: Java, folder: Path) -> None:
+    """Let Spark resolve its packages, and then do nothing: Ivy only says its version."""
+    import pyspark
+
+    own = {key: value for key, value in settings.spark.conf.items() if key.startswith("spark.jars.")}
+    conf = own | {"spark.jars.ivy": str(folder)}
+    command = [
+        *(str(java.executable), "-Xmx512m", "-cp", str(Path(pyspark.__file__).parent / "jars" / "*")),
+        *("org.apache.spark.deploy.SparkSubmit", "--master", "local[1]"),
+        *("--packages", ",".join(coordinates(settings)), "--exclude-packages", _BROUGHT_BY_SPARK),
+        *(word for key, value in conf.items() for word in ("--conf", f"{key}={value}")),
+        *("--class", "org.apache.ivy.Main", "spark-internal", "-version"),
+    ]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - all ours
+    if said.returncode != 0 or not list((folder / "jars").glob("*.jar")):
+        raise JarsUnavailable(
+            f"Spark's Ivy could not fetch {', '.join(coordinates(settings))}: {_reason(said.stderr)}",
+            remedy="Check the network or proxy; spark.jars.ivySettings in [spark.conf] can name a mirror. "
+            f"Or copy the folder {settings.spark.jars_cache} from a machine that has it.",
+        )
+
+
+def _reason(log: str) -> str:
+    """Return the line of Ivy's log that says most."""
+    lines = [line.strip(" \t:") for line in log.splitlines()]
+    telling = [line for line in lines if "not found" in line or "UNRESOLVED" in line or "Exception" in line]
+    return (telling or [line for line in lines if line] or ["no output"])[0]

@@ -1,0 +1,63 @@
+"""The lake: every catalog that the settings name."""
+
+from functools import cached_property
+
+from calve.errors import CatalogUnknown
+from calve.lake.catalogs import Catalog
+from calve.lake.names import TableName
+from calve.settings import Settings
+
+
+class Lake:
+    """Opens catalogs when they are first asked for."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._open: dict[str, Catalog] = {}
+
+    @property
+    def default_catalog(self) -> str:
+        """The catalog of names that give none."""
+        return self.settings.default_catalog
+
+    @cached_property
+    def catalog_names(self) -> tuple[str, ...]:
+        """All catalogs, the default one first."""
+        others = (name for name in self.settings.catalogs if name != self.default_catalog)
+        return (self.default_catalog, *others)
+
+    def parse(self, text: str) -> TableName:
+        """Read ``namespace.table`` or ``catalog.namespace.table``."""
+        return TableName.parse(text, self.catalog_names)
+
+    def catalog(self, name: str) -> Catalog:
+        """Return a catalog by its name.
+
+        Raises:
+            CatalogUnknown: the settings have none of that name.
+        """
+        if name not in self._open:
+            self._open[name] = self._opened(name)
+        return self._open[name]
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+    def _opened(self, name: str) -> Catalog:
+        if name not in self.settings.catalogs:
+            raise CatalogUnknown(
+                f"There is no catalog {name}.",
+                remedy=f"The settings have: {', '.join(self.catalog_names)}.",
+                catalog=name,
+            )
+        definition = self.settings.catalogs[name]
+        location = self.settings.capture.location
+        if definition.kind == "sql":
+            from calve.lake.sql_catalog import SqlCatalog
+
+            return SqlCatalog(name, definition.properties, location=location)
+        from calve.lake.other_catalog import OtherCatalog
+
+        return OtherCatalog(name, definition.properties, location=location)

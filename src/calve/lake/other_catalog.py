@@ -1,0 +1,174 @@
+"""Catalogs that are reached through PyIceberg: REST, Hive, Glue and the like."""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from calve.errors import FormatVersionUnknown, LakeError, NotSupportedByCatalog, SourceBusy
+from calve.lake import metadata as raw
+from calve.lake.catalogs import Catalog, LoadedTable
+from calve.lake.files import Files
+from calve.lake.names import TableName
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+_ATTEMPTS = 8
+
+
+class OtherCatalog(Catalog):
+    """A catalog that PyIceberg speaks for."""
+
+    def load(self, table: TableName) -> LoadedTable:
+        """Return a table's current metadata, with the credentials that the catalog hands out for it."""
+        return self._loaded(table, self._load(table))
+
+    def exists(self, table: TableName) -> bool:
+        """Tell whether there is such a table."""
+        with self._reached():
+            return self.pyiceberg().table_exists(table.identifier)
+
+    def register(self, table: TableName, metadata_location: str) -> None:
+        """Make a table of existing metadata, and its namespace if need be."""
+        from pyiceberg.exceptions import TableAlreadyExistsError
+
+        with self._reached():
+            self.pyiceberg().create_namespace_if_not_exists(table.namespace)
+            try:
+                self.pyiceberg().register_table(table.identifier, metadata_location)
+            except TableAlreadyExistsError as error:
+                raise LakeError(f"{table} exists already.", table=str(table), reason="exists") from error
+
+    def drop(self, table: TableName) -> bool:
+        """Forget a table, keeping all its files."""
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+        with self._reached():
+            try:
+                self.pyiceberg().drop_table(table.identifier)
+            except (NoSuchTableError, NoSuchNamespaceError):
+                return False
+            return True
+
+    def create_tag(self, table: TableName, tag: str, snapshot_id: int, max_age_ms: int) -> None:
+        """Tag a snapshot, by the catalog's own commit."""
+        from pyiceberg.table.refs import SnapshotRefType
+        from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
+
+        def commit(known: "Table") -> bool:
+            metadata = self._loaded(table, known).metadata
+            if raw.with_tag(metadata, tag, snapshot_id, max_age_ms) is metadata:
+                return False
+            if not self._takes_updates(table, metadata):
+                known.manage_snapshots().create_tag(snapshot_id, tag, max_age_ms).commit()
+                return True
+            held = raw.refs(metadata).get(tag, {}).get("snapshot-id")
+            update = SetSnapshotRefUpdate(
+                **{"ref-name": tag, "snapshot-id": snapshot_id, "max-ref-age-ms": max_age_ms},
+                type=SnapshotRefType.TAG,
+            )
+            required = (
+                AssertTableUUID(uuid=known.metadata.table_uuid),
+                AssertRefSnapshotId(ref=tag, **{"snapshot-id": held}),
+            )
+            self.pyiceberg().commit_table(known, required, (update,))
+            return True
+
+        self._commit(table, commit)
+
+    def drop_tag(self, table: TableName, tag: str) -> bool:
+        """Remove a tag, by the catalog's own commit."""
+        from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotRefUpdate
+
+        def commit(known: "Table") -> bool:
+            metadata = self._loaded(table, known).metadata
+            if raw.without_tag(metadata, tag) is metadata:
+                return False
+            if self._takes_updates(table, metadata):
+                update = RemoveSnapshotRefUpdate(**{"ref-name": tag})
+                required = (AssertTableUUID(uuid=known.metadata.table_uuid),)
+                self.pyiceberg().commit_table(known, required, (update,))
+            else:
+                known.manage_snapshots().remove_tag(tag).commit()
+            return True
+
+        return self._commit(table, commit)
+
+    def namespace_location(self, namespace: tuple[str, ...]) -> str | None:
+        """Return the ``location`` property of a namespace."""
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
+        with self._reached():
+            try:
+                return self.pyiceberg().load_namespace_properties(namespace).get("location")
+            except NoSuchNamespaceError:
+                return None
+
+    def tables(self, namespace: tuple[str, ...]) -> list[str]:
+        """Return the names of a namespace's tables."""
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
+        with self._reached():
+            try:
+                return [".".join(identifier) for identifier in self.pyiceberg().list_tables(namespace)]
+            except NoSuchNamespaceError:
+                return []
+
+    def _load(self, table: TableName) -> "Table":
+        from pydantic import ValidationError as InvalidResponse
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ValidationError
+
+        with self._reached():
+            try:
+                return self.pyiceberg().load_table(table.identifier)
+            except (NoSuchTableError, NoSuchNamespaceError) as error:
+                raise self._missing(table) from error
+            except (InvalidResponse, ValidationError) as error:
+                raise FormatVersionUnknown(
+                    f"{table} has metadata that PyIceberg does not understand: {error}",
+                    remedy="Upgrade calve.",
+                    table=str(table),
+                ) from error
+
+    def _loaded(self, table: TableName, known: "Table") -> LoadedTable:
+        return self._read(table, known.metadata_location, Files(known.io.properties))
+
+    def _takes_updates(self, table: TableName, metadata: raw.Metadata) -> bool:
+        """Tell whether the catalog itself writes metadata, so that PyIceberg's limits do not matter."""
+        from pyiceberg.catalog.rest import RestCatalog
+
+        if isinstance(self.pyiceberg(), RestCatalog):
+            return True
+        if metadata["format-version"] >= 3:
+            raise NotSupportedByCatalog(
+                f"{table} has format version 3, and tags on those can be set only in SQL and REST catalogs.",
+                remedy="Capture without a lease, and keep the source's snapshots until it is committed.",
+                table=str(table),
+                catalog=self.name,
+            )
+        return False
+
+    def _commit(self, table: TableName, commit: Callable[["Table"], bool]) -> bool:
+        from pyiceberg.exceptions import CommitFailedException
+
+        for attempt in range(_ATTEMPTS):
+            known = self._load(table)
+            try:
+                with self._reached():
+                    return commit(known)
+            except CommitFailedException:
+                time.sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 - to get out of step, no secret
+        raise SourceBusy(f"{table} was committed to by others {_ATTEMPTS} times in a row.", table=str(table))
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Turn what a catalog that does not answer raises into an error that names it."""
+        from pyiceberg.exceptions import RESTError
+        from requests.exceptions import RequestException
+
+        try:
+            yield
+        except (RESTError, RequestException, OSError) as error:
+            raise LakeError(f"The catalog {self.name} cannot be reached: {error}", catalog=self.name) from error

@@ -1,0 +1,299 @@
+"""Catalogs in an SQL database: the tables that Iceberg's JDBC catalog and PyIceberg's ``SqlCatalog`` share.
+
+Read and written directly, because PyIceberg validates the whole metadata at every step and cannot commit to
+format version 3; a table's pointer is one row, and a commit is one compare-and-set on it.
+"""
+
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    Executable,
+    MetaData,
+    String,
+    Table,
+    create_engine,
+    delete,
+    event,
+    insert,
+    inspect,
+    make_url,
+    select,
+    true,
+    update,
+)
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
+from sqlalchemy.sql.elements import ColumnElement
+
+from calve.errors import LakeError, NotSupportedByCatalog, SettingsInvalid, SourceBusy
+from calve.lake import metadata as raw
+from calve.lake.catalogs import Catalog, LoadedTable, wall_clock_ms
+from calve.lake.names import TableName
+
+_SCHEMA = MetaData()
+_TABLES = Table(
+    "iceberg_tables",
+    _SCHEMA,
+    Column("catalog_name", String(255), primary_key=True),
+    Column("table_namespace", String(255), primary_key=True),
+    Column("table_name", String(255), primary_key=True),
+    Column("metadata_location", String(1000)),
+    Column("previous_metadata_location", String(1000)),
+    Column("iceberg_type", String(5)),
+)
+_NAMESPACES = Table(
+    "iceberg_namespace_properties",
+    _SCHEMA,
+    Column("catalog_name", String(255), primary_key=True),
+    Column("namespace", String(255), primary_key=True),
+    Column("property_key", String(255), primary_key=True),
+    Column("property_value", String(1000)),
+)
+_ATTEMPTS = 8
+Edit = Callable[[raw.Metadata], raw.Metadata]
+
+
+class SqlCatalog(Catalog):
+    """A catalog in SQLite or PostgreSQL."""
+
+    def __init__(
+        self,
+        name: str,
+        properties: Mapping[str, str],
+        *,
+        location: str | None = None,
+        now_ms: Callable[[], int] = wall_clock_ms,
+    ) -> None:
+        """Reach the database, and make its tables where there are none."""
+        super().__init__(name, properties, location=location, now_ms=now_ms)
+        with self._reached():
+            url = _patient(make_url(self.properties.get("uri", "")))
+            self.properties["uri"] = url.render_as_string(hide_password=False)
+            self._engine = _open(url)
+            self._has_types = _prepare(self._engine)
+
+    def load(self, table: TableName) -> LoadedTable:
+        """Return a table's current metadata: one query, one file."""
+        with self._connection() as connection:
+            location = connection.scalar(select(_TABLES.c.metadata_location).where(self._row(table, "TABLE")))
+        if location is None:
+            raise self._missing(table)
+        return self._read(table, location, self.files)
+
+    def exists(self, table: TableName) -> bool:
+        """Tell whether there is such a table."""
+        return self._exists(table, "TABLE")
+
+    def register(self, table: TableName, metadata_location: str) -> None:
+        """Make a table of existing metadata: one insert, refused by the primary key if the name is taken."""
+        self._insert(table, metadata_location, "TABLE")
+
+    def drop(self, table: TableName) -> bool:
+        """Forget a table, keeping all its files."""
+        return self._execute(delete(_TABLES).where(self._row(table, "TABLE"))) > 0
+
+    def register_view(
+        self, view: TableName, sql: str, schema: Mapping[str, Any], properties: Mapping[str, str]
+    ) -> None:
+        """Make a view in Spark's dialect: one small file, one row."""
+        if not self._has_types:
+            raise NotSupportedByCatalog(
+                f"The catalog {self.name} has the old schema (V0), which has no views.",
+                remedy="Let Spark open it once with jdbc.schema-version=V1.",
+                catalog=self.name,
+            )
+        if self._exists(view, "VIEW") or self._exists(view, "TABLE"):
+            raise _taken(view)
+        metadata = raw.view(
+            sql=sql,
+            schema=schema,
+            properties=properties,
+            location=self.location_for(view),
+            catalog=self.name,
+            namespace=view.namespace,
+            unique=str(uuid.uuid4()),
+            now_ms=self._now_ms(),
+        )
+        self.files.write(self.view_file(view), raw.encode(metadata))
+        self._insert(view, self.view_file(view), "VIEW")
+
+    def drop_view(self, view: TableName) -> bool:
+        """Forget a view, keeping its file."""
+        return self._has_types and self._execute(delete(_TABLES).where(self._row(view, "VIEW"))) > 0
+
+    def create_tag(self, table: TableName, tag: str, snapshot_id: int, max_age_ms: int) -> None:
+        """Tag a snapshot, whatever the table's format version."""
+        self.commit(table, lambda metadata: raw.with_tag(metadata, tag, snapshot_id, max_age_ms))
+
+    def drop_tag(self, table: TableName, tag: str) -> bool:
+        """Remove a tag."""
+        return self.commit(table, lambda metadata: raw.without_tag(metadata, tag))
+
+    def commit(self, table: TableName, edit: Edit) -> bool:
+        """Replace a table's metadata by an edit of it; tell whether the edit changed anything.
+
+        The edit is made anew when somebody else commits in between.
+
+        Raises:
+            SourceBusy: that happened too often.
+        """
+        for attempt in range(_ATTEMPTS):
+            base = self.load(table)
+            edited = edit(base.metadata)
+            if edited is base.metadata:
+                return False
+            if self._replace(base, edited):
+                return True
+            time.sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 - to get out of step, no secret
+        raise SourceBusy(f"{table} was committed to by others {_ATTEMPTS} times in a row.", table=str(table))
+
+    def namespace_location(self, namespace: tuple[str, ...]) -> str | None:
+        """Return the ``location`` property of a namespace."""
+        where = self._namespace(namespace) & (_NAMESPACES.c.property_key == "location")
+        with self._connection() as connection:
+            return connection.scalar(select(_NAMESPACES.c.property_value).where(where))
+
+    def tables(self, namespace: tuple[str, ...] = ()) -> list[str]:  # noqa: ARG002 - all cost the same
+        """Return the names of all tables."""
+        query = select(_TABLES.c.table_namespace, _TABLES.c.table_name).where(
+            _TABLES.c.catalog_name == self.name, self._typed("TABLE")
+        )
+        with self._connection() as connection:
+            return [f"{namespace}.{name}" for namespace, name in connection.execute(query)]
+
+    def close(self) -> None:
+        """Let go of the database."""
+        super().close()
+        self._engine.dispose()
+
+    def _replace(self, base: LoadedTable, edited: raw.Metadata) -> bool:
+        """Write the next metadata and point the table to it, unless it points elsewhere by now."""
+        old = base.metadata_location
+        new = raw.successor_location(base.metadata, old, str(uuid.uuid4()))
+        edited = raw.successor(edited, of=base.metadata, at=old, now_ms=self._now_ms())
+        self.files.write(new, raw.encode(edited))
+        swapped = self._execute(
+            update(_TABLES)
+            .where(self._row(base.name, "TABLE"), _TABLES.c.metadata_location == old)
+            .values(metadata_location=new, previous_metadata_location=old)
+        )
+        if not swapped:
+            self.files.delete(new)
+        return swapped > 0
+
+    def _insert(self, table: TableName, metadata_location: str, kind: str) -> None:
+        namespace = {"catalog_name": self.name, "namespace": ".".join(table.namespace)}
+        row = {
+            "catalog_name": self.name,
+            "table_namespace": namespace["namespace"],
+            "table_name": table.name,
+            "metadata_location": metadata_location,
+        }
+        with self._connection() as connection:
+            known = connection.scalar(select(true()).where(self._namespace(table.namespace)).limit(1))
+        if not known:
+            made = insert(_NAMESPACES).values(**namespace, property_key="exists", property_value="true")
+            with suppress(IntegrityError):  # somebody else made it meanwhile
+                self._execute(made)
+        try:
+            self._execute(insert(_TABLES).values(row | ({"iceberg_type": kind} if self._has_types else {})))
+        except IntegrityError as error:
+            raise _taken(table) from error
+
+    def _exists(self, table: TableName, kind: str) -> bool:
+        with self._connection() as connection:
+            return bool(connection.scalar(select(true()).where(self._row(table, kind))))
+
+    def _row(self, table: TableName, kind: str) -> ColumnElement[bool]:
+        return (
+            (_TABLES.c.catalog_name == self.name)
+            & (_TABLES.c.table_namespace == ".".join(table.namespace))
+            & (_TABLES.c.table_name == table.name)
+            & self._typed(kind)
+        )
+
+    def _typed(self, kind: str) -> ColumnElement[bool]:
+        if not self._has_types:
+            return true()
+        is_kind = _TABLES.c.iceberg_type == kind
+        return is_kind | _TABLES.c.iceberg_type.is_(None) if kind == "TABLE" else is_kind
+
+    def _namespace(self, namespace: tuple[str, ...]) -> ColumnElement[bool]:
+        return (_NAMESPACES.c.catalog_name == self.name) & (_NAMESPACES.c.namespace == ".".join(namespace))
+
+    def _execute(self, statement: Executable) -> int:
+        with self._connection() as connection:
+            return connection.execute(statement).rowcount
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        with self._reached(), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Turn what the database raises into errors that name the catalog."""
+        try:
+            yield
+        except IntegrityError:
+            raise
+        except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
+            raise SettingsInvalid(
+                f"The uri of the catalog {self.name} cannot be used: {error}", catalog=self.name
+            ) from error
+        except (DBAPIError, OSError) as error:
+            cause = getattr(error, "orig", error)
+            raise LakeError(f"The catalog {self.name} cannot be reached: {cause}", catalog=self.name) from error
+
+
+def _patient(url: URL) -> URL:
+    """Let SQLite wait 30 s for locks, where the address does not say how long."""
+    if url.get_backend_name() != "sqlite" or "timeout" in url.query:
+        return url
+    return url.update_query_dict({"timeout": "30"})
+
+
+def _open(url: URL) -> Engine:
+    """Return an engine; in SQLite, readers do not wait for writers (WAL)."""
+    file = _sqlite_file(url)
+    if file is None:
+        return create_engine(url, pool_pre_ping=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(url)
+
+    @event.listens_for(engine, "connect")
+    def use_wal(connection: Any, _: object) -> None:
+        connection.execute("PRAGMA journal_mode=WAL").close()
+
+    return engine
+
+
+def _sqlite_file(url: URL) -> Path | None:
+    is_file = url.get_backend_name() == "sqlite" and url.database not in {None, "", ":memory:"}
+    return Path(str(url.database)) if is_file else None
+
+
+def _prepare(engine: Engine) -> bool:
+    """Make the tables if they are absent; tell whether rows have a type (schema V1)."""
+    try:
+        columns = inspect(engine).get_columns(_TABLES.name) if inspect(engine).has_table(_TABLES.name) else None
+        if columns is None:
+            _SCHEMA.create_all(engine)
+    except DBAPIError:
+        if not inspect(engine).has_table(_TABLES.name):
+            raise
+        columns = None  # somebody else made them meanwhile
+    return columns is None or any(column["name"] == "iceberg_type" for column in columns)
+
+
+def _taken(table: TableName) -> LakeError:
+    return LakeError(f"{table} exists already.", table=str(table), reason="exists")

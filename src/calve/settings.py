@@ -1,0 +1,356 @@
+"""Settings: ``calve.toml``, overridden by the environment. The only module that reads the environment.
+
+A variable's name is the key's path, joined by two underscores: ``CALVE_STORE__URL`` is ``[store] url``. In
+the free-form tables (a catalog's properties, ``[spark.conf]``) two underscores stand for a dot and one for a
+hyphen, as PyIceberg has it: ``CALVE_CATALOGS__LAKE__S3__ACCESS_KEY_ID`` is ``s3.access-key-id``. An empty
+variable counts as unset.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from calve.errors import SettingsInvalid
+
+FILE = "calve.toml"
+PREFIX = "CALVE_"
+_FOREIGN = ("CALVE_URL", "CALVE_TOKEN", "CALVE_TEST_")  # read by others: the client, the tests
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_KINDS = {"http": "rest", "thrift": "hive", "sqlite": "sql", "postgresql": "sql"}
+
+Key = tuple[str, ...]
+
+
+def parse_duration(text: str) -> timedelta:
+    """Read ``7d``, ``12h``, ``30m``, ``90s`` or ``2w``.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    match = re.fullmatch(r"\s*(\d+)\s*([smhdw])\s*", text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a duration like 90s, 30m, 12h, 7d or 2w")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def _duration(value: object) -> object:
+    duration = parse_duration(value) if isinstance(value, str) else value
+    if duration == timedelta():
+        raise ValueError("must be longer than nothing")
+    return duration
+
+
+def _strings(table: object, prefix: str = "") -> dict[str, str]:
+    """Flatten a free-form table: TOML reads ``s3.region = "x"`` as a table in a table."""
+    if not isinstance(table, Mapping):
+        raise ValueError("is not a table of keys and values")  # noqa: TRY004 - pydantic reports only ValueError
+    flat: dict[str, str] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            flat |= _strings(value, f"{prefix}{key}.")
+        elif isinstance(value, bool):
+            flat[prefix + key] = str(value).lower()
+        elif isinstance(value, str | int | float):
+            flat[prefix + key] = str(value)
+        else:
+            raise ValueError(f"{prefix}{key} is neither text, a number nor true or false")  # noqa: TRY004 - as above
+    return flat
+
+
+def _words(value: object) -> object:
+    """Split what the environment gives for a list."""
+    return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value
+
+
+Strings = Annotated[dict[str, str], BeforeValidator(_strings)]
+Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class StoreSettings(_Section):
+    """The database that holds checkpoints."""
+
+    url: str
+    """An SQLAlchemy address: ``sqlite:///…`` or ``postgresql+psycopg://…``."""
+
+
+class CatalogSettings(_Section):
+    """One Iceberg catalog, in PyIceberg's property names."""
+
+    properties: Strings
+    spark: Strings = {}
+    """Properties that only Spark gets; they win over the derived ones."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _split(cls, table: Any) -> Any:
+        if not isinstance(table, Mapping):
+            raise ValueError("is not a table of keys and values")  # noqa: TRY004 - pydantic reports only ValueError
+        spark = table.get("spark", {})
+        return {"properties": {key: table[key] for key in table if key != "spark"}, "spark": spark}
+
+    @property
+    def kind(self) -> str:
+        """The type of the catalog: as given, or as its address tells; empty where neither says."""
+        uri = self.properties.get("uri", "")
+        inferred = next((kind for start, kind in _KINDS.items() if uri.startswith(start)), "")
+        return self.properties.get("type", inferred).lower()
+
+
+class SparkSettings(_Section):
+    """How Spark is started or reached."""
+
+    master: str = "local[*]"
+    remote: str | None = None
+    """``sc://…`` of a running Spark Connect server; nothing is started then."""
+    driver_memory: str = "2g"
+    conf: Strings = {}
+    packages: Words = ()
+    """More Maven coordinates for Spark."""
+    jars_cache: Path
+    java_home: Path | None = None
+
+
+class CaptureSettings(_Section):
+    """What captures leave in the lake."""
+
+    namespace: str = "icdc"
+    location: str | None = None
+    """The folder for their tables; by default the catalog's warehouse."""
+    lease_max_age: Duration = timedelta(days=7)
+    """How long a forgotten capture keeps its source's files from being expired."""
+
+
+class Settings(_Section):
+    """Everything that can be set."""
+
+    project: Path = Field(exclude=True)
+    """The folder that holds ``calve.toml``."""
+    home: Path
+    """The folder for state; also that of the embedded lake."""
+    store: StoreSettings
+    catalogs: Annotated[dict[str, CatalogSettings], Field(min_length=1)]
+    default_catalog: str
+    spark: SparkSettings
+    capture: CaptureSettings = CaptureSettings()
+    failpoints: str | None = None
+    debug: bool = False
+
+    @model_validator(mode="after")
+    def _default_catalog_exists(self) -> Self:
+        if self.default_catalog not in self.catalogs:
+            known = ", ".join(self.catalogs)
+            raise ValueError(f"default_catalog names {self.default_catalog!r}, but the catalogs are: {known}")
+        return self
+
+
+def load(folder: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """Return the settings of the project that ``folder`` (the current one by default) lies in.
+
+    Raises:
+        SettingsInvalid: a key or a variable is unknown, or its value makes no sense.
+    """
+    environ = os.environ if environ is None else environ  # noqa: TID251 - the one place
+    folder = (folder or Path.cwd()).absolute()
+    if not folder.is_dir():
+        raise SettingsInvalid(f"{folder} is not a folder.")
+    file = next((at / FILE for at in (folder, *folder.parents) if (at / FILE).is_file()), None)
+    project = file.parent if file else folder
+    raw = _read(file) if file else {}
+    origins = _override(raw, environ)
+    try:
+        return Settings.model_validate({**_with_defaults(raw, project, environ), "project": project})
+    except ValidationError as error:
+        raise _explained(error, origins, file) from error
+
+
+def embedded(home: Path, like: Settings) -> Settings:
+    """Return settings for a lake of its own in ``home``, on a local Spark, with Java and jars found as in ``like``."""
+    spark = SparkSettings(
+        driver_memory=like.spark.driver_memory,
+        jars_cache=like.spark.jars_cache,
+        java_home=like.spark.java_home,
+    )
+    raw = _with_defaults({"home": str(home)}, home, {})
+    return Settings.model_validate({**raw, "spark": spark, "project": home})
+
+
+@contextmanager
+def exported(**variables: str) -> Iterator[None]:
+    """Set variables for programs started meanwhile, such as Spark's JVM."""
+    before = {name: os.environ.get(name) for name in variables}  # noqa: TID251 - the one place
+    os.environ.update(variables)  # noqa: TID251 - the one place
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]  # noqa: TID251 - the one place
+            else:
+                os.environ[name] = value  # noqa: TID251 - the one place
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsInvalid(f"{file} is not valid TOML: {error}", file=str(file)) from error
+    if "project" in raw:  # a field of Settings, but the folder says it
+        raise _unknown(("project",), str(file), "project", Settings)
+    return raw
+
+
+def _override(raw: dict[str, Any], environ: Mapping[str, str]) -> dict[Key, str]:
+    """Put the environment's values into ``raw``; return which variable each one came from."""
+    origins: dict[Key, str] = {}
+    for variable, value in sorted(environ.items()):
+        if not variable.startswith(PREFIX) or variable.startswith(_FOREIGN) or not value:
+            continue
+        path = _path_of(variable, raw)
+        table = raw
+        for key in path[:-1]:
+            table = table.setdefault(key, {})
+            if not isinstance(table, dict):
+                raise SettingsInvalid(f"{variable}: {key} is a value, not a table, in {FILE}.", variable=variable)
+        table[path[-1]] = value
+        origins[path] = variable
+    return origins
+
+
+def _path_of(variable: str, raw: Mapping[str, Any]) -> Key:
+    """Return the key that a variable overrides."""
+    section, *rest = variable.removeprefix(PREFIX).lower().split("__")
+    match section, rest:
+        case "catalogs", [name, "spark", *key] if key:
+            above: Key = ("catalogs", _same(name, raw, "catalogs"), "spark")
+        case "catalogs", [name, *key] if key:
+            above = ("catalogs", _same(name, raw, "catalogs"))
+        case "spark", ["conf", *key] if key:
+            above = ("spark", "conf")
+        case _:
+            above, key = (), []
+    if above:
+        return (*above, _same(".".join(key), raw, *above))
+    path = (section, *rest)
+    if path not in set(_keys(Settings)):
+        raise _unknown(path, variable, variable, Settings)
+    return path
+
+
+def _same(key: str, raw: Mapping[str, Any], *above: str) -> str:
+    """Return the key of the table ``above`` that a variable means, or the one it would make."""
+    table: Any = raw
+    for step in above:
+        table = table.get(step, {}) if isinstance(table, Mapping) else {}
+    plain = key.replace("-", "_")
+    names = table if isinstance(table, Mapping) else ()
+    found = (name for name in names if name.lower().replace("-", "_") == plain)
+    return next(found, key.replace("_", "-"))
+
+
+def _with_defaults(raw: dict[str, Any], project: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Fill in what depends on where we are, and make every path absolute."""
+    home = project / str(raw.get("home", ".calve"))
+    embedded = {
+        "type": "sql",
+        "uri": f"sqlite:///{home}/lake/catalog.db",
+        "warehouse": f"{home}/lake/warehouse",
+    }
+    catalogs = _table(raw, "catalogs") or {"lake": embedded}
+    store = {"url": f"sqlite:///{home}/state.db"} | _table(raw, "store")
+    caches = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    found = {"jars_cache": caches / "calve" / "jars", "java_home": environ.get("JAVA_HOME") or None}
+    spark = found | _table(raw, "spark")
+    spark["jars_cache"] = project / str(spark["jars_cache"])
+    capture = _table(raw, "capture")
+    if isinstance(capture.get("location"), str):
+        capture["location"] = _absolute(capture["location"], project)
+    default = "lake" if "lake" in catalogs else next(iter(catalogs))
+    return raw | {
+        "home": home,
+        "store": store | {"url": _absolute_sqlite(store["url"], project)},
+        "catalogs": {name: _catalog_paths(table, project) for name, table in catalogs.items()},
+        "default_catalog": raw.get("default_catalog") or default,
+        "spark": spark,
+        "capture": capture,
+    }
+
+
+def _table(raw: Mapping[str, Any], section: str) -> dict[str, Any]:
+    table = raw.get(section, {})
+    if not isinstance(table, dict):
+        raise SettingsInvalid(f"{section} is a table: write [{section}].", key=section)
+    return table
+
+
+def _catalog_paths(table: Any, project: Path) -> Any:
+    """Make the paths of a catalog absolute; a REST catalog's warehouse is a name."""
+    if not isinstance(table, dict) or not isinstance(table.get("uri"), str):
+        return table
+    table = table | {"uri": _absolute_sqlite(table["uri"], project)}
+    if isinstance(table.get("warehouse"), str) and table["uri"].startswith(("sqlite", "postgresql")):
+        table["warehouse"] = _absolute(table["warehouse"], project)
+    return table
+
+
+def _absolute(location: str, project: Path) -> str:
+    return location if _SCHEME.match(location) else str(project / location)
+
+
+def _absolute_sqlite(url: Any, project: Path) -> Any:
+    match = re.fullmatch(r"(sqlite(?:\+\w+)?):///(?!/)([^?:]+)(\?.*)?", url) if isinstance(url, str) else None
+    return f"{match[1]}:///{project / match[2]}{match[3] or ''}" if match else url
+
+
+def _keys(model: type[BaseModel], prefix: Key = ()) -> Iterator[Key]:
+    """Yield the path of every key that has a fixed name."""
+    for name, field in model.model_fields.items():
+        if name == "project":
+            continue
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, _Section):
+            yield from _keys(kind, (*prefix, name))
+        else:
+            yield (*prefix, name)
+
+
+def _unknown(path: Key, origin: str, written: str, model: type[BaseModel]) -> SettingsInvalid:
+    """Say that a key is unknown, and which one may have been meant."""
+    is_variable = written.startswith(PREFIX)
+    known = {
+        PREFIX + "__".join(key).upper() if is_variable else ".".join(key): key
+        for key in (*_keys(model), ("catalogs", "NAME", "KEY"))
+    }
+    near = get_close_matches(written, known, n=1, cutoff=0.5)
+    where = "environment" if is_variable else origin
+    return SettingsInvalid(
+        f"{written} is not a setting ({where}).",
+        remedy=f"Did you mean {near[0]}?" if near else f"Known are: {', '.join(known)}.",
+        key=".".join(path),
+        origin=origin,
+    )
+
+
+def _explained(error: ValidationError, origins: Mapping[Key, str], file: Path | None) -> SettingsInvalid:
+    """Name the key, where it stands, and what is wrong with it."""
+    first = error.errors()[0]
+    path = tuple(str(part) for part in first["loc"])
+    origin = origins.get(path) or str(file or "the defaults")
+    if first["type"] == "extra_forbidden":
+        return _unknown(path, origin, ".".join(path), Settings)
+    key = ".".join(path)
+    problem = first["msg"].removeprefix("Value error, ")
+    return SettingsInvalid(f"{key + ': ' if key else ''}{problem} ({origin}).", key=key, origin=origin)

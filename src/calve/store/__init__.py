@@ -1,0 +1,6 @@
+"""Durable state in one SQL database: SQLite where it is embedded, PostgreSQL where many share it."""
+
+from calve.store.captures import SqlCaptureState
+from calve.store.store import Store, open_store
+
+__all__ = ["SqlCaptureState", "Store", "open_store"]

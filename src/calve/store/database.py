@@ -1,0 +1,195 @@
+"""One database, two dialects: how calve connects, and the only place where a transaction is committed."""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    Executable,
+    QueuePool,
+    create_engine,
+    event,
+    func,
+    make_url,
+    select,
+)
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    SQLAlchemyError,
+)
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from calve.errors import EnvironmentUnfit, SettingsInvalid, StoreError, StoreUnavailable
+from calve.failpoints import reach
+
+BUSY_SECONDS = 30
+CONNECT_SECONDS = 10
+SCHEMA_LOCK = 0x63616C7665
+"""The advisory lock of PostgreSQL under which the schema is changed: "calve" in ASCII."""
+
+
+class Database:
+    """A database of SQLite or PostgreSQL.
+
+    A process keeps one connection to a SQLite file, and a pool of them to PostgreSQL. Safety rests on unique
+    keys, row locks and compare-and-set: all it takes from the isolation is that a statement sees what was
+    committed before it began.
+    """
+
+    def __init__(self, url: str) -> None:
+        parsed = _parse(url)
+        self.shown = URL.create(
+            parsed.get_backend_name(), parsed.username, None, parsed.host, parsed.port, parsed.database
+        ).render_as_string()
+        """The URL without its password and options."""
+        hidden = (parsed.password, parsed.query.get("password"), parsed.query.get("sslpassword"))
+        self._secrets = [str(secret) for secret in hidden if secret]
+        with self._translated():
+            self._engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed)
+        self._writer = self._engine.execution_options(calve_write=True)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Give a connection to read with."""
+        with self._translated(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self, name: str) -> Iterator[Connection]:
+        """Give one transaction: committed at the end, rolled back by any error.
+
+        The failpoints ``store.<name>.before_commit`` and ``.after_commit`` stand on both sides of the commit.
+        """
+        with self._translated(), self._writer.begin() as connection:
+            yield connection
+            reach(f"store.{name}.before_commit")
+        reach(f"store.{name}.after_commit")
+
+    def lock_schema(self, connection: Connection) -> None:
+        """Let nobody else change the schema until the transaction ends; SQLite has one writer anyway."""
+        if connection.dialect.name == "postgresql":
+            connection.execute(select(func.pg_advisory_xact_lock(SCHEMA_LOCK)))
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turn whatever the database raises into calve's errors, without SQL, values or passwords."""
+        try:
+            yield
+        except (OperationalError, InterfaceError, PoolTimeout, OSError) as error:
+            raise StoreUnavailable(
+                f"The state database {self.shown} does not answer: {self._reason(error)}",
+                remedy="Check store.url, and that the database runs and lets you in.",
+                store=self.shown,
+            ) from None
+        except SQLAlchemyError as error:
+            raise StoreError(
+                f"The state database {self.shown} failed: {self._reason(error)}", store=self.shown
+            ) from None
+
+    def _reason(self, error: Exception) -> str:
+        said = " ".join(str(error.orig if isinstance(error, DBAPIError) else error).split())
+        for secret in self._secrets:
+            said = said.replace(secret, "***")
+        return said
+
+
+def fits(connection: Connection, statement: Executable) -> bool:
+    """Carry a statement out, unless a unique key forbids it; the transaction goes on in either case."""
+    try:
+        with connection.begin_nested():
+            connection.execute(statement)
+    except IntegrityError as error:
+        if not _is_unique_clash(error.orig):
+            raise
+        return False
+    return True
+
+
+def _is_unique_clash(error: Any) -> bool:
+    sqlite = {"SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY"}
+    return getattr(error, "sqlstate", "") == "23505" or getattr(error, "sqlite_errorname", "") in sqlite
+
+
+def _parse(url: str) -> URL:
+    remedy = "Write sqlite:///PATH or postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):  # what they say may hold the password
+        raise SettingsInvalid("store.url is not a database URL.", remedy=remedy) from None
+    match parsed.drivername.partition("+")[0]:
+        case "sqlite":
+            return parsed.set(drivername="sqlite")
+        case "postgresql" | "postgres":
+            return parsed.set(drivername="postgresql+psycopg")
+        case other:
+            raise SettingsInvalid(f"store.url: calve keeps no state in {other!r}.", remedy=remedy)
+
+
+def _postgresql(url: URL) -> Engine:
+    timeout = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_SECONDS}
+    try:
+        return create_engine(
+            url,
+            connect_args=timeout,
+            isolation_level="READ COMMITTED",
+            pool_pre_ping=True,
+            hide_parameters=True,
+        )
+    except ModuleNotFoundError:
+        raise EnvironmentUnfit(
+            "The driver for PostgreSQL is not installed.", remedy="pip install 'calve[postgres]'"
+        ) from None
+
+
+def _sqlite(url: URL) -> Engine:
+    if url.database and url.database != ":memory:" and not url.database.startswith("file:"):
+        path = Path(url.database).absolute()  # the process may change its folder later
+        path.parent.mkdir(parents=True, exist_ok=True)
+        url = url.set(database=str(path))
+    engine = create_engine(
+        url,
+        connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
+        poolclass=QueuePool,
+        pool_size=1,
+        max_overflow=0,
+        pool_timeout=BUSY_SECONDS,
+        hide_parameters=True,
+    )
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
+    connection.isolation_level = None  # the driver's own BEGIN comes too late; ours is below
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA synchronous = FULL")  # a commit survives a power cut
+    until = time.monotonic() + BUSY_SECONDS
+    while True:  # the busy timeout does not hold for the switch to WAL
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    is_write = connection.get_execution_options().get("calve_write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_write else "BEGIN")

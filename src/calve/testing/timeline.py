@@ -1,0 +1,94 @@
+"""What the fuzzer knows of a table's history: every snapshot that there ever was, expired ones too. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from calve.errors import CalveError, HistoryExpired, NotAnAncestor, TableRecreated
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a capture gets from a checkpoint to a snapshot: over these snapshots, or one of these errors is due."""
+
+    steps: tuple[int, ...] = ()
+    errors: tuple[type[CalveError], ...] = ()
+
+
+@dataclass(slots=True)
+class Timeline:
+    """The snapshots of one table, as they were when they were made."""
+
+    uuid: str = ""
+    version: int = 0
+    head: int | None = None
+    parents: dict[int, int | None] = field(default_factory=dict)
+    """Every snapshot's parent, oldest snapshot first."""
+    operations: dict[int, str] = field(default_factory=dict)
+    links: dict[int, int | None] = field(default_factory=dict)
+    """What the snapshots that are kept name as their parent now: some writers forget one that is expired."""
+    refs: dict[str, int] = field(default_factory=dict)
+    columns: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """The current columns: id and type by name."""
+
+    def see(self, metadata: Mapping[str, Any]) -> list[int]:
+        """Take in the table's metadata; return the snapshots that are new."""
+        if metadata["table-uuid"] != self.uuid:
+            self.parents, self.operations = {}, {}
+        snapshots = metadata.get("snapshots", ())
+        head = metadata.get("current-snapshot-id")
+        self.uuid, self.version = metadata["table-uuid"], metadata["format-version"]
+        self.head = None if head in {None, -1} else head
+        self.links = {snapshot["snapshot-id"]: snapshot.get("parent-snapshot-id") for snapshot in snapshots}
+        self.refs = {name: ref["snapshot-id"] for name, ref in (metadata.get("refs") or {}).items()}
+        self.columns = _columns(metadata)
+        new = [snapshot for snapshot in snapshots if snapshot["snapshot-id"] not in self.parents]
+        for snapshot in new:
+            self.parents[snapshot["snapshot-id"]] = snapshot.get("parent-snapshot-id")
+            self.operations[snapshot["snapshot-id"]] = snapshot["summary"]["operation"]
+        return [snapshot["snapshot-id"] for snapshot in new]
+
+    def called(self, snapshot_id: int | None) -> str:
+        """Return a short name for a snapshot: s1 is the table's first."""
+        return "s0" if snapshot_id is None else f"s{[*self.parents].index(snapshot_id) + 1}"
+
+    def ancestors(self, snapshot_id: int | None) -> Iterator[int]:
+        """Yield a snapshot and all before it, expired or not, newest first."""
+        while snapshot_id is not None:
+            yield snapshot_id
+            snapshot_id = self.parents[snapshot_id]
+
+    def way(self, uuid: str, start: int | None, end: int | None) -> Way:
+        """Return the way from a checkpoint to a snapshot that is kept, or what stands in it."""
+        if uuid != self.uuid:
+            return Way(errors=(TableRecreated,))
+        whole = list(self.ancestors(end))
+        if start is None or start in whole:
+            steps = whole[: whole.index(start)] if start is not None else whole
+            if self._kept(steps) == steps:
+                return Way(tuple(reversed(steps)))
+            return Way(errors=(HistoryExpired,))
+        kept = self._kept(whole)
+        born = [*self.parents]
+        is_newer = self.version > 1 and born.index(start) > born.index(kept[-1])
+        if kept == whole or is_newer:  # no more history could make it an ancestor
+            return Way(errors=(NotAnAncestor,))
+        return Way(errors=(NotAnAncestor, HistoryExpired))
+
+    def _kept(self, steps: list[int]) -> list[int]:
+        """Return the newest part of some steps that can still be walked, each to its true parent."""
+        kept = []
+        for step in steps:
+            if step not in self.links:
+                break
+            if self.links[step] != self.parents[step]:
+                break
+            kept.append(step)
+        return kept
+
+
+def _columns(metadata: Mapping[str, Any]) -> dict[str, tuple[int, str]]:
+    current = metadata.get("current-schema-id", 0)
+    schemas = metadata.get("schemas") or [metadata["schema"]]
+    schema = next(schema for schema in schemas if schema.get("schema-id", 0) == current)
+    return {column["name"]: (column["id"], str(column["type"]).replace(" ", "")) for column in schema["fields"]}

@@ -1,0 +1,317 @@
+"""The lake and its embedded catalog, without Spark."""
+
+import gzip
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calve import settings
+from calve.errors import (
+    CatalogUnknown,
+    FilesLost,
+    FormatVersionUnknown,
+    LakeError,
+    NotSupportedByCatalog,
+    RequestInvalid,
+    SettingsInvalid,
+    SnapshotUnknown,
+    SourceBusy,
+    TableMissing,
+)
+from calve.lake import Catalog, Lake, TableName
+from calve.lake.sql_catalog import SqlCatalog
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    """Yield an embedded lake in an empty folder."""
+    opened = Lake(settings.load(tmp_path, {}))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def catalog(lake: Lake) -> Catalog:
+    """Return its catalog."""
+    return lake.catalog("lake")
+
+
+@pytest.fixture
+def table(lake: Lake, catalog: Catalog) -> TableName:
+    """Return a table with one snapshot, made by PyIceberg."""
+    import pyarrow as pa
+
+    name = lake.parse("db.events")
+    catalog.pyiceberg().create_namespace("db")
+    rows = pa.table({"a": pa.array([1, 2], pa.int64())})
+    catalog.pyiceberg().create_table("db.events", rows.schema).append(rows)
+    return name
+
+
+def _rewrite(catalog: Catalog, table: TableName, **changes: Any) -> None:
+    """Change a table's metadata file in place."""
+    loaded = catalog.load(table)
+    text = json.dumps(loaded.metadata | {key.replace("_", "-"): value for key, value in changes.items()})
+    catalog.files.write(loaded.metadata_location, text.encode())
+
+
+def test_names_are_read_with_the_lakes_catalogs(lake: Lake) -> None:
+    """A name without a catalog is in the default one."""
+    assert lake.parse("db.t") == lake.parse("lake.db.t") == TableName("lake", ("db",), "t")
+    assert lake.catalog_names == ("lake",)
+    with pytest.raises(RequestInvalid):
+        lake.parse("t")
+    with pytest.raises(CatalogUnknown) as error:
+        lake.catalog("sea")
+    assert "lake" in error.value.remedy
+
+
+def test_the_default_catalog_comes_first(tmp_path: Path) -> None:
+    """Whatever their order in the file."""
+    (tmp_path / settings.FILE).write_text(
+        "default_catalog = 'b'\n[catalogs.a]\nuri = 'https://a'\n[catalogs.b]\nuri = 'https://b'"
+    )
+    lake = Lake(settings.load(tmp_path, {}))
+    assert lake.catalog_names == ("b", "a")
+    assert lake.parse("x.t").catalog == "b"
+    assert lake.parse("a.x.t").catalog == "a"
+
+
+def test_the_embedded_catalog_is_made_on_first_use(lake: Lake, tmp_path: Path) -> None:
+    """Its file has the newer schema, and readers do not wait for writers."""
+    assert list(tmp_path.iterdir()) == []
+    lake.catalog("lake")
+    assert lake.catalog("lake") is lake.catalog("lake")
+    with sqlite3.connect(tmp_path / ".calve" / "lake" / "catalog.db") as database:
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert database.execute("SELECT iceberg_type FROM iceberg_tables").fetchall() == []
+    database.close()
+
+
+def test_a_table_is_loaded_raw(catalog: Catalog, table: TableName) -> None:
+    """The metadata is the file's own JSON, unknown fields and all."""
+    _rewrite(catalog, table, future_field=1)
+    loaded = catalog.load(table)
+    assert loaded.name == table
+    assert loaded.metadata["future-field"] == 1
+    assert loaded.metadata == json.loads(Path(loaded.metadata_location).read_bytes())
+    assert catalog.exists(table)
+
+
+def test_gzipped_metadata_is_loaded(catalog: Catalog, table: TableName) -> None:
+    """Java may write ``.gz.metadata.json``."""
+    loaded = catalog.load(table)
+    packed = loaded.metadata_location.replace(".metadata.json", ".gz.metadata.json")
+    catalog.files.write(packed, gzip.compress(json.dumps(loaded.metadata).encode()))
+    other = TableName("lake", ("db",), "packed")
+    catalog.register(other, packed)
+    assert catalog.load(other).metadata == loaded.metadata
+
+
+def test_a_missing_table_suggests_others(catalog: Catalog, table: TableName) -> None:
+    """A typo and a missing namespace are the same error, with different help."""
+    with pytest.raises(TableMissing, match=r"lake\.db\.event") as error:
+        catalog.load(TableName("lake", ("db",), "event"))
+    assert error.value.remedy == "Did you mean db.events?"
+    with pytest.raises(TableMissing) as error:
+        catalog.load(TableName("lake", ("nowhere",), "xyz"))
+    assert error.value.remedy == "There are: db.events."
+    catalog.drop(table)
+    with pytest.raises(TableMissing) as error:
+        catalog.load(table)
+    assert error.value.remedy == "The catalog is empty."
+
+
+def test_an_unknown_format_version_is_told(catalog: Catalog, table: TableName) -> None:
+    """A version that does not exist yet is not misread."""
+    _rewrite(catalog, table, format_version=4)
+    with pytest.raises(FormatVersionUnknown, match="format version 4"):
+        catalog.load(table)
+
+
+def test_lost_and_damaged_metadata_are_told_apart(catalog: Catalog, table: TableName) -> None:
+    """Both errors name the file."""
+    location = catalog.load(table).metadata_location
+    Path(location).write_text("{")
+    with pytest.raises(LakeError, match="damaged"):
+        catalog.load(table)
+    Path(location).unlink()
+    with pytest.raises(FilesLost, match=location):
+        catalog.load(table)
+
+
+def test_registering_is_atomic_and_makes_the_namespace(catalog: Catalog, table: TableName) -> None:
+    """The second one is refused; dropping keeps the files, and the second drop finds nothing."""
+    location = catalog.load(table).metadata_location
+    copy = TableName("lake", ("icdc", "deep"), "copy")
+    catalog.register(copy, location)
+    with pytest.raises(LakeError, match="exists already") as error:
+        catalog.register(copy, location)
+    assert error.value.context["reason"] == "exists"
+    assert catalog.pyiceberg().load_table(("icdc", "deep", "copy")).metadata_location == location
+    assert catalog.pyiceberg().namespace_exists(("icdc", "deep"))
+    assert catalog.drop(copy)
+    assert not catalog.drop(copy)
+    assert not catalog.exists(copy)
+    assert Path(location).exists()
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_tags_come_and_go_in_every_format(catalog: Catalog, table: TableName, version: int) -> None:
+    """A tag is one commit that other readers understand; repeating it makes none."""
+    schema = catalog.load(table).metadata["schemas"][0]
+    _rewrite(catalog, table, format_version=version, next_row_id=2, schema=schema, partition_spec=[])
+    before = catalog.load(table)
+    snapshot = before.metadata["current-snapshot-id"]
+    catalog.create_tag(table, "lease", snapshot, 60_000)
+    tagged = catalog.load(table)
+    assert tagged.metadata["metadata-log"][-1]["metadata-file"] == before.metadata_location
+    assert catalog.pyiceberg().load_table("db.events").metadata.refs["lease"].snapshot_id == snapshot
+    catalog.create_tag(table, "lease", snapshot, 60_000)
+    assert catalog.load(table).metadata_location == tagged.metadata_location
+    assert catalog.drop_tag(table, "lease")
+    assert not catalog.drop_tag(table, "lease")
+    assert "lease" not in catalog.load(table).metadata["refs"]
+    with pytest.raises(SnapshotUnknown):
+        catalog.create_tag(table, "lease", 1, 60_000)
+
+
+def test_tags_of_many_writers_all_arrive(lake: Lake, catalog: Catalog, table: TableName) -> None:
+    """A commit that loses the race is made again on top of the winner."""
+    snapshot = catalog.load(table).metadata["current-snapshot-id"]
+    failed: list[Exception] = []
+
+    def tag(writer: int) -> None:
+        own = Lake(lake.settings)
+        try:
+            for number in range(5):
+                own.catalog("lake").create_tag(table, f"t{writer}-{number}", snapshot, 60_000)
+        except LakeError as error:
+            failed.append(error)
+        own.close()
+
+    threads = [threading.Thread(target=tag, args=(writer,)) for writer in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    loaded = catalog.load(table)
+    assert len(loaded.metadata["refs"]) == 16
+    folder = Path(loaded.metadata_location).parent
+    logged = {Path(entry["metadata-file"]) for entry in loaded.metadata["metadata-log"]}
+    assert set(folder.glob("*.metadata.json")) == logged | {Path(loaded.metadata_location)}
+
+
+def test_a_table_that_never_rests_is_busy(catalog: Catalog, table: TableName) -> None:
+    """After some attempts the error says so, and no file is left."""
+    assert isinstance(catalog, SqlCatalog)
+    with sqlite3.connect(str(catalog.properties["uri"]).partition("///")[2].partition("?")[0]) as database:
+        before = set(Path(catalog.load(table).metadata_location).parent.iterdir())
+
+        def edit(metadata: dict[str, Any]) -> dict[str, Any]:
+            database.execute("UPDATE iceberg_tables SET metadata_location = metadata_location || 'x'")
+            database.commit()
+            return metadata | {"x": 1}
+
+        def load(_: TableName) -> Any:
+            return loaded
+
+        loaded = catalog.load(table)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(catalog, "load", load)
+            with pytest.raises(SourceBusy) as error:
+                catalog.commit(table, edit)
+    database.close()
+    assert error.value.remedy == "Try again."
+    assert set(Path(loaded.metadata_location).parent.iterdir()) == before
+
+
+def test_new_tables_go_where_the_settings_say(tmp_path: Path, catalog: Catalog) -> None:
+    """The capture's location, else the namespace's, else the warehouse, else an error."""
+    name = TableName("lake", ("icdc",), "t")
+    warehouse = catalog.properties["warehouse"]
+    assert catalog.location_for(name) == f"{warehouse}/icdc/t"
+    catalog.pyiceberg().create_namespace("icdc", {"location": "s3://b/n/"})
+    assert catalog.location_for(name) == "s3://b/n/t"
+    elsewhere = SqlCatalog("lake", catalog.properties, location="/changes/")
+    assert elsewhere.location_for(name) == "/changes/icdc/t"
+    elsewhere.close()
+    homeless = SqlCatalog("lake", {"uri": f"sqlite:///{tmp_path}/other.db"})
+    with pytest.raises(SettingsInvalid, match="No folder is known"):
+        homeless.location_for(name)
+    homeless.close()
+
+
+def test_a_view_is_one_file_and_one_row(catalog: Catalog, table: TableName) -> None:
+    """It is no table, its file is known beforehand, and its name is taken once."""
+    view = TableName("lake", ("icdc",), "v")
+    schema = catalog.load(table).metadata["schemas"][0]
+    catalog.register_view(view, "SELECT 1", schema, {"k": "v"})
+    metadata = json.loads(Path(catalog.view_file(view)).read_bytes())
+    assert metadata["versions"][0]["representations"][0]["sql"] == "SELECT 1"
+    assert metadata["properties"] == {"k": "v"}
+    assert not catalog.exists(view)
+    assert not catalog.drop(view)
+    for taken in (view, table):
+        with pytest.raises(LakeError, match="exists already"):
+            catalog.register_view(taken, "SELECT 1", schema, {})
+    assert catalog.drop_view(view)
+    assert not catalog.drop_view(view)
+
+
+def test_an_old_catalog_has_tables_but_no_views(tmp_path: Path, table: TableName, catalog: Catalog) -> None:
+    """The older schema (V0) is used as it is."""
+    location = catalog.load(table).metadata_location
+    with sqlite3.connect(tmp_path / "old.db") as database:
+        database.execute(
+            "CREATE TABLE iceberg_tables (catalog_name, table_namespace, table_name, metadata_location, "
+            "previous_metadata_location, PRIMARY KEY (catalog_name, table_namespace, table_name))"
+        )
+        database.execute(
+            "CREATE TABLE iceberg_namespace_properties "
+            "(catalog_name, namespace, property_key, property_value, "
+            "PRIMARY KEY (catalog_name, namespace, property_key))"
+        )
+    database.close()
+    old = SqlCatalog("lake", {"uri": f"sqlite:///{tmp_path}/old.db"})
+    old.register(table, location)
+    assert old.load(table).metadata_location == location
+    with pytest.raises(NotSupportedByCatalog, match="V0"):
+        old.register_view(TableName("lake", ("db",), "v"), "SELECT 1", {}, {})
+    assert not old.drop_view(table)
+    old.close()
+
+
+def test_purging_a_table_that_does_not_own_its_files_is_refused(catalog: Catalog, table: TableName) -> None:
+    """PyIceberg alone would delete the files of another table."""
+    loaded = catalog.load(table)
+    properties = loaded.metadata.get("properties", {}) | {"gc.enabled": "false"}
+    _rewrite(catalog, table, properties=properties)
+    with pytest.raises(LakeError, match="does not own its files"):
+        catalog.pyiceberg().purge_table("db.events")
+    assert catalog.exists(table)
+    _rewrite(catalog, table, properties={})
+    catalog.pyiceberg().purge_table("db.events")
+    assert not catalog.exists(table)
+    assert not Path(loaded.metadata_location).exists()
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        ("sqlite:////proc/nowhere/x.db", LakeError),
+        ("nonsense", SettingsInvalid),
+        ("nonsense://x", SettingsInvalid),
+        ("postgresql+psycopg://u@127.0.0.1:1/d", LakeError),
+    ],
+)
+def test_a_database_that_cannot_be_reached_is_named(uri: str, expected: type[Exception]) -> None:
+    """The error names the catalog."""
+    with pytest.raises(expected, match="catalog lake"):
+        SqlCatalog("lake", {"uri": uri})

@@ -1,0 +1,255 @@
+"""Settings come from calve.toml and the environment, and nothing unknown passes."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from calve import settings
+from calve.errors import SettingsInvalid
+from calve.settings import Settings
+
+Load = Callable[..., Settings]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    """Return a way to load settings from text and variables."""
+
+    def load(toml: str = "", **environ: str) -> Settings:
+        (tmp_path / "calve.toml").write_text(toml)
+        return settings.load(tmp_path, environ)
+
+    return load
+
+
+def test_defaults_need_no_file(tmp_path: Path) -> None:
+    """An empty folder has an embedded lake and store under .calve."""
+    found = settings.load(tmp_path, {"XDG_CACHE_HOME": "/caches"})
+    home = tmp_path / ".calve"
+    assert found.project == tmp_path
+    assert found.home == home
+    assert found.store.url == f"sqlite:///{home}/state.db"
+    assert found.catalogs["lake"].properties == {
+        "type": "sql",
+        "uri": f"sqlite:///{home}/lake/catalog.db",
+        "warehouse": f"{home}/lake/warehouse",
+    }
+    assert found.default_catalog == "lake"
+    assert found.spark.master == "local[*]"
+    assert found.spark.jars_cache == Path("/caches/calve/jars")
+    assert found.spark.java_home is None
+    assert (found.capture.namespace, found.capture.location) == ("icdc", None)
+    assert found.capture.lease_max_age == timedelta(days=7)
+
+
+def test_the_file_is_found_upward(tmp_path: Path) -> None:
+    """The folder that holds calve.toml is the project, from whichever folder below."""
+    (tmp_path / "calve.toml").write_text('home = "state"')
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    found = settings.load(below, {})
+    assert (found.project, found.home) == (tmp_path, tmp_path / "state")
+
+
+def test_paths_are_made_absolute(load: Load, tmp_path: Path) -> None:
+    """Relative paths count from the project, not from where calve is run; names and addresses stay."""
+    found = load(
+        """
+        home = "/elsewhere"
+        [store]
+        url = "sqlite:///state.db"
+        [catalogs.local]
+        uri = "sqlite:///cat.db?timeout=5"
+        warehouse = "wh"
+        [catalogs.rest]
+        uri = "https://example.test"
+        warehouse = "production"
+        [catalogs.cloud]
+        uri = "postgresql+psycopg://u:p@h/d"
+        warehouse = "s3://bucket/wh"
+        [capture]
+        location = "changes"
+        """
+    )
+    assert found.home == Path("/elsewhere")
+    assert found.store.url == f"sqlite:///{tmp_path}/state.db"
+    assert found.catalogs["local"].properties["uri"] == f"sqlite:///{tmp_path}/cat.db?timeout=5"
+    assert found.catalogs["local"].properties["warehouse"] == f"{tmp_path}/wh"
+    assert found.catalogs["rest"].properties["warehouse"] == "production"
+    assert found.catalogs["cloud"].properties["warehouse"] == "s3://bucket/wh"
+    assert found.capture.location == f"{tmp_path}/changes"
+    assert found.default_catalog == "local"
+    assert [catalog.kind for catalog in found.catalogs.values()] == ["sql", "rest", "sql"]
+
+
+def test_free_tables_are_flattened_to_text(load: Load) -> None:
+    """Dotted keys, numbers and booleans become properties as PyIceberg and Spark want them."""
+    found = load(
+        """
+        [catalogs.lake]
+        uri = "sqlite:////c.db"
+        s3.region = "eu-west-1"
+        echo = false
+        [catalogs.lake.spark]
+        cache-enabled = true
+        [spark.conf]
+        spark.sql.shuffle.partitions = 8
+        "spark.x" = "y"
+        """
+    )
+    lake = found.catalogs["lake"]
+    assert lake.properties == {"uri": "sqlite:////c.db", "s3.region": "eu-west-1", "echo": "false"}
+    assert lake.spark == {"cache-enabled": "true"}
+    assert found.spark.conf == {"spark.sql.shuffle.partitions": "8", "spark.x": "y"}
+
+
+def test_the_environment_wins(load: Load, tmp_path: Path) -> None:
+    """Every key has a variable; an empty one counts as unset."""
+    found = load(
+        '[store]\nurl = "sqlite:////a.db"\n[catalogs.my-lake]\nuri = "sqlite:////b.db"\nsome_key = "old"\n',
+        CALVE_STORE__URL="sqlite:////b.db",
+        CALVE_HOME="there",
+        CALVE_DEFAULT_CATALOG="my-lake",
+        CALVE_FAILPOINTS="x:1:error",
+        CALVE_DEBUG="1",
+        CALVE_SPARK__MASTER="",
+        CALVE_SPARK__REMOTE="sc://h:15002",
+        CALVE_SPARK__PACKAGES="a:b:1, c:d:2",
+        CALVE_SPARK__CONF__SPARK__SQL__ANSI__ENABLED="false",
+        CALVE_CAPTURE__LEASE_MAX_AGE="12h",
+        CALVE_CATALOGS__MY_LAKE__SOME_KEY="new",
+        CALVE_CATALOGS__MY_LAKE__S3__ACCESS_KEY_ID="id",
+        CALVE_CATALOGS__MY_LAKE__SPARK__CACHE_ENABLED="true",
+        CALVE_CATALOGS__SECOND__URI="https://example.test",
+        JAVA_HOME="/java",
+        CALVE_URL="not ours",
+        CALVE_TOKEN="not ours",
+        CALVE_TEST_ANYTHING="not ours",
+    )
+    assert found.store.url == "sqlite:////b.db"
+    assert found.home == tmp_path / "there"
+    assert (found.default_catalog, found.failpoints, found.debug) == ("my-lake", "x:1:error", True)
+    assert (found.spark.master, found.spark.remote) == ("local[*]", "sc://h:15002")
+    assert found.spark.packages == ("a:b:1", "c:d:2")
+    assert found.spark.conf == {"spark.sql.ansi.enabled": "false"}
+    assert found.spark.java_home == Path("/java")
+    assert found.capture.lease_max_age == timedelta(hours=12)
+    assert found.catalogs["my-lake"].properties == {
+        "uri": "sqlite:////b.db",
+        "some_key": "new",
+        "s3.access-key-id": "id",
+    }
+    assert found.catalogs["my-lake"].spark == {"cache-enabled": "true"}
+    assert found.catalogs["second"].kind == "rest"
+
+
+@pytest.mark.parametrize(
+    ("toml", "named", "near"),
+    [
+        ('[store]\nulr = "x"', "store.ulr", "store.url"),
+        ('[sprak]\nmaster = "x"', "sprak", ""),
+        ('default_catalogue = "x"', "default_catalogue", "default_catalog"),
+        ('project = "x"', "project", ""),
+        ("[capture]\nlease_maxage = '7d'", "capture.lease_maxage", "capture.lease_max_age"),
+    ],
+)
+def test_an_unknown_key_is_named_with_the_nearest(load: Load, tmp_path: Path, toml: str, named: str, near: str) -> None:
+    """A typo is refused; the error names the key, the file and what may have been meant."""
+    with pytest.raises(SettingsInvalid, match=named) as error:
+        load(toml)
+    assert str(tmp_path / "calve.toml") in error.value.message
+    assert near in error.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("variable", "near"),
+    [
+        ("CALVE_STORE_URL", "CALVE_STORE__URL"),
+        ("CALVE_HOEM", "CALVE_HOME"),
+        ("CALVE_SPARK__MASTR", "CALVE_SPARK__MASTER"),
+        ("CALVE_CATALOGS__LAKE", "CALVE_CATALOGS__NAME__KEY"),
+        ("CALVE_PROJECT", ""),
+    ],
+)
+def test_an_unknown_variable_is_named_with_the_nearest(load: Load, variable: str, near: str) -> None:
+    """A typo in the environment is refused as well."""
+    with pytest.raises(SettingsInvalid, match=variable) as error:
+        load("", **{variable: "x"})
+    assert near in error.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("[store", "not valid TOML"),
+        ("store = 1", "store is a table"),
+        ("[store]\nurl = 1", "store.url"),
+        ("catalogs = 1", "catalogs"),
+        ("[catalogs]\nlake = 1", "catalogs.lake"),
+        ("[catalogs.lake]\nuri = []", "neither text"),
+        ("[catalogs.a]\nuri = 'sqlite:////x'\n[capture]\nlease_max_age = '7 days'", "not a duration"),
+        ("[capture]\nlease_max_age = '0d'", "longer than nothing"),
+        ("default_catalog = 'x'", "default_catalog names 'x', but the catalogs are: lake"),
+        ("[spark]\npackages = 1", "spark.packages"),
+    ],
+)
+def test_a_senseless_value_is_refused(load: Load, toml: str, said: str) -> None:
+    """The error says which key is wrong, and why."""
+    with pytest.raises(SettingsInvalid, match=said.replace("(", r"\(")):
+        load(toml)
+
+
+def test_a_wrong_value_from_the_environment_names_the_variable(load: Load) -> None:
+    """One need not guess where a value came from."""
+    with pytest.raises(SettingsInvalid, match=r"not a duration.*CALVE_CAPTURE__LEASE_MAX_AGE"):
+        load("", CALVE_CAPTURE__LEASE_MAX_AGE="soon")
+
+
+def test_a_variable_cannot_go_below_a_value(load: Load) -> None:
+    """A variable for a table that the file gives as a value is refused."""
+    with pytest.raises(SettingsInvalid, match="CALVE_CATALOGS__A__URI"):
+        load("catalogs = 1", CALVE_CATALOGS__A__URI="x")
+    with pytest.raises(SettingsInvalid, match="CALVE_STORE__URL"):
+        load("store = 1", CALVE_STORE__URL="x")
+
+
+def test_a_variable_overrides_a_dotted_key(load: Load) -> None:
+    """However the file writes it."""
+    found = load("[catalogs.a]\nuri = 'sqlite:////x'\ns3.region = 'old'", CALVE_CATALOGS__A__S3__REGION="new")
+    assert found.catalogs["a"].properties["s3.region"] == "new"
+
+
+def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
+    """Settings of a folder that is not there are a mistake."""
+    with pytest.raises(SettingsInvalid, match="not a folder"):
+        settings.load(tmp_path / "nowhere", {})
+
+
+def test_settings_do_not_change(load: Load) -> None:
+    """Settings are read once."""
+    with pytest.raises(ValueError, match="frozen"):
+        load().home = Path("/")  # type: ignore[misc]
+
+
+def test_exported_variables_are_put_back() -> None:
+    """Programs started meanwhile see the variable; later ones do not."""
+    with settings.exported(CALVE_TEST_X="1"):
+        with settings.exported(CALVE_TEST_X="2"):
+            assert os.environ["CALVE_TEST_X"] == "2"  # noqa: TID251 - what is tested
+        assert os.environ["CALVE_TEST_X"] == "1"  # noqa: TID251 - what is tested
+    assert "CALVE_TEST_X" not in os.environ  # noqa: TID251 - what is tested
+
+
+def test_settings_and_lake_import_nothing_heavy() -> None:
+    """A capture pays only for what it uses."""
+    script = (
+        "import sys, calve.settings, calve.lake; "
+        "print([m for m in ('pyspark', 'pyarrow', 'pyiceberg', 'sqlalchemy') if m in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert said.stdout == "[]\n"
