@@ -345,7 +345,7 @@ def test_opening_demands_the_checkpoint_it_was_planned_from(state: SqlCaptureSta
 
 
 def test_a_key_finds_its_capture(state: SqlCaptureState) -> None:
-    """A repeated request gets the capture of the first, whatever became of it, once it is written."""
+    """A repeated request gets the capture of the first, once it is written and unless it was given up."""
     state.begin("c1", READER, "run 7", Artifacts(), NOW)
     assert state.capture_by_key(READER, "run 7") is None
     state.open("c1", (), {}, supersede=False)
@@ -355,9 +355,9 @@ def test_a_key_finds_its_capture(state: SqlCaptureState) -> None:
     assert state.capture_by_key(READER, "run 7") == state.capture("c1")
 
 
-@pytest.mark.parametrize("end", [None, "commit", "abandon"])
+@pytest.mark.parametrize("end", [None, "commit"])
 def test_a_key_has_one_capture(state: SqlCaptureState, end: str | None) -> None:
-    """Of two requests with one key that write at once, the second to open is refused for ever."""
+    """Of two requests with one key that write at once, the second to open is refused."""
     state.begin("c1", READER, "run 7", Artifacts(), NOW)
     state.begin("c2", READER, "run 7", Artifacts(), NOW)
     state.open("c1", (), {}, supersede=False)
@@ -375,11 +375,14 @@ def test_the_same_key_of_another_consumer_is_another_key(state: SqlCaptureState)
     assert opened(state, "c2", key="run 7", consumer="other").key == "run 7"
 
 
-def test_an_abandoned_writer_gives_its_key_back(state: SqlCaptureState) -> None:
-    """Nobody saw a capture that was never opened, so a retry may use its key."""
+def test_an_abandoned_capture_gives_its_key_back(state: SqlCaptureState) -> None:
+    """A capture that was given up, while it was written or later, leaves its key to the next one."""
     state.begin("c1", READER, "run 7", Artifacts(), NOW)
-    assert state.abandon("c1", NOW).key is None
-    assert opened(state, "c2", key="run 7").key == "run 7"
+    state.abandon("c1", NOW)
+    opened(state, "c2", key="run 7")
+    state.abandon("c2", NOW)
+    assert state.capture_by_key(READER, "run 7") is None
+    assert opened(state, "c3", key="run 7").key == "run 7"
     with pytest.raises(ConcurrentCapture, match="it is abandoned already"):
         state.open("c1", (), {}, supersede=True)
 
@@ -857,8 +860,8 @@ def test_a_process_killed_while_it_makes_the_schema(store_url: str, moment: str)
 def test_the_migrations_make_the_tables(store: Store) -> None:
     """From nothing, the migrations lead to exactly the tables that the code knows."""
     with store._database.read() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), tables.metadata) == []
-        assert connection.scalar(text("SELECT version_num FROM alembic_version")) == migrate.HEAD
+        assert compare_metadata(MigrationContext.configure(connection, opts={"version_table": migrate.VERSION_TABLE}), tables.metadata) == []
+        assert connection.scalar(text("SELECT version_num FROM calve_version")) == migrate.HEAD
 
 
 def test_opening_again_changes_nothing(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -872,7 +875,7 @@ def test_opening_again_changes_nothing(store_url: str, monkeypatch: pytest.Monke
 def test_a_newer_schema_is_refused(store_url: str) -> None:
     """An old calve does not touch what a newer one wrote, and says so."""
     with open_store(store_url) as store, store._database.write("test") as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '0999'"))
+        connection.execute(text("UPDATE calve_version SET version_num = '0999'"))
     with pytest.raises(StoreSchemaUnknown, match="has schema 0999; this calve knows") as caught:
         open_store(store_url)
     assert caught.value.context == {"revision": "0999", "known": migrate.HEAD}

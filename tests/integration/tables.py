@@ -1,6 +1,7 @@
 """Source tables for tests of capture: changed by Spark, captured by calve, judged by time travel."""
 
 import math
+import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -91,6 +92,32 @@ class Source:
         for snapshot in doomed:
             expiry = expiry.expireSnapshotId(snapshot)
         expiry.commit()
+
+    def delete_by_key(self, columns: Sequence[str], *keys: Sequence[Any], partition: str = "") -> int:
+        """Commit an equality delete, as streaming writers do; return the snapshot.
+
+        Keys are values that Py4J passes on as they are (Python's ``int`` as a Java Integer). A partition is given as
+        in paths, ``city=Bern``.
+        """
+        jvm: Any = self.spark._jvm
+        iceberg, table = jvm.org.apache.iceberg, self.java()
+        ids = self.spark.sparkContext._gateway.new_array(jvm.int, len(columns))  # type: ignore[union-attr]
+        for place, column in enumerate(columns):
+            ids[place] = table.schema().findField(column).fieldId()
+        selected = table.schema().select(list(columns))
+        factory = iceberg.data.GenericAppenderFactory(table, table.schema(), table.spec(), {}, ids, selected)
+        path = f"{table.location()}/data/{uuid.uuid4().hex}-keys.parquet"
+        output = iceberg.encryption.EncryptedFiles.plainAsEncryptedOutput(table.io().newOutputFile(path))
+        values = iceberg.DataFiles.data(table.spec(), partition) if partition else None
+        writer = factory.newEqDeleteWriter(output, iceberg.FileFormat.PARQUET, values)
+        for key in keys:
+            record = iceberg.data.GenericRecord.create(selected)
+            for column, value in zip(columns, key, strict=True):
+                record.setField(column, value)
+            writer.write(record)
+        writer.close()
+        table.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
+        return self.head
 
     # The truth, from Spark alone.
 

@@ -83,7 +83,7 @@ def test_compaction_among_changes_changes_nothing(source: Source, kind: str, by:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_update_that_changes_nothing_still_adds_up(source: Source, kind: str) -> None:
-    """Rows written again as they were may be told as come and left, or not at all, but never as one of the two."""
+    """Rows written again as they were may be told as come and left, or not at all."""
     _fill(source, kind, "day")
     source.advance()
     source.run("UPDATE {t} SET v = v WHERE id < 4", "DELETE FROM {t} WHERE id = 5")
@@ -92,7 +92,7 @@ def test_an_update_that_changes_nothing_still_adds_up(source: Source, kind: str)
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_there_and_gone_within_a_range_is_no_change(source: Source, kind: str) -> None:
-    """Rows appended and deleted again, and files rewritten twice, leave no trace."""
+    """Rows appended and deleted again leave no trace; a row changed back may be told as come and left."""
     _fill(source, kind, "")
     source.advance()
     source.run(
@@ -102,7 +102,7 @@ def test_what_is_there_and_gone_within_a_range_is_no_change(source: Source, kind
         "UPDATE {t} SET v = 'other' WHERE id = 1",
         "UPDATE {t} SET v = 'v1' WHERE id = 1",
     )
-    source.check(source.advance(), minimal=not kind.startswith("v3"))
+    source.check(source.advance(), minimal=kind in {"v1", "v2 copy-on-write"})
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -132,12 +132,12 @@ def test_an_upgrade_inside_the_range_keeps_rows_exact(source: Source, kind: str)
         source.run(
             f"DELETE FROM {{t}} WHERE id = 50{newer}",
             f"UPDATE {{t}} SET v = 'v{newer}' WHERE id IN (1, 504)",
-            f"INSERT INTO {{t}} SELECT id, DATE '2026-02-02', 'v{newer}' FROM range(60{newer}, 60{newer} + 2)",
+            f"INSERT INTO {{t}} SELECT id, DATE '2026-02-02', 'v{newer}' FROM range({newer}00, {newer}02)",
         )
         source.check(source.between(start))
         source.check(source.between(between))
     source.check(source.advance())
-    source.run("UPDATE {t} SET v = 'last' WHERE id IN (2, 503, 603)", "DELETE FROM {t} WHERE id = 3")
+    source.run("UPDATE {t} SET v = 'last' WHERE id IN (2, 501, 300)", "DELETE FROM {t} WHERE id = 3")
     source.check(source.advance())
     source.check(source.between(start))
 
@@ -160,7 +160,7 @@ def test_a_map_inside_another_value_is_refused_where_rows_must_be_compared(sourc
     """Better no answer than a wrong one; merge-on-read needs no comparison and works."""
     source.create("id INT, deep STRUCT<tags: MAP<STRING, INT>>", "v2 copy-on-write")
     row = "named_struct('tags', map('a', 1))"
-    source.run(f"INSERT INTO {{t}} VALUES (1, {row}), (2, {row})")
+    source.run(f"INSERT INTO {{t}} SELECT /*+ COALESCE(1) */ CAST(id AS INT), {row} FROM range(1, 3)")
     source.advance()
     source.run("DELETE FROM {t} WHERE id = 1")
     with pytest.raises(ChangeUnsupported, match="deep"):

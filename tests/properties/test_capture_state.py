@@ -59,7 +59,8 @@ class Model:
         """Open a capture; ``moves`` has the expected version and the new place of each table."""
         capture = self.captures[name]
         others = [other for other in self.captures.values() if other.consumer == capture.consumer]
-        is_taken = any(other.key == capture.key and other.status is not Status.WRITING for other in others if other.key)
+        kept = [other for other in others if other.status in {Status.OPEN, Status.COMMITTED}]
+        is_taken = any(other.key == capture.key for other in kept if other.key)
         rivals = [other for other in others if other.status is Status.OPEN]
         is_stale = any(self.version((capture.consumer, at)) != version for at, (version, _) in moves.items())
         is_writing = capture.status is Status.WRITING and not capture.collected
@@ -90,7 +91,6 @@ class Model:
         capture = self.captures[name]
         if capture.status is Status.COMMITTED:
             raise CaptureClosed
-        capture.key = None if capture.status is Status.WRITING else capture.key
         capture.status = Status.ABANDONED
 
     def collect(self, name: str) -> None:

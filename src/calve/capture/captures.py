@@ -1,6 +1,7 @@
 """The use cases of capture: plan, capture, commit, abandon, and looking after checkpoints."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -15,7 +16,7 @@ from calve.capture.model import Mode, Move, Status, StoredCapture, StoredCheckpo
 from calve.capture.ports import CaptureState, Clock, NewId
 from calve.capture.report import CaptureReport, Names, report
 from calve.capture.source import Source, for_each_path
-from calve.errors import CalveError, CheckpointMissing, ConcurrentCapture, FilesLost, RequestInvalid
+from calve.errors import CalveError, CaptureMissing, CheckpointMissing, ConcurrentCapture, FilesLost, RequestInvalid
 from calve.failpoints import reach
 from calve.lake import Lake, TableName
 
@@ -99,8 +100,9 @@ class Captures:
             age = int(self._options.lease_max_age.total_seconds() * 1000)
             artifacts.make(self._lake, work, tag_age_ms=age)
             self._state.open(capture_id, moves, document.as_json(), supersede=supersede)
-        except Exception:
-            self._collect(begun)
+        except BaseException:
+            with suppress(CalveError):  # what cannot be removed now is on record for ``gc``
+                self._collect(begun)
             raise
         return document
 
@@ -118,7 +120,7 @@ class Captures:
 
     def captures(self, consumer: str | None = None) -> list[StoredCapture]:
         """Return all captures, or one consumer's, newest first."""
-        return self._state.captures(consumer)
+        return [stored for stored in self._state.captures(consumer) if stored.document]
 
     def show(self, capture_id: str) -> CaptureReport:
         """Return one capture as it was reported."""
@@ -222,7 +224,8 @@ class Captures:
         if mode is Mode.RANGE:
             return Work(tags), [Names()] * len(changes)
         number = 1 + self._state.last_number(consumer)
-        bases = [self._base(change, f"{number}_{capture_id}") for change in changes]
+        suffix = f"{number}_{capture_id}"  # and a place, since tables of two namespaces may share a name
+        bases = [self._base(change, f"{suffix}_{n}" if n else suffix) for n, change in enumerate(changes)]
         if mode is Mode.VIEW:
             views = [self._view(change, base) for change, base in zip(changes, bases, strict=True)]
             called = [view.name.short(self._lake.default_catalog) for view in views]
@@ -299,6 +302,12 @@ class Captures:
 
 
 def _reported(stored: StoredCapture) -> CaptureReport:
+    if not stored.document:
+        raise CaptureMissing(
+            f"Capture {stored.capture_id} was never finished.",
+            remedy="`calve gc` removes what it left behind; take a new one.",
+            capture_id=stored.capture_id,
+        )
     return replace(CaptureReport.from_json(stored.document), status=stored.status.value)
 
 

@@ -176,7 +176,7 @@ def _since(
         change = _net(source, start, taken.to, net_change(source, start, taken.steps, metrics=metrics), told, columns)
     else:
         change = _plain(source, start, taken, told, columns, _appended_size(taken, wanted))
-    return replace(change, has_more=taken.to.pending is not None or taken.to.snapshot_id != end)
+    return replace(change, has_more=change.has_more or taken.to.snapshot_id != end)
 
 
 def _appended_size(taken: Taken, wanted: Wanted) -> int | None:
@@ -230,7 +230,7 @@ def _plain(
         bytes=_size(data) if size is None else size,
         ranges=ranges_of(source, columns, data, exact=not taken.deletes),
         partitions=tuple(partitions_of(source, data)),
-        has_more=taken.to.pending is not None,
+        has_more=_has_more(source, taken.to),
     )
 
 
@@ -262,8 +262,14 @@ def _net(
         if net.equality_deletes
         else ranges_of(source, columns, touched, exact=False),
         partitions=tuple(partitions_of(source, touched)),
-        has_more=False,
+        has_more=_has_more(source, to),
     )
+
+
+def _has_more(source: Source, to: Checkpoint) -> bool:
+    """Tell whether the table has gone on from a place, or there is something left of it."""
+    later = {snapshot.get("parent-snapshot-id") for snapshot in history.ancestors(source, source.head)}
+    return to.pending is not None or (to.snapshot_id is not None and to.snapshot_id in later)
 
 
 def _says_enough(source: Source, manifest: Manifest) -> bool:

@@ -85,9 +85,11 @@ def steps_between(source: Source, start: Checkpoint | None, end: int | None) -> 
             return [step_of(found) for found in reversed(walked)]
         walked.append(snapshot)
     oldest = walked[-1].get("parent-snapshot-id") if walked else None
-    if oldest == goal:  # the checkpoint itself may be gone as long as its successor is there; or: all of history
+    is_whole = oldest is None and (not walked or _is_first(walked[-1]))
+    if oldest == goal and (goal is not None or is_whole):
+        # the checkpoint itself may be gone as long as its successor is there; or: all of history
         return [step_of(found) for found in reversed(walked)]
-    if goal is not None and (oldest is None or goal in source.snapshots):
+    if start is not None and goal is not None and (is_whole or _came_later(start, walked[-1])):
         raise _not_an_ancestor(source, goal, end)
     raise HistoryExpired(
         f"{source.name}: the snapshots after {goal or 'its creation'} have been expired; "
@@ -97,6 +99,19 @@ def steps_between(source: Source, start: Checkpoint | None, end: int | None) -> 
         checkpoint_snapshot_id=goal,
         oldest_snapshot_id=walked[-1]["snapshot-id"] if walked else None,
     )
+
+
+def _is_first(snapshot: SnapshotJson) -> bool:
+    """Tell whether nothing came before a snapshot without a parent: PyIceberg forgets a parent that it expires."""
+    summary = snapshot.get("summary") or {}
+    is_all_new = summary.get("total-data-files") == summary.get("added-data-files", "0")
+    return (snapshot.get("sequence-number") or 0) <= 1 and (is_all_new or "total-data-files" not in summary)
+
+
+def _came_later(start: Checkpoint, snapshot: SnapshotJson) -> bool:
+    """Tell whether a checkpoint is younger than a snapshot, and so not before it, whatever has been expired."""
+    when = (snapshot.get("sequence-number") or 0, snapshot["timestamp-ms"])
+    return (start.sequence_number, start.timestamp_ms) > when
 
 
 def _not_an_ancestor(source: Source, goal: int, end: int | None) -> NotAnAncestor:
@@ -176,7 +191,16 @@ def _columns(schema: Mapping[str, Any] | None) -> dict[int, str]:
 
 
 def _type_name(kind: Any) -> str:
-    return kind if isinstance(kind, str) else str(kind["type"])
+    if isinstance(kind, str):
+        return kind
+    match kind["type"]:
+        case "struct":
+            parts = [f"{part['name']} {_type_name(part['type'])}" for part in kind["fields"]]
+            return f"struct<{', '.join(parts)}>"
+        case "list":
+            return f"list<{_type_name(kind['element'])}>"
+        case _:
+            return f"map<{_type_name(kind['key'])}, {_type_name(kind['value'])}>"
 
 
 def resolve(source: Source, text: str) -> int | None:

@@ -186,24 +186,24 @@ def _gone_files(source: Source, start: Checkpoint, steps: Sequence[Step], *, met
     came: set[str] = set()
     for step in steps:
         own = [r for r in source.manifest_list(step.snapshot_id) if r.added_snapshot_id == step.snapshot_id]
-        for manifest in source.read(r for r in own if r.content == DATA_MANIFEST and _may_matter(r, source)):
+        for manifest in source.read(r for r in own if r.content == DATA_MANIFEST and _may_matter(r, start)):
             for entry in manifest.entries(metrics=metrics):
                 if entry.snapshot_id != step.snapshot_id:
                     continue
-                if entry.status == DELETED and _was_there(entry, start, came, source):
+                if entry.status == DELETED and _was_there(entry, start, came):
                     found.setdefault(entry.file_path, (manifest, entry))
                 elif entry.status != DELETED:
                     came.add(entry.file_path)
     return found
 
 
-def _may_matter(row: ManifestFile, source: Source) -> bool:
+def _may_matter(row: ManifestFile, start: Checkpoint) -> bool:
     """Tell whether a manifest must be read to know which files left: v1 does not number files, so all must."""
-    return row.deleted_files_count != 0 or source.format_version == 1
+    return row.deleted_files_count != 0 or start.sequence_number == 0
 
 
-def _was_there(entry: Entry, start: Checkpoint, came: set[str], source: Source) -> bool:
-    if source.format_version == 1:
+def _was_there(entry: Entry, start: Checkpoint, came: set[str]) -> bool:
+    if start.sequence_number == 0:  # format v1, then at least: files of the range may have no number either
         return entry.file_path not in came
     return entry.file_sequence_number <= start.sequence_number
 

@@ -89,7 +89,7 @@ class CaptureState(Protocol):
         ...
 
     def capture_by_key(self, consumer: str, key: str) -> StoredCapture | None:
-        """Return the consumer's capture of that key, unless it is still being written."""
+        """Return the consumer's open or committed capture of that key; one that was given up has left it free."""
         ...
 
     def captures(self, consumer: str | None = None) -> list[StoredCapture]:
@@ -105,7 +105,10 @@ class CaptureState(Protocol):
         ...
 
     def garbage(self, written_before: datetime) -> list[StoredCapture]:
-        """Return closed captures, and crashed ones begun before a time, whose artifacts are not collected yet."""
+        """Return closed captures, and crashed ones begun before a time, whose artifacts are not collected yet.
+
+        Abandon a crashed one before its artifacts are removed: its writer may be alive, and open it.
+        """
         ...
 
     def mark_collected(self, capture_id: str, now: datetime) -> None:

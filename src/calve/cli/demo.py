@@ -106,6 +106,6 @@ def _show(table: "TableReport", captured: list[Any], lookback: int, took: float,
     print_table(("day", "events", "watched"), captured)
     share = 100 * table.records / lookback
     print(
-        f"A {DAYS}-day lookback re-reads {lookback:,} rows to catch these; the change is {table.records:,}: {share:.1f} %."
+        f"A {DAYS}-day lookback re-reads {lookback:,} rows for these; the change is {table.records:,}: {share:.1f} %."
     )
     print(f"Committed. What the next capture would hold: {'more' if changed_after else 'nothing'}.")

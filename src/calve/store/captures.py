@@ -203,7 +203,7 @@ class SqlCaptureState:
             return capture_of(_one(connection, capture_id))
 
     def capture_by_key(self, consumer: str, key: str) -> StoredCapture | None:
-        """Return the consumer's capture of that key, unless it is still being written."""
+        """Return the consumer's capture of that key; one that was given up has left its key free."""
         with self._database.read() as connection:
             row = _find(connection, _is_of_key(consumer, key))
         return None if row is None else capture_of(row)
@@ -340,9 +340,7 @@ def _age(age: timedelta) -> str:
 
 
 def _close(connection: Connection, row: Row[Any], status: Status, now: datetime) -> None:
-    # Nobody ever saw a capture that was still being written: its key must not stay taken.
-    key = None if row.status == Status.WRITING else row.key
-    connection.execute(_update(row, {"status": status.value, "closed_at": now, "key": key}))
+    connection.execute(_update(row, {"status": status.value, "closed_at": now}))
 
 
 def _closed(row: Row[Any]) -> CaptureClosed:
@@ -355,7 +353,8 @@ def _closed(row: Row[Any]) -> CaptureClosed:
 
 def _is_of_key(consumer: str, key: str) -> ColumnElement[bool]:
     columns = tables.capture.c
-    return and_(columns.consumer == consumer, columns.key == key, columns.status != Status.WRITING.value)
+    live = columns.status.in_([Status.OPEN.value, Status.COMMITTED.value])
+    return and_(columns.consumer == consumer, columns.key == key, live)
 
 
 def _find(connection: Connection, condition: ColumnElement[bool]) -> Row[Any] | None:

@@ -12,7 +12,9 @@ from calve.store.database import Database
 HEAD = "0001"
 """The newest revision in ``migrations/versions``; a test holds it against Alembic's own answer."""
 
-_REVISION = select(column("version_num", String)).select_from(table("alembic_version"))
+VERSION_TABLE = "calve_version"
+"""Our own, so that another application of Alembic may share the database."""
+_REVISION = select(column("version_num", String)).select_from(table(VERSION_TABLE))
 SCRIPTS = Path(__file__).parent / "migrations"
 
 
@@ -26,7 +28,7 @@ def migrate(database: Database) -> None:
         return
     with database.write("migrate") as connection:
         database.lock_schema(connection)
-        is_new = not inspect(connection).has_table("alembic_version")
+        is_new = not inspect(connection).has_table(VERSION_TABLE)
         current = None if is_new else connection.scalar(_REVISION)
         if current != HEAD:
             _upgrade(connection, current, database.shown)
@@ -60,5 +62,5 @@ def _upgrade(connection: Connection, current: str | None, shown: str) -> None:
         return scripts._upgrade_revs(HEAD, revision)  # noqa: SLF001 - what alembic.command.upgrade calls too
 
     with EnvironmentContext(Config(), scripts, fn=steps, destination_rev=HEAD) as environment:
-        environment.configure(connection=connection)
+        environment.configure(connection=connection, version_table=VERSION_TABLE)
         environment.run_migrations()

@@ -111,5 +111,5 @@ def _partial(name: str, *columns: str, where: str, unique: bool) -> Index:
 
 
 _partial("capture_open", "consumer", where="status = 'open'", unique=True)
-_partial("capture_key", "consumer", "key", where="key IS NOT NULL AND status <> 'writing'", unique=True)
+_partial("capture_key", "consumer", "key", where="key IS NOT NULL AND status IN ('open', 'committed')", unique=True)
 _partial("capture_uncollected", "created_at", where="collected_at IS NULL", unique=False)

@@ -1,11 +1,11 @@
 """What the fuzzer knows of a consumer: where it stands, and the rows it must have."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from calve.capture import CaptureReport, Checkpoint, StoredCapture
-from calve.testing.replicas import Rows, applied, projected, shown
-from calve.testing.timeline import Timeline
+from calve.capture import CaptureReport, Checkpoint
+from calve.testing.replicas import Rows, applied, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,40 +37,13 @@ class Consumer:
     is_open_stale: bool = False
     """The checkpoint was moved by hand since the capture was opened, which must not commit any more."""
 
-    def check(
-        self,
-        capture: StoredCapture,
-        report: CaptureReport,
-        read: tuple[Rows, Rows],
-        base: Rows,
-        truth: Callable[[int], Rows],
-        timeline: Timeline,
-        *,
-        leased: bool,
-    ) -> Change:
-        """Check that a capture takes a copy of the table from one snapshot to the next, and return it.
-
-        Raises:
-            AssertionError: it does not.
-        """
-        (move,) = capture.moves
-        (change,) = report.tables
-        ids = [column_id for column_id, _ in timeline.columns.values()]
-        came, gone = read
-        after = applied(projected(base, ids), came, gone)
-        there = Rows() if move.to.snapshot_id is None else projected(truth(move.to.snapshot_id), ids)
-        too_many, missing = after - there, there - after
-        where = f"capture {report.capture_id} ({change.exactness}) to {timeline.called(move.to.snapshot_id)}"
-        assert not too_many, f"{where} gives rows too many: {shown(too_many)}"
-        assert move.to.pending or not missing, f"{where} misses rows: {shown(missing)}"
-        assert change.changed or not (came or gone), f"{where} says that nothing changed, but has rows"
-        _check_ranges(change.ranges, came + gone, where)
-        return Change(report, move.to, came, gone, leased, after)
+    def opened(self, change: Change) -> None:
+        """Have a capture open."""
+        self.open, self.is_open_stale = change, False
 
     def committed(self, change: Change) -> None:
         """Take over what a capture brought."""
-        self.checkpoint, self.replica = change.to, change.after
-        self.open = None
+        self.checkpoint, self.replica, self.open = change.to, change.after, None
 
     def moved(self, checkpoint: Checkpoint | None, replica: Rows) -> None:
         """Stand somewhere else by hand."""
@@ -78,12 +51,37 @@ class Consumer:
         self.is_open_stale = self.open is not None
 
 
-def _check_ranges(ranges: dict[str, dict[str, object]], rows: Rows, where: str) -> None:
+def checked_change(
+    report: CaptureReport, to: Checkpoint, read: tuple[Rows, Rows], *, base: Rows, truth: Rows, leased: bool
+) -> Change:
+    """Check that a capture takes a copy of the table from where it was to the truth, and return it.
+
+    Raises:
+        AssertionError: it does not.
+    """
+    (table,) = report.tables
+    came, gone = read
+    after = applied(base, came, gone)
+    too_many, missing = after - truth, truth - after
+    demand(not too_many, f"the capture ({table.exactness}) gives rows too many: {shown(too_many)}")
+    demand(to.pending or not missing, f"the capture ({table.exactness}) misses rows: {shown(missing)}")
+    demand(table.changed or not (came or gone), "the capture says that nothing changed, but has rows")
+    for name, found in table.ranges.items():
+        _check_range(name, found, came + gone)
+    return Change(report, to, came, gone, leased, after)
+
+
+def _check_range(name: str, found: Mapping[str, Any], rows: Rows) -> None:
     """Check that no changed row lies outside the range of its id, the column with field id 1."""
-    for found in ranges.values():
-        lower, upper = found["lower"], found["upper"]
-        for row in rows:
-            value = dict(row)[1]
-            assert not found["empty"], f"{where} says that the range of ids is empty, but has {value}"
-            assert lower is None or value >= lower, f"{where}: {value} is below the range of ids, {lower}"
-            assert upper is None or value <= upper, f"{where}: {value} is above the range of ids, {upper}"
+    for row in rows:
+        value = dict(row)[1]
+        is_inside = (found["lower"] is None or found["lower"] <= value) and (
+            found["upper"] is None or value <= found["upper"]
+        )
+        demand(is_inside and not found["empty"], f"{name} {value} is outside of the range {found}")
+
+
+def demand(condition: object, otherwise: str) -> None:
+    """Raise an ``AssertionError`` unless something holds."""
+    if not condition:
+        raise AssertionError(otherwise)

@@ -6,13 +6,14 @@ costs milliseconds and disturbs nobody.
 
 import os
 import signal
+import subprocess
+import sys
 import traceback
 from collections.abc import Callable
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from io import StringIO
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
 from calve import failpoints
@@ -41,16 +42,15 @@ class Crashes:
     """Runs work in processes that may be killed; close it when done."""
 
     def __init__(self) -> None:
-        context = get_context("spawn")
-        self._line, far = context.Pipe()
-        self._server = context.Process(target=_serve, args=(far,), name="calve-crashes", daemon=True)
-        self._server.start()
+        self._line, far = Pipe()
+        start = f"from calve.testing import crashing; crashing.serve({far.fileno()})"
+        self._server = subprocess.Popen([sys.executable, "-c", start], pass_fds=[far.fileno()])  # noqa: S603 - ours
         far.close()
 
     def close(self) -> None:
         """End the server."""
         self._line.close()
-        self._server.join(_PATIENCE)
+        self._server.wait(_PATIENCE)
 
     def run(self, settings: Settings, work: Work, argument: Any = None, *, plan: str | None = None) -> Ended:
         """Do work on a fresh ``Captures`` in a new process, with failpoints armed by ``plan``.
@@ -67,9 +67,10 @@ class Crashes:
         return ended
 
 
-def _serve(line: Connection) -> None:
-    """Fork a child for every request, and tell how it ended."""
+def serve(handle: int) -> None:
+    """Fork a child for every request that comes in, and tell how it ended; the server's side of ``Crashes``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    line = Connection(handle)
     while True:
         try:
             settings, work, argument, plan = line.recv()
@@ -79,7 +80,7 @@ def _serve(line: Connection) -> None:
 
 
 def _in_child(settings: Settings, work: Work, argument: Any, plan: str | None) -> Ended:
-    near, far = get_context("spawn").Pipe(duplex=False)
+    near, far = Pipe(duplex=False)
     child = os.fork()
     if child == 0:
         near.close()

@@ -83,7 +83,9 @@ class PyIcebergWriter:
         spec = PartitionSpec(*(field for field, name in zip(by_day, columns, strict=True) if days and name == "day"))
         self.table = table
         self._catalog.create_namespace_if_not_exists(self._identifier[:-1])
-        self._catalog.create_table(self._identifier, Schema(*fields), partition_spec=spec, properties=self._properties)
+        self._catalog.create_table(
+            self._identifier, Schema(*fields), partition_spec=spec, properties=dict(self._properties)
+        )
 
     def drop(self) -> None:
         """Drop the table, with its files."""

@@ -51,7 +51,9 @@ def upgrade() -> None:
         sa.UniqueConstraint("consumer", "number", name="capture_number"),
     )
     _partial_index("capture_open", ["consumer"], "status = 'open'", unique=True)
-    _partial_index("capture_key", ["consumer", "key"], "key IS NOT NULL AND status <> 'writing'", unique=True)
+    _partial_index(
+        "capture_key", ["consumer", "key"], "key IS NOT NULL AND status IN ('open', 'committed')", unique=True
+    )
     _partial_index("capture_uncollected", ["created_at"], "collected_at IS NULL", unique=False)
 
 

@@ -1,0 +1,66 @@
+"""What a capture must do, given the table's history: which errors are right, and which rows it starts from. Pure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from calve.capture import Checkpoint, OnGap, Operation, Wanted
+from calve.errors import CalveError, ChangeUnsupported, FilesLost, HistoryExpired
+from calve.testing.replicas import Rows
+from calve.testing.timeline import Timeline
+
+Errors = tuple[type[CalveError], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a capture is to do."""
+
+    must: Errors = ()
+    """It must raise one of these; empty: it may go well."""
+    may: Errors = ()
+    """It may raise one of these instead."""
+    base: Rows | None = None
+    """What the consumer has before; None: what it has from earlier captures."""
+
+    @property
+    def errors(self) -> Errors:
+        """All errors that are right."""
+        return self.must + self.may
+
+
+def expected(
+    timeline: Timeline, checkpoint: Checkpoint | None, wanted: Wanted, truth: Callable[[int], Rows]
+) -> Expected:
+    """Return what a capture of a table is to do; ``truth`` gives the rows at a snapshot."""
+    end = timeline.head if wanted.end is None else int(wanted.end)
+    if checkpoint is not None:
+        found = _after(timeline, checkpoint.table_uuid, checkpoint.snapshot_id, end, wanted, checkpoint)
+    elif wanted.start is not None:
+        start = int(wanted.start)
+        found = replace(_after(timeline, timeline.uuid, start, end, wanted, None), base=truth(start))
+    else:
+        return Expected(base=Rows())
+    if wanted.on_gap is OnGap.FULL and HistoryExpired in found.errors:
+        others = tuple(error for error in found.errors if error not in {HistoryExpired, FilesLost})
+        # where it is not certain that history is missing, the capture may as well be an ordinary one
+        return Expected(may=others, base=Rows() if found.must else None)
+    return found
+
+
+def _after(
+    timeline: Timeline, uuid: str, start: int | None, end: int | None, wanted: Wanted, checkpoint: Checkpoint | None
+) -> Expected:
+    way = timeline.way(uuid, start, end)
+    if way.errors:
+        return Expected(must=way.errors)
+    done = {timeline.operations[step] for step in way.steps}
+    strangers = done - wanted.operations - {Operation.REPLACE}
+    is_pending = checkpoint is not None and checkpoint.pending is not None
+    if start is not None and start not in timeline.links:  # what only the start had is gone
+        if is_pending:
+            return Expected(must=(HistoryExpired, FilesLost))
+        if done & {Operation.OVERWRITE, Operation.DELETE}:
+            return Expected(may=(HistoryExpired, FilesLost, *([ChangeUnsupported] if strangers else [])))
+    if strangers and (wanted.limits or is_pending):
+        return Expected(may=(ChangeUnsupported,))  # it depends on how far the limits let it come
+    return Expected(must=(ChangeUnsupported,) if strangers else ())

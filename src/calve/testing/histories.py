@@ -1,0 +1,44 @@
+"""Runs the history fuzzer."""
+
+from calve.errors import EnvironmentUnfit
+from calve.testing.writers import Writer
+
+
+def run_histories(*writers: Writer, examples: int = 100, steps: int = 12, shrink: bool = True) -> None:
+    """Check captures over random histories of tables that the writers make, each history by one of them.
+
+    >>> def test_captures_of_what_we_write(tmp_path):  # doctest: +SKIP
+    ...     run_histories(PyIcebergWriter(calve.settings.load(tmp_path), format_version=2), examples=50)
+
+    Args:
+        writers: who writes the tables: ``PyIcebergWriter``, ``SparkWriter``, or one of your own.
+        examples: how many histories.
+        steps: how many things happen in each, at most.
+        shrink: look for the shortest history that fails, which takes a while where writing is slow.
+
+    Raises:
+        AssertionError: a capture gave other rows than the truth, or the wrong error; a note has the history.
+        EnvironmentUnfit: hypothesis is not installed.
+    """
+    try:
+        from hypothesis import HealthCheck, Phase, settings
+        from hypothesis.stateful import run_state_machine_as_test
+    except ModuleNotFoundError as error:
+        raise EnvironmentUnfit("The history fuzzer needs hypothesis.", remedy="pip install 'calve[testing]'") from error
+    from calve.testing.crashing import Crashes
+    from calve.testing.machine import HistoryMachine
+
+    crashes = Crashes()
+    try:
+        run_state_machine_as_test(
+            lambda: HistoryMachine(writers, crashes),
+            settings=settings(
+                max_examples=examples,
+                stateful_step_count=steps,
+                deadline=None,
+                suppress_health_check=list(HealthCheck),
+                phases=[phase for phase in Phase if shrink or phase is not Phase.shrink],
+            ),
+        )
+    finally:
+        crashes.close()
