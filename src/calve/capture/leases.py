@@ -14,8 +14,9 @@ def snapshots_to_hold(change: TableChange) -> list[int]:
         return []
     held = [change.to.snapshot_id]
     before = change.start.snapshot_id if change.start else None
-    if change.net and change.net.removed and before in change.source.snapshots and before is not None:
-        held.append(before)
+    if change.net and (change.net.removed or change.net.equality_deletes) and before is not None:
+        # where the start is gone, the snapshot after it has all of its files that are left
+        held.append(before if before in change.source.snapshots else change.steps[0].snapshot_id)
     if change.net is None:
         previous = before
         for step in change.steps:

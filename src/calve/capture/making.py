@@ -107,7 +107,7 @@ def _deletes_relation(
         return None
     schema, name = change.source.schema, change.source.name
     if keys:
-        if change.exactness is not Exactness.EXACT:
+        if change.exactness is not Exactness.EXACT or not _keys_tell_rows(change):
             return None
         before = f"(SELECT * FROM {name.sql()} VERSION AS OF {change.start.snapshot_id})"
         return relations.left_by_keys(schema, before, deletes, {key.table: key.columns for key in keys})
@@ -121,6 +121,23 @@ def _deletes_relation(
             return relations.left_by_row_id(schema, deletes, others, change.start.sequence_number)
         case _:
             return relations.difference(schema, deletes, others, name)
+
+
+def _keys_tell_rows(change: TableChange) -> bool:
+    """Tell whether the rows that left are just those of the start, as it can be read, that have one of the keys.
+
+    A key deletes only in its own partition, unless that follows from the key, or the table has none.
+    """
+    source, net, start = change.source, change.net, change.start
+    if net is None or start is None or start.snapshot_id not in source.snapshots:
+        return False
+    if source.snapshots[start.snapshot_id].get("schema-id") != source.schema_id:  # read with the schema of then
+        return False
+    for manifest, entry in net.equality_deletes:
+        by = {field["source-id"] for field in source.specs[manifest.file.partition_spec_id]}
+        if by and not (len(source.specs) == 1 and by <= set(entry.equality_ids or ())):
+            return False
+    return True
 
 
 def view_sql(change: TableChange) -> str:

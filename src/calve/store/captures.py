@@ -304,12 +304,16 @@ def _versions(move: Move, found: Standing) -> dict[str, Any]:
 def _demand_new_key(connection: Connection, row: Row[Any]) -> None:
     same = None if row.key is None else _find(connection, _is_of_key(row.consumer, row.key))
     if same is not None:
-        raise ConcurrentCapture(
-            f"{row.consumer} has a capture for {row.key!r} already: {same.id}, {same.status}.",
-            remedy="Use that capture, or ask under another key.",
-            capture_id=same.id,
-            key=row.key,
-        )
+        raise _key_taken(row, same)
+
+
+def _key_taken(row: Row[Any], by: Row[Any]) -> ConcurrentCapture:
+    return ConcurrentCapture(
+        f"{row.consumer} has a capture for {row.key!r} already: {by.id}, {by.status}.",
+        remedy="Use that capture, or ask under another key.",
+        capture_id=by.id,
+        key=row.key,
+    )
 
 
 def _make_way(connection: Connection, row: Row[Any], *, supersede: bool) -> None:
@@ -318,6 +322,8 @@ def _make_way(connection: Connection, row: Row[Any], *, supersede: bool) -> None
     rival = connection.execute(select(tables.capture).where(is_rival).with_for_update()).one_or_none()
     if rival is None:
         return
+    if row.key is not None and rival.key == row.key:  # opened since the key was looked for
+        raise _key_taken(row, rival)
     if not supersede:
         age = _age(row.created_at - rival.created_at)
         raise ConcurrentCapture(
