@@ -1,5 +1,6 @@
 """The use cases of capture: plan, capture, commit, abandon, and looking after checkpoints."""
 
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -243,7 +244,8 @@ class Captures:
 
     def _base(self, change: TableChange, suffix: str) -> TableName:
         source = change.source.name
-        return TableName(source.catalog, (self._options.namespace,), f"{source.name}_{suffix}")
+        plain = re.sub(r"\W", "_", source.name)  # so that no engine needs quotes around it
+        return TableName(source.catalog, (self._options.namespace,), f"{plain}_{suffix}")
 
     def _view(self, change: TableChange, name: TableName) -> NewView:
         path = self._lake.catalog(name.catalog).view_file(name)

@@ -79,6 +79,13 @@ def steps_between(source: Source, start: Checkpoint | None, end: int | None) -> 
             table_uuid=source.uuid,
         )
     goal = None if start is None else start.snapshot_id
+    if start is not None and start.pending is not None and goal not in source.snapshots:
+        raise HistoryExpired(
+            f"{source.name}: snapshot {goal} has been expired, and a part of it is still pending.",
+            remedy=_gap_remedy(source, start),
+            table=str(source.name),
+            checkpoint_snapshot_id=goal,
+        )
     walked: list[SnapshotJson] = []
     for snapshot in ancestors(source, end):
         if snapshot["snapshot-id"] == goal:
@@ -104,7 +111,9 @@ def steps_between(source: Source, start: Checkpoint | None, end: int | None) -> 
 def _is_first(snapshot: SnapshotJson) -> bool:
     """Tell whether nothing came before a snapshot without a parent: PyIceberg forgets a parent that it expires."""
     summary = snapshot.get("summary") or {}
-    is_all_new = summary.get("total-data-files") == summary.get("added-data-files", "0")
+    is_all_new = summary.get("total-data-files") == summary.get("added-data-files", "0") and not int(
+        summary.get("deleted-data-files", 0)
+    )
     return (snapshot.get("sequence-number") or 0) <= 1 and (is_all_new or "total-data-files" not in summary)
 
 
@@ -132,7 +141,7 @@ def _not_an_ancestor(source: Source, goal: int, end: int | None) -> NotAnAncesto
 
 def can_go_on_by_sequence_number(source: Source, start: Checkpoint | None) -> bool:
     """Tell whether row lineage can stand in for expired history: new and changed rows only, deletes are lost."""
-    return source.format_version > 2 and start is not None and start.next_row_id is not None
+    return source.format_version > 2 and start is not None and start.next_row_id is not None and start.pending is None
 
 
 def _gap_remedy(source: Source, start: Checkpoint | None) -> str:

@@ -31,7 +31,7 @@ class Maker:
         return Site(name, self.location + suffix, self.properties, self.now_ms)
 
     def called(self, table: NewTable) -> str:
-        """Return what a user of the default catalog calls a table."""
+        """Return what a user of the default catalog calls a table, in SQL and elsewhere."""
         return table.name.short(self.default_catalog)
 
 

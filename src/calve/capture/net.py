@@ -26,6 +26,7 @@ from calve.capture.model import Checkpoint, Exactness, Operation
 from calve.capture.selection import Placed, delete_rows, deletes_for, live, regrouped
 from calve.capture.source import Source
 
+_AT_A_TIME = 16
 LAST_UPDATED = 2147483539
 """The field id of ``_last_updated_sequence_number``, for which files that carry rows over have bounds."""
 
@@ -245,13 +246,12 @@ def _find_files(source: Source, end: int, paths: set[str], in_range: set[int], *
         for row in source.manifest_list(end)
         if row.content == DATA_MANIFEST and not (row.added_snapshot_id in in_range and row.existing_files_count == 0)
     ]
-    for row in rows:
-        if len(found) == len(paths):
-            break
-        (manifest,) = source.read([row])
-        for entry in manifest.entries(metrics=metrics):
-            if entry.file_path in paths and entry.status != DELETED:
-                found[entry.file_path] = (manifest, entry)
+    while rows and len(found) < len(paths):
+        for manifest in source.read(rows[:_AT_A_TIME]):
+            for entry in live(manifest.entries(metrics=metrics)):
+                if entry.file_path in paths:
+                    found[entry.file_path] = (manifest, entry)
+        rows = rows[_AT_A_TIME:]
     return found
 
 

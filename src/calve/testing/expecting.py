@@ -40,10 +40,9 @@ def expected(
         found = replace(_after(timeline, timeline.uuid, start, end, wanted, None), base=truth(start))
     else:
         return Expected(base=Rows())
-    if wanted.on_gap is OnGap.FULL and HistoryExpired in found.errors:
-        others = tuple(error for error in found.errors if error not in {HistoryExpired, FilesLost})
-        # where it is not certain that history is missing, the capture may as well be an ordinary one
-        return Expected(may=others, base=Rows() if found.must else None)
+    if wanted.on_gap is OnGap.FULL and HistoryExpired in found.must:
+        others = tuple(error for error in found.must if error not in {HistoryExpired, FilesLost})
+        return Expected(may=others, base=Rows())
     return found
 
 
@@ -52,7 +51,7 @@ def _after(
 ) -> Expected:
     way = timeline.way(uuid, start, end)
     if way.errors:
-        return Expected(must=way.errors)
+        return Expected(must=way.errors) if way.is_sure else Expected(may=(*way.errors, ChangeUnsupported))
     done = {timeline.operations[step] for step in way.steps}
     strangers = done - wanted.operations - {Operation.REPLACE}
     is_pending = checkpoint is not None and checkpoint.pending is not None

@@ -13,6 +13,8 @@ class Way:
 
     steps: tuple[int, ...] = ()
     errors: tuple[type[CalveError], ...] = ()
+    is_sure: bool = True
+    """Nobody can take what is left of the history for a whole one."""
 
 
 @dataclass(slots=True)
@@ -20,11 +22,12 @@ class Timeline:
     """The snapshots of one table, as they were when they were made."""
 
     uuid: str = ""
-    version: int = 0
     head: int | None = None
     parents: dict[int, int | None] = field(default_factory=dict)
     """Every snapshot's parent, oldest snapshot first."""
     operations: dict[int, str] = field(default_factory=dict)
+    numbers: dict[int, int] = field(default_factory=dict)
+    """Sequence numbers; 0 in format v1."""
     links: dict[int, int | None] = field(default_factory=dict)
     """What the snapshots that are kept name as their parent now: some writers forget one that is expired."""
     refs: dict[str, int] = field(default_factory=dict)
@@ -34,10 +37,10 @@ class Timeline:
     def see(self, metadata: Mapping[str, Any]) -> list[int]:
         """Take in the table's metadata; return the snapshots that are new."""
         if metadata["table-uuid"] != self.uuid:
-            self.parents, self.operations = {}, {}
+            self.parents, self.operations, self.numbers = {}, {}, {}
         snapshots = metadata.get("snapshots", ())
         head = metadata.get("current-snapshot-id")
-        self.uuid, self.version = metadata["table-uuid"], metadata["format-version"]
+        self.uuid = metadata["table-uuid"]
         self.head = None if head in {None, -1} else head
         self.links = {snapshot["snapshot-id"]: snapshot.get("parent-snapshot-id") for snapshot in snapshots}
         self.refs = {name: ref["snapshot-id"] for name, ref in (metadata.get("refs") or {}).items()}
@@ -46,6 +49,7 @@ class Timeline:
         for snapshot in new:
             self.parents[snapshot["snapshot-id"]] = snapshot.get("parent-snapshot-id")
             self.operations[snapshot["snapshot-id"]] = snapshot["summary"]["operation"]
+            self.numbers[snapshot["snapshot-id"]] = snapshot.get("sequence-number", 0)
         return [snapshot["snapshot-id"] for snapshot in new]
 
     def called(self, snapshot_id: int | None) -> str:
@@ -63,14 +67,16 @@ class Timeline:
         if uuid != self.uuid:
             return Way(errors=(TableRecreated,))
         whole = list(self.ancestors(end))
+        kept = self._kept(whole)
         if start is None or start in whole:
             steps = whole[: whole.index(start)] if start is not None else whole
-            if self._kept(steps) == steps:
+            if kept[: len(steps)] == steps:
                 return Way(tuple(reversed(steps)))
+            rest = whole[len(kept)]  # where the way ends
+            if rest in self.links and self.numbers[rest] <= 1:  # it names no parent, and may pass for the first one
+                return Way(errors=(HistoryExpired, NotAnAncestor), is_sure=False)
             return Way(errors=(HistoryExpired,))
-        kept = self._kept(whole)
-        born = [*self.parents]
-        is_newer = self.version > 1 and born.index(start) > born.index(kept[-1])
+        is_newer = bool(kept) and self.numbers[start] > self.numbers[kept[-1]]
         if kept == whole or is_newer:  # no more history could make it an ancestor
             return Way(errors=(NotAnAncestor,))
         return Way(errors=(NotAnAncestor, HistoryExpired))
@@ -79,9 +85,7 @@ class Timeline:
         """Return the newest part of some steps that can still be walked, each to its true parent."""
         kept = []
         for step in steps:
-            if step not in self.links:
-                break
-            if self.links[step] != self.parents[step]:
+            if step not in self.links or self.links[step] != self.parents[step]:
                 break
             kept.append(step)
         return kept

@@ -1,0 +1,175 @@
+"""The documentation is complete: what the code offers is described, and what is linked is there."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from calve import failpoints, settings
+from calve.capture import CaptureReport, Checkpoint, Collected, DeleteKeys, Lag, StoredCheckpoint, TableReport
+from calve.capture.model import SnapshotStep
+from calve.capture.ranges import Range
+from calve.cli.doctor import CHECKS, Finding
+from calve.cli.entry import COMMANDS
+from calve.cli.entry import calve as cli
+from calve.errors import CalveError
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [*sorted(DOCS.rglob("*.md")), *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"))]
+REPORTS = (
+    CaptureReport,
+    TableReport,
+    DeleteKeys,
+    SnapshotStep,
+    Range,
+    Lag,
+    Collected,
+    Checkpoint,
+    StoredCheckpoint,
+    Finding,
+)
+INTERNAL = {(Range, "kind"), (StoredCheckpoint, "checkpoint")}
+"""Fields that ``--json`` does not print by their name."""
+
+
+def _read(page: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+def _commands(group: click.Group, prefix: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield every command that does something, by its full name."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from _commands(command, f"{prefix} {name}")
+        elif command is not None:
+            yield f"{prefix} {name}", command
+
+
+def _options(command: click.Command) -> set[str]:
+    return {name for option in command.params if isinstance(option, click.Option) for name in option.opts}
+
+
+def _section(page: str, name: str) -> str:
+    """Return the part of a page whose heading has a name in backticks; nothing where there is none."""
+    parts = re.split(r"^(## .*)$", page, flags=re.MULTILINE)
+    found = (body for heading, body in zip(parts[1::2], parts[2::2], strict=True) if f"`{name}`" in heading)
+    return next(found, "")
+
+
+def _mentions(text: str, word: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text) is not None
+
+
+def _errors(root: type[CalveError] = CalveError) -> Iterator[type[CalveError]]:
+    yield root
+    for child in root.__subclasses__():
+        yield from _errors(child)
+
+
+def _without_code(text: str) -> str:
+    return re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as the site makes them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ +(.*)$", text, flags=re.MULTILINE)
+    plain = (re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in headings)
+    return {re.sub(r"[-\s]+", "-", heading) for heading in plain}
+
+
+COMMANDS_BY_NAME = dict(_commands(cli, "calve"))
+
+
+@pytest.mark.parametrize("name", COMMANDS_BY_NAME)
+def test_every_command_and_option_is_described(name: str) -> None:
+    """The section of a command in cli.md names each of its options, or the table of common ones does."""
+    page = _read("reference/cli.md")
+    section = _section(page, name)
+    assert section, f"cli.md has no section for {name}"
+    common = page.partition("## Every command")[2].partition("\n## ")[0]
+    missing = [option for option in _options(COMMANDS_BY_NAME[name]) if not _mentions(section + common, option)]
+    assert not missing
+
+
+def test_no_option_is_described_that_does_not_exist() -> None:
+    """Every option that cli.md names belongs to some command."""
+    known = {"--help", "--version"} | _options(cli)
+    known |= {option for command in COMMANDS_BY_NAME.values() for option in _options(command)}
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", _read("reference/cli.md")))
+    assert named <= known
+
+
+def test_the_readme_lists_every_command() -> None:
+    """The table of the README has every top-level command."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [name for name in COMMANDS if not _mentions(readme, f"calve {name}")] == []
+
+
+def test_every_check_of_doctor_is_described() -> None:
+    """cli.md names every check that ``calve doctor --only`` takes."""
+    section = _section(_read("reference/cli.md"), "calve doctor")
+    assert [check for check in CHECKS if f"`{check}`" not in section] == []
+
+
+def test_every_setting_is_described() -> None:
+    """settings.md has every key, and the variable that overrides it."""
+    page = _read("reference/settings.md")
+    keys = list(settings._keys(settings.Settings))
+    variables = [settings.PREFIX + "__".join(key).upper() for key in keys]
+    assert [".".join(key) for key in keys if f"`{'.'.join(key)}`" not in page] == []
+    assert [variable for variable in variables if f"`{variable}" not in page] == []
+
+
+def test_every_error_code_is_described() -> None:
+    """errors.md has every code, also those of the command line itself, and the class that carries it."""
+    page = _read("reference/errors.md")
+    ours = [error for error in _errors() if error.__module__.startswith("calve.")]
+    assert failpoints.FailpointReached in ours
+    assert [code for code in (*(e.code for e in ours), "unexpected", "stopped") if f"`{code}`" not in page] == []
+    public = [error.__name__ for error in ours if error.__module__ == "calve.errors"]
+    assert [name for name in public if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.__name__)
+def test_every_key_of_the_json_is_described(report: Any) -> None:
+    """json.md has every key that ``--json`` prints."""
+    page = _read("reference/json.md")
+    keys = [field.name for field in fields(report) if (report, field.name) not in INTERNAL]
+    assert [key for key in keys if f"`{key}`" not in page] == []
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    """mkdocs.yml names every page of the documentation once, and no other."""
+    named = re.findall(r":\s+(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert sorted(named) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    """A link to a file of the repository, and to a heading in it, resolves."""
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", _without_code(page.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.is_file() or (anchor and anchor not in _anchors(target)):
+            broken.append(link)
+    assert not broken
+
+
+def test_decisions_are_short_and_of_one_form() -> None:
+    """A decision record has its parts, and fits on a page."""
+    for page in sorted((DOCS / "decisions").glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        parts = ("**Status:**", "## Context", "## Decision", "## Consequences", "## Alternatives measured")
+        assert [part for part in parts if part not in text] == [], page.name
+        assert len(text.split()) <= 500, page.name
