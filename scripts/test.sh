@@ -17,7 +17,6 @@ step "format" "$bin/ruff" format --check --quiet .
 step "layers" "$bin/lint-imports"
 step "types" "$bin/mypy"
 step "docs" "$bin/zensical" build --strict
-# One process: the Spark session is shared by all tests that need one, and two would fight for the cores.
-step "tests" "$bin/coverage" run -m pytest -q "$@"
+step "tests" "$bin/coverage" run -m pytest -q --numprocesses 2 --dist loadgroup "$@"
 "$bin/coverage" combine --quiet
 "$bin/coverage" report --format=total | sed 's/^/   branch coverage: /; s/$/ %/'

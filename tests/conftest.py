@@ -19,6 +19,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore:unclosed <socket.socket:ResourceWarning")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests that need Spark in one process: they share its JVM, and two would fight for the cores."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """Start a PostgreSQL for this session; yield its address, for SQLAlchemy."""
@@ -64,6 +71,7 @@ def postgres_database(postgres_url: str) -> Iterator[str]:
 def _binaries() -> Path:
     """Return the folder of PostgreSQL's programs, installing it if need and rights be."""
     if _installed() is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        subprocess.run(["apt-get", "update"], capture_output=True, check=False)
         subprocess.run(_INSTALL, capture_output=True, check=False)
     if (found := _installed()) is None:
         pytest.fail(f"PostgreSQL's programs are not here. Install them: {' '.join(_INSTALL)}")

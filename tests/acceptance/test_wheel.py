@@ -43,7 +43,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_what_is_not_python(wheel: Path) -> None:
     """Migrations, the logging configuration and the type marker are inside."""
     names = zipfile.ZipFile(wheel).namelist()
-    for wanted in ("calve/py.typed", "calve/lake/log4j2.properties", "calve/store/migrations/versions/0001_captures.py"):
+    for wanted in (
+        "calve/py.typed",
+        "calve/lake/log4j2.properties",
+        "calve/store/migrations/versions/0001_captures.py",
+    ):
         assert wanted in names
 
 

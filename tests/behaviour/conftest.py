@@ -8,7 +8,7 @@ import pytest
 from calve.store import SqlCaptureState, Store, open_store
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=["sqlite", "postgres"])
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Give the URL of an empty database."""
     if request.param == "sqlite":

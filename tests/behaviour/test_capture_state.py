@@ -860,7 +860,12 @@ def test_a_process_killed_while_it_makes_the_schema(store_url: str, moment: str)
 def test_the_migrations_make_the_tables(store: Store) -> None:
     """From nothing, the migrations lead to exactly the tables that the code knows."""
     with store._database.read() as connection:
-        assert compare_metadata(MigrationContext.configure(connection, opts={"version_table": migrate.VERSION_TABLE}), tables.metadata) == []
+        assert (
+            compare_metadata(
+                MigrationContext.configure(connection, opts={"version_table": migrate.VERSION_TABLE}), tables.metadata
+            )
+            == []
+        )
         assert connection.scalar(text("SELECT version_num FROM calve_version")) == migrate.HEAD
 
 

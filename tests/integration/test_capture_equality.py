@@ -40,18 +40,23 @@ def test_keys_come_as_a_table_and_rows_by_it(source: Source, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_with_deleted_keys_is_captured_whole(source: Source, kind: str) -> None:
-    """Everything live, in one and in parts, with the old deletes in force; and over a later compaction."""
+    """Everything live, with the old deletes in force; and over a later compaction."""
     _create(source, kind)
     source.delete_by_key(["id"], [3])
     source.run("INSERT INTO {t} VALUES (3, 'c', 'new')")
     source.check(source.advance())
     source.run("UPDATE {t} SET v = 'changed' WHERE id = 1")
     source.check(source.advance())
+    start = source.head
     source.delete_by_key(["id"], [1])
+    source.run("INSERT INTO {t} VALUES (1, 'a', 'newer')")
     source.compact()
-    found = source.advance()
-    assert found.delete_keys == []
-    source.check(found)
+    found = source.between(start)
+    if found.delete_keys:  # still listed beside files that were written without the rows: then only keys are told
+        assert found.deletes_relation is None
+        assert source.rows(found.relation) == source.at(source.head) - source.at(start)
+    else:
+        source.check(found)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -137,15 +137,30 @@ class Captures:
         Raises:
             FilesLost: with ``check``, naming what the source's expiry took away.
         """
-        found: dict[str, list[dict[str, Any]]] = {}
-        for name in self._state.capture(capture_id).artifacts.tables:
-            if self._lake.catalog(name.catalog).exists(name):
-                source = self._source(name)
-                listed = _referenced(source)
-                if check:
-                    _check_there(source, listed)
-                found[name.short(self._lake.default_catalog)] = listed
+        stored = self._state.capture(capture_id)
+        found = {}
+        for name, source in self._made(stored).items():
+            found[name] = _referenced(source)
+            if check:
+                _check_there(source, found[name])
+        if check and not found:
+            raise RequestInvalid(
+                f"Capture {capture_id} references no file: it is {stored.document.get('mode', 'unfinished')}, "
+                "or has been cleaned up.",
+                capture_id=capture_id,
+            )
         return found
+
+    def _made(self, stored: StoredCapture) -> dict[str, Source]:
+        """Return the tables of a capture that are there, by name, or by path where no catalog knows them."""
+        if stored.document.get("mode") == Mode.PATH and stored.collected_at is None:
+            paths = [file for file in stored.artifacts.files if file[1].endswith(".metadata.json")]
+            return {path: Source(self._lake.catalog(catalog).load_at(path)) for catalog, path in paths}
+        return {
+            name.short(self._lake.default_catalog): self._source(name)
+            for name in stored.artifacts.tables
+            if self._lake.catalog(name.catalog).exists(name)
+        }
 
     def checkpoints(self, consumer: str | None = None) -> list[StoredCheckpoint]:
         """Return where every consumer stands, or one."""
@@ -153,7 +168,8 @@ class Captures:
 
     def checkpoint_log(self, consumer: str | None = None) -> list[dict[str, Any]]:
         """Return every move of a checkpoint, and why, oldest first."""
-        return self._state.checkpoint_log(consumer)
+        moves = self._state.checkpoint_log(consumer)
+        return [{**move, "table": self._lake.parse(move["table"]).short(self._lake.default_catalog)} for move in moves]
 
     def set_checkpoint(self, table: str, consumer: str, to: str, reason: str) -> StoredCheckpoint:
         """Move a checkpoint to a snapshot, tag, branch, time or ``latest``; what lies before counts as done."""
@@ -193,7 +209,7 @@ class Captures:
         stored = self._state.open_capture(consumer)
         if stored is not None:
             raise ConcurrentCapture(
-                f"{consumer} has capture {stored.capture_id} open since {stored.created_at:%Y-%m-%d %H:%M:%S}.",
+                f"{consumer} has capture {stored.capture_id} open since {stored.created_at:%Y-%m-%d %H:%M:%SZ}.",
                 remedy=f"`calve commit {stored.capture_id}`, `calve abandon {stored.capture_id}`, or --supersede it.",
                 capture_id=stored.capture_id,
                 consumer=consumer,
@@ -238,8 +254,7 @@ class Captures:
         tables = [table for new_tables, _ in made for table in new_tables]
         names = [found for _, found in made]
         if mode is Mode.PATH:
-            at = [found.metadata_location for found in names]
-            names = [Names(icdc_table=location, metadata_location=location) for location in at]
+            names = [making.by_path(new_tables, found, self._lake.default_catalog) for new_tables, found in made]
         return Work(tags, tables, is_registered=mode is Mode.TABLE), names
 
     def _base(self, change: TableChange, suffix: str) -> TableName:

@@ -98,7 +98,10 @@ def find_change(source: Source, start: Checkpoint | None, wanted: Wanted) -> Tab
     try:
         steps = history.steps_between(source, start, end)
     except HistoryExpired:
-        return _over_gap(source, start, end, wanted, columns)
+        change = _over_gap(source, start, end, wanted, columns)
+        if change is None:
+            raise
+        return change
     return _since(source, start, end, steps, wanted, columns)
 
 
@@ -139,14 +142,14 @@ def _live_size(source: Source, end: int | None, taken: Taken) -> int | None:
 
 def _over_gap(
     source: Source, start: Checkpoint, end: int | None, wanted: Wanted, columns: Sequence[Column]
-) -> TableChange:
-    """Go on where the history after the checkpoint is gone, if the request says how."""
+) -> TableChange | None:
+    """Go on where the history after the checkpoint is gone; None where that cannot be, or was not asked for."""
     if wanted.on_gap is OnGap.FULL:
-        return replace(_everything(source, end, wanted, columns), start=start)
+        whole = _everything(source, end, wanted, columns)  # from nowhere: it stands for all that came before
+        told = tuple(replace(step, reason="history expired: everything in the table") for step in whole.steps)
+        return replace(whole, steps=told, deletes_known=False)
     if wanted.on_gap is OnGap.FAIL or end is None or not history.can_go_on_by_sequence_number(source, start):
-        history.steps_between(source, start, end)  # raises again
-    if end is None:  # pragma: no cover - the line above has raised
-        raise AssertionError
+        return None
     net = lineage_upserts(source, start, end)
     reason = "history expired: new and changed rows by row lineage, deletes are lost"
     steps = (SnapshotStep(end, "unknown", True, reason),)

@@ -1,10 +1,11 @@
-"""How far consumers are behind their tables, from snapshot summaries alone."""
+"""How far consumers are behind their tables, from snapshot summaries, and the manifests of a pending part."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from calve.capture.history import Step, steps_between
-from calve.capture.model import Operation, PendingOf, StoredCheckpoint
+from calve.capture.model import Operation, StoredCheckpoint
+from calve.capture.selection import pending_files
 from calve.capture.source import Source
 
 DEFAULT_MAX_AGE_MS = 5 * 24 * 3600 * 1000
@@ -18,10 +19,10 @@ class Lag:
     consumer: str
     table: str
     snapshot_id: int | None
-    pending_commits: int = 0
-    pending_files: int = 0
-    pending_records: int = 0
-    pending_bytes: int = 0
+    pending_commits: int | None = None
+    pending_files: int | None = None
+    pending_records: int | None = None
+    pending_bytes: int | None = None
     age_seconds: float | None = None
     """Since the oldest commit that is pending; None where none is."""
     expires_in_seconds: float | None = None
@@ -40,10 +41,11 @@ def lag_of(source: Source, stored: StoredCheckpoint, table: str, now: datetime) 
     steps = [s for s in steps_between(source, checkpoint, source.head) if s.operation is not Operation.REPLACE]
     files, records, size = (_sum(steps, key) for key in ("added-data-files", "added-records", "added-files-size"))
     oldest = min((step.timestamp_ms for step in steps), default=None)
-    if checkpoint.pending is not None and checkpoint.snapshot_id in source.snapshots:
-        key = "added-data-files" if checkpoint.pending.of is PendingOf.ADDED else "total-data-files"
-        summary = source.snapshots[checkpoint.snapshot_id].get("summary", {})
-        files += max(0, int(summary.get(key, 0)) - checkpoint.pending.taken)
+    if checkpoint.pending is not None:
+        rest = [entry for _, entry in pending_files(source, checkpoint, metrics=False)]
+        files += len(rest)
+        records += sum(entry.record_count for entry in rest)
+        size += sum(entry.file_size_in_bytes for entry in rest)
         oldest = checkpoint.timestamp_ms
     now_ms = now.timestamp() * 1000
     max_age = int(source.properties.get("history.expire.max-snapshot-age-ms", DEFAULT_MAX_AGE_MS))

@@ -1,7 +1,7 @@
 """From a change to the tables that hold it: which to make, what they are called, and the SQL to read them. Pure."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from calve.capture import relations
@@ -74,6 +74,20 @@ def make(change: TableChange, maker: Maker) -> tuple[list[NewTable], Names]:
         metadata_location=upserts.metadata_location,
     )
     return tables, names
+
+
+def by_path(tables: Sequence[NewTable], names: Names, default_catalog: str) -> Names:
+    """Return names with the path of each table's metadata in place of what no catalog will know."""
+    paths = {table.name.short(default_catalog): table.metadata_location for table in tables}
+    return replace(
+        names,
+        icdc_table=names.metadata_location,
+        relation=None,
+        deletes_table=paths.get(names.deletes_table or ""),
+        deletes_relation=None,
+        carried_table=paths.get(names.carried_table or ""),
+        delete_keys=tuple(replace(keys, table=paths[keys.table]) for keys in names.delete_keys),
+    )
 
 
 def _by_key(deletes: tuple[Placed, ...]) -> list[tuple[list[int], list[Placed]]]:

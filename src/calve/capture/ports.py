@@ -68,7 +68,9 @@ class CaptureState(Protocol):
         """Move all checkpoints of an open capture and close it, all or nothing; repeating it changes nothing.
 
         Raises:
-            CaptureMissing, CaptureClosed (abandoned), ConcurrentCommit.
+            CaptureMissing: there is none of that id, or it is still being written.
+            CaptureClosed: it was abandoned.
+            ConcurrentCommit: a checkpoint moved since the capture was opened.
         """
         ...
 
@@ -76,7 +78,8 @@ class CaptureState(Protocol):
         """Give an open capture up; repeating it changes nothing.
 
         Raises:
-            CaptureMissing, CaptureClosed (committed).
+            CaptureMissing: there is none of that id.
+            CaptureClosed: it was committed.
         """
         ...
 

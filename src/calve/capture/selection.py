@@ -209,9 +209,8 @@ class _Chunk:
 
 
 def _chunks(source: Source, start: Checkpoint, steps: Iterable[Step], *, metrics: bool) -> Iterator[_Chunk]:
-    if start.pending is not None and start.snapshot_id is not None:
-        order = _added_by if start.pending.of is PendingOf.ADDED else _live_at
-        files = order(source, start.snapshot_id, metrics=metrics)[start.pending.taken :]
+    if start.pending is not None:
+        files = pending_files(source, start, metrics=metrics)
         yield _Chunk(None, [entry.file_size_in_bytes for _, entry in files], files)
     for step in steps:
         match step.operation:
@@ -226,6 +225,14 @@ def _chunks(source: Source, start: Checkpoint, steps: Iterable[Step], *, metrics
                     int(step.summary.get("added-files-size", 0)),
                 )
                 yield _Chunk(step, [size, *[0] * (count - 1)] if count else [], is_net=True)
+
+
+def pending_files(source: Source, checkpoint: Checkpoint, *, metrics: bool) -> list[Placed]:
+    """Return the files of a checkpoint's snapshot that are still to be captured."""
+    if checkpoint.pending is None or checkpoint.snapshot_id is None:
+        return []
+    order = _added_by if checkpoint.pending.of is PendingOf.ADDED else _live_at
+    return order(source, checkpoint.snapshot_id, metrics=metrics)[checkpoint.pending.taken :]
 
 
 def _added_by(source: Source, snapshot_id: int, *, metrics: bool) -> list[Placed]:

@@ -151,7 +151,7 @@ def _closed(state: State, report: "CaptureReport") -> None:
         print_json(report.as_json())
         return
     print(f"{report.capture_id} {report.status}")
-    for table in report.tables:
+    for table in report.tables if report.status == "committed" else ():
         print(f"  {table.source_table}: {_place(table.from_snapshot_id)} → {_place(table.to_snapshot_id)}")
 
 
@@ -192,7 +192,7 @@ def list_captures(state: State, consumer: str | None) -> None:
                 item.capture_id,
                 item.consumer,
                 item.status.value,
-                f"{item.created_at:%Y-%m-%d %H:%M:%S}",
+                f"{item.created_at:%Y-%m-%d %H:%M:%SZ}",
                 ", ".join(table["source_table"] for table in item.document["tables"]),
                 sum(table["files"] for table in item.document["tables"]),
                 sum(table["records"] for table in item.document["tables"]),
@@ -241,8 +241,8 @@ def _show_table(table: "TableReport") -> None:
     if not table.changed:
         print("  nothing changed")
     else:
-        left = f", {table.deleted_records} rows left" if table.deletes_table else ""
-        print(f"  {table.files} files, {table.records} rows, {size(table.bytes)}{left} ({table.exactness})")
+        gone = f", {table.deleted_records} rows gone" if table.deletes_table else ""
+        print(f"  {table.files} files, {table.records} rows, {size(table.bytes)}{gone} ({table.exactness})")
     if table.pending:
         print("  more is pending: capture again after the commit")
     if table.snapshots:
@@ -298,7 +298,7 @@ def lag(state: State, consumer: str | None) -> None:
                 row.pending_commits,
                 row.pending_files,
                 row.pending_records,
-                size(row.pending_bytes),
+                size(row.pending_bytes or 0),
                 "–" if row.age_seconds is None else duration(row.age_seconds),
                 _safe_for(row.expires_in_seconds),
             )
@@ -328,7 +328,7 @@ def _grace(_: click.Context, __: click.Parameter, value: str) -> timedelta:
     default="1h",
     show_default=True,
     callback=_grace,
-    help="Leave captures alone that were begun so recently.",
+    help="Leave unfinished captures alone that were begun so recently: they may still be written.",
 )
 @json_option
 @click.pass_obj

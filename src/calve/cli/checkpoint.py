@@ -32,17 +32,17 @@ def show_checkpoints(state: State, consumer: str | None, *, log: bool) -> None:
         rows = [(m["at"], m["consumer"], m["table"], _at(m["before"]), _at(m["after"]), m["reason"]) for m in moves]
         print_table(("at", "consumer", "table", "from", "to", "why"), rows, numbers=False)
     elif state.json:
-        print_json([as_json(item) for item in stored])
+        print_json([as_json(item, state.settings.default_catalog) for item in stored])
     else:
         print_table(
             ("consumer", "table", "snapshot", "pending", "moved", "by"),
             [
                 (
                     item.consumer,
-                    str(item.table),
+                    item.table.short(state.settings.default_catalog),
                     item.checkpoint.snapshot_id,
                     f"all but {item.checkpoint.pending.taken} files" if item.checkpoint.pending else "–",
-                    f"{item.moved_at:%Y-%m-%d %H:%M:%S}",
+                    f"{item.moved_at:%Y-%m-%d %H:%M:%SZ}",
                     item.moved_by,
                 )
                 for item in stored
@@ -55,11 +55,11 @@ def _at(raw: dict[str, object] | None) -> object:
     return raw["snapshot_id"] if raw else "–"
 
 
-def as_json(stored: "StoredCheckpoint") -> dict[str, object]:
+def as_json(stored: "StoredCheckpoint", default_catalog: str) -> dict[str, object]:
     """Return a checkpoint as ``--json`` prints it."""
     return {
         "consumer": stored.consumer,
-        "table": str(stored.table),
+        "table": stored.table.short(default_catalog),
         **stored.checkpoint.as_json(),
         "version": stored.version,
         "moved_at": stored.moved_at,
@@ -79,9 +79,9 @@ def set_checkpoint(state: State, table: str, consumer: str, to: str, reason: str
     with state.captures() as captures:
         stored = captures.set_checkpoint(table, consumer, to, reason)
     if state.json:
-        print_json(as_json(stored))
+        print_json(as_json(stored, state.settings.default_catalog))
     else:
-        print(f"{consumer} now stands at {stored.checkpoint.snapshot_id} of {stored.table}")
+        print(f"{consumer} now stands at {stored.checkpoint.snapshot_id or 'the beginning'} of {table}")
 
 
 @checkpoint.command(name="reset")

@@ -156,6 +156,10 @@ class Catalog(ABC):
             self._pyiceberg.close()
             self._pyiceberg = None
 
+    def load_at(self, location: str) -> LoadedTable:
+        """Return a table that no catalog knows, by the path of its metadata."""
+        return self._read(TableName(self.name, (), location), location, self.files)
+
     def _read(self, table: TableName, location: str, files: Files) -> LoadedTable:
         with _parsed(table, location):
             metadata = raw.decode(files.read(location))

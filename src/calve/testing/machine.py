@@ -10,13 +10,13 @@ one, which is known from the whole history, expired snapshots too.
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from calve import failpoints
 from calve.app import open_captures
@@ -45,12 +45,75 @@ _VALUES: dict[str, Callable[[int], Any]] = {
     "decimal(18,2)": lambda n: Decimal(n * 1_000_003).scaleb(-2),
 }
 
-_some_days = st.lists(st.integers(0, 3), min_size=1, max_size=4)
-_picks = st.integers(0, 7)
-_limits = st.sampled_from(
-    [Limits(), Limits(), Limits(max_files=1), Limits(max_files=2), Limits(max_bytes=1), Limits(max_bytes=4000)]
+_DAYS = st.lists(st.integers(0, 3), min_size=1, max_size=4)
+_PICKS = st.integers(0, 7)
+_FLAGS = st.booleans()
+_LIMITS = st.sampled_from(
+    [Limits(), Limits(max_files=1), Limits(max_files=2), Limits(max_bytes=1), Limits(max_bytes=4000)]
 )
-_operations = st.sampled_from([_EVERYTHING, _EVERYTHING, frozenset({Operation.APPEND})])
+_OPERATIONS = st.sampled_from([_EVERYTHING, _EVERYTHING, frozenset({Operation.APPEND})])
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happens to the table or to its consumer: a method of ``HistoryMachine``, and its arguments."""
+
+    name: str
+    arguments: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(f'{key}={value!r}' for key, value in self.arguments.items())})"
+
+
+def _event(name: str, **arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[Event]:
+    return st.builds(Event, st.just(name), st.fixed_dictionaries(arguments))
+
+
+_CHANGES = [Ability.UPSERT, Ability.UPDATE, Ability.DELETE, Ability.DELETE_PARTITION, Ability.OVERWRITE_PARTITION]
+_EVOLUTIONS = [Ability.ADD_COLUMN, Ability.DROP_COLUMN, Ability.RENAME_COLUMN, Ability.PROMOTE_COLUMN, None]
+_EVENTS: list[tuple[int, st.SearchStrategy[Event]]] = [
+    (5, _event("append", days=_DAYS, twice=_FLAGS)),
+    (6, _event("change", how=st.sampled_from(_CHANGES), day=st.integers(0, 3), pick=_PICKS)),
+    (2, _event("rewrite", how=st.sampled_from([Ability.COMPACT, Ability.COMPACT, Ability.REWRITE_MANIFESTS]))),
+    (2, _event("age", how=st.sampled_from([Ability.EXPIRE, Ability.EXPIRE, Ability.TAG]), pick=_PICKS, one=_FLAGS)),
+    (2, _event("evolve", how=st.sampled_from(_EVOLUTIONS), pick=_PICKS)),
+    (
+        1,
+        _event(
+            "relay", how=st.sampled_from([Ability.PARTITION_BY, Ability.PARTITION_BY, Ability.UPGRADE]), days=_FLAGS
+        ),
+    ),
+    (1, _event("turn_back", how=st.sampled_from([Ability.SET_CURRENT, Ability.SET_CURRENT, None]), pick=_PICKS)),
+    (4, _event("deliver", operations=_OPERATIONS, limits=st.just(Limits()))),
+    (3, _event("deliver", operations=st.just(_EVERYTHING), limits=_LIMITS)),
+    (
+        3,
+        _event(
+            "capture",
+            operations=_OPERATIONS,
+            limits=_LIMITS,
+            start=st.integers(0, 15),
+            end=st.integers(0, 15),
+            on_gap=st.sampled_from([OnGap.FAIL, OnGap.FULL]),
+            lease=_FLAGS,
+            supersede=_FLAGS,
+        ),
+    ),
+    (2, _event("commit")),
+    (1, _event("abandon")),
+    (1, _event("collect")),
+    (
+        3,
+        _event(
+            "crash",
+            what=st.sampled_from(["capture", "capture", "commit", "abandon", "collect"]),
+            nth=st.integers(1, 14),
+            action=st.sampled_from(["kill", "kill", "error"]),
+            lease=_FLAGS,
+        ),
+    ),
+]
+"""What may happen, and how often."""
 
 
 class HistoryMachine(RuleBasedStateMachine):
@@ -71,9 +134,9 @@ class HistoryMachine(RuleBasedStateMachine):
 
     # The table.
 
-    @initialize(writer=_picks, days=st.booleans())
-    def create(self, writer: int, days: bool) -> None:  # noqa: FBT001
-        """Begin a history with an empty table."""
+    @initialize(writer=_PICKS, days=_FLAGS, is_empty=st.sampled_from([False, False, False, True]))
+    def create(self, writer: int, days: bool, is_empty: bool) -> None:  # noqa: FBT001
+        """Begin a history with a table, mostly one with a row in it."""
         self._writer = self._writers[writer % len(self._writers)]
         self._lake = self._stack.enter_context(_lake(self._writer))
         self._failed = False
@@ -81,57 +144,50 @@ class HistoryMachine(RuleBasedStateMachine):
             self._writer.create(f"histories.t_{uuid.uuid4().hex[:12]}", COLUMNS, days)
             self._look()
         self._reopen()
+        if not is_empty:
+            self.append([0, 1], twice=False)
 
-    @rule(days=_some_days, twice=st.booleans())
+    @rule(event=st.sampled_from([event for weight, event in _EVENTS for _ in range(weight)]).flatmap(lambda e: e))
+    def happen(self, event: Event) -> None:
+        """Let something happen."""
+        getattr(self, event.name)(**event.arguments)
+
+    # What happens to the table.
+
     def append(self, days: list[int], twice: bool) -> None:  # noqa: FBT001
         """Append rows, to a new day or late ones to an old day; now and then every row two times."""
         records = [self._record(day) for day in days] * (2 if twice else 1)
         self._write(Ability.APPEND, records, said=f"append rows of days {days}" + ", twice" * twice)
 
-    @rule(days=_some_days)
-    def append_more(self, days: list[int]) -> None:
-        """Append rows: the most common event counts double."""
-        self._write(Ability.APPEND, [self._record(day) for day in days], said=f"append rows of days {days}")
-
-    @precondition(lambda self: self._timeline.head is not None)
-    @rule(
-        how=st.sampled_from(
-            [Ability.UPSERT, Ability.UPDATE, Ability.DELETE, Ability.DELETE_PARTITION, Ability.OVERWRITE_PARTITION]
-        ),
-        day=st.integers(0, 3),
-        pick=_picks,
-    )
     def change(self, how: Ability, day: int, pick: int) -> None:
         """Change or delete some of the rows: every third one, or those of a day."""
-        ids = [number for number in range(1, self._made + 1) if number % 3 == pick % 3]
+        ids = [number for number in range(1, self._made + 1) if number % 3 == pick % 3] or [1]
         match how:
             case Ability.UPSERT:
                 records = [{**self._record(day), "id": number} for number in ids[:3]]
                 self._write(how, [*records, self._record(day)], said=f"upsert {ids[:3]} and a new row")
             case Ability.UPDATE:
                 columns = [name for name in self._timeline.columns if name not in _FIXED]
-                if ids and columns:
+                if columns:
                     column = columns[pick % len(columns)]
                     value = _VALUES[self._timeline.columns[column][1]](self._made + 100)
                     self._write(how, ids, column, value, said=f"update {column} of {ids}")
-            case Ability.DELETE if ids:
+            case Ability.DELETE:
                 self._write(how, ids, said=f"delete {ids}")
             case Ability.DELETE_PARTITION:
                 self._write(how, day, said=f"delete day {day}")
             case Ability.OVERWRITE_PARTITION:
                 self._write(how, day, [self._record(day)], said=f"overwrite day {day}")
 
-    @precondition(lambda self: self._timeline.head is not None)
-    @rule(how=st.sampled_from([Ability.COMPACT, Ability.COMPACT, Ability.REWRITE_MANIFESTS]))
     def rewrite(self, how: Ability) -> None:
         """Write files or manifests anew without any change."""
         self._write(how, said=how.value.replace("_", " "))
 
-    @precondition(lambda self: self._timeline.head is not None)
-    @rule(how=st.sampled_from([Ability.EXPIRE, Ability.EXPIRE, Ability.TAG]), pick=_picks, one=st.booleans())
     def age(self, how: Ability, pick: int, one: bool) -> None:  # noqa: FBT001
         """Expire all but the newest snapshots, or a single one; or tag one, which protects it."""
         kept = [*self._timeline.links]
+        if not kept:
+            return
         if how is Ability.TAG:
             chosen = kept[pick % len(kept)]
             said = f"tag {self._timeline.called(chosen)}"
@@ -143,13 +199,7 @@ class HistoryMachine(RuleBasedStateMachine):
         if gone:
             self._write(how, gone, said="expire " + ", ".join(map(self._timeline.called, gone)))
 
-    @rule(
-        how=st.sampled_from(
-            [Ability.ADD_COLUMN, Ability.DROP_COLUMN, Ability.RENAME_COLUMN, Ability.PROMOTE_COLUMN, "drop and add"]
-        ),
-        pick=_picks,
-    )
-    def evolve(self, how: "Ability | str", pick: int) -> None:
+    def evolve(self, how: Ability | None, pick: int) -> None:
         """Add, drop, rename or widen a column, or drop one and add another of the same name."""
         known = self._timeline.columns
         free = [name for name in known if name not in _FIXED]
@@ -169,11 +219,10 @@ class HistoryMachine(RuleBasedStateMachine):
                 self._write(how, name, kind, said=f"promote column {name} to {kind}")
         else:
             self._write(Ability.DROP_COLUMN, name, said=f"drop column {name}")
-            if how != Ability.DROP_COLUMN:
+            if how is None:
                 kind = TYPES[pick % len(TYPES)]
                 self._write(Ability.ADD_COLUMN, name, kind, said=f"add column {name} {kind} again")
 
-    @rule(how=st.sampled_from([Ability.PARTITION_BY, Ability.PARTITION_BY, Ability.UPGRADE]), days=st.booleans())
     def relay(self, how: Ability, days: bool) -> None:  # noqa: FBT001
         """Change how the table is partitioned, or its format version."""
         if how is Ability.UPGRADE:
@@ -181,11 +230,11 @@ class HistoryMachine(RuleBasedStateMachine):
         else:
             self._write(how, days, said="partition by day" if days else "partition no more")
 
-    @precondition(lambda self: self._timeline.head is not None)
-    @rule(how=st.sampled_from([Ability.SET_CURRENT, Ability.SET_CURRENT, "recreate"]), pick=_picks)
-    def turn_back(self, how: "Ability | str", pick: int) -> None:
+    def turn_back(self, how: Ability | None, pick: int) -> None:
         """Make some other snapshot the current one; or drop the table and create it again."""
         kept = [*self._timeline.links]
+        if not kept:
+            return
         if how is Ability.SET_CURRENT:
             chosen = kept[pick % len(kept)]
             self._write(how, chosen, said=f"set the current snapshot to {self._timeline.called(chosen)}")
@@ -199,29 +248,13 @@ class HistoryMachine(RuleBasedStateMachine):
 
     # The consumer.
 
-    @rule(operations=_operations)
-    def deliver(self, operations: frozenset[Operation]) -> None:
-        """Capture all there is, and commit it."""
-        with self._doing(f"capture {_named(operations)} and commit"):
-            if self._take(Wanted(operations=operations), supersede=True):
+    def deliver(self, operations: frozenset[Operation], limits: Limits) -> None:
+        """Capture all there is, or a part of it, and commit it."""
+        wanted = Wanted(operations=operations, limits=limits, ranges=("id",))
+        with self._doing(f"deliver {self._told(wanted)}"):
+            if self._take(wanted, supersede=True):
                 self._commit()
 
-    @rule(limits=_limits)
-    def deliver_some(self, limits: Limits) -> None:
-        """Capture a part, and commit it."""
-        with self._doing(f"capture {limits} and commit"):
-            if self._take(Wanted(operations=_EVERYTHING, limits=limits, ranges=("id",)), supersede=True):
-                self._commit()
-
-    @rule(
-        operations=_operations,
-        limits=_limits,
-        start=st.integers(0, 15),
-        end=st.integers(0, 15),
-        on_gap=st.sampled_from([OnGap.FAIL, OnGap.FAIL, OnGap.FULL]),
-        lease=st.booleans(),
-        supersede=st.booleans(),
-    )
     def capture(
         self,
         operations: frozenset[Operation],
@@ -240,32 +273,23 @@ class HistoryMachine(RuleBasedStateMachine):
         with self._doing(f"capture {self._told(wanted)}" + " with a lease" * lease + ", superseding" * supersede):
             self._take(wanted, lease=lease, supersede=supersede)
 
-    @precondition(lambda self: self._consumer.open is not None)
-    @rule()
     def commit(self) -> None:
-        """Commit the open capture."""
-        with self._doing("commit"):
-            self._commit()
+        """Commit the open capture, if there is one."""
+        if self._consumer.open is not None:
+            with self._doing("commit"):
+                self._commit()
 
-    @precondition(lambda self: self._consumer.open is not None)
-    @rule()
     def abandon(self) -> None:
-        """Give the open capture up."""
-        with self._doing("abandon"):
-            self._abandon()
+        """Give the open capture up, if there is one."""
+        if self._consumer.open is not None:
+            with self._doing("abandon"):
+                self._abandon()
 
-    @rule()
     def collect(self) -> None:
         """Collect garbage; what is open stays."""
         with self._doing("collect garbage"):
             self._collect()
 
-    @rule(
-        what=st.sampled_from(["capture", "capture", "commit", "abandon", "collect"]),
-        nth=st.integers(1, 14),
-        action=st.sampled_from(["kill", "kill", "error"]),
-        lease=st.booleans(),
-    )
     def crash(self, what: str, nth: int, action: str, lease: bool) -> None:  # noqa: FBT001
         """Die at the N-th failpoint of something, or fail there, and go on with a new process's eyes."""
         if what in {"commit", "abandon"} and (self._consumer.open is None or self._consumer.is_open_stale):

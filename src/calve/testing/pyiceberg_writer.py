@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression, EqualTo, In
@@ -27,6 +28,7 @@ from pyiceberg.types import (
 
 from calve.capture import Exactness, TableReport
 from calve.lake import Lake, local_path
+from calve.lake.sql_catalog import SqlCatalog
 from calve.settings import Settings
 from calve.testing.reading import rows_at
 from calve.testing.replacing import merge_manifests, replace_files
@@ -58,6 +60,7 @@ class PyIcebergWriter:
         format_version: int = 2,
         *,
         properties: Mapping[str, str] | None = None,
+        expires_like_java: bool = False,
         abilities: Collection[Ability] = tuple(Ability),
     ) -> None:
         """Take the lake, and what tables are created with."""
@@ -65,10 +68,11 @@ class PyIcebergWriter:
         self.table = ""
         self.abilities = abilities
         self._lake = Lake(settings)
+        self._expires_like_java = expires_like_java
         self._properties = {"format-version": str(format_version), **(properties or {})}
 
     def __repr__(self) -> str:
-        return f"PyIcebergWriter({self._properties})"
+        return f"PyIcebergWriter({self._properties}, expires_like_java={self._expires_like_java})"
 
     def close(self) -> None:
         """Let go of the catalog."""
@@ -168,10 +172,20 @@ class PyIcebergWriter:
                 merge_manifests(table, transaction)
 
     def expire(self, snapshot_ids: Sequence[int]) -> None:
-        """Forget snapshots, and delete the files that only they had, which PyIceberg itself leaves."""
+        """Forget snapshots, and delete the files that only they had, which PyIceberg itself leaves.
+
+        PyIceberg also makes the children of what it expires forget their parents; Iceberg's Java library does not.
+        """
+        before = _files(self._load())
+        if self._expires_like_java:
+            name = self._lake.parse(self.table)
+            catalog = self._lake.catalog(name.catalog)
+            if not isinstance(catalog, SqlCatalog):
+                raise AssertionError("expiry as in Java needs an SQL catalog")
+            catalog.commit(name, partial(_without, set(snapshot_ids)))
+        else:
+            self._load().maintenance.expire_snapshots().by_ids(list(snapshot_ids)).commit()
         table = self._load()
-        before = _files(table)
-        table.maintenance.expire_snapshots().by_ids(list(snapshot_ids)).commit()
         for path in before - _files(table):
             table.io.delete(path)
 
@@ -282,6 +296,15 @@ def _files(table: Table) -> set[str]:
             found[manifest.manifest_path] += 1
             found.update(e.data_file.file_path for e in manifest.fetch_manifest_entry(table.io, discard_deleted=True))
     return set(found)
+
+
+def _without(snapshot_ids: set[int], metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return metadata without some snapshots; the others keep their parents."""
+
+    def kept(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [item for item in items if item["snapshot-id"] not in snapshot_ids]
+
+    return metadata | {key: kept(metadata.get(key, ())) for key in ("snapshots", "snapshot-log")}
 
 
 @contextmanager
