@@ -68,6 +68,7 @@ def quick_spark(spark: "SparkSession") -> "SparkSession":
     quick.conf.set("spark.sql.codegen.wholeStage", "false")
     quick.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     quick.conf.set("spark.sql.adaptive.enabled", "false")
+    quick.conf.set("spark.sql.shuffle.partitions", "1")
     quick.sql("CREATE NAMESPACE IF NOT EXISTS db")
     return quick
 

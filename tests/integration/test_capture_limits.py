@@ -44,9 +44,17 @@ def _paths(source: Source, table: TableReport) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "limits", [Limits(max_files=3), Limits(max_bytes=2500), Limits(max_files=1), Limits(max_bytes=1)], ids=str
+    ("kind", "limits"),
+    [
+        ("v1", Limits(max_files=3)),
+        ("v1", Limits(max_bytes=2500)),
+        ("v2 merge-on-read", Limits(max_files=1)),
+        ("v2 merge-on-read", Limits(max_files=4, max_bytes=2500)),
+        ("v3 merge-on-read", Limits(max_files=3)),
+        ("v3 merge-on-read", Limits(max_bytes=1)),
+    ],
+    ids=str,
 )
-@pytest.mark.parametrize("kind", VERSIONS)
 def test_parts_of_appends_are_everything_once(source: Source, kind: str, limits: Limits) -> None:
     """Within the limits but for a single file, oldest first, and the same files for whoever asks."""
     _create(source, kind)

@@ -111,7 +111,6 @@ def test_a_registered_view_is_read_by_spark(
     assert _rows(spark, f"SHOW VIEWS IN {namespace}") == []
 
 
-@pytest.mark.postgres
 def test_a_catalog_in_postgresql_is_shared(spark: "SparkSession", postgres_database: str, tmp_path: "Path") -> None:
     """The same holds for a catalog in PostgreSQL: tables both ways, tags, views."""
     definition = CatalogSettings.model_validate({"uri": postgres_database, "warehouse": str(tmp_path)})

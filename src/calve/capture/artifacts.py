@@ -9,7 +9,7 @@ from typing import Any
 from calve.capture.icdc import NewTable
 from calve.capture.model import Artifacts
 from calve.capture.source import for_each_path
-from calve.errors import CalveError, NotSupportedByCatalog
+from calve.errors import CalveError, NotSupportedByCatalog, TableMissing
 from calve.failpoints import reach
 from calve.lake import Files, Lake, TableName
 
@@ -111,7 +111,10 @@ def remove_tags(lake: Lake, artifacts: Artifacts, removal: Removal | None = None
 
 
 def _drop_tag(lake: Lake, table: TableName, tag: str) -> bool:
-    return lake.catalog(table.catalog).drop_tag(table, tag)
+    try:
+        return lake.catalog(table.catalog).drop_tag(table, tag)
+    except TableMissing:  # dropped since, and its tags with it
+        return False
 
 
 def _drop(lake: Lake, name: TableName) -> bool:

@@ -125,13 +125,14 @@ def named_types(schema: Schema) -> dict[str, Schema]:
 
 # Reading and skipping. Each function returns a function of the decoder.
 
+_DOUBLE = struct.Struct("<d")
 _READ_PRIMITIVE: dict[str, Read] = {
     "null": lambda _: None,
     "boolean": lambda d: d.read_boolean(),
     "int": lambda d: d.read_int(),
     "long": lambda d: d.read_int(),
     "float": lambda d: d.read_float(),
-    "double": lambda d: d.read_double(),
+    "double": lambda d: _DOUBLE.unpack(d.read(8))[0],  # PyIceberg's own cuts it to a float
     "bytes": lambda d: d.read_bytes(),
     "string": lambda d: d.read_utf8(),
 }
@@ -271,7 +272,7 @@ _WRITE_PRIMITIVE: dict[str, Write] = {
     "int": encode_long,
     "long": encode_long,
     "float": struct.Struct("<f").pack,
-    "double": struct.Struct("<d").pack,
+    "double": _DOUBLE.pack,
     "bytes": encode_bytes,
     "string": lambda value: encode_bytes(value.encode()),
 }

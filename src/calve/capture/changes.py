@@ -97,6 +97,7 @@ def find_change(source: Source, start: Checkpoint | None, wanted: Wanted) -> Tab
     _check_order(source, start, end)
     try:
         steps = history.steps_between(source, start, end)
+        history.check_start_is_kept(source, start, steps)
     except HistoryExpired:
         change = _over_gap(source, start, end, wanted, columns)
         if change is None:

@@ -96,7 +96,7 @@ def steps_between(source: Source, start: Checkpoint | None, end: int | None) -> 
     if oldest == goal and (goal is not None or is_whole):
         # the checkpoint itself may be gone as long as its successor is there; or: all of history
         return [step_of(found) for found in reversed(walked)]
-    if start is not None and goal is not None and (is_whole or _came_later(start, walked[-1])):
+    if start is not None and goal is not None and (is_whole or _is_past(source, start, walked[-1])):
         raise _not_an_ancestor(source, goal, end)
     raise HistoryExpired(
         f"{source.name}: the snapshots after {goal or 'its creation'} have been expired; "
@@ -108,6 +108,24 @@ def steps_between(source: Source, start: Checkpoint | None, end: int | None) -> 
     )
 
 
+def check_start_is_kept(source: Source, start: Checkpoint, steps: Sequence[Step]) -> None:
+    """Refuse a range that begins by taking files out where its start is expired: their rows cannot be read any more.
+
+    Raises:
+        HistoryExpired: expiry deleted the files that only the start still had.
+    """
+    is_net = any(step.operation not in {Operation.APPEND, Operation.REPLACE} for step in steps)
+    is_needed = is_net and steps[0].count("deleted-data-files") != 0  # what later ones took is kept by the first
+    if is_needed and start.snapshot_id is not None and start.snapshot_id not in source.snapshots:
+        raise HistoryExpired(
+            f"{source.name}: snapshot {start.snapshot_id} has been expired, and with it the files of rows that were "
+            "changed or deleted since.",
+            remedy=_gap_remedy(source, start),
+            table=str(source.name),
+            checkpoint_snapshot_id=start.snapshot_id,
+        )
+
+
 def _is_first(snapshot: SnapshotJson) -> bool:
     """Tell whether nothing came before a snapshot without a parent: PyIceberg forgets a parent that it expires."""
     summary = snapshot.get("summary") or {}
@@ -117,10 +135,16 @@ def _is_first(snapshot: SnapshotJson) -> bool:
     return (snapshot.get("sequence-number") or 0) <= 1 and (is_all_new or "total-data-files" not in summary)
 
 
-def _came_later(start: Checkpoint, snapshot: SnapshotJson) -> bool:
-    """Tell whether a checkpoint is younger than a snapshot, and so not before it, whatever has been expired."""
-    when = (snapshot.get("sequence-number") or 0, snapshot["timestamp-ms"])
-    return (start.sequence_number, start.timestamp_ms) > when
+def _is_past(source: Source, start: Checkpoint, oldest: SnapshotJson) -> bool:
+    """Tell whether a checkpoint that was not met before ``oldest`` cannot lie further back, whatever was expired.
+
+    It came later; or it came before, but all that was committed between the two is kept.
+    """
+    number = oldest.get("sequence-number") or 0
+    if (start.sequence_number, start.timestamp_ms) > (number, oldest["timestamp-ms"]):
+        return True
+    kept = {snapshot.get("sequence-number") for snapshot in source.snapshots.values()}
+    return start.sequence_number > 0 and kept.issuperset(range(start.sequence_number + 1, number))
 
 
 def _not_an_ancestor(source: Source, goal: int, end: int | None) -> NotAnAncestor:

@@ -6,6 +6,7 @@ writer cut short widens it, and the rows that a change took away count as much a
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 from calve.capture.manifests import Entry, Manifest
@@ -133,6 +134,7 @@ class RangeBuilder:
     def __init__(self, column: Column, *, has_name_mapping: bool) -> None:
         self._column = column
         self._decode = bound_decoder(column.kind)
+        self._is_floating = column.kind in {"float", "double"}
         self._has_name_mapping = has_name_mapping
         self._lowers: list[Any] = []
         self._uppers: list[Any] = []
@@ -145,21 +147,29 @@ class RangeBuilder:
         fid = self._column.field_id
         values = (entry.value_counts or {}).get(fid)
         nulls = (entry.null_value_counts or {}).get(fid)
-        nans = (entry.nan_value_counts or {}).get(fid) or 0
-        lower, upper = (entry.lower_bounds or {}).get(fid), (entry.upper_bounds or {}).get(fid)
+        known_nans = (entry.nan_value_counts or {}).get(fid)
+        nans = known_nans or 0
+        lower, upper = self._bound(entry.lower_bounds), self._bound(entry.upper_bounds)
         if not written_with_column and values is None and not self._has_name_mapping:
             self._add_default()
             return
         self._has_nulls |= nulls is None or nulls > 0
-        self._has_nans |= nans > 0
+        # a writer that does not count NaNs may have written some
+        self._has_nans |= nans > 0 or (self._is_floating and known_nans is None and nulls != values)
         if lower is None and upper is None and values is not None and nulls is not None and nulls + nans >= values:
             return  # nothing but nulls and NaNs: no value to bound
         self._no_lower |= lower is None
         self._no_upper |= upper is None
         if lower is not None:
-            self._lowers.append(self._decode(lower))
+            self._lowers.append(lower)
         if upper is not None:
-            self._uppers.append(self._decode(upper))
+            self._uppers.append(upper)
+
+    def _bound(self, bounds: Mapping[int, bytes] | None) -> Any:
+        """Return a file's bound; NaN, which old writers took for one, bounds nothing."""
+        raw = (bounds or {}).get(self._column.field_id)
+        value = None if raw is None else self._decode(raw)
+        return None if self._is_floating and value is not None and isnan(value) else value
 
     def _add_default(self) -> None:
         """Count a file from before the column: its rows read as the default, or as null."""

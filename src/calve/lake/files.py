@@ -5,6 +5,7 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,8 @@ class Files:
         with _explained(path):
             if local := local_path(path):
                 local.parent.mkdir(parents=True, exist_ok=True)
-                half = local.with_name(f".{local.name}.{uuid.uuid4().hex}")
+                # Not hidden: where a kill leaves one in a source, Iceberg's orphan removal passes over hidden files.
+                half = local.with_name(f"{local.name}.{uuid.uuid4().hex}.half")
                 try:
                     half.write_bytes(content)
                     half.replace(local)
@@ -70,14 +72,15 @@ class Files:
                 stream.write(content)
 
     def delete(self, path: str) -> bool:
-        """Delete a file, and a local table's folders that this leaves empty; tell whether it was there."""
+        """Delete a file, what was left of writing it, and folders that this leaves empty; tell whether it was there."""
         with _explained(path):
             if local := local_path(path):
-                if not local.exists():
-                    return False
+                was_there = local.exists()
                 local.unlink(missing_ok=True)
+                for half in local.parent.glob(f"{escape(local.name)}.*.half"):  # of a writer that was killed
+                    half.unlink(missing_ok=True)
                 _remove_empty_folders(local.parent)
-                return True
+                return was_there
             found = self._io(path).new_input(path).exists()
             if found:
                 self._io(path).delete(path)

@@ -50,16 +50,16 @@ def _after(
     timeline: Timeline, uuid: str, start: int | None, end: int | None, wanted: Wanted, checkpoint: Checkpoint | None
 ) -> Expected:
     way = timeline.way(uuid, start, end)
+    is_pending = checkpoint is not None and checkpoint.pending is not None
+    is_start_gone = uuid == timeline.uuid and start is not None and start not in timeline.links
+    if is_start_gone and is_pending:  # what only the start had is gone
+        return Expected(must=(HistoryExpired, *way.errors))
     if way.errors:
         return Expected(must=way.errors) if way.is_sure else Expected(may=(*way.errors, ChangeUnsupported))
     done = {timeline.operations[step] for step in way.steps}
     strangers = done - wanted.operations - {Operation.REPLACE}
-    is_pending = checkpoint is not None and checkpoint.pending is not None
-    if start is not None and start not in timeline.links:  # what only the start had is gone
-        if is_pending:
-            return Expected(must=(HistoryExpired, FilesLost))
-        if done & {Operation.OVERWRITE, Operation.DELETE}:
-            return Expected(may=(HistoryExpired, FilesLost, *([ChangeUnsupported] if strangers else [])))
+    if is_start_gone and done & {Operation.OVERWRITE, Operation.DELETE}:  # it depends on whether files left the table
+        return Expected(may=(HistoryExpired, FilesLost, ChangeUnsupported))
     if strangers and (wanted.limits or is_pending):
         return Expected(may=(ChangeUnsupported,))  # it depends on how far the limits let it come
     return Expected(must=(ChangeUnsupported,) if strangers else ())

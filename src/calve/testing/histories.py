@@ -1,5 +1,7 @@
 """Runs the history fuzzer."""
 
+from typing import cast
+
 from calve.errors import EnvironmentUnfit
 from calve.testing.writers import Writer
 
@@ -32,10 +34,14 @@ def run_histories(*writers: Writer, examples: int = 100, steps: int = 12, shrink
     from calve.testing.machine import HistoryMachine
 
     crashes = Crashes()
+
+    def machine() -> HistoryMachine:
+        return HistoryMachine(writers, crashes)
+
     try:
         for done in range(0, examples, _BATCH):
             run_state_machine_as_test(
-                lambda: HistoryMachine(writers, crashes),
+                cast("type[HistoryMachine]", machine),  # any function that makes one will do
                 settings=settings(
                     max_examples=min(_BATCH, examples - done),
                     stateful_step_count=steps,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pyiceberg.expressions import AlwaysTrue, BooleanExpression, EqualTo, In
+from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table, Transaction
@@ -121,7 +121,7 @@ class PyIcebergWriter:
 
     def upsert(self, records: Sequence[Record]) -> None:
         """Replace the rows of the same ids, and append the others: an overwrite and an append in one commit."""
-        self._overwrite(In("id", {record["id"] for record in records}), records)
+        self._overwrite(_is_in({record["id"] for record in records}), records)
 
     def update(self, ids: Collection[int], column: str, value: Any) -> None:
         """Set a column in the rows of some ids, in one snapshot."""
@@ -139,18 +139,18 @@ class PyIcebergWriter:
     def delete(self, ids: Collection[int]) -> None:
         """Delete the rows of some ids; whole files leave in a ``delete``, others are rewritten."""
         with _without_warnings():
-            self._load().delete(In("id", set(ids)))
+            self._load().delete(_is_in(ids))
 
     def delete_partition(self, day: int) -> None:
         """Delete the rows of a day."""
         with _without_warnings():
-            self._load().delete(EqualTo("day", day))
+            self._load().delete(f"day == {day}")
 
     def overwrite_partition(self, day: int, records: Sequence[Record]) -> None:
         """Replace the rows of a day."""
-        self._overwrite(EqualTo("day", day), records)
+        self._overwrite(f"day == {day}", records)
 
-    def _overwrite(self, predicate: BooleanExpression, records: Sequence[Record]) -> None:
+    def _overwrite(self, predicate: str, records: Sequence[Record]) -> None:
         table = self._load()
         with _without_warnings():
             table.overwrite(_arrow(table, records), predicate)
@@ -259,6 +259,10 @@ class PyIcebergWriter:
         table = self._load()
         with table.transaction() as transaction:
             yield table, transaction
+
+
+def _is_in(ids: Collection[int]) -> str:
+    return f"id in ({', '.join(map(str, ids))})"
 
 
 def _arrow(table: Table, records: Sequence[Record]) -> "pa.Table":

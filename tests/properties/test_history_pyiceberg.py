@@ -1,0 +1,166 @@
+"""Whatever happens to a table that PyIceberg writes, the union of its committed captures is the truth, once."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calve import settings
+from calve.capture import Checkpoint, Operation, StoredCapture, artifacts, history, net, selection
+from calve.capture.model import Artifacts
+from calve.errors import NotAnAncestor
+from calve.settings import Settings
+from calve.store import captures as store
+from calve.testing import PyIcebergWriter, run_histories
+
+HISTORIES = int(os.environ.get("CALVE_TEST_HISTORIES", "200"))  # noqa: TID251 - a flag of the tests alone
+MERGING = {"commit.manifest-merge.enabled": "true", "commit.manifest.min-count-to-merge": "2"}
+
+
+@pytest.fixture
+def lake_settings() -> Iterator[Settings]:
+    """Give the settings of a lake of its own, in memory where that can be."""
+    memory = Path("/dev/shm")  # noqa: S108 - a folder of our own in it
+    folder = Path(tempfile.mkdtemp(prefix="calve-histories-", dir=memory if memory.is_dir() else None))
+    yield settings.load(folder, {})
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def writers(lake_settings: Settings) -> Iterator[list[PyIcebergWriter]]:
+    """Give writers of both formats, with and without manifest merging, expiring as PyIceberg does and as Java does."""
+    made = [
+        PyIcebergWriter(lake_settings, 1),
+        PyIcebergWriter(lake_settings, 2),
+        PyIcebergWriter(lake_settings, 1, properties=MERGING, expires_like_java=True),
+        PyIcebergWriter(lake_settings, 2, properties=MERGING, expires_like_java=True),
+    ]
+    yield made
+    for writer in made:
+        writer.close()
+
+
+def test_captures_are_the_truth_whatever_the_history(writers: list[PyIcebergWriter]) -> None:
+    """Over v1 and v2 tables, every capture brings a copy of the table from one snapshot to the next, row by row."""
+    run_histories(*writers, examples=HISTORIES, steps=12)
+
+
+# The fuzzer itself: each of these mistakes must be found.
+
+
+def _lose_a_file(patch: pytest.MonkeyPatch) -> None:
+    real = selection.all_appended
+
+    def all_but_one(*arguments: Any, **options: Any) -> selection.Taken:
+        taken = real(*arguments, **options)
+        return replace(taken, data=taken.data[1:])
+
+    patch.setattr(selection, "all_appended", all_but_one)
+
+
+def _take_a_file_twice(patch: pytest.MonkeyPatch) -> None:
+    real = selection.all_live
+
+    def one_twice(*arguments: Any, **options: Any) -> selection.Taken:
+        taken = real(*arguments, **options)
+        return replace(taken, data=(*taken.data, *taken.data[:1]))
+
+    patch.setattr(selection, "all_live", one_twice)
+
+
+def _count_a_replace_as_a_change(patch: pytest.MonkeyPatch) -> None:
+    real = history.step_of
+
+    def appended(snapshot: Any) -> history.Step:
+        step = real(snapshot)
+        return replace(step, operation=Operation.APPEND) if step.operation is Operation.REPLACE else step
+
+    patch.setattr(history, "step_of", appended)
+
+
+def _skip_a_pending_file(patch: pytest.MonkeyPatch) -> None:
+    real = selection._added_by
+
+    def without_the_second(*arguments: Any, **options: Any) -> list[selection.Placed]:
+        placed = real(*arguments, **options)
+        return placed[:1] + placed[2:]
+
+    patch.setattr(selection, "_added_by", without_the_second)
+
+
+def _forget_what_left(patch: pytest.MonkeyPatch) -> None:
+    real = net.net_change
+
+    def without_removed(*arguments: Any, **options: Any) -> net.NetChange:
+        return replace(real(*arguments, **options), removed=())
+
+    patch.setattr("calve.capture.changes.net_change", without_removed)
+
+
+def _commit_without_moving(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(store, "_carry_out", lambda *_: None)
+
+
+def _move_without_committing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(store, "_close", lambda *_: None)
+
+
+def _blame_a_rollback(patch: pytest.MonkeyPatch) -> None:
+    def never_expired(source: Any, goal: Checkpoint | None, end: int | None) -> list[history.Step]:
+        try:
+            return real(source, goal, end)
+        except history.HistoryExpired as error:
+            raise NotAnAncestor from error
+
+    real = history.steps_between
+    patch.setattr(history, "steps_between", never_expired)
+
+
+def _leave_a_file_behind(patch: pytest.MonkeyPatch) -> None:
+    real = artifacts.remove
+
+    def most(lake: Any, made: Artifacts) -> artifacts.Removal:
+        return real(lake, replace(made, files=made.files[1:]))
+
+    patch.setattr(artifacts, "remove", most)
+
+
+def _collect_what_is_open(patch: pytest.MonkeyPatch) -> None:
+    real = store.SqlCaptureState.garbage
+
+    def too_much(state: store.SqlCaptureState, *arguments: Any) -> list[StoredCapture]:
+        return [*state.captures(), *real(state, *arguments)]
+
+    patch.setattr(store.SqlCaptureState, "garbage", too_much)
+    patch.setattr(store.SqlCaptureState, "mark_collected", lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        _lose_a_file,
+        _take_a_file_twice,
+        _count_a_replace_as_a_change,
+        _skip_a_pending_file,
+        _forget_what_left,
+        _commit_without_moving,
+        _move_without_committing,
+        _blame_a_rollback,
+        _leave_a_file_behind,
+        _collect_what_is_open,
+    ],
+    ids=lambda mistake: mistake.__name__.strip("_"),
+)
+def test_the_fuzzer_finds_a_mistake(
+    mistake: Callable[[pytest.MonkeyPatch], None], writers: list[PyIcebergWriter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A capture that is wrong on purpose does not get past the fuzzer, which then tells the whole history."""
+    mistake(monkeypatch)
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - wrong rows, a wrong error, or any crash
+        run_histories(*writers, examples=200, steps=12, shrink=False)
+    assert any(note.startswith("The history:\n  0. create a table") for note in caught.value.__notes__)
