@@ -1,5 +1,7 @@
 """Updates, deletes and overwrites: the rows that came and the rows that left, exactly, in every format."""
 
+from collections.abc import Callable
+
 import pytest
 from tests.integration.tables import KINDS, Source, options
 
@@ -54,6 +56,27 @@ def test_every_change_is_exact(source: Source, kind: str, by: str) -> None:
         source.check(source.advance())
     source.check(source.between(places[1], places[6]))
     source.check(source.advance("patient"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_target_follows_by_plain_sql(source: Source, new_source: Callable[[], Source], kind: str) -> None:
+    """What a capture gives goes after FROM and USING as it is: two statements keep a copy up to date."""
+    source.create(_COLUMNS, kind, "day")
+    target = new_source().create(_COLUMNS, "v2 merge-on-read")
+    changes = [
+        "INSERT INTO {t} SELECT id, DATE '2026-01-01' + CAST(id % 3 AS INT), concat('v', id) FROM range(12)",
+        *(_CHANGES[change] for change in ("append", "update", "delete rows", "merge", "delete a partition")),
+    ]
+    for number in range(0, len(changes), 2):
+        source.run(*changes[number : number + 2])
+        found = source.advance()
+        if found.deletes_relation:
+            target.run(f"DELETE FROM {{t}} WHERE id IN (SELECT id FROM {found.deletes_relation})")
+        target.run(
+            f"MERGE INTO {{t}} t USING {found.relation} s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        )
+        assert target.rows(target.name) == source.at(source.head)
 
 
 @pytest.mark.parametrize("by", ["", "day"], ids=["unpartitioned", "partitioned"])

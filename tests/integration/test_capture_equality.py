@@ -1,7 +1,9 @@
 """Rows deleted by key, as streaming writers do: a table of keys, and the rows that left where they can be told."""
 
 import pytest
-from tests.integration.tables import Source
+from tests.integration.tables import Source, union
+
+from calve.capture import Limits
 
 pytestmark = pytest.mark.spark
 
@@ -40,11 +42,14 @@ def test_keys_come_as_a_table_and_rows_by_it(source: Source, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_with_deleted_keys_is_captured_whole(source: Source, kind: str) -> None:
-    """Everything live, with the old deletes in force; and over a later compaction."""
+    """Everything live, at once and in parts, with the old deletes in force; and over a later compaction."""
     _create(source, kind)
     source.delete_by_key(["id"], [3])
     source.run("INSERT INTO {t} VALUES (3, 'c', 'new')")
     source.check(source.advance())
+    parts = [source.rows(part.relation) for part in source.in_parts("in parts", limits=Limits(max_files=1))]
+    assert len(parts) > 1
+    assert union(parts) == source.at(source.head)
     source.run("UPDATE {t} SET v = 'changed' WHERE id = 1")
     source.check(source.advance())
     start = source.head

@@ -1,11 +1,13 @@
 """Ranges of changed values, against what Spark finds in the rows themselves."""
 
+import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from tests.integration.tables import KINDS, Source
 
-from calve.capture import CaptureReport, TableReport
+from calve.capture import CaptureReport, TableReport, Wanted
 from calve.errors import RangeColumnMissing
 
 pytestmark = pytest.mark.spark
@@ -166,6 +168,62 @@ def test_a_column_added_later_is_null_before(source: Source, kind: str) -> None:
     assert merged["has_nulls"] or (merged["lower"], merged["upper"]) == (7, 7)
 
 
+_PARTITIONED_BY = {
+    "flag": ("BOOLEAN", "id % 2 = 0"),
+    "small": ("INT", "CAST(-id AS INT)"),
+    "exact": ("DECIMAL(9, 2)", "CAST(id * 1.25 - 2 AS DECIMAL(9, 2))"),
+    "ratio": ("DOUBLE", "16777217 + id / 3"),
+    "raw": ("BINARY", "CAST(concat('b', id) AS BINARY)"),
+    "name": ("STRING", "CASE WHEN id = 1 THEN NULL WHEN id = 2 THEN '' ELSE concat('ü=/', id) END"),
+    "day": ("DATE", "DATE '1969-12-30' + CAST(id AS INT)"),
+    "at": ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ '1969-12-31 22:00:00.5' + make_dt_interval(0, CAST(id AS INT))"),
+}
+
+
+@pytest.mark.parametrize("kind", VERSIONS)
+def test_partitions_are_those_that_spark_lists(source: Source, kind: str) -> None:
+    """Identity of every type, and every transform, of the partitions that a change touches."""
+    columns = ", ".join(f"{name} {told[0]}" for name, told in _PARTITIONED_BY.items())
+    source.create(f"id BIGINT, {columns}, moved TIMESTAMP_NTZ", kind, ", ".join(_PARTITIONED_BY))
+    values = ", ".join(told[1] for told in _PARTITIONED_BY.values())
+    row = f"SELECT id, {values}, TIMESTAMP_NTZ '1969-12-31 22:00:00' + make_dt_interval(0, CAST(id AS INT))"
+    source.run(f"INSERT INTO {{t}} {row} FROM range(0, 1)")
+    source.advance()
+    source.run(f"INSERT INTO {{t}} {row} FROM range(1, 5)")
+    found = source.capture()
+    json.dumps(found.as_json(), allow_nan=False)
+    told = [part["values"] for part in found.tables[0].partitions]
+    rows = source.run(f"SELECT {', '.join(_PARTITIONED_BY)} FROM {{t}} WHERE id > 0")
+    assert sorted(map(str, told)) == sorted(
+        str({name: _spelled(value) for name, value in row.asDict().items()}) for row in rows
+    )
+    source.commit(found)
+    names = ["truncate(2, name)", "truncate(10, small)", "bucket(4, id)", "hours(moved)"]
+    source.run(*(f"ALTER TABLE {{t}} DROP PARTITION FIELD {name}" for name in _PARTITIONED_BY))
+    source.run(*(f"ALTER TABLE {{t}} ADD PARTITION FIELD {name}" for name in names))
+    source.run(f"INSERT INTO {{t}} {row} FROM range(5, 9)")
+    told = [part["values"] for part in source.advance().partitions]
+    expected = source.run(
+        "SELECT partition.name_trunc, partition.small_trunc, partition.id_bucket, partition.moved_hour "
+        "FROM {t}.partitions WHERE partition.id_bucket IS NOT NULL"
+    )
+    shown = [(*tuple(row)[:3], _hour(row[3])) for row in expected]
+    assert sorted(tuple(part.values()) for part in told) == sorted(shown)
+
+
+def _spelled(value: Any) -> Any:
+    """Return a value of Spark's as capture spells it."""
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).hex()
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _hour(hours: int) -> str:
+    return f"{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(hours=hours):%Y-%m-%d-%H}"
+
+
 def test_tables_share_a_range_and_a_missing_column_is_named(source: Source) -> None:
     """The union over the tables, and an error that lists what there is."""
     source.create("id INT, at DATE, list ARRAY<INT>", "v2 merge-on-read")
@@ -173,8 +231,6 @@ def test_tables_share_a_range_and_a_missing_column_is_named(source: Source) -> N
     other = Source(source.spark, source.captures, source.lake, f"{source.name}_2")
     other.create("id BIGINT, at DATE", "v3 merge-on-read")
     other.run("INSERT INTO {t} VALUES (9, NULL)")
-    from calve.capture import Wanted
-
     report: CaptureReport = source.captures.plan([source.name, other.name], "both", Wanted(ranges=("id", "at")))
     assert (report.ranges["id"]["lower"], report.ranges["id"]["upper"]) == (1, 9)
     assert (report.ranges["at"]["lower"], report.ranges["at"]["has_nulls"]) == ("2026-01-01", True)

@@ -1,5 +1,6 @@
 """Runs the history fuzzer."""
 
+import secrets
 from typing import cast
 
 from calve.errors import EnvironmentUnfit
@@ -9,7 +10,9 @@ _BATCH = 10
 """After so many examples hypothesis goes over to variations of those it had; new ones find more here."""
 
 
-def run_histories(*writers: Writer, examples: int = 100, steps: int = 12, shrink: bool = True) -> None:
+def run_histories(
+    *writers: Writer, examples: int = 100, steps: int = 12, shrink: bool = True, seed: int | None = None
+) -> None:
     """Check captures over random histories of tables that the writers make, each history by one of them.
 
     >>> def test_captures_of_what_we_write(tmp_path):  # doctest: +SKIP
@@ -20,19 +23,21 @@ def run_histories(*writers: Writer, examples: int = 100, steps: int = 12, shrink
         examples: how many histories.
         steps: how many things happen in each, at most.
         shrink: look for the shortest history that fails, which takes a while where writing is slow.
+        seed: makes the same histories again; an error has a note with the seed that it came from.
 
     Raises:
         AssertionError: a capture gave other rows than the truth, or the wrong error; a note has the history.
         EnvironmentUnfit: hypothesis is not installed.
     """
     try:
-        from hypothesis import HealthCheck, Phase, settings
+        import hypothesis
         from hypothesis.stateful import run_state_machine_as_test
     except ModuleNotFoundError as error:
         raise EnvironmentUnfit("The history fuzzer needs hypothesis.", remedy="pip install 'calve[testing]'") from error
     from calve.testing.crashing import Crashes
     from calve.testing.machine import HistoryMachine
 
+    first = secrets.randbelow(1_000_000_000) if seed is None else seed
     crashes = Crashes()
 
     def machine() -> HistoryMachine:
@@ -41,15 +46,19 @@ def run_histories(*writers: Writer, examples: int = 100, steps: int = 12, shrink
     try:
         for done in range(0, examples, _BATCH):
             run_state_machine_as_test(
-                cast("type[HistoryMachine]", machine),  # any function that makes one will do
-                settings=settings(
+                # any function that makes one will do
+                cast("type[HistoryMachine]", hypothesis.seed(first + done)(machine)),
+                settings=hypothesis.settings(
                     max_examples=min(_BATCH, examples - done),
                     stateful_step_count=steps,
                     deadline=None,
                     database=None,
-                    suppress_health_check=list(HealthCheck),
-                    phases=[phase for phase in Phase if shrink or phase is not Phase.shrink],
+                    suppress_health_check=list(hypothesis.HealthCheck),
+                    phases=[phase for phase in hypothesis.Phase if shrink or phase is not hypothesis.Phase.shrink],
                 ),
             )
+    except Exception as error:
+        error.add_note(f"run_histories(..., examples={_BATCH}, steps={steps}, seed={first + done}) repeats it.")
+        raise
     finally:
         crashes.close()

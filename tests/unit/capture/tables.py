@@ -105,6 +105,8 @@ class Table:
     """A table that is written file by file, each of one row."""
 
     version: int = 2
+    counts: bool = True
+    """Whether summaries and manifest lists count files, which they need not in format v1."""
     memory: Memory = field(default_factory=Memory)
     snapshots: list[dict[str, Any]] = field(default_factory=list)
     manifests: list[ManifestFile] = field(default_factory=list)
@@ -199,11 +201,17 @@ class Table:
     def _commit(self, snapshot_id: int, operation: str, *, added: int = 0, removed: int = 0) -> int:
         number = len(self.history) + 1
         path = f"metadata/snap-{snapshot_id}"
+        rows = self.manifests
+        if not self.counts:
+            none: dict[str, Any] = dict.fromkeys(name for name in ManifestFile._fields if name.endswith("_count"))
+            rows = [row._replace(**none) for row in rows]
         self.memory.contents[path] = write_manifest_list(
-            2, self.manifests, snapshot_id=snapshot_id, sequence_number=number, next_row_id=None
+            2 if self.counts else 1, rows, snapshot_id=snapshot_id, sequence_number=number, next_row_id=None
         )
         self.manifests = [row for row in self.manifests if row.added_files_count or row.existing_files_count]
         counted = {"added-data-files": added, "deleted-data-files": removed, "total-data-files": len(self.live)}
+        if not self.counts:
+            counted = {}
         self.snapshots.append(
             {
                 "snapshot-id": snapshot_id,
