@@ -19,13 +19,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore:unclosed <socket.socket:ResourceWarning")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests that need Spark in one process: they share its JVM, and two would fight for the cores."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-
-
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """Start a PostgreSQL for this session; yield its address, for SQLAlchemy."""

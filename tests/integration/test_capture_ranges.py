@@ -204,8 +204,8 @@ def test_partitions_are_those_that_spark_lists(source: Source, kind: str) -> Non
     source.run(f"INSERT INTO {{t}} {row} FROM range(5, 9)")
     told = [part["values"] for part in source.advance().partitions]
     expected = source.run(
-        "SELECT partition.name_trunc, partition.small_trunc, partition.id_bucket, partition.moved_hour "
-        "FROM {t}.partitions WHERE partition.id_bucket IS NOT NULL"
+        "SELECT partition.name_trunc_2, partition.small_trunc_10, partition.id_bucket_4, partition.moved_hour "
+        "FROM {t}.partitions WHERE partition.id_bucket_4 IS NOT NULL"
     )
     shown = [(*tuple(row)[:3], _hour(row[3])) for row in expected]
     assert sorted(tuple(part.values()) for part in told) == sorted(shown)

@@ -143,8 +143,8 @@ def _is_past(source: Source, start: Checkpoint, oldest: SnapshotJson) -> bool:
     number = oldest.get("sequence-number") or 0
     if (start.sequence_number, start.timestamp_ms) > (number, oldest["timestamp-ms"]):
         return True
-    if oldest.get("parent-snapshot-id") is None:  # forgotten by who expired it: it may have been the checkpoint itself
-        return False
+    if oldest.get("parent-snapshot-id") is None and start.snapshot_id not in source.snapshots:
+        return False  # the parent was forgotten by who expired it, and may have been the checkpoint itself
     kept = {snapshot.get("sequence-number") for snapshot in source.snapshots.values()}
     return start.sequence_number > 0 and kept.issuperset(range(start.sequence_number + 1, number))
 

@@ -52,7 +52,14 @@ class Consumer:
 
 
 def checked_change(
-    report: CaptureReport, to: Checkpoint, read: tuple[Rows, Rows], *, base: Rows, truth: Rows, leased: bool
+    report: CaptureReport,
+    to: Checkpoint,
+    read: tuple[Rows, Rows],
+    *,
+    base: Rows,
+    truth: Rows,
+    leased: bool,
+    has_deletes: bool = True,
 ) -> Change:
     """Check that a capture takes a copy of the table from where it was to the truth, and return it.
 
@@ -61,6 +68,8 @@ def checked_change(
     """
     (table,) = report.tables
     came, gone = read
+    if not has_deletes:  # it may bring nothing but rows of the table, and all that the copy lacks
+        base = (truth - came) & base
     after = applied(base, came, gone)
     too_many, missing = after - truth, truth - after
     demand(not too_many, f"the capture ({table.exactness}) gives rows too many: {shown(too_many)}")

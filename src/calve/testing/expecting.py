@@ -21,6 +21,8 @@ class Expected:
     """It may raise one of these instead."""
     base: Rows | None = None
     """What the consumer has before; None: what it has from earlier captures."""
+    has_deletes: bool = True
+    """It tells which rows left, too."""
 
     @property
     def errors(self) -> Errors:
@@ -40,10 +42,19 @@ def expected(
         found = replace(_after(timeline, timeline.uuid, start, end, wanted, None), base=truth(start))
     else:
         return Expected(base=Rows())
-    if wanted.on_gap is OnGap.FULL and HistoryExpired in found.must:
-        others = tuple(error for error in found.must if error not in {HistoryExpired, FilesLost})
+    if HistoryExpired not in found.must:
+        return found
+    others = tuple(error for error in found.must if error is not HistoryExpired)
+    if wanted.on_gap is OnGap.FULL:
         return Expected(may=others, base=Rows())
+    if wanted.on_gap is OnGap.UPSERTS and not others and _has_lineage(timeline, checkpoint):
+        return Expected(has_deletes=False)
     return found
+
+
+def _has_lineage(timeline: Timeline, checkpoint: Checkpoint | None) -> bool:
+    is_whole = checkpoint is not None and checkpoint.next_row_id is not None and checkpoint.pending is None
+    return is_whole and timeline.version > 2
 
 
 def _after(

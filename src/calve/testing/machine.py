@@ -95,7 +95,7 @@ _EVENTS: list[tuple[int, st.SearchStrategy[Event]]] = [
             limits=_LIMITS,
             start=st.integers(0, 15),
             end=st.integers(0, 15),
-            on_gap=st.sampled_from([OnGap.FAIL, OnGap.FULL]),
+            on_gap=st.sampled_from(OnGap),
             lease=_FLAGS,
             supersede=_FLAGS,
         ),
@@ -429,10 +429,10 @@ class HistoryMachine(RuleBasedStateMachine):
             self._mend(error)
             return False
         demand(not due.must, f"no error, where one of {[error.__name__ for error in due.must]} is due")
-        self._adopt(str(report.capture_id), due.base, lease=lease)
+        self._adopt(str(report.capture_id), due, lease=lease)
         return True
 
-    def _adopt(self, capture_id: str, base: Rows | None, *, lease: bool) -> None:
+    def _adopt(self, capture_id: str, due: Expected, *, lease: bool) -> None:
         """Check an open capture, row by row, and have it open."""
         stored = next(c for c in self._captures.captures(self._consumer.name) if c.capture_id == capture_id)
         (move,) = stored.moves
@@ -442,9 +442,10 @@ class HistoryMachine(RuleBasedStateMachine):
             report,
             move.to,
             self._writer.read(report.tables[0]),
-            base=self._now(self._consumer.replica if base is None else base),
+            base=self._now(self._consumer.replica if due.base is None else due.base),
             truth=self._now(there),
             leased=lease,
+            has_deletes=due.has_deletes,
         )
         self._consumer.opened(change)
         self._said[-1] += f" -> capture to {self._timeline.called(move.to.snapshot_id)}"
@@ -538,7 +539,7 @@ class HistoryMachine(RuleBasedStateMachine):
         for new in open_ids:
             if known is None or new != known.capture_id:
                 tags = listed[new].artifacts.tags
-                self._adopt(new, due.base, lease=bool(tags))
+                self._adopt(new, due, lease=bool(tags))
         self._check_checkpoint()
 
     # The end.

@@ -22,6 +22,7 @@ class Timeline:
     """The snapshots of one table, as they were when they were made."""
 
     uuid: str = ""
+    version: int = 0
     head: int | None = None
     parents: dict[int, int | None] = field(default_factory=dict)
     """Every snapshot's parent, oldest snapshot first."""
@@ -40,7 +41,7 @@ class Timeline:
             self.parents, self.operations, self.numbers = {}, {}, {}
         snapshots = metadata.get("snapshots", ())
         head = metadata.get("current-snapshot-id")
-        self.uuid = metadata["table-uuid"]
+        self.uuid, self.version = metadata["table-uuid"], metadata["format-version"]
         self.head = None if head in {None, -1} else head
         self.links = {snapshot["snapshot-id"]: snapshot.get("parent-snapshot-id") for snapshot in snapshots}
         self.refs = {name: ref["snapshot-id"] for name, ref in (metadata.get("refs") or {}).items()}

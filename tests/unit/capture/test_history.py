@@ -126,6 +126,8 @@ def test_a_forgotten_parent_is_not_a_beginning() -> None:
             _walked(_source(orphan), start, 4)
     with pytest.raises(HistoryExpired):
         _walked(_source(_snapshot(2, 1), orphan), _at(2), 4)
+    with pytest.raises(HistoryExpired):  # the parent may have been the checkpoint itself
+        _walked(_source(orphan), _at(3), 4)
 
 
 def test_a_range_that_begins_by_removing_files_needs_its_start() -> None:
