@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -44,12 +44,13 @@ def test_a_copy_follows_a_table_by_its_captures(tmp_path: Path) -> None:
     def change(report: TableReport) -> Counter[tuple[tuple[int, object], ...]]:
         return apply_change(copy, report, lambda relation: rows_at(lake, relation).elements())
 
+    events: list[Callable[[], None]] = [
+        lambda: writer.append([{"id": 1, "day": 0, "v": "a"}, {"id": 2, "day": 1, "v": "b"}]),
+        lambda: writer.delete_partition(1),
+        lambda: writer.append([{"id": 3, "day": 1, "v": "c"}]),
+    ]
     with open_captures(lake_settings) as captures:
-        for event in (
-            lambda: writer.append([{"id": 1, "day": 0, "v": "a"}, {"id": 2, "day": 1, "v": "b"}]),
-            lambda: writer.delete_partition(1),
-            lambda: writer.append([{"id": 3, "day": 1, "v": "c"}]),
-        ):
+        for event in events:
             event()
             wanted = Wanted(operations=frozenset(Operation) - {Operation.REPLACE})
             report = captures.capture(["db.orders"], "copy", wanted)
