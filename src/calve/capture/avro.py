@@ -53,7 +53,10 @@ def read_header(raw: bytes) -> tuple[dict[str, bytes], int]:
 def read_container(raw: bytes) -> Container:
     """Read the header and the blocks of a container file."""
     header, start = read_header(raw)
-    codec = KNOWN_CODECS[header.get("avro.codec", b"null").decode()]  # type: ignore[index]
+    name = header.get("avro.codec", b"null").decode()
+    if name not in KNOWN_CODECS:
+        raise LakeError(f"a manifest is compressed with {name}, which calve does not know.", codec=name)
+    codec = KNOWN_CODECS[name]  # type: ignore[index]
     decoder = new_decoder(raw)
     decoder.skip(start)
     blocks = []

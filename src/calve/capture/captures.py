@@ -176,7 +176,7 @@ class Captures:
         _check_reason(reason)
         source = self._source(self._lake.parse(table))
         known = self._state.checkpoint(consumer, source.name)
-        move = Move(source.name, known.version if known else 0, source.checkpoint(resolve(source, to)))
+        move = Move(source.name, known.version if known else 0, source.checkpoint_as_of(resolve(source, to)))
         return self._state.set_checkpoint(consumer, move, reason=reason, now=self._clock())
 
     def reset_checkpoint(self, table: str, consumer: str, reason: str) -> None:

@@ -89,7 +89,7 @@ def find_change(source: Source, start: Checkpoint | None, wanted: Wanted) -> Tab
             table=str(source.name),
         )
     if wanted.start is not None:
-        start = source.checkpoint(history.resolve(source, wanted.start))
+        start = source.checkpoint_as_of(history.resolve(source, wanted.start))
     if start is None:
         return _everything(source, end, wanted, columns)
     if wanted.on_schema_change is OnSchemaChange.FAIL:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -86,6 +87,11 @@ class Source:
     def sequence_number(self, snapshot_id: int) -> int:
         """Return a snapshot's sequence number; 0 where the format had none."""
         return int(self.snapshots[snapshot_id].get("sequence-number") or 0)
+
+    def checkpoint_as_of(self, snapshot_id: int | None) -> Checkpoint:
+        """Return the place of a snapshot that somebody named, with the schema that it was written with."""
+        written_with = {} if snapshot_id is None else self.snapshots[snapshot_id]
+        return replace(self.checkpoint(snapshot_id), schema_id=written_with.get("schema-id", self.schema_id))
 
     def checkpoint(self, snapshot_id: int | None, pending: Pending | None = None) -> Checkpoint:
         """Return the place in this table's history that a snapshot stands for."""

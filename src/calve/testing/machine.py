@@ -196,6 +196,7 @@ class HistoryMachine(RuleBasedStateMachine):
 
     def age(self, how: Ability, pick: int, one: bool) -> None:  # noqa: FBT001
         """Expire all but the newest snapshots, or a single one; or tag one, which protects it."""
+        self._look()  # a lease may have tagged something
         kept = [*self._timeline.links]
         if not kept:
             return

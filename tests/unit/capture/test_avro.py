@@ -197,3 +197,10 @@ def test_other_files_are_refused() -> None:
     """A manifest that is no Avro file is a damaged table, not a crash."""
     with pytest.raises(LakeError, match="not an Avro file"):
         avro.read_container(b"PAR1 and so on")
+
+
+def test_an_unknown_codec_is_named() -> None:
+    """A manifest that cannot be decompressed is refused by the codec's name."""
+    raw = avro.write_container({"avro.schema": b'"long"'}, avro.encode_long(1), 1)
+    with pytest.raises(LakeError, match="brotli!"):
+        avro.read_container(raw.replace(b"\x0edeflate", b"\x0ebrotli!"))
