@@ -56,7 +56,7 @@ def read_container(raw: bytes) -> Container:
     name = header.get("avro.codec", b"null").decode()
     if name not in KNOWN_CODECS:
         raise LakeError(f"a manifest is compressed with {name}, which calve does not know.", codec=name)
-    codec = KNOWN_CODECS[name]  # type: ignore[index]
+    codec = KNOWN_CODECS[name]
     decoder = new_decoder(raw)
     decoder.skip(start)
     blocks = []
