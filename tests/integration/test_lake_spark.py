@@ -1,5 +1,6 @@
 """Spark, PyIceberg and calve on the same lake."""
 
+import signal
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -186,3 +187,9 @@ def test_the_sql_command_answers_and_fails_in_json(
 
 def _with(settings: Settings, **changes: Any) -> Settings:
     return settings.model_copy(update={"spark": settings.spark.model_copy(update=changes)})
+
+
+def test_ctrl_c_stays_ours(spark: "SparkSession") -> None:
+    """Spark does not take over what Ctrl-C does: its own answer breaks the call that is under way."""
+    assert spark.version
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -113,16 +113,16 @@ def fields(schema: Schema) -> list[tuple[int | None, Schema]]:
 def named_types(schema: Schema) -> dict[str, Schema]:
     """Return the records and fixed types that a schema defines, by name."""
     found: dict[str, Schema] = {}
-    todo = [schema]
-    while todo:
-        here = todo.pop()
+    left = [schema]
+    while left:
+        here = left.pop()
         if isinstance(here, list):
-            todo += here
+            left += here
         elif isinstance(here, dict):
             if "name" in here and here["type"] in {"record", "fixed", "enum"}:
                 found[here["name"]] = here
-            todo += [field["type"] for field in here.get("fields", ())]
-            todo += [here[part] for part in ("items", "values", "type") if isinstance(here.get(part), list | dict)]
+            left += [field["type"] for field in here.get("fields", ())]
+            left += [here[part] for part in ("items", "values", "type") if isinstance(here.get(part), list | dict)]
     return found
 
 

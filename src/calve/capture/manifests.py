@@ -118,14 +118,14 @@ class Manifest:
 @lru_cache(maxsize=256)
 def _field_ids(schema: bytes) -> frozenset[int]:
     found: set[int] = set()
-    todo: list[Any] = [json.loads(schema)]
-    while todo:
-        here = todo.pop()
+    left: list[Any] = [json.loads(schema)]
+    while left:
+        here = left.pop()
         if isinstance(here, list):
-            todo += here
+            left += here
         elif isinstance(here, dict):
             found.update(here[key] for key in ("id", "element-id", "key-id", "value-id") if key in here)
-            todo += here.values()
+            left += here.values()
     return frozenset(found)
 
 

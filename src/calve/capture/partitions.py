@@ -61,11 +61,11 @@ def _result_kind(transform: str, source_kind: str) -> str:
 def _kind(source: Source, field_id: int) -> str:
     """Return the type of a partition's source column, which may have been dropped since."""
     for schema in (source.schema, *source.schemas.values()):
-        todo = list(schema["fields"])
-        while todo:
-            field = todo.pop()
+        left = list(schema["fields"])
+        while left:
+            field = left.pop()
             if field["id"] == field_id:
                 return str(field["type"])
             if isinstance(field["type"], dict):
-                todo += field["type"].get("fields", ())
+                left += field["type"].get("fields", ())
     return "binary"

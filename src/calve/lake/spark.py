@@ -2,7 +2,9 @@
 
 import hashlib
 import logging
+import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -94,10 +96,20 @@ def _context(settings: Settings, app_name: str, say: Say) -> "SparkContext":
     with exported(JAVA_HOME=str(found.home)):
         gateway = _gateway(launch, settings.home / "spark.log")
         conf = SparkConf(loadDefaults=False).setAll([*(wanted | launch).items(), (_IDENTITY, identity)])
-        context = SparkContext(appName=app_name, conf=conf, gateway=gateway)
+        with _interruptible():
+            context = SparkContext(appName=app_name, conf=conf, gateway=gateway)
     context.setLogLevel("ERROR")
     _hush()
     return context
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Keep our own answer to Ctrl-C: Spark's asks the JVM in the middle of another question, and breaks both."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
 
 
 def _gateway(launch: dict[str, str], log: Path) -> Any:
@@ -121,11 +133,12 @@ def _gateway(launch: dict[str, str], log: Path) -> Any:
 
 
 def _hush() -> None:
-    """Keep PySpark from logging, stack and all, every error that it raises anyway."""
+    """Keep PySpark and Py4J from logging, stack and all, every error that they raise anyway."""
     from pyspark.logger import PySparkLogger
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
 
 
 def _make_catalogs(settings: Settings) -> None:
