@@ -29,6 +29,13 @@ CalveError
 │   ├── CaptureClosed            committed or abandoned already
 │   ├── ConcurrentCapture        the consumer has another capture open
 │   └── ConcurrentCommit         the checkpoint moved since the capture
+├── DefinitionInvalid            a workflow definition cannot be understood; holds every problem found
+├── ParamError                   a parameter has no value, or none that fits
+├── ExpressionError              a SEL expression gave no value
+│   ├── ExpressionInvalid        it is not in the language
+│   ├── ExpressionFailed         it went wrong while it ran
+│   ├── ExpressionThrew          it ended in a ``throw``
+│   └── LimitReached             it wanted more time, steps or memory than it may have
 └── StoreError                   the database that holds checkpoints
     ├── StoreUnavailable
     └── StoreSchemaUnknown       it was written by a newer calve
@@ -225,6 +232,55 @@ class ConcurrentCommit(CaptureError):
 
     code = "concurrent_commit"
     default_remedy = "Abandon this capture and take a new one."
+
+
+class DefinitionInvalid(CalveError):
+    """The definition cannot be understood."""
+
+    code = "definition_invalid"
+
+
+class ParamError(CalveError):
+    """A parameter has no value, or none that fits."""
+
+    code = "param_error"
+
+
+class ExpressionError(CalveError):
+    """The expression gave no value.
+
+    ``kind`` is the name that Maestro's evaluator has for the same mistake, as its users know it.
+    """
+
+    code = "expression_error"
+
+    def __init__(self, message: str | None = None, *, kind: str, remedy: str | None = None, **context: Any) -> None:
+        super().__init__(message, remedy=remedy, kind=kind, **context)
+        self.kind = kind
+
+
+class ExpressionInvalid(ExpressionError):
+    """The text is not an expression."""
+
+    code = "expression_invalid"
+
+
+class ExpressionFailed(ExpressionError):
+    """The expression went wrong while it ran."""
+
+    code = "expression_failed"
+
+
+class ExpressionThrew(ExpressionError):
+    """The expression ended in a throw."""
+
+    code = "expression_threw"
+
+
+class LimitReached(ExpressionError):
+    """The expression wanted more than it may have."""
+
+    code = "limit_reached"
 
 
 class StoreError(CalveError):

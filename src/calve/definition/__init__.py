@@ -1,0 +1,1 @@
+"""What a user may write: workflows, steps, params, triggers. Pure."""
