@@ -1,0 +1,1 @@
+"""The one model of a workflow definition, in Maestro's words."""

@@ -1,0 +1,102 @@
+"""Who is told what."""
+
+from enum import StrEnum
+
+from pydantic import Field, StrictBool, StrictInt, model_validator
+from pydantic_core import PydanticCustomError
+
+from calve.definition.model.base import Model
+
+Names = tuple[str, ...]
+
+
+class AlertType(StrEnum):
+    """What may be told."""
+
+    STEP_FAILURE = "STEP_FAILURE"
+    TCT_VIOLATION = "TCT_VIOLATION"
+    LONG_RUNNING = "LONG_RUNNING"
+    DEPENDENCY_LATE = "DEPENDENCY_LATE"
+    BREAKPOINT_HIT = "BREAKPOINT_HIT"
+    DEFINITION_CHANGE = "DEFINITION_CHANGE"
+    RUN_SUCCESS = "RUN_SUCCESS"
+    SUCCESS_WITHIN = "SUCCESS_WITHIN"
+
+
+class Severity(StrEnum):
+    """How loudly PagerDuty is to ring."""
+
+    CRITICAL = "CRITICAL"
+    ERROR = "ERROR"
+    WARNING = "WARNING"
+    INFO = "INFO"
+
+
+class Granularity(StrEnum):
+    """Whether the workflow or each step is told of."""
+
+    WORKFLOW = "WORKFLOW"
+    STEP = "STEP"
+
+
+class Slack(Model):
+    """People and channels on Slack."""
+
+    users: Names = ()
+    channels: Names = ()
+    mention_users: Names = ()
+
+
+class Pagerduty(Model):
+    """How PagerDuty is used."""
+
+    severity: Severity | None = None
+    always_page: StrictBool | None = None
+
+
+class BypassDigest(Model):
+    """What is told at once rather than in a digest."""
+
+    bypass_workflow: StrictBool = False
+    steps: Names = ()
+
+
+class AlertConfig(Model):
+    """Who is told of one type of alert."""
+
+    emails: Names = ()
+    pagerduties: Names = ()
+    slack: Slack | None = None
+    disabled: StrictBool = False
+    granularity: Granularity | None = None
+    duration_minutes: StrictInt | None = None
+
+
+class Tct(Model):
+    """The time by which a run is to be complete."""
+
+    completed_by_hour: StrictInt | None = Field(default=None, ge=0, le=23)
+    duration_minutes: StrictInt | None = Field(default=None, ge=1)
+    completed_by_ts: StrictInt | None = None
+    tz: str | None = None
+
+    @model_validator(mode="after")
+    def _has_one_time(self) -> "Tct":
+        given = [self.completed_by_hour, self.duration_minutes, self.completed_by_ts]
+        if sum(value is not None for value in given) != 1:
+            raise PydanticCustomError(
+                "tct_times", "exactly one of completed_by_hour, duration_minutes and completed_by_ts must be given"
+            )
+        return self
+
+
+class Alerting(Model):
+    """Who is told what about a workflow."""
+
+    emails: Names = ()
+    pagerduties: Names = ()
+    slack: Slack | None = None
+    bypass_digest_config: BypassDigest | None = None
+    pagerduty_config: Pagerduty | None = None
+    type_configs: dict[AlertType, AlertConfig] = Field(default_factory=dict)
+    tct: Tct | None = None

@@ -1,0 +1,183 @@
+"""Parameters as they are defined: a literal or an expression, with a type and a mode."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, model_validator
+from pydantic_core import PydanticCustomError
+
+from calve.definition.model.base import Model
+from calve.definition.model.tags import Tags
+
+
+class ParamType(StrEnum):
+    """What a parameter holds; Maestro's ten, and SECRET."""
+
+    STRING = "STRING"
+    LONG = "LONG"
+    DOUBLE = "DOUBLE"
+    BOOLEAN = "BOOLEAN"
+    STRING_MAP = "STRING_MAP"
+    MAP = "MAP"
+    STRING_ARRAY = "STRING_ARRAY"
+    LONG_ARRAY = "LONG_ARRAY"
+    DOUBLE_ARRAY = "DOUBLE_ARRAY"
+    BOOLEAN_ARRAY = "BOOLEAN_ARRAY"
+    SECRET = "SECRET"  # noqa: S105 - the name of a type
+
+
+class ParamMode(StrEnum):
+    """Who may still change a parameter, from anybody to nobody."""
+
+    MUTABLE = "MUTABLE"
+    MUTABLE_ON_START_RESTART = "MUTABLE_ON_START_RESTART"
+    MUTABLE_ON_START = "MUTABLE_ON_START"
+    IMMUTABLE = "IMMUTABLE"
+    CONSTANT = "CONSTANT"
+
+    @property
+    def strictness(self) -> int:
+        """Return a number that grows with strictness."""
+        return list(ParamMode).index(self)
+
+
+class InternalMode(StrEnum):
+    """How the system's own parameters and those of templates are to be filled."""
+
+    REQUIRED = "REQUIRED"
+    OPTIONAL = "OPTIONAL"
+    PROVIDED = "PROVIDED"
+    RESERVED = "RESERVED"
+
+
+Long = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
+
+
+class _Param(Model):
+    expression: str | None = None
+    mode: ParamMode | None = None
+    internal_mode: InternalMode | None = None
+    tags: Tags = ()
+    validator: Any = None
+    meta: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _is_defined_once(self) -> "_Param":
+        value = getattr(self, "value", None)
+        if value is not None and self.expression is not None:
+            raise PydanticCustomError("param_twice", "has both a value and an expression")
+        return self
+
+    @property
+    def is_literal(self) -> bool:
+        """Tell whether it has a value of its own rather than an expression."""
+        return self.expression is None
+
+
+class StringParam(_Param):
+    """Text; ``$name`` and ``${name}`` in it are replaced."""
+
+    type: Literal[ParamType.STRING] = ParamType.STRING
+    value: str | None = None
+
+
+class LongParam(_Param):
+    """A whole number of 64 bits."""
+
+    type: Literal[ParamType.LONG] = ParamType.LONG
+    value: Long | None = None
+
+
+class DoubleParam(_Param):
+    """A number with a fraction."""
+
+    type: Literal[ParamType.DOUBLE] = ParamType.DOUBLE
+    value: StrictFloat | None = None
+
+
+class BooleanParam(_Param):
+    """True or false."""
+
+    type: Literal[ParamType.BOOLEAN] = ParamType.BOOLEAN
+    value: StrictBool | None = None
+
+
+class StringMapParam(_Param):
+    """Texts by name; references in keys and texts are replaced."""
+
+    type: Literal[ParamType.STRING_MAP] = ParamType.STRING_MAP
+    value: dict[str, str] | None = None
+
+
+class MapParam(_Param):
+    """Parameters by name."""
+
+    type: Literal[ParamType.MAP] = ParamType.MAP
+    value: "dict[str, Param] | None" = None
+
+
+class StringArrayParam(_Param):
+    """A list of texts; references in them are replaced."""
+
+    type: Literal[ParamType.STRING_ARRAY] = ParamType.STRING_ARRAY
+    value: list[str] | None = None
+
+
+class LongArrayParam(_Param):
+    """A list of whole numbers."""
+
+    type: Literal[ParamType.LONG_ARRAY] = ParamType.LONG_ARRAY
+    value: list[Long] | None = None
+
+
+class DoubleArrayParam(_Param):
+    """A list of numbers with a fraction."""
+
+    type: Literal[ParamType.DOUBLE_ARRAY] = ParamType.DOUBLE_ARRAY
+    value: list[StrictFloat] | None = None
+
+
+class BooleanArrayParam(_Param):
+    """A list of true and false."""
+
+    type: Literal[ParamType.BOOLEAN_ARRAY] = ParamType.BOOLEAN_ARRAY
+    value: list[StrictBool] | None = None
+
+
+class SecretParam(_Param):
+    """The name of a secret; its text is fetched when a step runs, and never shown or stored."""
+
+    type: Literal[ParamType.SECRET] = ParamType.SECRET
+    value: str | None = None
+
+
+Param = Annotated[
+    StringParam
+    | LongParam
+    | DoubleParam
+    | BooleanParam
+    | StringMapParam
+    | MapParam
+    | StringArrayParam
+    | LongArrayParam
+    | DoubleArrayParam
+    | BooleanArrayParam
+    | SecretParam,
+    Field(discriminator="type"),
+]
+Params = dict[str, Param]
+
+PARAM_CLASSES: dict[ParamType, type[_Param]] = {
+    ParamType.STRING: StringParam,
+    ParamType.LONG: LongParam,
+    ParamType.DOUBLE: DoubleParam,
+    ParamType.BOOLEAN: BooleanParam,
+    ParamType.STRING_MAP: StringMapParam,
+    ParamType.MAP: MapParam,
+    ParamType.STRING_ARRAY: StringArrayParam,
+    ParamType.LONG_ARRAY: LongArrayParam,
+    ParamType.DOUBLE_ARRAY: DoubleArrayParam,
+    ParamType.BOOLEAN_ARRAY: BooleanArrayParam,
+    ParamType.SECRET: SecretParam,
+}
+"""The model of each type."""

@@ -1,0 +1,46 @@
+"""When a failed step is tried again."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictInt, StrictStr
+
+from calve.definition.model.base import Model
+
+ParsableLong = StrictInt | StrictStr
+"""A number, or a text that holds one: ``"3600"``, ``"2 hours"``, ``"${param}"``."""
+
+
+class ExponentialBackoff(Model):
+    """Waits longer each time, up to a limit."""
+
+    type: Literal["EXPONENTIAL_BACKOFF"] = "EXPONENTIAL_BACKOFF"
+    error_retry_backoff_in_secs: ParsableLong | None = None
+    error_retry_exponent: ParsableLong | None = None
+    error_retry_limit_in_secs: ParsableLong | None = None
+    platform_retry_backoff_in_secs: ParsableLong | None = None
+    platform_retry_exponent: ParsableLong | None = None
+    platform_retry_limit_in_secs: ParsableLong | None = None
+    timeout_retry_backoff_in_secs: ParsableLong | None = None
+    timeout_retry_exponent: ParsableLong | None = None
+    timeout_retry_limit_in_secs: ParsableLong | None = None
+
+
+class FixedBackoff(Model):
+    """Waits equally long each time."""
+
+    type: Literal["FIXED_BACKOFF"] = "FIXED_BACKOFF"
+    error_retry_backoff_in_secs: ParsableLong | None = None
+    platform_retry_backoff_in_secs: ParsableLong | None = None
+    timeout_retry_backoff_in_secs: ParsableLong | None = None
+
+
+Backoff = Annotated[ExponentialBackoff | FixedBackoff, Field(discriminator="type")]
+
+
+class RetryPolicy(Model):
+    """How often a step is tried again, for each of three reasons."""
+
+    error_retry_limit: ParsableLong | None = None
+    platform_retry_limit: ParsableLong | None = None
+    timeout_retry_limit: ParsableLong | None = None
+    backoff: Backoff | None = None

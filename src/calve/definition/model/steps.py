@@ -1,0 +1,114 @@
+"""Steps: the five shapes that stand in a workflow."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, PlainSerializer, StrictBool, StrictInt, Tag, WrapValidator
+
+from calve.definition.model.base import Model
+from calve.definition.model.names import Description, StepId, Title
+from calve.definition.model.params import Params
+from calve.definition.model.retries import ParsableLong, RetryPolicy
+from calve.definition.model.tags import Tags
+from calve.definition.model.triggers import SignalDependency, SignalOutput
+
+FOREACH_CONCURRENCY = 500
+
+
+class FailureMode(StrEnum):
+    """What a step's failure does to the others."""
+
+    FAIL_AFTER_RUNNING = "FAIL_AFTER_RUNNING"
+    FAIL_IMMEDIATELY = "FAIL_IMMEDIATELY"
+    IGNORE_FAILURE = "IGNORE_FAILURE"
+
+
+class Transition(Model):
+    """The steps that come next, each with the condition under which it runs."""
+
+    predecessors: tuple[str, ...] = ()
+    successors: dict[str, str] = Field(default_factory=dict)
+
+
+class _Step(Model):
+    id: StepId
+    name: Title | None = None
+    description: Description | None = None
+    transition: Transition = Transition()
+    failure_mode: FailureMode | None = None
+    tags: Tags = ()
+    timeout: ParsableLong | None = None
+    signal_dependencies: tuple[SignalDependency, ...] = ()
+    signal_outputs: tuple[SignalOutput, ...] = ()
+    params: Params = Field(default_factory=dict)
+
+
+class TypedStep(_Step):
+    """A step that does something itself: its type says what."""
+
+    kind: Literal["step"] = Field(default="step", exclude=True)
+    type: str
+    sub_type: str | None = None
+    sub_type_version: str | None = None
+    retry_policy: RetryPolicy | None = None
+    targets: tuple[str, ...] = ()
+    """The tables it writes, exactly once."""
+
+
+class SubworkflowStep(_Step):
+    """Runs another workflow."""
+
+    kind: Literal["subworkflow"] = Field(default="subworkflow", exclude=True)
+    sync: StrictBool | None = None
+    explicit_params: StrictBool | None = None
+
+
+class ForeachStep(_Step):
+    """Runs its steps once for every combination of its loop params."""
+
+    kind: Literal["foreach"] = Field(default="foreach", exclude=True)
+    concurrency: StrictInt | None = Field(default=None, ge=1, le=FOREACH_CONCURRENCY)
+    strict_ordering: StrictBool | None = None
+    steps: "tuple[Step, ...]" = Field(min_length=1)
+
+
+class WhileStep(_Step):
+    """Runs its steps again while its condition holds."""
+
+    kind: Literal["while"] = Field(default="while", exclude=True)
+    condition: str
+    steps: "tuple[Step, ...]" = Field(min_length=1)
+
+
+class TemplateStep(_Step):
+    """Runs the steps of a template."""
+
+    kind: Literal["template"] = Field(default="template", exclude=True)
+    sub_type: str
+    sub_type_version: str | None = None
+
+
+def _kind(value: Any) -> Any:
+    """Return which of the five shapes a wrapped step has."""
+    if isinstance(value, dict):
+        return next(iter(value)) if len(value) == 1 else None
+    return getattr(value, "kind", None)
+
+
+def _unwrap(value: Any, inner: Any) -> Any:
+    return inner(next(iter(value.values())) if isinstance(value, dict) else value)
+
+
+def _wrap(step: "TypedStep | SubworkflowStep | ForeachStep | WhileStep | TemplateStep") -> dict[str, Any]:
+    return {step.kind: step.as_json()}
+
+
+Step = Annotated[
+    Annotated[TypedStep, WrapValidator(_unwrap), Tag("step")]
+    | Annotated[SubworkflowStep, WrapValidator(_unwrap), Tag("subworkflow")]
+    | Annotated[ForeachStep, WrapValidator(_unwrap), Tag("foreach")]
+    | Annotated[WhileStep, WrapValidator(_unwrap), Tag("while")]
+    | Annotated[TemplateStep, WrapValidator(_unwrap), Tag("template")],
+    Discriminator(_kind),
+    PlainSerializer(_wrap, return_type=dict[str, Any]),
+]

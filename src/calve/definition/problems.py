@@ -1,0 +1,104 @@
+"""What is wrong with a document, where, and what was probably meant."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any
+
+from calve.definition.document import Node
+from calve.errors import DefinitionInvalid
+
+
+class Severity(StrEnum):
+    """Whether a problem stops the definition from being used."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong, or looks wrong."""
+
+    code: str
+    message: str
+    path: str
+    line: int
+    column: int
+    hint: str = ""
+    severity: Severity = Severity.ERROR
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``--json`` prints for it."""
+        return {
+            "code": self.code,
+            "severity": self.severity.value,
+            "message": self.message,
+            "hint": self.hint,
+            "path": self.path,
+            "line": self.line,
+            "column": self.column,
+        }
+
+
+@dataclass(slots=True)
+class Problems:
+    """The problems of one document, in the order they were found; finding one does not stop the reading."""
+
+    found: list[Problem] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(sorted(self.found, key=lambda problem: (problem.line, problem.column)))
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """Those that stop the definition from being used, in the order of the document."""
+        return tuple(problem for problem in self if problem.severity is Severity.ERROR)
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """Those that do not."""
+        return tuple(problem for problem in self if problem.severity is Severity.WARNING)
+
+    def add(
+        self,
+        node: Node,
+        code: str,
+        message: str,
+        *,
+        hint: str = "",
+        severity: Severity = Severity.ERROR,
+        at_key: bool = False,
+    ) -> None:
+        """Note a problem at a node, or at the key that leads to it."""
+        mark = node.key_mark if at_key and node.key_mark else node.mark
+        self.found.append(Problem(code, message, node.path, mark.line, mark.column, hint, severity))
+
+    def warn(self, node: Node, code: str, message: str, *, hint: str = "") -> None:
+        """Note something that looks wrong."""
+        self.add(node, code, message, hint=hint, severity=Severity.WARNING)
+
+    def raise_if_any(self, name: str) -> None:
+        """Raise all errors at once, if there are any."""
+        if not self.errors:
+            return
+        count = len(self.errors)
+        first = self.errors[0]
+        more = "" if count == 1 else f" (and {count - 1} more)"
+        raise DefinitionInvalid(
+            f"{name}:{first.line}:{first.column}: {first.message}{more}",
+            remedy=first.hint,
+            file=name,
+            problems=[problem.as_json() for problem in self],
+        )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``did you mean x?`` for the nearest known name, or the known names if there are few."""
+    names = list(known)
+    by_folded = {candidate.casefold(): candidate for candidate in names}
+    near = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {by_folded[near[0]]}?"
+    return f"one of {', '.join(names)}" if 0 < len(names) <= 12 else ""
