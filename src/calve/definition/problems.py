@@ -27,6 +27,7 @@ class Problem:
     line: int
     column: int
     hint: str = ""
+    drawing: str = ""
     severity: Severity = Severity.ERROR
 
     def as_json(self) -> dict[str, Any]:
@@ -36,6 +37,7 @@ class Problem:
             "severity": self.severity.value,
             "message": self.message,
             "hint": self.hint,
+            "drawing": self.drawing,
             "path": self.path,
             "line": self.line,
             "column": self.column,
@@ -68,16 +70,17 @@ class Problems:
         message: str,
         *,
         hint: str = "",
+        drawing: str = "",
         severity: Severity = Severity.ERROR,
         at_key: bool = False,
     ) -> None:
         """Note a problem at a node, or at the key that leads to it."""
         mark = node.key_mark if at_key and node.key_mark else node.mark
-        self.found.append(Problem(code, message, node.path, mark.line, mark.column, hint, severity))
+        self.found.append(Problem(code, message, node.path, mark.line, mark.column, hint, drawing, severity))
 
-    def warn(self, node: Node, code: str, message: str, *, hint: str = "") -> None:
+    def warn(self, node: Node, code: str, message: str, *, hint: str = "", drawing: str = "") -> None:
         """Note something that looks wrong."""
-        self.add(node, code, message, hint=hint, severity=Severity.WARNING)
+        self.add(node, code, message, hint=hint, drawing=drawing, severity=Severity.WARNING)
 
     def raise_if_any(self, name: str) -> None:
         """Raise all errors at once, if there are any."""

@@ -2,13 +2,21 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 
 class Model(BaseModel):
     """A frozen value that refuses unknown fields; what is at its default is not written."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, value: Any) -> Any:
+        """Take a null for nothing, as Maestro does."""
+        if isinstance(value, dict):
+            return {key: item for key, item in value.items() if item is not None or key not in cls.model_fields}
+        return value
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, inner: SerializerFunctionWrapHandler) -> dict[str, Any]:

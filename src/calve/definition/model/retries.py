@@ -1,12 +1,20 @@
 """When a failed step is tried again."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictInt, StrictStr
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from calve.definition.model.base import Model
 
-ParsableLong = StrictInt | StrictStr
+
+def _is_number_or_text(value: Any) -> int | str:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise PydanticCustomError("not_a_duration", "must be a whole number or a text such as 2 hours")
+    return value
+
+
+ParsableLong = Annotated[int | str, BeforeValidator(_is_number_or_text)]
 """A number, or a text that holds one: ``"3600"``, ``"2 hours"``, ``"${param}"``."""
 
 

@@ -1,7 +1,7 @@
 """Steps: the five shapes that stand in a workflow."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Discriminator, Field, PlainSerializer, StrictBool, StrictInt, Tag, WrapValidator
 
@@ -46,7 +46,7 @@ class _Step(Model):
 class TypedStep(_Step):
     """A step that does something itself: its type says what."""
 
-    kind: Literal["step"] = Field(default="step", exclude=True)
+    kind: ClassVar[str] = "step"
     type: str
     sub_type: str | None = None
     sub_type_version: str | None = None
@@ -58,7 +58,7 @@ class TypedStep(_Step):
 class SubworkflowStep(_Step):
     """Runs another workflow."""
 
-    kind: Literal["subworkflow"] = Field(default="subworkflow", exclude=True)
+    kind: ClassVar[str] = "subworkflow"
     sync: StrictBool | None = None
     explicit_params: StrictBool | None = None
 
@@ -66,7 +66,7 @@ class SubworkflowStep(_Step):
 class ForeachStep(_Step):
     """Runs its steps once for every combination of its loop params."""
 
-    kind: Literal["foreach"] = Field(default="foreach", exclude=True)
+    kind: ClassVar[str] = "foreach"
     concurrency: StrictInt | None = Field(default=None, ge=1, le=FOREACH_CONCURRENCY)
     strict_ordering: StrictBool | None = None
     steps: "tuple[Step, ...]" = Field(min_length=1)
@@ -75,7 +75,7 @@ class ForeachStep(_Step):
 class WhileStep(_Step):
     """Runs its steps again while its condition holds."""
 
-    kind: Literal["while"] = Field(default="while", exclude=True)
+    kind: ClassVar[str] = "while"
     condition: str
     steps: "tuple[Step, ...]" = Field(min_length=1)
 
@@ -83,7 +83,7 @@ class WhileStep(_Step):
 class TemplateStep(_Step):
     """Runs the steps of a template."""
 
-    kind: Literal["template"] = Field(default="template", exclude=True)
+    kind: ClassVar[str] = "template"
     sub_type: str
     sub_type_version: str | None = None
 

@@ -1,0 +1,35 @@
+"""Small pictures of what is wrong with a graph, in text."""
+
+from collections.abc import Sequence
+
+_ARROW = " ──▶ "
+_ROW = 6
+"""More steps than these are not drawn one by one."""
+
+
+def draw_cycle(steps: Sequence[str]) -> str:
+    """Draw the steps in a row, and the way back from the last to the first."""
+    shown = list(steps)
+    if len(shown) > _ROW:
+        shown[_ROW // 2 : -_ROW // 2] = [f"({len(steps) - _ROW} more)"]
+    row = _ARROW.join(shown)
+    left, right = len(shown[0]) // 2, len(row) - (len(shown[-1]) + 1) // 2
+    if len(shown) == 1:
+        row, right = f"{row} ─┐", len(row) + 2
+    gap = right - left - 1
+    return f"{row}\n{' ' * left}▲{' ' * gap}│\n{' ' * left}└{'─' * gap}┘"
+
+
+def draw_dead_end(source: str, target: str) -> str:
+    """Draw an edge that leads nowhere."""
+    return f"{source}{_ARROW}{target} ✗"
+
+
+def draw_unreached(step: str, before: Sequence[tuple[str, str]]) -> str:
+    """Draw the ways to a step, each with its condition, and that none is ever gone."""
+    width = max((len(source) for source, _ in before), default=0)
+    rows = []
+    for source, condition in before:
+        label = "" if condition == "true" else f"[{condition}] "
+        rows.append(f"{source:<{width}} ──{label}✗─▶ {step}")
+    return "\n".join(rows)
