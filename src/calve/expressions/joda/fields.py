@@ -1,0 +1,260 @@
+"""The fields of a date-time: how each is read from and written into local milliseconds. Pure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from calve.expressions.joda import gregorian
+from calve.expressions.joda.errors import out_of_range
+from calve.expressions.joda.gregorian import (
+    CENTURY,
+    DAY,
+    HALFDAY,
+    HOUR,
+    MINUTE,
+    MONTH,
+    SECOND,
+    WEEK,
+    YEAR,
+    YEAR_MAX,
+    YEAR_MIN,
+)
+from calve.expressions.joda.longs import LONG_MIN, wrapped
+
+FOREVER = 2**70
+"""The length of what has no end: longer than any unit."""
+
+
+class Field(StrEnum):
+    """A field, by Joda-Time's name."""
+
+    ERA = "era"
+    CENTURY_OF_ERA = "centuryOfEra"
+    YEAR_OF_ERA = "yearOfEra"
+    YEAR_OF_CENTURY = "yearOfCentury"
+    YEAR = "year"
+    WEEKYEAR = "weekyear"
+    MONTH_OF_YEAR = "monthOfYear"
+    WEEK_OF_WEEKYEAR = "weekOfWeekyear"
+    DAY_OF_YEAR = "dayOfYear"
+    DAY_OF_MONTH = "dayOfMonth"
+    DAY_OF_WEEK = "dayOfWeek"
+    HALFDAY_OF_DAY = "halfdayOfDay"
+    HOUR_OF_HALFDAY = "hourOfHalfday"
+    CLOCKHOUR_OF_HALFDAY = "clockhourOfHalfday"
+    CLOCKHOUR_OF_DAY = "clockhourOfDay"
+    HOUR_OF_DAY = "hourOfDay"
+    MINUTE_OF_DAY = "minuteOfDay"
+    MINUTE_OF_HOUR = "minuteOfHour"
+    SECOND_OF_DAY = "secondOfDay"
+    SECOND_OF_MINUTE = "secondOfMinute"
+    MILLIS_OF_DAY = "millisOfDay"
+    MILLIS_OF_SECOND = "millisOfSecond"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a field behaves: what it counts and in what, its values, and where the millisecond goes."""
+
+    unit: int
+    """What it counts, in milliseconds on average."""
+    span: int
+    """After what it starts again, in milliseconds on average."""
+    lowest: int
+    highest: Callable[[int], int]
+    get: Callable[[int], int]
+    put: Callable[[int, int], int]
+    """Writes a value; raises if it is out of range."""
+    floor: Callable[[int], int]
+    """Gives the first millisecond that has the same value of this field and all greater ones."""
+
+
+def put_year_to_parse(local: int, year: int) -> int:
+    """Write a year, also one of the two that are only partly in reach."""
+    return gregorian.with_year(local, checked("year", year, YEAR_MIN - 1, YEAR_MAX + 1))
+
+
+def checked(name: str, value: int, lowest: int, highest: int) -> int:
+    """Return a value that is in range, or raise that it is not."""
+    if lowest <= value <= highest:
+        return value
+    raise out_of_range(name, value, lowest, highest)
+
+
+def floor_to(unit: int) -> Callable[[int], int]:
+    """Return what rounds local milliseconds down to a unit."""
+    return lambda local: wrapped(local - local % unit)
+
+
+def counter(field: Field, unit: int, span: int) -> Rule:
+    """Return the rule of a field of the time of day."""
+    count = span // unit
+
+    def put(local: int, value: int) -> int:
+        checked(field, value, 0, count - 1)
+        return wrapped(local + (value - local // unit % count) * unit)
+
+    return Rule(unit, span, 0, lambda _: count - 1, lambda local: local // unit % count, put, floor_to(unit))
+
+
+def _clock(field: Field, hours: Rule) -> Rule:
+    """Return the rule of an hour as a clock shows it: 12 or 24 instead of 0."""
+    count = hours.highest(0) + 1
+
+    def put(local: int, value: int) -> int:
+        return hours.put(local, checked(field, value, 1, count) % count)
+
+    return Rule(hours.unit, hours.span, 1, lambda _: count, lambda local: hours.get(local) or count, put, hours.floor)
+
+
+def _day(field: Field, span: int, highest: Callable[[int], int], get: Callable[[int], int]) -> Rule:
+    """Return the rule of a field that counts days."""
+
+    def put(local: int, value: int) -> int:
+        checked(field, value, 1, highest(local))
+        return wrapped(local + (value - get(local)) * DAY)
+
+    return Rule(DAY, span, 1, highest, get, put, floor_to(DAY))
+
+
+def _days_in_month_at(local: int) -> int:
+    year, month, _ = gregorian.date_of(local)
+    return gregorian.days_in_month(year, month)
+
+
+def _put_month(local: int, month: int) -> int:
+    checked(Field.MONTH_OF_YEAR, month, 1, 12)
+    return gregorian.with_month(local, gregorian.year_of(local), month)
+
+
+def _floor_month(local: int) -> int:
+    year, month, _ = gregorian.date_of(local)
+    return wrapped(gregorian.day_number(year, month, 1) * DAY)
+
+
+def _put_week(local: int, week: int) -> int:
+    # Joda-Time looks at the year only for a week that not every year has.
+    checked(Field.WEEK_OF_WEEKYEAR, week, 1, 52 if week <= 52 else _weeks_at(local))
+    return wrapped(local + (week - gregorian.week_of(local)) * WEEK)
+
+
+def _weeks_at(local: int) -> int:
+    return gregorian.weeks_in_year(gregorian.weekyear_of(local))
+
+
+def _floor_week(local: int) -> int:
+    return wrapped(local - (local + 3 * DAY) % WEEK)
+
+
+def _put_year(local: int, year: int) -> int:
+    return gregorian.with_year(local, checked(Field.YEAR, year, YEAR_MIN, YEAR_MAX))
+
+
+def _floor_year(local: int) -> int:
+    return wrapped(gregorian.day_number(gregorian.year_of(local), 1, 1) * DAY)
+
+
+def _put_weekyear(local: int, weekyear: int) -> int:
+    # Joda-Time looks at the absolute value, and says so.
+    checked(Field.WEEKYEAR, abs(weekyear), YEAR_MIN, YEAR_MAX)
+    return gregorian.with_weekyear(local, weekyear)
+
+
+def _floor_weekyear(local: int) -> int:
+    return wrapped(gregorian.first_week(gregorian.weekyear_of(local)) * DAY)
+
+
+def _year_of_era(local: int) -> int:
+    year = gregorian.year_of(local)
+    return year if year > 0 else 1 - year
+
+
+def _put_year_of_era(local: int, value: int) -> int:
+    checked(Field.YEAR_OF_ERA, value, 1, YEAR_MAX)
+    return _put_year(local, value if gregorian.year_of(local) > 0 else 1 - value)
+
+
+def _unsigned_year(local: int) -> int:
+    """Return the year without its sign: what centuries are counted by, unlike the year of the era."""
+    return abs(gregorian.year_of(local))
+
+
+def _put_unsigned_year(local: int, value: int) -> int:
+    checked(Field.YEAR_OF_ERA, value, 0, YEAR_MAX)
+    return _put_year(local, value if gregorian.year_of(local) >= 0 else -value)
+
+
+def _put_century(local: int, value: int) -> int:
+    checked(Field.CENTURY_OF_ERA, value, 0, YEAR_MAX // 100)
+    return _put_unsigned_year(local, value * 100 + _unsigned_year(local) % 100)
+
+
+def _put_year_of_century(local: int, value: int) -> int:
+    checked(Field.YEAR_OF_CENTURY, value, 0, 99)
+    return _put_unsigned_year(local, _unsigned_year(local) // 100 * 100 + value)
+
+
+def _floor_century(local: int) -> int:
+    return _floor_year(_put_unsigned_year(local, _unsigned_year(local) // 100 * 100))
+
+
+def _era(local: int) -> int:
+    return 1 if gregorian.year_of(local) > 0 else 0
+
+
+def _put_era(local: int, value: int) -> int:
+    if checked(Field.ERA, value, 0, 1) == _era(local):
+        return local
+    return gregorian.with_year(local, -gregorian.year_of(local))
+
+
+def _floor_era(local: int) -> int:
+    return gregorian.day_number(1, 1, 1) * DAY if _era(local) else LONG_MIN
+
+
+_HOUR_OF_DAY = counter(Field.HOUR_OF_DAY, HOUR, DAY)
+_HOUR_OF_HALFDAY = counter(Field.HOUR_OF_HALFDAY, HOUR, HALFDAY)
+
+RULES: dict[Field, Rule] = {
+    Field.ERA: Rule(FOREVER, FOREVER, 0, lambda _: 1, _era, _put_era, _floor_era),
+    Field.CENTURY_OF_ERA: Rule(
+        CENTURY,
+        FOREVER,
+        0,
+        lambda _: YEAR_MAX // 100,
+        lambda local: _unsigned_year(local) // 100,
+        _put_century,
+        _floor_century,
+    ),
+    Field.YEAR_OF_ERA: Rule(YEAR, FOREVER, 1, lambda _: YEAR_MAX, _year_of_era, _put_year_of_era, _floor_year),
+    Field.YEAR_OF_CENTURY: Rule(
+        YEAR, CENTURY, 0, lambda _: 99, lambda local: _unsigned_year(local) % 100, _put_year_of_century, _floor_year
+    ),
+    Field.YEAR: Rule(YEAR, FOREVER, YEAR_MIN, lambda _: YEAR_MAX, gregorian.year_of, _put_year, _floor_year),
+    Field.WEEKYEAR: Rule(
+        YEAR, FOREVER, YEAR_MIN, lambda _: YEAR_MAX, gregorian.weekyear_of, _put_weekyear, _floor_weekyear
+    ),
+    Field.MONTH_OF_YEAR: Rule(
+        MONTH, YEAR, 1, lambda _: 12, lambda local: gregorian.date_of(local)[1], _put_month, _floor_month
+    ),
+    Field.WEEK_OF_WEEKYEAR: Rule(WEEK, YEAR, 1, _weeks_at, gregorian.week_of, _put_week, _floor_week),
+    Field.DAY_OF_YEAR: _day(
+        Field.DAY_OF_YEAR,
+        YEAR,
+        lambda local: gregorian.days_in_year(gregorian.year_of(local)),
+        gregorian.day_of_year,
+    ),
+    Field.DAY_OF_MONTH: _day(Field.DAY_OF_MONTH, MONTH, _days_in_month_at, lambda local: gregorian.date_of(local)[2]),
+    Field.DAY_OF_WEEK: _day(Field.DAY_OF_WEEK, WEEK, lambda _: 7, gregorian.day_of_week),
+    Field.HALFDAY_OF_DAY: counter(Field.HALFDAY_OF_DAY, HALFDAY, DAY),
+    Field.HOUR_OF_HALFDAY: _HOUR_OF_HALFDAY,
+    Field.CLOCKHOUR_OF_HALFDAY: _clock(Field.CLOCKHOUR_OF_HALFDAY, _HOUR_OF_HALFDAY),
+    Field.CLOCKHOUR_OF_DAY: _clock(Field.CLOCKHOUR_OF_DAY, _HOUR_OF_DAY),
+    Field.HOUR_OF_DAY: _HOUR_OF_DAY,
+    Field.MINUTE_OF_DAY: counter(Field.MINUTE_OF_DAY, MINUTE, DAY),
+    Field.MINUTE_OF_HOUR: counter(Field.MINUTE_OF_HOUR, MINUTE, HOUR),
+    Field.SECOND_OF_DAY: counter(Field.SECOND_OF_DAY, SECOND, DAY),
+    Field.SECOND_OF_MINUTE: counter(Field.SECOND_OF_MINUTE, SECOND, MINUTE),
+    Field.MILLIS_OF_DAY: counter(Field.MILLIS_OF_DAY, 1, DAY),
+    Field.MILLIS_OF_SECOND: counter(Field.MILLIS_OF_SECOND, 1, SECOND),
+}

@@ -1,0 +1,161 @@
+"""The proleptic Gregorian calendar over local milliseconds, in years that Java's longs reach. Pure.
+
+A local millisecond is what a clock on the wall shows, counted from 1970-01-01T00:00 on that wall.
+"""
+
+from calve.expressions.joda.errors import out_of_range
+from calve.expressions.joda.longs import LONG_MAX, LONG_MIN, wrapped
+
+SECOND = 1000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+HALFDAY = 12 * HOUR
+DAY = 24 * HOUR
+WEEK = 7 * DAY
+# Average lengths: only their order and ratio to shorter units matter.
+MONTH = 2_629_746_000
+YEAR = 31_556_952_000
+CENTURY = 100 * YEAR
+
+YEAR_MIN = -292_275_054
+YEAR_MAX = 292_278_993
+
+_DAYS_BEFORE_MONTH = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
+_DAYS_IN_MONTH = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_DAYS_BEFORE_1970 = 719_528  # since 0000-01-01
+_DAYS_IN_400_YEARS = 146_097
+
+
+def is_leap(year: int) -> bool:
+    """Tell whether a year has a 29 February."""
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+
+
+def days_in_year(year: int) -> int:
+    """Return 365 or 366."""
+    return 366 if is_leap(year) else 365
+
+
+def days_in_month(year: int, month: int) -> int:
+    """Return how many days a month has."""
+    return 29 if month == 2 and is_leap(year) else _DAYS_IN_MONTH[month - 1]
+
+
+def day_number(year: int, month: int, day: int) -> int:
+    """Return the days from 1970-01-01 to a date."""
+    before = year - 1
+    leap_days = before // 4 - before // 100 + before // 400 + 1
+    number = year * 365 + leap_days + _DAYS_BEFORE_MONTH[month - 1] + day - 1 - _DAYS_BEFORE_1970
+    return number + 1 if month > 2 and is_leap(year) else number
+
+
+def date_of_day(number: int) -> tuple[int, int, int]:
+    """Return year, month and day of the month, given the days since 1970-01-01."""
+    # Counted from 1 March, a leap day is the last of its year, so months need no case for it.
+    cycle, day_of_cycle = divmod(number + _DAYS_BEFORE_1970 - 60, _DAYS_IN_400_YEARS)
+    year = (day_of_cycle - day_of_cycle // 1460 + day_of_cycle // 36524 - day_of_cycle // 146_096) // 365
+    day_of_year = day_of_cycle - (365 * year + year // 4 - year // 100)
+    shifted = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * shifted + 2) // 5 + 1
+    month = shifted + 3 if shifted < 10 else shifted - 9
+    return cycle * 400 + year + (month <= 2), month, day
+
+
+def date_of(local: int) -> tuple[int, int, int]:
+    """Return year, month and day of the month."""
+    return date_of_day(local // DAY)
+
+
+def year_of(local: int) -> int:
+    """Return the year; the one before year 1 is year 0."""
+    return date_of_day(local // DAY)[0]
+
+
+def day_of_year(local: int) -> int:
+    """Return the day of the year, from 1."""
+    number = local // DAY
+    return number - day_number(date_of_day(number)[0], 1, 1) + 1
+
+
+def day_of_week(local: int) -> int:
+    """Return the day of the week, from 1, Monday, to 7, Sunday."""
+    return (local // DAY + 3) % 7 + 1
+
+
+def with_date(local: int, year: int, month: int, day: int) -> int:
+    """Return the same time of day on another date."""
+    return wrapped(day_number(year, month, day) * DAY + local % DAY)
+
+
+def with_month(local: int, year: int, month: int) -> int:
+    """Return the same day and time in another month, its last day if it has no such day."""
+    day = min(date_of(local)[2], days_in_month(year, month))
+    return with_date(local, year, month, day)
+
+
+def with_year(local: int, year: int) -> int:
+    """Return the same day and time in another year, 28 February where it has no 29."""
+    return with_month(local, year, date_of(local)[1])
+
+
+def first_week(year: int) -> int:
+    """Return the day number of the Monday that starts the first ISO week of a year."""
+    january_4 = day_number(year, 1, 4)
+    return january_4 - (january_4 + 3) % 7
+
+
+def weeks_in_year(weekyear: int) -> int:
+    """Return 52 or 53."""
+    return (first_week(weekyear + 1) - first_week(weekyear)) // 7
+
+
+def weekyear_of(local: int) -> int:
+    """Return the year that the ISO week belongs to: that of its Thursday."""
+    number = local // DAY
+    return date_of_day(number - (number + 3) % 7 + 3)[0]
+
+
+def week_of(local: int) -> int:
+    """Return the ISO week of its weekyear, from 1."""
+    number = local // DAY
+    return (number - first_week(weekyear_of(local))) // 7 + 1
+
+
+def with_weekyear(local: int, weekyear: int) -> int:
+    """Return the same week, day of the week and time in another weekyear, week 52 if it has no 53."""
+    week = min(week_of(local), weeks_in_year(weekyear))
+    day = first_week(weekyear) + (week - 1) * 7 + day_of_week(local) - 1
+    return wrapped(day * DAY + local % DAY)
+
+
+def local_of(year: int, month: int, day: int, millis_of_day: int) -> int:
+    """Return the local milliseconds of a date and time, the extreme ones where they would be beyond.
+
+    The years that are only partly in reach are accepted: what is out of reach becomes the nearest that is not.
+    """
+    if not YEAR_MIN - 1 <= year <= YEAR_MAX + 1:
+        raise out_of_range("year", year, YEAR_MIN - 1, YEAR_MAX + 1)
+    if not 1 <= month <= 12:
+        raise out_of_range("monthOfYear", month, 1, 12)
+    if not 1 <= day <= (last := days_in_month(year, month)):
+        raise out_of_range("dayOfMonth", day, 1, last, f": year: {year} month: {month}")
+    return max(LONG_MIN, min(LONG_MAX, day_number(year, month, day) * DAY + millis_of_day))
+
+
+def printed_local(local: int) -> str:
+    """Write local milliseconds as yyyy-MM-ddTHH:mm:ss.SSS."""
+    year, month, day = date_of(local)
+    return f"{padded(year, 4)}-{month:02}-{day:02}T{printed_time(local % DAY)}"
+
+
+def printed_time(millis_of_day: int) -> str:
+    """Write a time of day as HH:mm:ss.SSS."""
+    seconds, millis = divmod(millis_of_day, SECOND)
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    return f"{hour:02}:{minute:02}:{second:02}.{millis:03}"
+
+
+def padded(value: int, digits: int) -> str:
+    """Write a number with leading zeros; the sign is none of the digits."""
+    return f"{value:0{digits}}" if value >= 0 else f"-{-value:0{digits}}"

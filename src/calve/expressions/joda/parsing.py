@@ -1,0 +1,118 @@
+"""What a text says about a date-time, gathered piece by piece, and the instant that it means. Pure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from calve.expressions.joda.errors import JodaError, invalid_format
+from calve.expressions.joda.fields import RULES, Field, Rule, put_year_to_parse
+from calve.expressions.joda.gregorian import DAY, MONTH
+from calve.expressions.joda.longs import wrapped
+from calve.expressions.joda.zones import Zone
+
+_RULES_TO_PARSE = RULES | {Field.YEAR: replace(RULES[Field.YEAR], put=put_year_to_parse)}
+_YEAR_UNSAID = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a text said so far."""
+
+    zone: Zone
+    """The one that was named, else the one to assume."""
+    offset: int | None = None
+    values: tuple[tuple[Rule, int], ...] = ()
+
+    def with_value(self, field: Field, value: int) -> "Found":
+        """Return this with the value of a field."""
+        return self.with_value_of(_RULES_TO_PARSE[field], value)
+
+    def with_value_of(self, rule: Rule, value: int) -> "Found":
+        """Return this with the value of a field that has a rule of its own."""
+        return replace(self, values=(*self.values, (rule, value)))
+
+
+Parser = Callable[[str, int, Found], tuple[int, Found]]
+"""Reads a text from a position on; gives where it ended and what is found by now.
+
+An end below zero is the complement of the position where the text stops making sense.
+"""
+
+
+def parsed(parser: Parser, text: str, zone: Zone) -> tuple[int, Found]:
+    """Read a whole text; return the instant that it means, in a zone unless it says otherwise, and what it said."""
+    end, found = parser(text, 0, Found(zone))
+    if end < len(text):
+        raise invalid_format(text, max(end, ~end))
+    return _instant_of(found, text), found
+
+
+def _instant_of(found: Found, text: str) -> int:
+    local = _local_of(found, text)
+    if found.offset is not None:
+        return wrapped(local - found.offset)
+    offset = found.zone.offset_at_local(local)
+    millis = wrapped(local - offset)
+    if found.zone.offset_at(millis) != offset:
+        message = f'Cannot parse "{text}": Illegal instant due to time zone offset transition ({found.zone.id})'
+        raise JodaError("IllegalInstantException", message)
+    return millis
+
+
+def _local_of(found: Found, text: str) -> int:
+    values = _greatest_first(found)
+    # The day of a month or year means nothing without the year.
+    if values and DAY <= values[0][0].unit <= MONTH:
+        values = _greatest_first(found.with_value(Field.YEAR, _YEAR_UNSAID))
+    local = 0
+    try:
+        for rule, value in values:
+            local = rule.floor(rule.put(local, value))
+        # Again, as a greater field may have moved a smaller one: 31 February first becomes 3 March.
+        for rule, value in values:
+            local = rule.put(local, value)
+    except JodaError as error:
+        raise JodaError(error.kind, f'Cannot parse "{text}": {error.message}') from error
+    return values[-1][0].floor(local) if values else local
+
+
+def _greatest_first(found: Found) -> list[tuple[Rule, int]]:
+    return sorted(found.values, key=lambda value: (-value[0].span, -value[0].unit))
+
+
+def sequence(*parsers: Parser) -> Parser:
+    """Return what reads one after the other."""
+
+    def parse(text: str, position: int, found: Found) -> tuple[int, Found]:
+        for parser in parsers:
+            position, found = parser(text, position, found)
+            if position < 0:
+                break
+        return position, found
+
+    return parse
+
+
+def one_of(*parsers: Parser) -> Parser:
+    """Return what reads as much as the best of several does."""
+
+    def parse(text: str, position: int, found: Found) -> tuple[int, Found]:
+        best, best_found, furthest = position, found, position
+        for parser in parsers:
+            end, then = parser(text, position, found)
+            if end > best:
+                best, best_found = end, then
+            furthest = max(furthest, ~end)
+        return (best, best_found) if best > position else (~furthest, found)
+
+    return parse
+
+
+def optional(*parsers: Parser) -> Parser:
+    """Return what reads as much as the best of several does, or nothing."""
+    parse_one = one_of(*parsers)
+
+    def parse(text: str, position: int, found: Found) -> tuple[int, Found]:
+        end, then = parse_one(text, position, found)
+        return (end, then) if end >= 0 else (position, found)
+
+    return parse
