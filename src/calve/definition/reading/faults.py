@@ -1,0 +1,126 @@
+"""What a syntax error of YAML means to the person who wrote the text. Pure."""
+
+import re
+from typing import Any
+
+from calve.definition.document import Mark
+from calve.definition.reading.composing import Halted
+
+_MESSAGES: tuple[tuple[str, str, str], ...] = (
+    # a part of PyYAML's or libyaml's words, ours, a hint
+    (
+        "tab character",
+        "a tab stands where the line is indented",
+        "indent with spaces",
+    ),
+    (
+        "mapping values are not allowed",
+        "a colon and a space are not expected here",
+        "quote the text if they belong to it; otherwise look at the indentation of this line and the one above",
+    ),
+    (
+        "could not find expected ':'",
+        "this line is neither a key with a colon nor part of what is above",
+        "write key: value",
+    ),
+    (
+        "sequence entries are not allowed",
+        "a list cannot begin with - on this line",
+        "begin it on a line of its own, or write [a, b]",
+    ),
+    (
+        "',' or ']'",
+        "this list is not continued or closed: expected , or ]",
+        "",
+    ),
+    (
+        "',' or '}'",
+        "this mapping is not continued or closed: expected , or }",
+        "quote the text if a , or a brace belongs to it",
+    ),
+    (
+        "unexpected end of stream",
+        "this text in quotes is not closed",
+        "a quote inside single quotes is written twice",
+    ),
+    (
+        "unknown escape character",
+        "a backslash in double quotes makes no known character here",
+        "use single quotes if the backslash is meant",
+    ),
+    (
+        "invalid Unicode character escape",
+        "this escape is no character of a text",
+        "",
+    ),
+    (
+        "node content",
+        "a value is expected here",
+        "quote the text if these characters belong to it",
+    ),
+    (
+        "undefined tag handle",
+        "tags are not allowed",
+        "quote the text if the ! belongs to it",
+    ),
+    (
+        "document start>",
+        "the document ends before this",
+        "",
+    ),
+    (
+        "'-' indicator",
+        "this does not continue the list above",
+        "look at the indentation",
+    ),
+    (
+        "expected key",
+        "this does not continue the mapping above",
+        "look at the indentation, and at the quotes on this line",
+    ),
+    (
+        "<block end>",
+        "this does not continue what is above",
+        "look at the indentation, and at the quotes on this line",
+    ),
+)
+_BEGUN = re.compile(r"flow|quoted")
+_TAB = re.compile(r" *\t")
+_CONDITION = re.compile(r"[\s-]*IF\s", re.IGNORECASE)
+_TIGHT_COLON = re.compile(r"[\s-]*(?P<key>[A-Za-z_][\w.-]*):(?P<value>[^\s:/].*)")
+
+
+def explain(text: str, error: Any) -> Halted:
+    """Return what stops the reading, in words for people."""
+    lines = text.split("\n")
+    place, words = error.problem_mark, error.problem
+    # At the end of the text there is nothing to see: where it began helps more.
+    if error.context_mark and _BEGUN.search(error.context or "") and place.index >= len(text.rstrip()):
+        place = error.context_mark
+    mark = Mark(min(place.line, len(lines) - 1) + 1, place.column + 1)
+    line = lines[mark.line - 1]
+    message, hint = _say(words, line[mark.column - 1 : mark.column])
+    above = lines[mark.line - 2] if mark.line > 1 else ""
+    return Halted("syntax", message, mark, hint=_hint(words, line, above) or hint)
+
+
+def _say(words: str, character: str) -> tuple[str, str]:
+    if "cannot start any token" in words and character == "\t":
+        words = "tab character"
+    elif "cannot start any token" in words:
+        return f"a value cannot begin with {character} unless it is quoted", f"write '{character}…'"
+    for part, message, hint in _MESSAGES:
+        if part in words:
+            return message, hint
+    return words, ""
+
+
+def _hint(words: str, line: str, above: str) -> str:
+    if _TAB.match(line):
+        return "indent with spaces"
+    if "mapping values" in words and _CONDITION.match(line):
+        return "quote the whole condition: 'IF …': next"
+    for suspect in (line, above):
+        if tight := _TIGHT_COLON.fullmatch(suspect):
+            return f"a space may be missing after the colon of {tight['key']}"
+    return ""

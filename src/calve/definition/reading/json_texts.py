@@ -1,0 +1,129 @@
+"""How JSON becomes events: YAML's parser knows neither its pairs of surrogates nor its long keys. Pure."""
+
+import json
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from calve.definition.document import Mark
+from calve.definition.reading.composing import Composer, Halted
+
+_SPACE = re.compile(r"[ \t\n]*")
+_TEXT = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
+_LITERAL = re.compile(
+    r"(?:true|false|null|NaN|-?Infinity|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)(?![\w.+-])"
+)
+# What Python writes although JSON has no such numbers; the scalars' own words for them are refused.
+_NOT_FINITE = {"NaN": ".nan", "Infinity": ".inf", "-Infinity": "-.inf"}
+
+
+def compose_json(text: str, composer: Composer) -> None:
+    """Feed the events of a JSON text to a composer."""
+    lines = [0, *(found.end() for found in re.finditer("\n", text))]
+    cursor = _Cursor(text, lines, composer)
+    cursor.value("a value")
+    if cursor.next():
+        raise cursor.fault("the end of the text")
+
+
+@dataclass(slots=True)
+class _Cursor:
+    """A place in the text, which moves on as things are read; the composer limits how deep they nest."""
+
+    text: str
+    lines: list[int]
+    """Where each line starts."""
+    composer: Composer
+    offset: int = 0
+
+    def next(self) -> str:
+        """Go to the next character that is not space, and return it; nothing at the end."""
+        self.offset = _SPACE.match(self.text, self.offset).end()  # type: ignore[union-attr]  # it matches anything
+        return self.text[self.offset : self.offset + 1]
+
+    def take(self, character: str) -> bool:
+        """Move over the next character if it is this one; tell whether it was."""
+        is_there = self.next() == character
+        self.offset += is_there
+        return is_there
+
+    def value(self, expected: str) -> None:
+        """Move over a value."""
+        match self.next():
+            case '"':
+                self.scalar()
+            case "[":
+                self.list()
+            case "{":
+                self.mapping()
+            case _:
+                literal = _LITERAL.match(self.text, self.offset)
+                if literal is None:
+                    raise self.fault(expected)
+                self.composer.scalar(_NOT_FINITE.get(literal[0], literal[0]), self.mark(), is_plain=True)
+                self.offset = literal.end()
+
+    def scalar(self) -> None:
+        """Move over a text: a key or a value."""
+        found = _TEXT.match(self.text, self.offset)
+        if found is None:
+            raise Halted("syntax", "this text is not closed on its line", self.mark(), hint="write \\n for a break")
+        self.composer.scalar(_unescaped(found[0], self.mark()), self.mark(), is_plain=False)
+        self.offset = found.end()
+
+    def list(self) -> None:
+        """Move over a list."""
+        self.composer.begin([], self.mark())
+        self.offset += 1
+        if not self.take("]"):
+            self.value("a value or ]")
+            while self.take(","):
+                self.value("a value")
+            if not self.take("]"):
+                raise self.fault(", or ]")
+        self.composer.end()
+
+    def mapping(self) -> None:
+        """Move over a mapping."""
+        self.composer.begin({}, self.mark())
+        self.offset += 1
+        if not self.take("}"):
+            self.entry("a key in double quotes or }")
+            while self.take(","):
+                self.entry("a key in double quotes")
+            if not self.take("}"):
+                raise self.fault(", or }")
+        self.composer.end()
+
+    def entry(self, expected: str) -> None:
+        """Move over a key and its value."""
+        if self.next() != '"':
+            raise self.fault(expected)
+        self.scalar()
+        if not self.take(":"):
+            raise self.fault("a colon")
+        self.value("a value")
+
+    def mark(self) -> Mark:
+        """Return the place as people count."""
+        line = bisect_right(self.lines, self.offset)
+        return Mark(line, self.offset - self.lines[line - 1] + 1)
+
+    def fault(self, expected: str) -> Halted:
+        """Return what is wrong here."""
+        found = self.next()
+        if not found:
+            return Halted("syntax", f"the text ends where {expected} is expected", self.mark())
+        is_comma_before = found in "]}" and self.text[: self.offset].rstrip().endswith(",")
+        hint = "leave out the comma before it" if is_comma_before else ""
+        return Halted("syntax", f"expected {expected}, not {found}", self.mark(), hint=hint)
+
+
+def _unescaped(written: str, mark: Mark) -> str:
+    if "\\" not in written:
+        return written[1:-1]
+    try:
+        return str(json.loads(written))
+    except json.JSONDecodeError as error:
+        place = Mark(mark.line, mark.column + error.pos)
+        raise Halted("syntax", f"{error.msg.lower()} in this text", place, hint="write \\\\ for a backslash") from None

@@ -1,0 +1,107 @@
+"""How a text from anywhere is read: whatever is wrong with it becomes a problem with a place. Pure."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from calve.definition.document import Mark, Node
+from calve.definition.problems import Problems
+from calve.definition.reading.composing import Composer, Halted
+from calve.definition.reading.json_texts import compose_json
+from calve.definition.reading.yaml_texts import compose_yaml
+
+MAX_BYTES = 1_000_000
+
+_NOT_PRINTABLE = re.compile("[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def read(text: str | bytes, *, name: str, problems: Problems) -> Node | None:
+    """Return the document that a YAML or JSON text holds, or none if it cannot be told what it says.
+
+    ``name`` is that of the file, if there is one: what is called ``.json`` is JSON. A document that is
+    returned may have problems all the same: those of its values, which do not stop the reading.
+    """
+    try:
+        cleaned = _cleaned(text)
+    except Halted as halted:
+        halted.add_to(problems)
+        return None
+    done = _chosen(cleaned, is_json=name.lower().endswith(".json"))
+    problems.found.extend(done.problems.found)
+    if done.halted:
+        done.halted.add_to(problems)
+    return done.root
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What one way of reading gave."""
+
+    problems: Problems
+    root: Node | None = None
+    halted: Halted | None = None
+
+    @property
+    def broken_at(self) -> Mark | None:
+        """Where the text stops to follow the syntax, if it does."""
+        return self.halted.place.mark if self.halted and self.halted.code == "syntax" else None
+
+
+def _cleaned(text: str | bytes) -> str:
+    start = Mark(1, 1)
+    # The first look is cheap: a huge text is not even encoded.
+    if len(text) > MAX_BYTES or len(encoded := _encoded(text)) > MAX_BYTES:
+        raise Halted("too_large", f"the text has more than {MAX_BYTES} bytes", start, hint="split it")
+    try:
+        decoded = encoded.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        mark = _mark_at(encoded[: error.start].decode("utf-8-sig"))
+        message = f"the byte 0x{encoded[error.start]:02x} is not UTF-8"
+        raise Halted("not_utf8", message, mark, hint="save the file as UTF-8") from None
+    # Every break counts as one, also inside of texts: so do YAML's own rules.
+    cleaned = decoded.replace("\r\n", "\n").replace("\r", "\n")
+    if found := _NOT_PRINTABLE.search(cleaned):
+        message = f"the character U+{ord(found[0]):04X} cannot stand in a text"
+        raise Halted("character", message, _mark_at(cleaned[: found.start()]), hint="leave it out")
+    if not cleaned.strip():
+        raise Halted("empty", "the text is empty", start)
+    return cleaned
+
+
+def _encoded(text: str | bytes) -> bytes:
+    # A lone surrogate passes here and is then refused as a byte that is not UTF-8.
+    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+
+
+def _mark_at(before: str) -> Mark:
+    return Mark(before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
+
+
+def _chosen(text: str, *, is_json: bool) -> _Reading:
+    if is_json:
+        return _reading(text, compose_json)
+    if not text.lstrip().startswith(("{", "[")):
+        return _reading(text, compose_yaml)
+    as_json = _reading(text, compose_json)
+    if as_json.broken_at is None:
+        return as_json
+    as_yaml = _reading(text, compose_yaml)
+    if as_yaml.broken_at is None:
+        return as_yaml
+    # The way that came further is probably the one that was meant.
+    return as_yaml if _order(as_yaml.broken_at) > _order(as_json.broken_at) else as_json
+
+
+def _order(mark: Mark) -> tuple[int, int]:
+    return mark.line, mark.column
+
+
+def _reading(text: str, compose: Callable[[str, Composer], None]) -> _Reading:
+    composer = Composer(Problems())
+    try:
+        compose(text, composer)
+    except Halted as halted:
+        return _Reading(composer.problems, halted=halted)
+    if composer.root is None:
+        return _Reading(composer.problems, halted=Halted("empty", "the text holds no document", Mark(1, 1)))
+    return _Reading(composer.problems, composer.root)
