@@ -1,7 +1,7 @@
 """The graph of a workflow's steps: what is wrong with it, drawn."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from calve.definition.document import Node
 from calve.definition.drawing import draw_cycle, draw_dead_end, draw_unreached
@@ -28,17 +28,46 @@ def check_graph(holder: Node | None, problems: Problems) -> None:
 
 
 def find_cycles(edges: Edges) -> list[tuple[str, ...]]:
-    """Return one shortest cycle through each knot of the graph, each from its first step on."""
-    cycles: list[tuple[str, ...]] = []
-    covered: set[str] = set()
-    for start in edges:
-        if start in covered:
-            continue
-        way = _way_back(edges, start)
-        if way:
-            cycles.append(way)
-            covered.update(way)
-    return cycles
+    """Return one shortest cycle through the first step of each knot of the graph."""
+    order = {step_id: position for position, step_id in enumerate(edges)}
+    cycles = []
+    for knot in _knots(edges):
+        first = min(knot, key=order.__getitem__)
+        inside = {step_id: [target for target in edges[step_id] if target in knot] for step_id in knot}
+        cycles.append(_way_back(inside, first))
+    return sorted((cycle for cycle in cycles if cycle), key=lambda cycle: order[cycle[0]])
+
+
+def _knots(edges: Edges) -> Iterator[set[str]]:
+    """Yield the sets of steps that all lead to each other (Tarjan's algorithm, without recursion)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    held: set[str] = set()
+    for root in edges:
+        work = [(root, iter(edges[root]))] if root not in index else []
+        while work:
+            step_id, targets = work[-1]
+            if step_id not in index:
+                index[step_id] = low[step_id] = len(index)
+                stack.append(step_id)
+                held.add(step_id)
+            for target in targets:
+                if target in edges and target not in index:
+                    work.append((target, iter(edges[target])))
+                    break
+                if target in held:
+                    low[step_id] = min(low[step_id], low[target])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[step_id])
+                if low[step_id] == index[step_id]:
+                    knot = set()
+                    while step_id not in knot:
+                        knot.add(stack.pop())
+                    held -= knot
+                    yield knot
 
 
 def _successors(step: Node) -> dict[str, str]:
@@ -105,13 +134,13 @@ def _reached(edges: Edges, starts: Iterable[str]) -> set[str]:
     return reached
 
 
-def _way_back(edges: Edges, start: str) -> tuple[str, ...]:
-    """Return the shortest way from a step to itself, by breadth."""
+def _way_back(edges: Mapping[str, Iterable[str]], start: str) -> tuple[str, ...]:
+    """Return the shortest way from a step to itself, by breadth; none if there is none."""
     came_from: dict[str, str] = {}
     waiting = deque([start])
     while waiting:
         here = waiting.popleft()
-        for target in edges.get(here, {}):
+        for target in edges[here]:
             if target == start:
                 way = [here]
                 while way[-1] != start:

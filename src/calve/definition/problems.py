@@ -10,6 +10,14 @@ from calve.definition.document import Node
 from calve.errors import DefinitionInvalid
 
 
+MOST = 200
+"""More problems than these help nobody, and looking for what each of them meant takes time."""
+
+
+class TooManyProblems(Exception):  # noqa: N818 - it ends the reading, and is no error of its own
+    """The document is not worth reading on."""
+
+
 class Severity(StrEnum):
     """Whether a problem stops the definition from being used."""
 
@@ -74,7 +82,9 @@ class Problems:
         severity: Severity = Severity.ERROR,
         at_key: bool = False,
     ) -> None:
-        """Note a problem at a node, or at the key that leads to it."""
+        """Note a problem at a node, or at the key that leads to it; one too many ends the reading."""
+        if len(self.found) >= MOST:
+            raise TooManyProblems
         mark = node.key_mark if at_key and node.key_mark else node.mark
         self.found.append(Problem(code, message, node.path, mark.line, mark.column, hint, drawing, severity))
 

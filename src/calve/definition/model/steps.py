@@ -112,3 +112,7 @@ Step = Annotated[
     Discriminator(_kind),
     PlainSerializer(_wrap, return_type=dict[str, Any]),
 ]
+"""A step in the one-key mapping that says which of the five it is."""
+
+ForeachStep.model_rebuild()
+WhileStep.model_rebuild()
