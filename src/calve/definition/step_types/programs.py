@@ -1,0 +1,161 @@
+"""Steps that run a program: Shell, Python, Notebook, Java, Docker, Kubernetes."""
+
+from calve.definition.model.params import ParamType
+from calve.definition.step_types.model import (
+    LISTS,
+    MAPS,
+    QUANTITY,
+    SCALARS,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    Choose,
+    Field,
+    Output,
+    StepType,
+)
+
+COMMAND = (*TEXT, *TEXTS)
+EXIT_CODE = Output("exit_code", ParamType.LONG, "What the program ended with.")
+
+_ENV = Field("env", MAPS, "Environment variables, added to those of the worker.", values=SCALARS)
+_CWD = Field("cwd", TEXT, "The folder to run in; a fresh one for each attempt, if not given.")
+_ARGS = Field("args", LISTS, "Arguments, one item each.")
+
+SHELL = StepType(
+    "Shell",
+    "Runs a command or a script on the worker.",
+    config="shell",
+    fields=(
+        Field("command", COMMAND, "A command line for the interpreter; as a list, a program and its arguments."),
+        Field("script", TEXT, "The text of a script, of as many lines as it takes."),
+        Field("file", TEXT, "The path of a script."),
+        Field("args", LISTS, "Arguments of the command line, script or file: $1, $2 and so on."),
+        _ENV,
+        _CWD,
+        Field("interpreter", COMMAND, "What runs it.", default="bash"),
+        Field(
+            "success_codes",
+            (ParamType.LONG_ARRAY,),
+            "Exit codes that mean success.",
+            default=[0],
+            minimum=0,
+            maximum=255,
+        ),
+        Field(
+            "fatal_codes",
+            (ParamType.LONG_ARRAY,),
+            "Exit codes that are not worth a retry.",
+            minimum=0,
+            maximum=255,
+        ),
+    ),
+    choose=(Choose(("command", "script", "file")),),
+    outputs=(EXIT_CODE,),
+)
+
+PYTHON = StepType(
+    "Python",
+    "Runs a Python function, file or text in a process of its own.",
+    config="python",
+    fields=(
+        Field("callable", TEXT, "A function, as package.module:function; a map that it returns sets params."),
+        Field("file", TEXT, "The path of a Python file, run as a script."),
+        Field("source", TEXT, "Python text, run as a script."),
+        _ARGS,
+        Field("kwargs", MAPS, "Keyword arguments of the function."),
+        _ENV,
+        _CWD,
+        Field("interpreter", TEXT, "The Python to run it with, that of a virtual environment say."),
+        Field("path", TEXTS, "Folders to look for modules in, before the others."),
+    ),
+    choose=(Choose(("callable", "file", "source")),),
+    outputs=(EXIT_CODE,),
+)
+
+NOTEBOOK = StepType(
+    "Notebook",
+    "Runs a Jupyter notebook with papermill.",
+    config="notebook",
+    fields=(
+        Field("input_path", TEXT, "The notebook to run.", required=True),
+        Field("output_path", TEXT, "Where to keep it with its results; among the step's files, if not given."),
+        Field(
+            "papermill_arguments",
+            (*TEXT, *TEXTS, *MAPS),
+            "More options of papermill: a command line, a list or a map.",
+        ),
+        Field("parameters", MAPS, "Values for the cell that is tagged parameters."),
+        Field("kernel", TEXT, "The kernel to run it with; the notebook's own, if not given."),
+        Field("init_command", TEXT, "A command line to run before."),
+        Field("git_repo", TEXT, "A repository that holds the notebook."),
+        Field("git_branch", TEXT, "The branch to take it from."),
+        Field("git_commit", TEXT, "The commit to take it from."),
+        Field("run_id", TEXT, "Names the run, for papermill's engine."),
+    ),
+    choose=(Choose(("git_branch", "git_commit"), least=0),),
+    outputs=(Output("output_path", ParamType.STRING, "The notebook with its results."),),
+)
+
+JAVA = StepType(
+    "Java",
+    "Runs a Java program.",
+    config="java",
+    fields=(
+        Field("jar", TEXT, "The jar to run; its manifest names the class, unless main_class does."),
+        Field("main_class", TEXT, "The class to run."),
+        Field("classpath", TEXTS, "Jars and folders to look for classes in."),
+        _ARGS,
+        Field("jvm_options", TEXTS, "Options of the JVM, such as -Xmx2g."),
+        Field("java_home", TEXT, "The Java to run it with; that of the settings, if not given."),
+        _ENV,
+        _CWD,
+    ),
+    choose=(Choose(("jar", "main_class"), most=2),),
+    outputs=(EXIT_CODE,),
+)
+
+DOCKER = StepType(
+    "Docker",
+    "Runs a container on the worker's machine.",
+    config="docker",
+    fields=(
+        Field("image", TEXT, "The image to run.", required=True),
+        Field("command", COMMAND, "What to run in it; the image's own, if not given."),
+        _ARGS,
+        Field("entrypoint", COMMAND, "Replaces the image's entry point."),
+        Field("env", MAPS, "Environment variables; nothing of the worker's goes in.", values=SCALARS),
+        Field("volumes", TEXTS, "Folders to share, as host:container or host:container:ro."),
+        Field("working_dir", TEXT, "The folder in the container to run in."),
+        Field("user", QUANTITY[:2], "The user in the container."),
+        Field("network", TEXT, "The network to join."),
+        Field("cpu", QUANTITY, "How many processors it may use."),
+        Field("memory", QUANTITY, "How much memory it may use, 512m say."),
+        Field("gpu", QUANTITY, "How many graphics processors it may use, or all."),
+        Field("pull", TEXT, "When to fetch the image.", default="missing", choices=("missing", "always", "never")),
+    ),
+    outputs=(EXIT_CODE,),
+)
+
+KUBERNETES = StepType(
+    "Kubernetes",
+    "Runs a container as a job on a Kubernetes cluster.",
+    config="kubernetes",
+    fields=(
+        Field("image", TEXT, "The image to run.", required=True),
+        Field("app_name", TEXT, "Names the job.", default="maestro-job"),
+        Field("command", TEXTS, "What to run in it; the image's own, if not given."),
+        _ARGS,
+        Field("env", MAPS, "Environment variables.", values=SCALARS),
+        Field("cpu", QUANTITY, "How much processor to ask for, 500m or 2 say."),
+        Field("memory", QUANTITY, "How much memory to ask for, 512Mi say."),
+        Field("disk", QUANTITY, "How much disk to ask for."),
+        Field("gpu", QUANTITY, "How many graphics processors to ask for."),
+        Field("namespace", TEXT, "The namespace to run in; that of the settings, if not given."),
+        Field("service_account", TEXT, "The service account to run as."),
+        Field("job_deduplication_key", TEXT, "A second job of this key is not started."),
+        Field("owner_email", TEXT, "Whom to tell about the job."),
+        Field("pre_stop", TEXT, "A command to run in the container before it is stopped."),
+    ),
+    outputs=(Output("exit_code", WHOLE[0], "What the program ended with."),),
+)
