@@ -19,7 +19,7 @@ from calve.expressions.joda.gregorian import (
     YEAR_MAX,
     YEAR_MIN,
 )
-from calve.expressions.joda.longs import LONG_MIN, wrapped
+from calve.expressions.joda.longs import INT_MIN, LONG_MIN, wrapped
 
 FOREVER = 2**70
 """The length of what has no end: longer than any unit."""
@@ -151,17 +151,18 @@ def _put_year(local: int, year: int) -> int:
 
 
 def _floor_year(local: int) -> int:
-    return wrapped(gregorian.day_number(gregorian.year_of(local), 1, 1) * DAY)
+    return gregorian.start_of_year(gregorian.year_of(local))
 
 
 def _put_weekyear(local: int, weekyear: int) -> int:
-    # Joda-Time looks at the absolute value, and says so.
-    checked(Field.WEEKYEAR, abs(weekyear), YEAR_MIN, YEAR_MAX)
+    # Joda-Time looks at the absolute value, which the least int has none of, and says so.
+    checked(Field.WEEKYEAR, weekyear if weekyear == INT_MIN else abs(weekyear), YEAR_MIN, YEAR_MAX)
     return gregorian.with_weekyear(local, weekyear)
 
 
 def _floor_weekyear(local: int) -> int:
-    return wrapped(gregorian.first_week(gregorian.weekyear_of(local)) * DAY)
+    monday = _floor_week(local)
+    return wrapped(monday - (gregorian.week_of(monday) - 1) * WEEK)
 
 
 def _year_of_era(local: int) -> int:

@@ -24,6 +24,7 @@ _DAYS_BEFORE_MONTH = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
 _DAYS_IN_MONTH = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _DAYS_BEFORE_1970 = 719_528  # since 0000-01-01
 _DAYS_IN_400_YEARS = 146_097
+_FIRST_START_OF_DAY = LONG_MIN - LONG_MIN % -DAY
 
 
 def is_leap(year: int) -> bool:
@@ -79,7 +80,9 @@ def day_of_year(local: int) -> int:
 
 def day_of_week(local: int) -> int:
     """Return the day of the week, from 1, Monday, to 7, Sunday."""
-    return (local // DAY + 3) % 7 + 1
+    # The start of the very first day is out of reach, and wraps.
+    number = local // DAY if local >= _FIRST_START_OF_DAY else wrapped(local - DAY + 1) // DAY
+    return (number + 3) % 7 + 1
 
 
 def with_date(local: int, year: int, month: int, day: int) -> int:
@@ -98,34 +101,49 @@ def with_year(local: int, year: int) -> int:
     return with_month(local, year, date_of(local)[1])
 
 
-def first_week(year: int) -> int:
-    """Return the day number of the Monday that starts the first ISO week of a year."""
-    january_4 = day_number(year, 1, 4)
-    return january_4 - (january_4 + 3) % 7
+def start_of_year(year: int) -> int:
+    """Return the first millisecond of a year, wrapped like a long where the year starts out of reach."""
+    return wrapped(day_number(year, 1, 1) * DAY)
+
+
+def start_of_weekyear(weekyear: int) -> int:
+    """Return the first millisecond of the Monday that starts the first ISO week of a year."""
+    january_1 = start_of_year(weekyear)
+    weekday = day_of_week(january_1)
+    return wrapped(january_1 + (8 - weekday if weekday > 4 else 1 - weekday) * DAY)
 
 
 def weeks_in_year(weekyear: int) -> int:
     """Return 52 or 53."""
-    return (first_week(weekyear + 1) - first_week(weekyear)) // 7
-
-
-def weekyear_of(local: int) -> int:
-    """Return the year that the ISO week belongs to: that of its Thursday."""
-    number = local // DAY
-    return date_of_day(number - (number + 3) % 7 + 3)[0]
+    return wrapped(start_of_weekyear(weekyear + 1) - start_of_weekyear(weekyear)) // WEEK
 
 
 def week_of(local: int) -> int:
     """Return the ISO week of its weekyear, from 1."""
-    number = local // DAY
-    return (number - first_week(weekyear_of(local))) // 7 + 1
+    # Where the year before or after is out of reach, the comparisons go wrong just as Joda-Time's do.
+    year = year_of(local)
+    first = start_of_weekyear(year)
+    if local < first:
+        return weeks_in_year(year - 1)
+    return 1 if local >= start_of_weekyear(year + 1) else (local - first) // WEEK + 1
+
+
+def weekyear_of(local: int) -> int:
+    """Return the year that the ISO week belongs to."""
+    week = week_of(local)
+    if week == 1:
+        return year_of(wrapped(local + WEEK))
+    return year_of(wrapped(local - 2 * WEEK)) if week > 51 else year_of(local)
 
 
 def with_weekyear(local: int, weekyear: int) -> int:
     """Return the same week, day of the week and time in another weekyear, week 52 if it has no 53."""
-    week = min(week_of(local), weeks_in_year(weekyear))
-    day = first_week(weekyear) + (week - 1) * 7 + day_of_week(local) - 1
-    return wrapped(day * DAY + local % DAY)
+    week = min(week_of(local), weeks_in_year(weekyear_of(local)), weeks_in_year(weekyear))
+    near = with_year(local, weekyear)
+    near_weekyear = weekyear_of(near)
+    near = wrapped(near + ((near_weekyear < weekyear) - (near_weekyear > weekyear)) * WEEK)
+    near = wrapped(near + (week - week_of(near)) * WEEK)
+    return wrapped(near + (day_of_week(local) - day_of_week(near)) * DAY)
 
 
 def local_of(year: int, month: int, day: int, millis_of_day: int) -> int:
@@ -137,9 +155,13 @@ def local_of(year: int, month: int, day: int, millis_of_day: int) -> int:
         raise out_of_range("year", year, YEAR_MIN - 1, YEAR_MAX + 1)
     if not 1 <= month <= 12:
         raise out_of_range("monthOfYear", month, 1, 12)
-    if not 1 <= day <= (last := days_in_month(year, month)):
-        raise out_of_range("dayOfMonth", day, 1, last, f": year: {year} month: {month}")
-    return max(LONG_MIN, min(LONG_MAX, day_number(year, month, day) * DAY + millis_of_day))
+    midnight = day_number(year, month, day) * DAY
+    last = days_in_month(year, month)
+    # Joda-Time counts back from the next day where midnight is out of reach.
+    wanted = day + 1 if midnight < LONG_MIN and 1 <= day <= last else day
+    if not 1 <= wanted <= last:
+        raise out_of_range("dayOfMonth", wanted, 1, last, f": year: {year} month: {month}")
+    return max(LONG_MIN, min(LONG_MAX, midnight + millis_of_day))
 
 
 def printed_local(local: int) -> str:

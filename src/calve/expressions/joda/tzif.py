@@ -11,11 +11,11 @@ from importlib.resources import files
 
 from calve.expressions.joda import gregorian
 from calve.expressions.joda.gregorian import DAY, HOUR, MINUTE, SECOND
-from calve.expressions.joda.longs import LONG_MAX, LONG_MIN
+from calve.expressions.joda.longs import LONG_MIN, wrapped
 
 _HEADER = struct.Struct(">4s1s15x6I")
 _TYPE = struct.Struct(">iBB")
-_LAST_YEAR_LISTED = 2100
+_LISTED_UNTIL = gregorian.day_number(2100, 1, 1) * DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,39 @@ class YearlyChange:
     offset: int
     is_daylight: bool
 
-    def in_year(self, year: int) -> Period:
-        """Return the period that the change starts in a year."""
+    def in_year(self, year: int) -> int:
+        """Return what clocks show when they change in a year."""
         first = gregorian.day_number(year, self.month, 1)
         day = 1 + (self.weekday - (first + 4)) % 7 + (self.week - 1) * 7
         if day > gregorian.days_in_month(year, self.month):
             day -= 7
-        local = (first + day - 1) * DAY + self.time
-        return Period(local - self.offset_before, self.offset, self.is_daylight)
+        return wrapped((first + day - 1) * DAY + self.time)
+
+    def next_after(self, millis: int) -> int:
+        """Return when it comes next, that instant itself if it comes no more.
+
+        Where the rest of the year is out of reach it comes in the first year there is: longs wrap.
+        """
+        local = wrapped(millis + self.offset_before)
+        start = self.in_year(gregorian.year_of(local))
+        if start <= local:
+            year = gregorian.year_of(start) + 1
+            if year > gregorian.YEAR_MAX:
+                return millis
+            start = self.in_year(year)
+        return wrapped(start - self.offset_before)
+
+    def last_until(self, millis: int) -> int:
+        """Return when it came last."""
+        local = millis + self.offset_before
+        start = self.in_year(gregorian.year_of(local))
+        if start > local:
+            start = self.in_year(gregorian.year_of(local) - 1)
+        return start - self.offset_before
+
+
+Yearly = tuple[YearlyChange, YearlyChange]
+"""The two changes of a year in their order; in the south the first one ends daylight saving."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +82,7 @@ class ZoneRules:
 
     periods: tuple[Period, ...]
     """The first starts with the first millisecond there is."""
-    yearly: tuple[YearlyChange, ...]
+    yearly: Yearly | None
 
 
 def rules_of(zone_id: str) -> ZoneRules:
@@ -65,11 +90,11 @@ def rules_of(zone_id: str) -> ZoneRules:
     content = files("tzdata").joinpath("zoneinfo", *zone_id.split("/")).read_bytes()
     periods, footer = _read(content)
     yearly = _yearly_changes(footer)
-    last = periods[-1].start
-    first_year = gregorian.year_of(max(last, 0))
-    listed = (change.in_year(year) for year in range(first_year, _LAST_YEAR_LISTED + 1) for change in yearly)
-    more = sorted((period for period in listed if period.start > last), key=lambda period: period.start)
-    return ZoneRules((*periods, *more), yearly)
+    while yearly and periods[-1].start < _LISTED_UNTIL:
+        start = start_after(yearly, periods[-1].start)
+        change = change_at(yearly, start)
+        periods.append(Period(start, change.offset, change.is_daylight))
+    return ZoneRules(tuple(periods), yearly)
 
 
 def known_ids() -> frozenset[str]:
@@ -105,20 +130,17 @@ _CHANGE = r"M(\d+)\.(\d)\.(\d)(?:/([^,]+))?"
 _FOOTER = re.compile(f"{_NAME}({_OFFSET}){_NAME}({_OFFSET})?,{_CHANGE},{_CHANGE}")
 
 
-def _yearly_changes(footer: str) -> tuple[YearlyChange, ...]:
-    """Return the two changes that a last line describes, none if the offset stays."""
+def _yearly_changes(footer: str) -> Yearly | None:
+    """Return the two changes that a last line describes, None if the offset stays."""
     match = _FOOTER.fullmatch(footer)
     if match is None:
-        return ()
+        return None
     standard_text, daylight_text, *changes = match.groups()
     standard = -_clock_time(standard_text)
     daylight = -_clock_time(daylight_text) if daylight_text else standard + HOUR
-    # Ireland's standard time is the summer's, and its winter time is ahead of it by an hour less than none. Joda-Time
-    # takes the later offset for daylight saving, everywhere.
-    return (
-        _yearly_change(changes[:4], standard, daylight),
-        _yearly_change(changes[4:], daylight, standard),
-    )
+    first = _yearly_change(changes[:4], standard, daylight)
+    second = _yearly_change(changes[4:], daylight, standard)
+    return (first, second) if first.month < second.month else (second, first)
 
 
 def _yearly_change(parts: list[str | None], before: int, after: int) -> YearlyChange:
@@ -141,17 +163,24 @@ def _clock_time(text: str) -> int:
     return -millis if text.startswith("-") else millis
 
 
-def period_at(yearly: tuple[YearlyChange, ...], millis: int) -> Period:
-    """Return the period that a millisecond after the listed ones is in."""
-    return max((p for p in _around(yearly, millis) if p.start <= millis), key=lambda period: period.start)
+def change_at(yearly: Yearly, millis: int) -> YearlyChange:
+    """Return the change that is in force at a millisecond after the listed periods."""
+    # Joda-Time remembers changes by chunks of 2**32 milliseconds and looks for them from a chunk's start. In the very
+    # last years, where it finds no next change, this decides what it says.
+    start = millis - millis % 2**32
+    while start < (following := start_after(yearly, start)) <= millis:
+        start = following
+    spring, autumn = yearly
+    # The one that comes later from now on is the one we are in.
+    return spring if spring.next_after(start) > autumn.next_after(start) else autumn
 
 
-def period_after(yearly: tuple[YearlyChange, ...], millis: int) -> Period | None:
-    """Return the next period after a millisecond, None if it would start beyond the last millisecond there is."""
-    later = [p for p in _around(yearly, millis) if millis < p.start <= LONG_MAX]
-    return min(later, key=lambda period: period.start, default=None)
+def start_after(yearly: Yearly, millis: int) -> int:
+    """Return when the next change comes after a millisecond, that one itself if none comes."""
+    starts = (change.next_after(millis) for change in yearly)
+    return min(start if start >= 0 else millis for start in starts)
 
 
-def _around(yearly: tuple[YearlyChange, ...], millis: int) -> list[Period]:
-    year = gregorian.year_of(millis)
-    return [change.in_year(near) for near in (year - 1, year, year + 1) for change in yearly]
+def start_until(yearly: Yearly, millis: int) -> int:
+    """Return when the last change came until a millisecond."""
+    return max(change.last_until(millis) for change in yearly)

@@ -9,7 +9,7 @@ from calve.expressions.joda.errors import InstantMissing, JodaError
 from calve.expressions.joda.gregorian import HOUR, printed_local
 from calve.expressions.joda.longs import LONG_MAX, LONG_MIN, is_long, wrapped
 from calve.expressions.joda.offsets import parsed_offset, printed_offset
-from calve.expressions.joda.tzif import Period, YearlyChange
+from calve.expressions.joda.tzif import Period, Yearly, YearlyChange
 from calve.expressions.joda.zone_names import lines_of, names_of
 
 # Java's longs wrap here; a local time this far from 1970 whose instant has the other sign did.
@@ -23,7 +23,7 @@ class Zone:
     id: str
     _starts: tuple[int, ...] = field(repr=False, compare=False)
     _periods: tuple[Period, ...] = field(repr=False, compare=False)
-    _yearly: tuple[YearlyChange, ...] = field(repr=False, compare=False)
+    _yearly: Yearly | None = field(repr=False, compare=False)
 
     def offset_at(self, millis: int) -> int:
         """Return how many milliseconds clocks are ahead of UTC at an instant."""
@@ -91,7 +91,8 @@ class Zone:
             return first if first < offset and self._is_gap(local, first, offset) else offset
         if first >= 0:
             before = self.previous_transition(millis)
-            if before < millis and millis - before <= (earlier := self.offset_at(before)) - first:
+            # The difference wraps in the last years, and they have the offset before the last change then.
+            if before < millis and wrapped(millis - before) <= (earlier := self.offset_at(before)) - first:
                 return earlier
         return offset
 
@@ -116,12 +117,14 @@ class Zone:
         index = bisect_right(self._starts, millis)
         if index < len(self._starts):
             return self._starts[index]
-        following = tzif.period_after(self._yearly, millis)
-        return following.start if following else millis
+        return tzif.start_after(self._yearly, millis) if self._yearly else millis
 
     def previous_transition(self, millis: int) -> int:
         """Return the last instant before clocks changed last, the given one if they never did."""
-        start = self._period_at(millis).start
+        index = bisect_right(self._starts, millis)
+        if index == len(self._starts) and self._yearly:
+            return tzif.start_until(self._yearly, millis) - 1
+        start = self._starts[index - 1]
         return start - 1 if start > LONG_MIN else millis
 
     def gap_at(self, local: int) -> InstantMissing:
@@ -132,10 +135,10 @@ class Zone:
             f"{printed_local(local)} ({self.id})",
         )
 
-    def _period_at(self, millis: int) -> Period:
+    def _period_at(self, millis: int) -> Period | YearlyChange:
         index = bisect_right(self._starts, millis)
         if index == len(self._starts) and self._yearly:
-            return tzif.period_at(self._yearly, millis)
+            return tzif.change_at(self._yearly, millis)
         return self._periods[index - 1]
 
     def _names_at(self, millis: int) -> tuple[str, str]:
@@ -149,7 +152,7 @@ def fixed_zone(offset: int, zone_id: str | None = None) -> Zone:
     if offset == 0 and zone_id is None:
         return UTC
     period = Period(LONG_MIN, offset, is_daylight=False)
-    return Zone(zone_id or printed_offset(offset), (LONG_MIN,), (period,), ())
+    return Zone(zone_id or printed_offset(offset), (LONG_MIN,), (period,), None)
 
 
 UTC = fixed_zone(0, "UTC")
