@@ -1,0 +1,1 @@
+"""Parameters: how they are merged, evaluated and read."""
