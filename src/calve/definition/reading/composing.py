@@ -27,11 +27,14 @@ _LOST = ""
 class Halted(Exception):
     """The reading cannot go on."""
 
-    def __init__(self, code: str, message: str, mark: Mark, *, hint: str = "", path: str = "") -> None:
+    def __init__(
+        self, code: str, message: str, mark: Mark, *, hint: str = "", path: str = "", reached: Mark | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.hint = hint
         self.place = Node(None, mark, path)
+        self.reached = reached or mark
 
     def add_to(self, problems: Problems) -> None:
         """Note it as a problem."""

@@ -84,30 +84,43 @@ _MESSAGES: tuple[tuple[str, str, str], ...] = (
         "look at the indentation, and at the quotes on this line",
     ),
 )
-_BEGUN = re.compile(r"flow|quoted")
+_BEGUN = re.compile(r"flow|quoted|an alias|an anchor")
 _TAB = re.compile(r" *\t")
 _CONDITION = re.compile(r"[\s-]*IF\s", re.IGNORECASE)
 _TIGHT_COLON = re.compile(r"[\s-]*(?P<key>[A-Za-z_][\w.-]*):(?P<value>[^\s:/].*)")
+_COLON_FAULTS = ("mapping values", "expected ':'")
+_LONGEST_KEY = 1024
 
 
 def explain(text: str, error: Any) -> Halted:
-    """Return what stops the reading, in words for people."""
+    """Return what stops the reading, in words for people, for an error of PyYAML that has a mark."""
     lines = text.split("\n")
-    place, words = error.problem_mark, error.problem
-    # At the end of the text there is nothing to see: where it began helps more.
-    if error.context_mark and _BEGUN.search(error.context or "") and place.index >= len(text.rstrip()):
-        place = error.context_mark
-    mark = Mark(min(place.line, len(lines) - 1) + 1, place.column + 1)
-    line = lines[mark.line - 1]
-    message, hint = _say(words, line[mark.column - 1 : mark.column])
-    above = lines[mark.line - 2] if mark.line > 1 else ""
-    return Halted("syntax", message, mark, hint=_hint(words, line, above) or hint)
+    reached = _mark(error.problem_mark, lines)
+    mark = _mark(error.context_mark, lines) if _is_clearer_where_it_began(text, error) else reached
+    line, above = lines[mark.line - 1], lines[mark.line - 2] if mark.line > 1 else ""
+    message, hint = _said(error.problem, line[mark.column - 1 : mark.column])
+    hint = _hinted(error.problem, line, above, mark.column) or hint
+    return Halted("syntax", message, mark, hint=hint, reached=reached)
 
 
-def _say(words: str, character: str) -> tuple[str, str]:
+def _mark(found: Any, lines: list[str]) -> Mark:
+    if found.line == len(lines):
+        # libyaml counts a line more when the text ends without a break.
+        return Mark(len(lines), len(lines[-1]) + 1)
+    return Mark(found.line + 1, found.column + 1)
+
+
+def _is_clearer_where_it_began(text: str, error: Any) -> bool:
+    if not (error.context_mark and _BEGUN.search(error.context)):
+        return False
+    is_at_end = error.problem_mark.index >= len(text.rstrip())
+    return is_at_end or "alphabetic or numeric" in error.problem
+
+
+def _said(words: str, character: str) -> tuple[str, str]:
     if "cannot start any token" in words and character == "\t":
         words = "tab character"
-    elif "cannot start any token" in words:
+    elif "cannot start any token" in words or "alphabetic or numeric" in words:
         return f"a value cannot begin with {character} unless it is quoted", f"write '{character}…'"
     for part, message, hint in _MESSAGES:
         if part in words:
@@ -115,11 +128,15 @@ def _say(words: str, character: str) -> tuple[str, str]:
     return words, ""
 
 
-def _hint(words: str, line: str, above: str) -> str:
+def _hinted(words: str, line: str, above: str, column: int) -> str:
     if _TAB.match(line):
         return "indent with spaces"
-    if "mapping values" in words and _CONDITION.match(line):
+    if not any(part in words for part in _COLON_FAULTS):
+        return ""
+    if _CONDITION.match(line):
         return "quote the whole condition: 'IF …': next"
+    if column > _LONGEST_KEY:
+        return f"a key has at most {_LONGEST_KEY} characters"
     for suspect in (line, above):
         if tight := _TIGHT_COLON.fullmatch(suspect):
             return f"a space may be missing after the colon of {tight['key']}"

@@ -44,22 +44,16 @@ class _Reading:
     @property
     def broken_at(self) -> Mark | None:
         """Where the text stops to follow the syntax, if it does."""
-        return self.halted.place.mark if self.halted and self.halted.code == "syntax" else None
+        return self.halted.reached if self.halted and self.halted.code == "syntax" else None
 
 
 def _cleaned(text: str | bytes) -> str:
     start = Mark(1, 1)
     # The first look is cheap: a huge text is not even encoded.
-    if len(text) > MAX_BYTES or len(encoded := _encoded(text)) > MAX_BYTES:
+    if len(text) > MAX_BYTES or len(_encoded(text)) > MAX_BYTES:
         raise Halted("too_large", f"the text has more than {MAX_BYTES} bytes", start, hint="split it")
-    try:
-        decoded = encoded.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        mark = _mark_at(encoded[: error.start].decode("utf-8-sig"))
-        message = f"the byte 0x{encoded[error.start]:02x} is not UTF-8"
-        raise Halted("not_utf8", message, mark, hint="save the file as UTF-8") from None
-    # Every break counts as one, also inside of texts: so do YAML's own rules.
-    cleaned = decoded.replace("\r\n", "\n").replace("\r", "\n")
+    # Every break counts as one, also inside of texts: so YAML has it.
+    cleaned = _decoded(text).removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if found := _NOT_PRINTABLE.search(cleaned):
         message = f"the character U+{ord(found[0]):04X} cannot stand in a text"
         raise Halted("character", message, _mark_at(cleaned[: found.start()]), hint="leave it out")
@@ -69,8 +63,19 @@ def _cleaned(text: str | bytes) -> str:
 
 
 def _encoded(text: str | bytes) -> bytes:
-    # A lone surrogate passes here and is then refused as a byte that is not UTF-8.
+    # Lone surrogates are refused later, as characters, with their place.
     return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+
+
+def _decoded(text: str | bytes) -> str:
+    if isinstance(text, str):
+        return text
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        mark = _mark_at(text[: error.start].decode())
+        message = f"the byte 0x{text[error.start]:02x} is not UTF-8"
+        raise Halted("not_utf8", message, mark, hint="save the file as UTF-8") from None
 
 
 def _mark_at(before: str) -> Mark:

@@ -1,5 +1,6 @@
 """How YAML becomes events: with PyYAML's parser, and nothing of it that makes objects."""
 
+import re
 from typing import Any
 
 import yaml
@@ -12,10 +13,14 @@ from calve.definition.reading.scalars import Unfit
 # A loader, but only its events are asked for: what it could construct is never reached.
 _PARSER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _TAG_SHOWN = 100
+# Line breaks to YAML 1.1 and so to its parsers, characters like others to YAML 1.2; some parsers skip the last.
+_DOUBTFUL = re.compile("[\x85\u2028\u2029\ufeff]")
 
 
 def compose_yaml(text: str, composer: Composer) -> None:
     """Feed the first document of a text to a composer."""
+    if found := _DOUBTFUL.search(text):
+        raise _refusal(text, found.start())
     documents = 0
     try:
         for event in yaml.parse(text, Loader=_PARSER):
@@ -57,6 +62,13 @@ def _refuse_properties(event: Any, mark: Mark, composer: Composer) -> None:
         name = event.tag.replace("tag:yaml.org,2002:", "!!")
         hint = "leave it out; quotes make a text of anything"
         composer.refuse(mark, Unfit("tag", f"the tag {name[:_TAG_SHOWN]} is not allowed", hint))
+
+
+def _refusal(text: str, offset: int) -> Halted:
+    code = ord(text[offset])
+    mark = Mark(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+    message = f"the character U+{code:04X} means different things to different readers of YAML"
+    return Halted("character", message, mark, hint=f'write "\\u{code:04x}" in double quotes, or leave it out')
 
 
 def _mark(event: Any) -> Mark:
