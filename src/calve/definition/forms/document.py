@@ -1,0 +1,157 @@
+"""A document in any form, and the one shape that all forms have in common."""
+
+from enum import Enum, auto
+from typing import assert_never
+
+from calve.definition.document import Node
+from calve.definition.forms.dsl import from_dsl
+from calve.definition.forms.early import from_early
+from calve.definition.forms.keys import misspelt, same, sort_keys
+from calve.definition.forms.known_types import StepTypeNames
+from calve.definition.forms.maestro import from_maestro, is_wrapped
+from calve.definition.forms.parts import Parts
+from calve.definition.forms.properties import properties
+from calve.definition.forms.shapes import entries_of
+from calve.definition.forms.triggers import merged, triggers
+from calve.definition.problems import Problems, did_you_mean
+
+DEPTH = 100
+"""Deeper documents are refused before they are walked."""
+
+_KEYS = same("workflow", "properties", "is_active", "git_info", "extra_info", "description", "trigger") | {
+    "triggers": "trigger"
+}
+_FORMS = (
+    "write Workflow: {id: …, jobs: […]} as in Maestro's YAML, "
+    '{"properties": {…}, "workflow": {"id": …, "steps": […]}} as in its JSON, or id and steps'
+)
+
+
+class Form(Enum):
+    """How the steps of a workflow are written."""
+
+    DSL = auto()
+    EARLY = auto()
+    MAESTRO = auto()
+
+
+def canonical(document: Node, problems: Problems, types: StepTypeNames) -> Node | None:
+    """Return a definition in the one shape that is checked, each part at the place where it was written.
+
+    Args:
+        document: what was read, in any form.
+        problems: where to note what is wrong with the form.
+        types: the step types and job templates there are.
+
+    Returns:
+        ``{"properties": …, "workflow": …, …}``, or None if the document has no form at all.
+    """
+    if _is_deeper(document, DEPTH):
+        problems.add(document, "too_deep", f"the document is nested more than {DEPTH} levels deep")
+        return None
+    keys = sort_keys(entries_of(document), _KEYS, problems, spelling=str.casefold)
+    body = keys.fields.get("workflow")
+    is_bare = body is None
+    if body is None:
+        body = document.made(keys.others)
+    form = _form(body)
+    if form is None:
+        problems.add(body, "form_unknown", "this is not a workflow: it has neither jobs nor steps", hint=_FORMS)
+        return None
+    parts = _parts(form, body, problems, types, is_bare=is_bare)
+    extra = {} if is_bare else _extra(keys.others, form, problems)
+    return _definition(document, parts, keys.fields | extra, problems)
+
+
+def _form(body: Node) -> Form | None:
+    entries = entries_of(body)
+    if "jobs" in entries:
+        return Form.DSL
+    if "steps" not in entries:
+        return None
+    steps = entries["steps"].value
+    if not isinstance(steps, list) or not steps or any(is_wrapped(item) or "job" in entries_of(item) for item in steps):
+        return Form.MAESTRO
+    return Form.EARLY
+
+
+def _parts(form: Form, body: Node, problems: Problems, types: StepTypeNames, *, is_bare: bool) -> Parts:
+    match form:
+        case Form.DSL:
+            return from_dsl(body, problems, types)
+        case Form.EARLY:
+            return from_early(body, problems, types)
+        case Form.MAESTRO:
+            return from_maestro(body, problems, types, is_bare=is_bare)
+        case _:
+            assert_never(form)
+
+
+def _extra(others: dict[str, Node], form: Form, problems: Problems) -> dict[str, Node]:
+    """Return the keys beside the workflow that nobody knows: Maestro keeps them, YAML has none."""
+    kept: dict[str, Node] = {}
+    for key, item in others.items():
+        meant = misspelt(key, _KEYS)
+        if form is not Form.MAESTRO or meant is not None:
+            hint = f"did you mean {meant}?" if meant is not None else did_you_mean(key, _KEYS)
+            problems.add(item, "unknown_key", f"{key} means nothing beside a workflow", hint=hint, at_key=True)
+        else:
+            kept[key] = item
+    return {"others": next(iter(kept.values())).made(kept)} if kept else {}
+
+
+def _definition(document: Node, parts: Parts, fields: dict[str, Node], problems: Problems) -> Node:
+    found: dict[str, Node] = {}
+    if parts.properties or "properties" in fields:
+        found["properties"] = _properties(document, parts, fields, problems)
+    workflow = dict(entries_of(parts.workflow))
+    if (description := fields.get("description")) is not None:
+        if "description" in workflow:
+            problems.add(description, "said_twice", "the workflow says its description already", at_key=True)
+        workflow.setdefault("description", description)
+    if (started := fields.get("trigger")) is not None:
+        workflow = merged(workflow, triggers(started, problems))
+    found["workflow"] = parts.workflow.made(workflow)
+    is_active = fields.get("is_active") or parts.is_active
+    if is_active is not None:
+        found["is_active"] = is_active
+    if (git_info := fields.get("git_info")) is not None:
+        found["git_info"] = git_info
+    if (extra := _extra_info(fields)) is not None:
+        found["extra_info"] = extra
+    return document.made(found)
+
+
+def _properties(document: Node, parts: Parts, fields: dict[str, Node], problems: Problems) -> Node:
+    outside = fields.get("properties")
+    if outside is None:
+        return properties(document.made(parts.properties))
+    if not isinstance(outside.value, dict):
+        return outside
+    for key, item in parts.properties.items():
+        if key in outside.value:
+            problems.add(item, "said_twice", f"properties says {key} already", at_key=True)
+    return properties(outside.made({**parts.properties, **outside.value}))
+
+
+def _extra_info(fields: dict[str, Node]) -> Node | None:
+    given, others = fields.get("extra_info"), fields.get("others")
+    if given is None or others is None:
+        return given or others
+    return given.made({**entries_of(others), **entries_of(given)}) if isinstance(given.value, dict) else given
+
+
+def _is_deeper(document: Node, limit: int) -> bool:
+    waiting = [(document, 1)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > limit:
+            return True
+        match node.value:
+            case list() as items:
+                waiting += [(item, depth + 1) for item in items]
+            case dict() as entries:
+                waiting += [(item, depth + 1) for item in entries.values()]
+            case _:
+                pass
+    return False

@@ -1,0 +1,149 @@
+"""Edges as they are written: chains, and branches with conditions."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from calve.definition.document import Node
+from calve.definition.forms.shapes import items_of
+from calve.definition.problems import Problems
+
+ALWAYS = "true"
+"""The condition of an edge that names none."""
+
+_ID = r"[_a-zA-Z][.\-_a-zA-Z0-9]*"
+_CHAIN = rf"{_ID}(?:\s*->\s*{_ID})*"
+_PLAIN = re.compile(_CHAIN)
+_IF_THEN = re.compile(rf"IF\s+(?P<condition>\S.*?)\sTHEN\s+(?P<chain>{_CHAIN})", re.IGNORECASE | re.DOTALL)
+_IF = re.compile(r"IF\s+(?P<condition>\S.*)", re.IGNORECASE | re.DOTALL)
+_OTHERWISE = re.compile(rf"OTHERWISE\s+(?P<chain>{_CHAIN})", re.IGNORECASE)
+_ARROW = re.compile(r"\s*->\s*")
+_FORMS = "write a job, IF <condition> THEN <job>, or OTHERWISE <job>"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One job comes after another, if the condition holds."""
+
+    source: str
+    target: str
+    condition: str
+    node: Node
+    """Where it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """The jobs come next whatever holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """The jobs come next if the condition holds."""
+
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Otherwise:
+    """The jobs come next if no condition beside it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """What comes next, and when."""
+
+    when: Always | If | Otherwise
+    jobs: tuple[str, ...]
+    node: Node
+
+
+def chain(text: str) -> tuple[str, ...] | None:
+    """Return the jobs of ``a -> b -> c``; None for what is no chain."""
+    stripped = text.strip()
+    return tuple(_ARROW.split(stripped)) if _PLAIN.fullmatch(stripped) else None
+
+
+def chained(jobs: Sequence[str], node: Node) -> Iterator[Edge]:
+    """Yield the edges between jobs that follow one another."""
+    for source, target in pairwise(jobs):
+        yield Edge(source, target, ALWAYS, node)
+
+
+def branched(source: str, branches: Sequence[Branch], problems: Problems) -> Iterator[Edge]:
+    """Yield the edges of the branches after a job, and those inside them."""
+    conditions = [branch.when.condition for branch in branches if isinstance(branch.when, If)]
+    for position, branch in enumerate(branches):
+        match branch.when:
+            case Always():
+                condition = ALWAYS
+            case If(condition):
+                pass
+            case Otherwise():
+                if position < len(branches) - 1:
+                    problems.add(branch.node, "otherwise_not_last", f"OTHERWISE must come last after {source}")
+                    continue
+                condition = f"!(({') || ('.join(conditions)}))" if conditions else ALWAYS
+        yield Edge(source, branch.jobs[0], condition, branch.node)
+        yield from chained(branch.jobs, branch.node)
+
+
+def branches_of(node: Node, problems: Problems) -> Iterator[Branch]:
+    """Yield the branches that a text, a list of texts, or a map of IF and OTHERWISE gives."""
+    for item in items_of(node):
+        match item.value:
+            case None:
+                continue
+            case str() as text if not text.strip():
+                continue
+            case str() as text:
+                branch = _from_text(text, item)
+                if branch is None:
+                    problems.add(item, "transition_malformed", f"{text!r} is not a transition", hint=_FORMS)
+                else:
+                    yield branch
+            case dict() as entries:
+                for key, target in entries.items():
+                    yield from _from_entry(key, target, problems)
+            case _:
+                problems.add(item, "transition_malformed", "a transition is a text or a map of IF", hint=_FORMS)
+
+
+def _from_text(text: str, node: Node) -> Branch | None:
+    stripped = text.strip()
+    if (jobs := chain(stripped)) is not None:
+        return Branch(Always(), jobs, node)
+    if (match := _IF_THEN.fullmatch(stripped)) is not None:
+        return Branch(If(match["condition"].strip()), _jobs(match), node)
+    if (match := _OTHERWISE.fullmatch(stripped)) is not None:
+        return Branch(Otherwise(), _jobs(match), node)
+    return None
+
+
+def _jobs(match: re.Match[str]) -> tuple[str, ...]:
+    return tuple(_ARROW.split(match["chain"]))
+
+
+def _from_entry(key: str, node: Node, problems: Problems) -> Iterator[Branch]:
+    """Yield the branches of ``IF <condition>: chain`` or ``OTHERWISE: chain``, whose value may list several chains."""
+    when = _when(key.strip())
+    if when is None:
+        hint = "the keys here are IF <condition> and OTHERWISE"
+        problems.add(node, "transition_malformed", f"{key!r} is not a condition", hint=hint, at_key=True)
+        return
+    for item in items_of(node):
+        jobs = chain(item.value) if isinstance(item.value, str) else None
+        if jobs is None:
+            problems.add(
+                item, "chain_malformed", f"what follows {key} is not a chain of jobs", hint="write a -> b -> c"
+            )
+        else:
+            yield Branch(when, jobs, item)
+
+
+def _when(key: str) -> If | Otherwise | None:
+    if key.upper() == "OTHERWISE":
+        return Otherwise()
+    match = _IF.fullmatch(key)
+    return If(match["condition"].strip()) if match else None

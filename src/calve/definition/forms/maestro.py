@@ -1,0 +1,79 @@
+"""Maestro's own JSON: ``steps`` of one-key wrappers, params that say their types."""
+
+from calve.definition.document import Node
+from calve.definition.forms import signals
+from calve.definition.forms.job_keys import Kind
+from calve.definition.forms.known_types import StepTypeNames
+from calve.definition.forms.parts import Parts
+from calve.definition.forms.properties import KEYS as PROPERTIES
+from calve.definition.forms.shapes import entries_of, uppered, without_nulls
+from calve.definition.forms.triggers import listed
+from calve.definition.forms.typed_params import typed_params
+from calve.definition.problems import Problems, did_you_mean
+
+_WORKFLOW_WORDS = ("criticality", "tags.*.namespace")
+_STEP_WORDS = ("failure_mode", "tags.*.namespace", "retry_policy.backoff.type")
+_KINDS = frozenset(Kind)
+
+
+def from_maestro(node: Node, problems: Problems, types: StepTypeNames, *, is_bare: bool) -> Parts:
+    """Return the parts of a definition from a workflow of wrapped steps; a bare one may hold properties too."""
+    entries = dict(entries_of(without_nulls(node)))
+    outside = {key: entries.pop(key) for key in (*PROPERTIES, "is_active") if is_bare and key in entries}
+    is_active = outside.pop("is_active", None)
+    entries |= listed(entries, problems, typed_params)
+    if "params" in entries:
+        entries["params"] = typed_params(entries["params"], problems)
+    if "steps" in entries:
+        entries["steps"] = _steps(entries["steps"], problems, types)
+    return Parts(uppered(node.made(entries), *_WORKFLOW_WORDS), outside, is_active)
+
+
+def is_wrapped(item: Node) -> bool:
+    """Tell whether a step stands in one of the five wrappers."""
+    entries = entries_of(item)
+    return len(entries) == 1 and next(iter(entries)) in _KINDS
+
+
+def _steps(node: Node, problems: Problems, types: StepTypeNames) -> Node:
+    if not isinstance(node.value, list):
+        return node
+    found = []
+    for item in node.value:
+        if is_wrapped(item):
+            kind, inner = next(iter(entries_of(item).items()))
+            found.append(item.made({kind: _step(Kind(kind), inner, problems, types)}))
+        else:
+            _report(item, problems)
+    return node.made(found)
+
+
+def _report(item: Node, problems: Problems) -> None:
+    entries = entries_of(item)
+    if len(entries) == 1:
+        key, node = next(iter(entries.items()))
+        hint = "write jobs in place of steps" if key == "job" else did_you_mean(key, Kind)
+        problems.add(node, "step_malformed", f"{key} is not a kind of step", hint=hint, at_key=True)
+    else:
+        hint = 'write {"step": {"id": …, "type": …}}, or subworkflow, foreach, while or template in place of step'
+        problems.add(item, "step_malformed", "a step is a map with one key, its kind", hint=hint)
+
+
+def _step(kind: Kind, node: Node, problems: Problems, types: StepTypeNames) -> Node:
+    entries = dict(entries_of(without_nulls(node)))
+    if not entries:
+        return node
+    named = entries.get("type")
+    if kind is Kind.STEP and named is not None and isinstance(named.value, str):
+        entries["type"] = named.made(types.resolve(named.value) or named.value)
+    if "params" in entries:
+        entries["params"] = typed_params(entries["params"], problems)
+    if "signal_dependencies" in entries:
+        entries["signal_dependencies"] = signals.dependencies(entries["signal_dependencies"], problems)
+    if "signal_outputs" in entries:
+        entries["signal_outputs"] = signals.outputs(entries["signal_outputs"], problems, typed_params)
+    if kind.is_loop and "steps" in entries:
+        entries["steps"] = _steps(entries["steps"], problems, types)
+    if "transition" in entries:
+        entries["transition"] = without_nulls(entries["transition"])
+    return uppered(node.made(entries), *_STEP_WORDS)

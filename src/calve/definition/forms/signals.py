@@ -1,0 +1,107 @@
+"""Signals: those that a step waits for, those it sends, and those that start a workflow."""
+
+from collections.abc import Callable
+
+from calve.definition.document import Node
+from calve.definition.forms.params import params
+from calve.definition.forms.shapes import entries_of, items_of, without_nulls
+from calve.definition.forms.typed_params import any_params, is_typed, typed_param
+from calve.definition.problems import Problems
+
+ParamsOf = Callable[[Node, Problems], Node]
+"""How the params of a map are written in this form."""
+
+
+def dependencies(node: Node, problems: Problems) -> Node:
+    """Return a list of signals to wait for; each may be a name, and each value a bare one."""
+
+    def matched(name: str, item: Node) -> Node:
+        entries = entries_of(without_nulls(item))
+        if "param" not in entries:
+            return item.made({"param": _one_param(name, item, problems)})
+        return item.made({**entries, "param": _one_param(name, entries["param"], problems)})
+
+    def dependency(item: Node) -> Node:
+        entries = entries_of(item)
+        match_params = entries.get("match_params")
+        if match_params is None or not isinstance(match_params.value, dict):
+            return item
+        found = {name: matched(name, value) for name, value in match_params.value.items()}
+        return item.made({**entries, "match_params": match_params.made(found)})
+
+    return _listed(node, dependency)
+
+
+def outputs(node: Node, problems: Problems, params_of: ParamsOf = any_params) -> Node:
+    """Return a list of signals to send; each may be a name."""
+
+    def output(item: Node) -> Node:
+        entries = entries_of(item)
+        return item.made({**entries, "params": params_of(entries["params"], problems)}) if "params" in entries else item
+
+    return _listed(node, output)
+
+
+def trigger(node: Node, problems: Problems) -> Node:
+    """Return a signal trigger from a name, a list of names, a map of definitions, or a trigger in full."""
+    if "definitions" in entries_of(node):
+        return full_trigger(node, problems)
+    return node.made({"definitions": _definitions(node, problems)})
+
+
+def full_trigger(node: Node, problems: Problems, params_of: ParamsOf = any_params) -> Node:
+    """Return one of Maestro's signal triggers."""
+    found = dict(entries_of(without_nulls(node)))
+    if "definitions" in found:
+        found["definitions"] = found["definitions"].made(_definitions(found["definitions"], problems))
+    if "params" in found:
+        found["params"] = params_of(found["params"], problems)
+    return node.made(found) if found else node
+
+
+def _definitions(node: Node, problems: Problems) -> dict[str, Node]:
+    found: dict[str, Node] = {}
+    for item in items_of(node):
+        match item.value:
+            case str() as name:
+                found[name] = item.made({})
+            case dict() as entries:
+                found |= {name: _definition(entry) for name, entry in entries.items()}
+            case _:
+                hint = "write a name, a list of names, or a map of names to match_params and join_keys"
+                problems.add(item, "signal_malformed", "this names no signal", hint=hint)
+    return found
+
+
+def _definition(node: Node) -> Node:
+    """Return which signals of a name count; a value that stands alone in match_params must be equal."""
+    if node.value is None:
+        return node.made({})
+    entries = entries_of(without_nulls(node))
+    match_params = entries.get("match_params")
+    if match_params is None or not isinstance(match_params.value, dict):
+        return node.made(entries) if entries else node
+    found = {
+        name: item if isinstance(item.value, dict) else item.made({"value": item})
+        for name, item in match_params.value.items()
+    }
+    return node.made({**entries, "match_params": match_params.made(found)})
+
+
+def _listed(node: Node, written: Callable[[Node], Node]) -> Node:
+    """Return a list, which Maestro also writes as ``{"definitions": […]}``."""
+    inner = entries_of(node).get("definitions", node)
+    if not isinstance(inner.value, list | str):
+        return inner
+    return inner.made(
+        [
+            item.made({"name": item}) if isinstance(item.value, str) else written(without_nulls(item))
+            for item in items_of(inner)
+        ]
+    )
+
+
+def _one_param(name: str, node: Node, problems: Problems) -> Node:
+    if is_typed(node):
+        return typed_param(name, node, problems)
+    return next(iter(params({name: node}, problems).values()), node)
