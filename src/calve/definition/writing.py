@@ -16,7 +16,7 @@ _LONGEST_IMPLICIT_KEY = 1000
 _ESCAPED = re.compile("[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _SAFE_START = re.compile(r"[^\s\-?:,\[\]{}#&*!|>'\"%@`=<~]")
 _UNSAFE_INSIDE = re.compile(r"[\t\n]|:(?=\s|$)|\s#")
-_UNSAFE_IN_FLOW = re.compile(r"[,\[\]{}:]")
+_UNSAFE_IN_FLOW = re.compile(r"[,?:\[\]{}]")
 # Numbers, times and dates to other readers of YAML, though not to ours.
 _LIKE_NUMBER = re.compile(r"[-+.0-9][-+.0-9_:a-fA-FxoTZ ]*")
 _SHORT_BOOLEANS = frozenset("yYnN")
