@@ -1,0 +1,213 @@
+"""Values of params: plain Python, expressions, secrets, and references to what others give."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from calve.definition.model.params import ParamType
+from calve.dsl.places import Described, Unfit, here
+
+Type: TypeAlias = Literal[
+    "STRING",
+    "LONG",
+    "DOUBLE",
+    "BOOLEAN",
+    "STRING_MAP",
+    "MAP",
+    "STRING_ARRAY",
+    "LONG_ARRAY",
+    "DOUBLE_ARRAY",
+    "BOOLEAN_ARRAY",
+    "SECRET",
+]
+Mode: TypeAlias = Literal["MUTABLE", "MUTABLE_ON_START_RESTART", "MUTABLE_ON_START", "IMMUTABLE", "CONSTANT"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A param of a step, a loop or the workflow, known when it runs; in a text it is ``${step.param}``."""
+
+    name: str
+    sel: str
+    """The same in the expression language, for conditions and ``expr``."""
+
+    def __str__(self) -> str:
+        return f"${{{self.name}}}"
+
+
+class Source:
+    """Has params that others may refer to, by name in brackets."""
+
+    __slots__ = ()
+    __iter__: ClassVar[None] = None  # else Python would ask for [0], [1] and so on, for ever
+
+
+@dataclass(frozen=True, slots=True)
+class Param(Described):
+    """A param that says more than its value."""
+
+
+Value: TypeAlias = (
+    str
+    | int
+    | float
+    | bool
+    | range
+    | Reference
+    | Param
+    | Sequence[str | int | float | bool | Reference]
+    | Mapping[str, "Value"]
+)
+"""What a param may be given as."""
+
+Text: TypeAlias = str | Reference | Param
+Whole: TypeAlias = int | Reference | Param
+Number: TypeAlias = float | Reference | Param
+Flag: TypeAlias = bool | Reference | Param
+Quantity: TypeAlias = str | float | Reference | Param
+Texts: TypeAlias = Sequence[str | Reference] | Param
+Wholes: TypeAlias = Sequence[int] | Param
+Items: TypeAlias = Sequence[str | Reference] | Sequence[int] | Sequence[float] | Sequence[bool] | Param
+TextMap: TypeAlias = Mapping[str, str | Reference] | Param
+ValueMap: TypeAlias = Mapping[str, Value] | Param
+
+
+def expr(source: str, *, type: Type = "STRING", mode: Mode | None = None) -> Param:  # noqa: A002 - the definition's word
+    """Return a param whose value an expression gives when the workflow runs.
+
+    Args:
+        source: The expression, in SEL: ``"Util.dateIntsBetween(20240101, 20240108, 1)"``.
+        type: What it gives.
+        mode: Who may still change it; anybody, unless told.
+    """
+    return Param(_without_none(expression=source, type=type, mode=mode), here())
+
+
+def param(
+    value: Value,
+    *,
+    type: Type | None = None,  # noqa: A002 - the definition's word
+    mode: Mode | None = None,
+    tags: Sequence[str | Mapping[str, Any]] = (),
+    validator: Any = None,
+    meta: Mapping[str, Any] | None = None,
+) -> Param:
+    """Return a param that says more than its value.
+
+    Args:
+        value: The value, or a param made by ``expr`` or ``secret`` to which the rest is added.
+        type: What it holds; by its value, unless told.
+        mode: Who may still change it; anybody, unless told.
+        tags: Tags of the param.
+        validator: A rule, kept beside the param.
+        meta: Notes, kept beside the param.
+    """
+    known = as_param(value)
+    if isinstance(known, Unfit):
+        return Param(known, here())
+    if type is not None and "value" in known:
+        known = {**known, "value": _cast(value, known["value"], type)}
+    said = _without_none(type=type, mode=mode, tags=list(tags) or None, validator=validator, meta=meta)
+    return Param({**known, **said}, here())
+
+
+def secret(name: str) -> Param:
+    """Return a param whose text is fetched when a step runs, and never shown or stored.
+
+    Args:
+        name: The name under which the secret is kept.
+    """
+    return Param({"type": "SECRET", "value": name}, here())
+
+
+def refer(name: str) -> Reference:
+    """Return a reference to a param of the workflow or of a loop."""
+    return Reference(name, name if name.isidentifier() else f"params.get('{name}')")
+
+
+def as_param(value: Any) -> dict[str, Any] | Unfit:
+    """Return a value as a definition spells it, with the type that YAML gives it too."""
+    match value:
+        case Param(Unfit() as unfit):
+            return unfit
+        case Param(fields):
+            return dict(fields)
+        case range() if value.step > 0:
+            expression = f"Util.intsBetween({value.start}, {value.stop}, {value.step});"
+            return {"type": "LONG_ARRAY", "expression": expression}
+        case Mapping():
+            return _as_map(value)
+        case Sequence() | range() if not isinstance(value, str | bytes):
+            return _as_array(list(value))
+        case _ if (kind := _kind(value)) is not None:
+            return {"type": kind, "value": _plain(value)}
+        case _:
+            return Unfit(f"a param cannot hold {_shown(value)}", _advice(value))
+
+
+def _as_array(items: list[Any]) -> dict[str, Any] | Unfit:
+    kinds = {_kind(item) for item in items} or {"STRING"}
+    if kinds == {"LONG", "DOUBLE"}:
+        return {"type": "DOUBLE_ARRAY", "value": [float(item) for item in items]}
+    if len(kinds) > 1 or None in kinds:
+        return Unfit("a list holds texts, numbers or booleans, all of one type")
+    return {"type": f"{kinds.pop()}_ARRAY", "value": [_plain(item) for item in items]}
+
+
+def _as_map(entries: Mapping[Any, Any]) -> dict[str, Any] | Unfit:
+    if not all(isinstance(key, str) for key in entries):
+        return Unfit("the names in a map are texts")
+    if entries and all(_kind(item) == "STRING" for item in entries.values()):
+        return {"type": "STRING_MAP", "value": {key: _plain(item) for key, item in entries.items()}}
+    return {"type": "MAP", "value": {key: placed_param(item) for key, item in entries.items()}}
+
+
+def placed_param(value: Any) -> Any:
+    """Return a value as a definition spells it, at its own place where it has one."""
+    made = as_param(value)
+    return Described(made, value.place) if isinstance(value, Param) else made
+
+
+def _kind(value: Any) -> str | None:
+    match value:
+        case str() | Reference():
+            return "STRING"
+        case bool():
+            return "BOOLEAN"
+        case int():
+            return "LONG"
+        case float():
+            return "DOUBLE"
+        case _:
+            return None
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, str | Reference) else value
+
+
+def _cast(given: Any, made: Any, kind: str) -> Any:
+    """Return a value in the words of another type: whole numbers may be fractions, and texts members."""
+    match kind, made:
+        case ParamType.DOUBLE, int() if not isinstance(made, bool):
+            return float(made)
+        case ParamType.DOUBLE_ARRAY, list():
+            return [float(item) if _kind(item) == "LONG" else item for item in made]
+        case ParamType.MAP, dict() if isinstance(given, Mapping):
+            return {key: placed_param(item) for key, item in given.items()}
+        case _:
+            return made
+
+
+def _shown(value: Any) -> str:
+    return "None" if value is None else f"a {value.__class__.__name__}"
+
+
+def _advice(value: Any) -> str:
+    if isinstance(value, Source):
+        return 'to use one of its params, name it: step["param"]'
+    return "a text, a number, a boolean, a list or a dict of these, expr(…), param(…) or secret(…)"
+
+
+def _without_none(**fields: Any) -> dict[str, Any]:
+    return {name: item for name, item in fields.items() if item is not None}

@@ -1,0 +1,181 @@
+"""A workflow as it is described in Python, and the definition it gives."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias
+
+from calve.definition.document import Node
+from calve.definition.model.workflow import Definition
+from calve.definition.problems import Problems, TooManyProblems
+from calve.definition.step_types import StepTypes, load_step_types
+from calve.dsl.building import Document, checked, steps_of
+from calve.dsl.fields import Tags, all_params, without_nothing
+from calve.dsl.graphs import Graph
+from calve.dsl.places import here
+from calve.dsl.triggers import Duration, Trigger
+from calve.dsl.values import Reference, Source, Value, refer
+
+Criticality: TypeAlias = Literal["CRITICAL", "HIGH", "MEDIUM", "LOW"]
+Rule: TypeAlias = Literal[
+    "SEQUENTIAL", "STRICT_SEQUENTIAL", "FIRST_ONLY", "LAST_ONLY", "PARALLEL", "SERIAL_LATEST_ONLY"
+]
+
+_FIELDS = ("name", "description", "tags", "timeout", "criticality", "instance_step_concurrency")
+_PROPERTIES = (
+    "owner",
+    "access_control",
+    "run_strategy",
+    "step_concurrency",
+    "alerting",
+    "alerting_disabled",
+    "signal_trigger_disabled",
+    "time_trigger_disabled",
+    "incremental_trigger_disabled",
+)
+_BESIDE = ("is_active", "git_info", "extra_info")
+
+COLLECTED: ContextVar["list[Workflow] | None"] = ContextVar("calve_dsl_collected", default=None)
+"""Where workflows are gathered while a file is read."""
+
+
+class Workflow(Source):
+    """A workflow; the steps that are described inside its ``with`` are its steps.
+
+    ``wf["name"]`` refers to one of its params, in texts and as a value.
+
+    Args:
+        workflow_id: The id of the workflow.
+        owner: Who owns it: a name, or a mapping with a ``name`` and whatever else is to be kept.
+        triggers: What starts it: ``cron(…)``, ``interval(…)``, ``signal(…)``, ``incremental(…)``.
+        name: What people call it.
+        description: What it is for; Markdown.
+        tags: Tags of this version.
+        timeout: How long a run may take: seconds, or a text such as ``"2 hours"``.
+        criticality: How much depends on it.
+        instance_step_concurrency: How many steps of one run may run at once, those of its children included.
+        run_strategy: What happens when it is started while it runs: a rule, a number (that many in parallel), or
+            ``{"rule": "PARALLEL", "workflow_concurrency": 5}``.
+        step_concurrency: How many steps of all its runs may run at once.
+        alerting: Who is told what.
+        alerting_disabled: Tell nobody.
+        time_trigger_disabled: Let time not start it.
+        signal_trigger_disabled: Let signals not start it.
+        incremental_trigger_disabled: Let changes of tables not start it.
+        access_control: Who may do what with it.
+        properties_description: What it is for, whatever the version.
+        properties_tags: Tags whatever the version.
+        is_active: Whether this version is the one that runs.
+        git_info: Where the definition came from.
+        extra_info: What else is to be kept with the definition.
+        params: Params of the workflow by name, whatever the name.
+        **more: Params of the workflow whose names are no keywords.
+    """
+
+    def __init__(
+        self,
+        workflow_id: str,
+        /,
+        *,
+        owner: str | Mapping[str, Any] | None = None,
+        triggers: Sequence[Trigger] = (),
+        name: str | None = None,
+        description: str | None = None,
+        tags: Tags = (),
+        timeout: Duration | None = None,
+        criticality: Criticality | None = None,
+        instance_step_concurrency: int | None = None,
+        run_strategy: Rule | int | Mapping[str, Any] | None = None,
+        step_concurrency: int | None = None,
+        alerting: Mapping[str, Any] | None = None,
+        alerting_disabled: bool | None = None,
+        time_trigger_disabled: bool | None = None,
+        signal_trigger_disabled: bool | None = None,
+        incremental_trigger_disabled: bool | None = None,
+        access_control: Mapping[str, Any] | None = None,
+        properties_description: str | None = None,
+        properties_tags: Tags = (),
+        is_active: bool | None = None,
+        git_info: Mapping[str, Any] | None = None,
+        extra_info: Mapping[str, Any] | None = None,
+        params: Mapping[str, Value] | None = None,
+        **more: Value,
+    ) -> None:
+        self._said = _said(locals())
+        self._graph = Graph(f"the workflow {workflow_id}")
+        self._place = here()
+        self.id = workflow_id
+        if (collected := COLLECTED.get()) is not None:
+            collected.append(self)
+
+    def __enter__(self) -> Self:
+        self._graph.enter()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._graph.leave()
+
+    def __getitem__(self, name: str) -> Reference:
+        return refer(name)
+
+    def __repr__(self) -> str:
+        return f"Workflow({self.id!r})"
+
+    def sequential(self) -> None:
+        """Let the steps run one after the other, in the order of their description."""
+        self._graph.is_sequential = True
+
+    def document(self, problems: Problems) -> Node:
+        """Return the workflow in a definition's words, each part at its line, and note what cannot be said.
+
+        Args:
+            problems: Where to note it.
+        """
+        return self._document(Document(problems, self._place))
+
+    def build(self) -> Definition:
+        """Return the definition, or raise ``DefinitionInvalid`` with all that is wrong, each with its line."""
+        built = Document(Problems(), self._place)
+        definition = None
+        with suppress(TooManyProblems):
+            definition = checked(self._document(built), built.problems, StepTypes(load_step_types()))
+        if definition is None or built.problems.errors:
+            raise built.error(self._graph.name)
+        return definition
+
+    def to_yaml(self) -> str:
+        """Return the definition as YAML."""
+        return json.dumps(self.build().as_json())
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return the definition as JSON.
+
+        Args:
+            indent: How far each level is set in; None for one line.
+        """
+        return json.dumps(self.build().as_json(), indent=indent, ensure_ascii=False)
+
+    def _document(self, document: Document) -> Node:
+        if self._graph.is_open:
+            raise here().refuse(
+                f"{self._graph.name} is still being described", remedy="Build it after its with statement."
+            )
+        workflow = {**self._said["workflow"], "steps": steps_of(self._graph, document)}
+        return document.node({**self._said, "workflow": workflow}, self._place)
+
+
+def _said(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the arguments of a workflow say, in a definition's words."""
+    workflow = without_nothing({"id": given["workflow_id"], **{name: given[name] for name in _FIELDS}})
+    for trigger in given["triggers"]:
+        workflow.setdefault(trigger.field, []).append(trigger)
+    if params := all_params({}, given):
+        workflow["params"] = params
+    properties = {name: given[name] for name in _PROPERTIES}
+    properties |= {name: given[f"properties_{name}"] for name in ("description", "tags")}
+    beside = without_nothing({name: given[name] for name in _BESIDE})
+    return {"properties": without_nothing(properties), "workflow": workflow, **beside}
