@@ -25,7 +25,7 @@ class Wired:
 
 def transitions(jobs: Sequence[Wired], dag: Node | None, problems: Problems) -> dict[str, Node]:
     """Return the transition of each job that something follows."""
-    ids = [job.id for job in jobs]
+    ids = {job.id for job in jobs}
     own: list[Edge] = []
     wired: set[str] = set()
     for job in jobs:
@@ -36,7 +36,9 @@ def transitions(jobs: Sequence[Wired], dag: Node | None, problems: Problems) -> 
     _warn_of_unused([edge for edge in common if edge.source in wired], own, problems)
     used = [*own, *(edge for edge in common if edge.source not in wired)]
     used += [edge for job in jobs if job.depends_on is not None for edge in _dependencies(job, problems)]
-    return _successors([edge for edge in used if _is_known(edge, ids, problems)], problems)
+    known = [edge for edge in used if edge.source in ids and edge.target in ids]
+    _report_unknown(used, ids, problems)
+    return _successors(known, problems)
 
 
 def _dag_edges(jobs: Sequence[Wired], dag: Node, problems: Problems) -> Iterator[Edge]:
@@ -61,7 +63,7 @@ def _listed(dag: Node, ids: set[str], problems: Problems) -> Iterator[Edge]:
         match item.value:
             case str() as text if (jobs := chain(text)) is not None:
                 if len(jobs) == 1 and jobs[0] not in ids:
-                    _report_unknown(jobs[0], item, ids, problems)
+                    _no_such_job(jobs[0], item, ids, problems)
                 yield from chained(jobs, item)
             case dict() as entries:
                 for job, spec in entries.items():
@@ -70,7 +72,7 @@ def _listed(dag: Node, ids: set[str], problems: Problems) -> Iterator[Edge]:
                 problems.add(item, "chain_malformed", "this is not a chain of jobs", hint=_FORMS)
     for job, specs in said.items():
         if job not in ids:
-            _report_unknown(job, specs[0], ids, problems, at_key=True)
+            _no_such_job(job, specs[0], ids, problems, at_key=True)
             continue
         branches = [branch for spec in specs for branch in branches_of(spec, problems)]
         yield from branched(job, branches, problems)
@@ -84,16 +86,16 @@ def _dependencies(job: Wired, problems: Problems) -> Iterator[Edge]:
             problems.add(item, "dependency_malformed", f"{job.id} depends on jobs, each given by its id")
 
 
-def _is_known(edge: Edge, ids: Sequence[str], problems: Problems) -> bool:
-    unknown = next((job for job in (edge.source, edge.target) if job not in ids), None)
-    if unknown is not None:
-        _report_unknown(unknown, edge.node, ids, problems)
-    return unknown is None
+def _report_unknown(edges: Sequence[Edge], ids: set[str], problems: Problems) -> None:
+    """Report each job that is not there, once for each place that names it."""
+    places = {
+        (job, edge.node.mark): edge.node for edge in edges for job in (edge.source, edge.target) if job not in ids
+    }
+    for (job, _), node in places.items():
+        _no_such_job(job, node, ids, problems)
 
 
-def _report_unknown(
-    job: str, node: Node, ids: Sequence[str] | set[str], problems: Problems, *, at_key: bool = False
-) -> None:
+def _no_such_job(job: str, node: Node, ids: set[str], problems: Problems, *, at_key: bool = False) -> None:
     hint = did_you_mean(job, sorted(ids))
     problems.add(node, "job_unknown", f"there is no job {job} here", hint=hint, at_key=at_key)
 
@@ -119,6 +121,7 @@ def _successors(edges: Sequence[Edge], problems: Problems) -> dict[str, Node]:
                 edge.node,
                 "edge_twice",
                 f"{edge.source} -> {edge.target} is given twice: if {first.condition}, and if {edge.condition}",
+                hint="write it once, with the conditions joined by ||",
             )
     return {source: _transition(list(targets.values())) for source, targets in found.items()}
 

@@ -56,7 +56,7 @@ def canonical(document: Node, problems: Problems, types: StepTypeNames) -> Node 
         body = document.made(keys.others)
     form = _form(body)
     if form is None:
-        problems.add(body, "form_unknown", "this is not a workflow: it has neither jobs nor steps", hint=_FORMS)
+        _report_unknown(body, problems)
         return None
     parts = _parts(form, body, problems, types, is_bare=is_bare)
     extra = {} if is_bare else _extra(keys.others, form, problems)
@@ -70,9 +70,18 @@ def _form(body: Node) -> Form | None:
     if "steps" not in entries:
         return None
     steps = entries["steps"].value
-    if not isinstance(steps, list) or not steps or any(is_wrapped(item) or "job" in entries_of(item) for item in steps):
+    if not isinstance(steps, list) or not steps or any(map(is_wrapped, steps)):
         return Form.MAESTRO
-    return Form.EARLY
+    return Form.DSL if any(entries_of(item).keys() == {"job"} for item in steps) else Form.EARLY
+
+
+def _report_unknown(body: Node, problems: Problems) -> None:
+    """Report a document without a form, at the key that was probably meant to tell it."""
+    for key, item in entries_of(body).items():
+        if (meant := misspelt(key, ("workflow", "jobs", "steps"))) is not None:
+            problems.add(item, "form_unknown", f"{key} looks like {meant}", hint=_FORMS, at_key=True)
+            return
+    problems.add(body, "form_unknown", "this is not a workflow: it has neither jobs nor steps", hint=_FORMS)
 
 
 def _parts(form: Form, body: Node, problems: Problems, types: StepTypeNames, *, is_bare: bool) -> Parts:
@@ -112,7 +121,7 @@ def _definition(document: Node, parts: Parts, fields: dict[str, Node], problems:
     if (started := fields.get("trigger")) is not None:
         workflow = merged(workflow, triggers(started, problems))
     found["workflow"] = parts.workflow.made(workflow)
-    is_active = fields.get("is_active") or parts.is_active
+    is_active = fields.get("is_active", parts.is_active)
     if is_active is not None:
         found["is_active"] = is_active
     if (git_info := fields.get("git_info")) is not None:

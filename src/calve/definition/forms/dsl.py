@@ -5,7 +5,7 @@ from calve.definition.forms.job_keys import WRAPPERS
 from calve.definition.forms.jobs import Wrapped, Writer
 from calve.definition.forms.known_types import StepTypeNames
 from calve.definition.forms.parts import Parts
-from calve.definition.forms.yaml_workflow import KEYS, written
+from calve.definition.forms.yaml_workflow import written
 from calve.definition.problems import Problems, did_you_mean
 
 _SHAPE = "write - job: {id: …, type: …}, or subworkflow, foreach, while or template in place of job"
@@ -13,7 +13,7 @@ _SHAPE = "write - job: {id: …, type: …}, or subworkflow, foreach, while or t
 
 def from_dsl(node: Node, problems: Problems, types: StepTypeNames) -> Parts:
     """Return the parts of a definition from a workflow with ``jobs``."""
-    return written(node, Writer(problems, types, _unwrapped), KEYS)
+    return written(node, Writer(problems, types, _unwrapped))
 
 
 def _unwrapped(item: Node, problems: Problems) -> Wrapped | None:

@@ -6,17 +6,15 @@ from calve.definition.forms.jobs import Wrapped, Writer
 from calve.definition.forms.keys import snake
 from calve.definition.forms.known_types import StepTypeNames
 from calve.definition.forms.parts import Parts
-from calve.definition.forms.yaml_workflow import KEYS, written
+from calve.definition.forms.yaml_workflow import written
 from calve.definition.problems import Problems
 
-_KEYS = KEYS | {"steps": "jobs"}
 _KINDS = {name: kind for name, kind in WRAPPERS.items() if kind is not Kind.STEP}
 
 
 def from_early(node: Node, problems: Problems, types: StepTypeNames) -> Parts:
     """Return the parts of a definition from a workflow with flat ``steps``."""
-    writer = Writer(problems, types, _unwrapped, spelling=snake, is_flat=True)
-    return written(node, writer, _KEYS, is_named_by_name=True)
+    return written(node, Writer(problems, types, _unwrapped, spelling=snake, is_flat=True))
 
 
 def _unwrapped(item: Node, problems: Problems) -> Wrapped | None:
@@ -28,7 +26,5 @@ def _unwrapped(item: Node, problems: Problems) -> Wrapped | None:
     name = kind.value.casefold() if kind is not None and isinstance(kind.value, str) else ""
     if name not in _KINDS:
         return Wrapped(Kind.STEP, item, item)
-    without = (
-        item if name == "template" else item.made({key: value for key, value in item.value.items() if key != "type"})
-    )
-    return Wrapped(_KINDS[name], item, without)
+    rest = {key: value for key, value in item.value.items() if key != "type"}
+    return Wrapped(_KINDS[name], item, item.made(rest))

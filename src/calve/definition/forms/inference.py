@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from calve.definition.document import Node
+from calve.definition.forms.shapes import entries_of
 from calve.definition.model.params import ParamType
 
 _ARRAYS: dict[frozenset[ParamType | None], ParamType] = {
@@ -21,6 +22,8 @@ _WIDER: dict[ParamType, ParamType] = {
     ParamType.SECRET: ParamType.STRING,
 }
 """What else may be given where a type is asked for."""
+
+_FIELDS = frozenset({"type", "value", "expression", "mode", "internal_mode", "tags", "validator", "meta"})
 
 
 def implied(node: Node, is_marked: Callable[[str], bool]) -> ParamType | None:
@@ -58,3 +61,12 @@ def fits(kind: ParamType, given: ParamType, node: Node) -> bool:
             return kind in {ParamType.MAP, ParamType.STRING_MAP}
         case _:
             return given in {kind, _WIDER.get(kind)}
+
+
+def is_typed(node: Node) -> bool:
+    """Tell whether a value is a param in full, as Maestro's JSON has it: a type, and a value or an expression."""
+    entries = entries_of(node)
+    kind = entries["type"].value if "type" in entries else None
+    has_value = "value" in entries or "expression" in entries
+    is_kind = isinstance(kind, str) and kind.upper() in ParamType.__members__
+    return has_value and is_kind and entries.keys() <= _FIELDS

@@ -41,7 +41,7 @@ _ALL = same(
     "signal_dependencies",
     "signal_outputs",
 ) | {"dependsOn": "depends_on"}
-_LOOPS = same("loop_params", "jobs", "dag") | {"params": "loop_params"}
+_LOOPS = same("loop_params", "jobs", "dag") | {"params": "loop_params", "steps": "jobs"}
 
 KEYS: dict[Kind, dict[str, str]] = {
     Kind.STEP: _ALL | same("type", "type_version", "retry_policy", "targets", "params"),
@@ -57,8 +57,8 @@ KEYS: dict[Kind, dict[str, str]] = {
 """The fields that the keys of each kind mean."""
 
 ONLY_OURS: dict[str, str] = {
-    "retry_policy": "a job",
-    "targets": "a job",
-    "strict_ordering": "a foreach",
+    "retry_policy": "job",
+    "targets": "job",
+    "strict_ordering": "foreach",
 }
-"""Keys that Maestro's YAML lacks: where they do not belong they are no param, as its own keys would be."""
+"""The owners of keys that Maestro's YAML lacks: on other jobs they are mistakes, where its own keys become params."""

@@ -52,7 +52,7 @@ def _report(item: Node, problems: Problems) -> None:
     entries = entries_of(item)
     if len(entries) == 1:
         key, node = next(iter(entries.items()))
-        hint = "write jobs in place of steps" if key == "job" else did_you_mean(key, Kind)
+        hint = "did you mean step?" if key == "job" else did_you_mean(key, Kind)
         problems.add(node, "step_malformed", f"{key} is not a kind of step", hint=hint, at_key=True)
     else:
         hint = 'write {"step": {"id": …, "type": …}}, or subworkflow, foreach, while or template in place of step'

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from calve.definition.document import Node
-from calve.definition.forms.inference import fits, implied
-from calve.definition.forms.shapes import text_of
+from calve.definition.forms.inference import fits, implied, is_typed
+from calve.definition.forms.shapes import entries_of, text_of
 from calve.definition.model.params import ParamMode, ParamType
 from calve.definition.problems import Problems, did_you_mean
 
@@ -93,12 +93,6 @@ def params(entries: Mapping[str, Node], problems: Problems, *, config: str | Non
     return found
 
 
-def map_param(node: Node, problems: Problems, *, mode: ParamMode | None = None) -> Node:
-    """Return a MAP of the params that a map's entries define."""
-    entries = node.value if isinstance(node.value, dict) else {}
-    return _typed(node, ParamType.MAP, mode, "value", node.made(params(entries, problems)))
-
-
 def _param(key: ParamKey, node: Node, problems: Problems, *, is_config: bool) -> Node | None:
     if node.value is None:
         hint = f"write {key.name}: '' for an empty text"
@@ -118,8 +112,15 @@ def _param(key: ParamKey, node: Node, problems: Problems, *, is_config: bool) ->
         problems.add(node, "param_type", f"{key.name} is to be a {kind}, but its value is a {given}", hint=hint)
         return None
     if kind is ParamType.MAP:
-        return map_param(node, problems, mode=key.mode)
+        if is_typed(node) and key.type is None:
+            hint = f"in YAML the type stands in the key: {key.name}<long>: 5"
+            problems.warn(node, "param_looks_typed", f"{key.name} is a map with the entry type", hint=hint)
+        return _map(node, key.mode, problems)
     return _typed(node, kind, key.mode, "value", node)
+
+
+def _map(node: Node, mode: ParamMode | None, problems: Problems) -> Node:
+    return _typed(node, ParamType.MAP, mode, "value", node.made(params(entries_of(node), problems)))
 
 
 def _expression(key: ParamKey, node: Node, problems: Problems) -> Node | None:

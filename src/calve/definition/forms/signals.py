@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 from calve.definition.document import Node
+from calve.definition.forms.inference import is_typed
 from calve.definition.forms.params import params
 from calve.definition.forms.shapes import entries_of, items_of, without_nulls
-from calve.definition.forms.typed_params import any_params, is_typed, typed_param
+from calve.definition.forms.typed_params import any_params, typed_param
 from calve.definition.problems import Problems
 
 ParamsOf = Callable[[Node, Problems], Node]
@@ -16,10 +17,13 @@ def dependencies(node: Node, problems: Problems) -> Node:
     """Return a list of signals to wait for; each may be a name, and each value a bare one."""
 
     def matched(name: str, item: Node) -> Node:
-        entries = entries_of(without_nulls(item))
-        if "param" not in entries:
-            return item.made({"param": _one_param(name, item, problems)})
-        return item.made({**entries, "param": _one_param(name, entries["param"], problems)})
+        entries = dict(entries_of(without_nulls(item)))
+        operator = {"operator": entries.pop("operator")} if "operator" in entries else {}
+        if entries.keys() in ({"param"}, {"value"}):
+            item = next(iter(entries.values()))
+        elif operator:
+            item = item.made(entries)
+        return item.made({"param": _one_param(name, item, problems), **operator})
 
     def dependency(item: Node) -> Node:
         entries = entries_of(item)

@@ -25,6 +25,12 @@ def triggers(node: Node, problems: Problems) -> dict[str, list[Node]]:
         match item.value:
             case str():
                 found[TIME].append(_cron(item, {}))
+            case dict() as entries if "definitions" in entries:
+                found[SIGNAL].append(signals.full_trigger(item, problems))
+            case dict() as entries if "source_tables" in entries:
+                found[INCREMENTAL].append(incremental(item))
+            case dict() as entries if "type" in entries or "expression" in entries:
+                found[TIME].append(time_trigger(item))
             case dict() as entries:
                 _add(found, item, entries, problems)
             case _:

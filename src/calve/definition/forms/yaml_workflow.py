@@ -1,7 +1,5 @@
 """The body of a workflow in YAML: fields, params, and jobs."""
 
-from collections.abc import Mapping
-
 from calve.definition.document import Node
 from calve.definition.forms.jobs import Writer
 from calve.definition.forms.keys import same, sort_keys, without_misspelt
@@ -19,20 +17,20 @@ _LISTS = (TIME, SIGNAL, INCREMENTAL)
 
 KEYS: dict[str, str] = (
     same("id", "name", *_AS_THEY_ARE, *_LISTS, *PROPERTIES, CONCURRENCY, "is_active", "jobs", "dag")
-    # Their place is beside Workflow, but a trigger inside it is meant as one, not as a param.
-    | {"trigger": "trigger", "triggers": "trigger"}
+    # The place of a trigger is beside Workflow, but one inside it is not meant as a param.
+    | {"steps": "jobs", "trigger": "trigger", "triggers": "trigger"}
 )
 
 
-def written(node: Node, writer: Writer, keys: Mapping[str, str], *, is_named_by_name: bool = False) -> Parts:
-    """Return the parts of a definition that a workflow in YAML gives; a key that is none of ``keys`` is a param."""
+def written(node: Node, writer: Writer) -> Parts:
+    """Return the parts of a definition that a workflow in YAML gives; a key without a meaning is a param."""
     problems = writer.problems
     entries = node.value if isinstance(node.value, dict) else {}
-    found = sort_keys(entries, keys, problems, spelling=writer.spelling)
+    found = sort_keys(entries, KEYS, problems, spelling=writer.spelling)
     fields = found.fields
-    own = params(without_misspelt(found.others, keys, problems), problems)
+    own = params(without_misspelt(found.others, KEYS, problems), problems)
     workflow: dict[str, Node] = {key: as_text(fields[key]) for key in ("id", "name") if key in fields}
-    if is_named_by_name and "name" in workflow:
+    if writer.is_flat and "name" in workflow:
         workflow.setdefault("id", workflow["name"])
     workflow |= {key: fields[key] for key in _AS_THEY_ARE if key in fields}
     workflow |= _triggers(fields, problems)
