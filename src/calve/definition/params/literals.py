@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from calve.definition.model.params import (
+    MapParam,
     Param,
     SecretParam,
     StringArrayParam,
@@ -59,6 +60,34 @@ def evaluate_literal(param: Param, values: Mapping[str, Any]) -> Any:
             return Secret(name)
         case _:
             return param.value
+
+
+def final_value(param: Param) -> Any:
+    """Return what a literal gives that refers to nothing, with the members of a MAP.
+
+    Raises:
+        ParamError: it does refer to something.
+    """
+    if isinstance(param, MapParam) and param.value is not None:
+        return {name: final_value(member) for name, member in param.value.items()}
+    return evaluate_literal(param, {})
+
+
+def as_written(param: Param) -> Any:
+    """Return the value of a literal as it is written, references and all.
+
+    Raises:
+        ParamError: it is no literal.
+    """
+    match param:
+        case MapParam(value=dict(members)):
+            return {name: as_written(member) for name, member in members.items()}
+        case SecretParam(value=str(name)):
+            return Secret(name)
+        case _ if param.is_literal and param.value is not None:
+            return param.value
+        case _:
+            raise ParamError("An output must be a literal")
 
 
 def _members(members: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
