@@ -227,17 +227,9 @@ class Offset:
     def parse(self, text: str, position: int, found: Found) -> tuple[int, Found]:
         """Read an offset, with or without colons."""
         if text[position : position + 1] in {"Z", "z"}:
-            return position + 1, _with_offset(found, 0)
+            return position + 1, found.with_offset(0)
         end, offset = offset_in(text, position)
-        return (end, _with_offset(found, offset)) if end >= 0 else (end, found)
-
-
-def _with_offset(found: Found, offset: int) -> Found:
-    return Found(found.zone, offset, found.values)
-
-
-def _with_zone(found: Found, zone_id: str) -> Found:
-    return Found(zone_for_id(zone_id), found.offset, found.values)
+        return (end, found.with_offset(offset)) if end >= 0 else (end, found)
 
 
 _ZONES_BY_NAME = {
@@ -270,7 +262,7 @@ class ZoneName:
         """Read one of the few abbreviations that mean one zone."""
         for length in (3, 2):
             if zone_id := _ZONES_BY_NAME.get(text[position : position + length]):
-                return position + length, _with_zone(found, zone_id)
+                return position + length, found.with_zone(zone_for_id(zone_id))
         return ~position, found
 
 
@@ -288,7 +280,7 @@ class ZoneId:
         for length in _id_lengths(has_slash=has_slash):
             zone_id = text[position : position + length]
             if zone_id in available_ids() and ("/" in zone_id) == has_slash:
-                return position + len(zone_id), _with_zone(found, zone_id)
+                return position + len(zone_id), found.with_zone(zone_for_id(zone_id))
         return ~position, found
 
 

@@ -1,6 +1,6 @@
 """What a text says about a date-time, gathered piece by piece, and the instant that it means. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from calve.expressions.joda.errors import JodaError, invalid_format
@@ -14,13 +14,23 @@ _YEAR_UNSAID = 2000
 
 
 @dataclass(frozen=True, slots=True)
+class Value:
+    """The value that a text gave a field, and what it said before."""
+
+    rule: Rule
+    value: int
+    before: "Value | None"
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """What a text said so far."""
 
     zone: Zone
     """The one that was named, else the one to assume."""
     offset: int | None = None
-    values: tuple[tuple[Rule, int], ...] = ()
+    last: Value | None = None
+    """The last value, linked to those before: thousands cost no more than one each."""
 
     def with_value(self, field: Field, value: int) -> "Found":
         """Return this with the value of a field."""
@@ -28,7 +38,15 @@ class Found:
 
     def with_value_of(self, rule: Rule, value: int) -> "Found":
         """Return this with the value of a field that has a rule of its own."""
-        return replace(self, values=(*self.values, (rule, value)))
+        return Found(self.zone, self.offset, Value(rule, value, self.last))
+
+    def with_offset(self, offset: int) -> "Found":
+        """Return this with an offset."""
+        return Found(self.zone, offset, self.last)
+
+    def with_zone(self, zone: Zone) -> "Found":
+        """Return this with a zone."""
+        return Found(zone, self.offset, self.last)
 
 
 Parser = Callable[[str, int, Found], tuple[int, Found]]
@@ -61,22 +79,29 @@ def _instant_of(found: Found, text: str) -> int:
 def _local_of(found: Found, text: str) -> int:
     values = _greatest_first(found)
     # The day of a month or year means nothing without the year.
-    if values and DAY <= values[0][0].unit <= MONTH:
+    if values and DAY <= values[0].rule.unit <= MONTH:
         values = _greatest_first(found.with_value(Field.YEAR, _YEAR_UNSAID))
     local = 0
     try:
-        for rule, value in values:
-            local = rule.floor(rule.put(local, value))
-        # Again, as a greater field may have moved a smaller one: 31 February first becomes 3 March.
-        for rule, value in values:
-            local = rule.put(local, value)
+        for said in values:
+            local = said.rule.floor(said.rule.put(local, said.value))
+        # Again, as a greater field may have moved a smaller one: the first week can start in the year before.
+        for said in values:
+            local = said.rule.put(local, said.value)
     except JodaError as error:
         raise JodaError(error.kind, f'Cannot parse "{text}": {error.message}') from error
-    return values[-1][0].floor(local) if values else local
+    return values[-1].rule.floor(local) if values else local
 
 
-def _greatest_first(found: Found) -> list[tuple[Rule, int]]:
-    return sorted(found.values, key=lambda value: (-value[0].span, -value[0].unit))
+def _greatest_first(found: Found) -> list[Value]:
+    in_order = [*_backwards(found.last)][::-1]
+    return sorted(in_order, key=lambda said: (-said.rule.span, -said.rule.unit))
+
+
+def _backwards(value: Value | None) -> Iterator[Value]:
+    while value is not None:
+        yield value
+        value = value.before
 
 
 def sequence(*parsers: Parser) -> Parser:

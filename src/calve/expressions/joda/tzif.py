@@ -6,7 +6,7 @@ A file holds transitions, and a last line in POSIX form that says how it goes on
 
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 
 from calve.expressions.joda import gregorian
@@ -85,6 +85,16 @@ class ZoneRules:
     yearly: Yearly | None
 
 
+# Where clocks go back for what the tz database calls daylight saving, Joda-Time takes the least offset that the rule
+# allows for the standard one as long as the rule holds, even if clocks never show it. Zone: since when, what in hours.
+_STANDARD_BY_LEAST: dict[str, tuple[tuple[tuple[int, int, int], int], ...]] = {
+    "Africa/Casablanca": (((1913, 10, 26), -1), ((1984, 3, 16), 1), ((1985, 12, 31), -1), ((2018, 10, 28), 0)),
+    "Africa/El_Aaiun": (((1976, 4, 14), -1), ((2018, 10, 28), 0)),
+    "Africa/Windhoek": (((1990, 3, 20), 1),),
+    "Europe/Dublin": (((1968, 10, 26), 0),),
+}
+
+
 def rules_of(zone_id: str) -> ZoneRules:
     """Read the rules of a zone that is known to exist."""
     content = files("tzdata").joinpath("zoneinfo", *zone_id.split("/")).read_bytes()
@@ -94,6 +104,12 @@ def rules_of(zone_id: str) -> ZoneRules:
         start = start_after(yearly, periods[-1].start)
         change = change_at(yearly, start)
         periods.append(Period(start, change.offset, change.is_daylight))
+    for date, standard in _STANDARD_BY_LEAST.get(zone_id, ()):
+        since = gregorian.day_number(*date) * DAY
+        periods = [
+            replace(period, is_daylight=period.offset != standard * HOUR) if period.start >= since else period
+            for period in periods
+        ]
     return ZoneRules(tuple(periods), yearly)
 
 

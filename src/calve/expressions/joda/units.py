@@ -1,7 +1,6 @@
 """The units that are added to a date-time, over local milliseconds. Pure."""
 
 from enum import StrEnum
-from typing import assert_never
 
 from calve.expressions.joda import gregorian
 from calve.expressions.joda.errors import JodaError
@@ -31,27 +30,23 @@ class Unit(StrEnum):
 _OF_CLOCK = frozenset({Unit.HOURS, Unit.MINUTES, Unit.SECONDS, Unit.MILLIS})
 
 
+_LENGTHS = {
+    Unit.WEEKS: gregorian.WEEK,
+    Unit.DAYS: gregorian.DAY,
+    Unit.HOURS: gregorian.HOUR,
+    Unit.MINUTES: gregorian.MINUTE,
+    Unit.SECONDS: gregorian.SECOND,
+    Unit.MILLIS: 1,
+}
+
+
 def add(local: int, unit: Unit, amount: int) -> int:
     """Add to local milliseconds; an amount below zero subtracts."""
-    match unit:
-        case Unit.YEARS:
-            return _add_years(local, amount)
-        case Unit.MONTHS:
-            return _add_months(local, amount)
-        case Unit.WEEKS:
-            return sum_of(local, product_of(amount, gregorian.WEEK))
-        case Unit.DAYS:
-            return sum_of(local, product_of(amount, gregorian.DAY))
-        case Unit.HOURS:
-            return sum_of(local, product_of(amount, gregorian.HOUR))
-        case Unit.MINUTES:
-            return sum_of(local, product_of(amount, gregorian.MINUTE))
-        case Unit.SECONDS:
-            return sum_of(local, product_of(amount, gregorian.SECOND))
-        case Unit.MILLIS:
-            return sum_of(local, amount)
-        case _:
-            assert_never(unit)
+    if unit is Unit.YEARS:
+        return _add_years(local, amount)
+    if unit is Unit.MONTHS:
+        return _add_months(local, amount)
+    return sum_of(local, product_of(amount, _LENGTHS[unit]))
 
 
 def _add_years(local: int, amount: int) -> int:
