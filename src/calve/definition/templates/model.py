@@ -1,0 +1,80 @@
+"""Templates as they are pushed and kept: metadata, and a definition with params, or with steps too."""
+
+from typing import Any
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from calve.definition.model.base import Model
+from calve.definition.model.names import Description, StepId
+from calve.definition.model.params import Params
+from calve.definition.model.steps import Step
+from calve.definition.model.tags import Tags
+from calve.definition.model.workflow import GitInfo, Rule
+
+DEFAULT_VERSION = "default"
+
+
+class TemplateMetadata(Model):
+    """Who looks after a template."""
+
+    owner: str | dict[str, Any]
+    status: str
+    support: str
+    version_author: str | dict[str, Any] | None = None
+    test_workflows: tuple[str, ...] = ()
+    git_info: GitInfo | None = None
+    create_time: int | None = None
+    extra_info: dict[str, Any] = Field(default_factory=dict)
+
+
+class TemplateDefinition(Model):
+    """What a template gives: the params of a step of one type, or a piece of a workflow."""
+
+    job_type: StepId
+    step_type: str | None = None
+    version: str = DEFAULT_VERSION
+    description: Description | None = None
+    tags: Tags = ()
+    inherit_from: dict[str, str] = Field(default_factory=dict)
+    """The templates whose params it starts from, each with its version; the last one wins."""
+    params: Params = Field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+    """The steps that a ``template`` step of this type stands for."""
+    run_strategy: Rule | None = None
+    """What a workflow with these steps runs by, unless it says so itself."""
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> "TemplateDefinition":
+        if (self.step_type is None) != bool(self.steps):
+            raise PydanticCustomError("template_kind", "a template has either a step_type or steps")
+        return self
+
+    @property
+    def is_workflow(self) -> bool:
+        """Tell whether it stands for steps of its own."""
+        return self.step_type is None
+
+
+class JobTemplate(Model):
+    """A template in one version."""
+
+    metadata: TemplateMetadata
+    definition: TemplateDefinition
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_request(cls, value: Any) -> Any:
+        """Take what is pushed, where the metadata stands beside the definition and has keys of its own."""
+        if not isinstance(value, dict) or "metadata" in value or "definition" not in value:
+            return value
+        known = {key: item for key, item in value.items() if key in TemplateMetadata.model_fields}
+        own = {key: item for key, item in value.items() if key not in {*known, "definition"}}
+        extra = {**known.pop("extra_info", {}), **own}
+        return {"metadata": {**known, "extra_info": extra}, "definition": value["definition"]}
+
+    def as_request(self) -> dict[str, Any]:
+        """Return what is pushed to make this template."""
+        written = self.as_json()
+        extra = written["metadata"].pop("extra_info", {})
+        return {**written["metadata"], **extra, "definition": written["definition"]}

@@ -1,0 +1,61 @@
+"""From a text to a template, and those that come with the product."""
+
+from collections.abc import Iterator
+from importlib.resources import files
+
+from pydantic import ValidationError
+
+from calve.definition.document import Node
+from calve.definition.forms import StepTypeNames, canonical
+from calve.definition.forms.typed_params import typed_params
+from calve.definition.problems import Problems
+from calve.definition.reading import read
+from calve.definition.step_types import StepTypes
+from calve.definition.templates.model import JobTemplate
+from calve.definition.walking import entries, entry
+
+
+def read_template(text: str | bytes, *, name: str, problems: Problems, types: StepTypeNames) -> JobTemplate | None:
+    """Return the template that a YAML or JSON text holds, or note what is wrong with it.
+
+    Its params are written in full, as in Maestro; its steps as ``steps``, or as ``jobs`` and ``dag``.
+    """
+    document = read(text, name=name, problems=problems)
+    if document is None:
+        return None
+    shaped = _shaped(document, problems, types)
+    try:
+        template = JobTemplate.model_validate(shaped.plain())
+    except ValidationError as error:
+        for line in error.errors(include_url=False):
+            field = ".".join(str(part) for part in line["loc"] if isinstance(part, str)) or "the template"
+            problems.add(shaped.at(line["loc"]), line["type"], f"{field}: {line['msg']}")
+        return None
+    return template if not problems.errors else None
+
+
+def _shaped(document: Node, problems: Problems, types: StepTypeNames) -> Node:
+    definition = entry(document, "definition")
+    if definition is None:
+        return document
+    parts = dict(entries(definition))
+    if "params" in parts:
+        parts["params"] = typed_params(parts["params"], problems)
+    piece = {key: parts.pop(key) for key in ("steps", "jobs", "dag") if key in parts}
+    if piece:
+        workflow = definition.made({"workflow": definition.made({"id": "template", **piece})})
+        shaped = canonical(workflow, problems, types)
+        if (steps := entry(shaped, "workflow", "steps")) is not None:
+            parts["steps"] = steps
+    return document.made({**entries(document), "definition": definition.made(parts)})
+
+
+def shipped() -> Iterator[JobTemplate]:
+    """Yield the templates that come with the product."""
+    folder = files("calve.definition.templates") / "shipped"
+    for file in sorted(folder.iterdir(), key=lambda item: item.name):
+        problems = Problems()
+        template = read_template(file.read_text("utf-8"), name=file.name, problems=problems, types=StepTypes())
+        problems.raise_if_any(file.name)
+        if template is not None:
+            yield template
