@@ -51,11 +51,19 @@ class Otherwise:
 
 
 @dataclass(frozen=True, slots=True)
+class Chain:
+    """Jobs that follow one another."""
+
+    jobs: tuple[str, ...]
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
 class Branch:
     """What comes next, and when."""
 
     when: Always | If | Otherwise
-    jobs: tuple[str, ...]
+    chains: tuple[Chain, ...]
     node: Node
 
 
@@ -85,8 +93,9 @@ def branched(source: str, branches: Sequence[Branch], problems: Problems) -> Ite
                     problems.add(branch.node, "otherwise_not_last", f"OTHERWISE must come last after {source}")
                     continue
                 condition = f"!(({') || ('.join(conditions)}))" if conditions else ALWAYS
-        yield Edge(source, branch.jobs[0], condition, branch.node)
-        yield from chained(branch.jobs, branch.node)
+        for follows in branch.chains:
+            yield Edge(source, follows.jobs[0], condition, follows.node)
+            yield from chained(follows.jobs, follows.node)
 
 
 def branches_of(node: Node, problems: Problems) -> Iterator[Branch]:
@@ -104,8 +113,8 @@ def branches_of(node: Node, problems: Problems) -> Iterator[Branch]:
                 else:
                     yield branch
             case dict() as entries:
-                for key, target in entries.items():
-                    yield from _from_entry(key, target, problems)
+                found = (_from_entry(key, target, problems) for key, target in entries.items())
+                yield from (branch for branch in found if branch is not None)
             case _:
                 problems.add(item, "transition_malformed", "a transition is a text or a map of IF", hint=_FORMS)
 
@@ -113,25 +122,26 @@ def branches_of(node: Node, problems: Problems) -> Iterator[Branch]:
 def _from_text(text: str, node: Node) -> Branch | None:
     stripped = text.strip()
     if (jobs := chain(stripped)) is not None:
-        return Branch(Always(), jobs, node)
+        return Branch(Always(), (Chain(jobs, node),), node)
     if (match := _IF_THEN.fullmatch(stripped)) is not None:
-        return Branch(If(match["condition"].strip()), _jobs(match), node)
+        return Branch(If(match["condition"].strip()), (_chain(match, node),), node)
     if (match := _OTHERWISE.fullmatch(stripped)) is not None:
-        return Branch(Otherwise(), _jobs(match), node)
+        return Branch(Otherwise(), (_chain(match, node),), node)
     return None
 
 
-def _jobs(match: re.Match[str]) -> tuple[str, ...]:
-    return tuple(_ARROW.split(match["chain"]))
+def _chain(match: re.Match[str], node: Node) -> Chain:
+    return Chain(tuple(_ARROW.split(match["chain"])), node)
 
 
-def _from_entry(key: str, node: Node, problems: Problems) -> Iterator[Branch]:
-    """Yield the branches of ``IF <condition>: chain`` or ``OTHERWISE: chain``, whose value may list several chains."""
+def _from_entry(key: str, node: Node, problems: Problems) -> Branch | None:
+    """Return the branch of ``IF <condition>: chain`` or ``OTHERWISE: chain``, whose value may list several chains."""
     when = _when(key.strip())
     if when is None:
         hint = "the keys here are IF <condition> and OTHERWISE"
         problems.add(node, "transition_malformed", f"{key!r} is not a condition", hint=hint, at_key=True)
-        return
+        return None
+    chains = []
     for item in items_of(node):
         jobs = chain(item.value) if isinstance(item.value, str) else None
         if jobs is None:
@@ -139,7 +149,8 @@ def _from_entry(key: str, node: Node, problems: Problems) -> Iterator[Branch]:
                 item, "chain_malformed", f"what follows {key} is not a chain of jobs", hint="write a -> b -> c"
             )
         else:
-            yield Branch(when, jobs, item)
+            chains.append(Chain(jobs, item))
+    return Branch(when, tuple(chains), node)
 
 
 def _when(key: str) -> If | Otherwise | None:

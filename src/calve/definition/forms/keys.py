@@ -79,15 +79,13 @@ def without_misspelt(entries: Mapping[str, Node], known: Iterable[str], problems
 def misspelt(key: str, known: Iterable[str]) -> str | None:
     """Return the known key that a key is one slip of the finger away from."""
     names = list(known)
-    if key in names or len(key) < SHORTEST_MISSPELT or any(mark in key for mark in _MARKS):
+    if key in names or len(key) < SHORTEST_MISSPELT:
+        return None
+    # A key that ends in a number is one of a series, and one with marks says itself that it is a param.
+    if key[-1].isdigit() or any(mark in key for mark in _MARKS):
         return None
     folded = key.casefold()
-    return next((name for name in names if _is_slip(folded, name.casefold())), None)
-
-
-def _is_slip(key: str, name: str) -> bool:
-    is_numbered = key != name and key.rstrip("0123456789") == name.rstrip("0123456789")
-    return not is_numbered and _within_one_edit(key, name)
+    return next((name for name in names if _within_one_edit(folded, name.casefold())), None)
 
 
 def _within_one_edit(one: str, other: str) -> bool:
