@@ -9,6 +9,7 @@ from calve.definition.params.interpolation import references
 from calve.definition.problems import Problems
 from calve.definition.walking import entries, entry, text
 
+_EXPRESSIONS = frozenset({"expression", "condition", "successors"})
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -98,6 +99,6 @@ def _names(node: Node, *, is_expression: bool) -> Iterator[str]:
                 yield from _names(item, is_expression=False)
         case dict() as parts:
             for key, item in parts.items():
-                yield from _names(item, is_expression=key in {"expression", "condition", "successors"})
+                yield from _names(item, is_expression=is_expression or key in _EXPRESSIONS)
         case _:
             pass

@@ -1,7 +1,7 @@
 """From a text to a template, and those that come with the product."""
 
-from collections.abc import Iterator
 from importlib.resources import files
+from typing import cast
 
 from pydantic import ValidationError
 
@@ -50,12 +50,15 @@ def _shaped(document: Node, problems: Problems, types: StepTypeNames) -> Node:
     return document.made({**entries(document), "definition": definition.made(parts)})
 
 
-def shipped() -> Iterator[JobTemplate]:
-    """Yield the templates that come with the product."""
+def shipped() -> tuple[JobTemplate, ...]:
+    """Return the templates that come with the product."""
     folder = files("calve.definition.templates") / "shipped"
-    for file in sorted(folder.iterdir(), key=lambda item: item.name):
-        problems = Problems()
-        template = read_template(file.read_text("utf-8"), name=file.name, problems=problems, types=StepTypes())
-        problems.raise_if_any(file.name)
-        if template is not None:
-            yield template
+    found = (_required(file.name, file.read_text("utf-8")) for file in folder.iterdir())
+    return tuple(sorted(found, key=lambda template: template.definition.job_type))
+
+
+def _required(name: str, text: str) -> JobTemplate:
+    problems = Problems()
+    template = read_template(text, name=name, problems=problems, types=StepTypes())
+    problems.raise_if_any(name)
+    return cast("JobTemplate", template)  # it is there where nothing is wrong
