@@ -73,16 +73,15 @@ class DateTime:
         if amount == 0:
             return self
         local = units.add(self.zone.to_local(self.millis), unit, amount)
-        # Time passes with the offset that it started with.
-        offset = self.zone.offset_at(self.millis) if unit.is_of_clock else self.zone.offset_at_local(local)
         if unit.is_of_clock:
-            return DateTime(wrapped(local - offset), self.zone)
-        return DateTime(self.zone.instant_at_offset(local, offset), self.zone)
+            # Time passes with the offset that it started with.
+            return DateTime(wrapped(local - self.zone.offset_at(self.millis)), self.zone)
+        return DateTime(self.zone.instant_at_offset(local, self.zone.offset_at_local(local)), self.zone)
 
     def at_start_of_day(self) -> "DateTime":
         """Return the first instant of the local day, which is not midnight where clocks skip it."""
         local = self.zone.to_local(self.millis)
-        # From six o'clock, when no clock ever changed, to the start of that day.
+        # Back from six o'clock, which hardly any clock has ever skipped or shown twice.
         morning = self.zone.nearest_instant_of(wrapped(local - local % DAY + 6 * HOUR))
         start = self.zone.to_local(morning)
         start = wrapped(start - start % DAY)

@@ -24,7 +24,7 @@ _DAYS_BEFORE_MONTH = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
 _DAYS_IN_MONTH = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _DAYS_BEFORE_1970 = 719_528  # since 0000-01-01
 _DAYS_IN_400_YEARS = 146_097
-_FIRST_START_OF_DAY = LONG_MIN - LONG_MIN % -DAY
+_FIRST_DAY_END = LONG_MIN + DAY - 1
 
 
 def is_leap(year: int) -> bool:
@@ -80,8 +80,8 @@ def day_of_year(local: int) -> int:
 
 def day_of_week(local: int) -> int:
     """Return the day of the week, from 1, Monday, to 7, Sunday."""
-    # The start of the very first day is out of reach, and wraps.
-    number = local // DAY if local >= _FIRST_START_OF_DAY else wrapped(local - DAY + 1) // DAY
+    # Joda-Time goes back almost a day to round down, which wraps on the very first one.
+    number = local // DAY if local >= _FIRST_DAY_END else wrapped(local - DAY + 1) // DAY
     return (number + 3) % 7 + 1
 
 

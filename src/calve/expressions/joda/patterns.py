@@ -66,10 +66,10 @@ def formatter(pattern: str, *, now: int = _START_OF_2026) -> Formatter:
     Two-digit years are read as those from 80 years before ``now``, in milliseconds, to 19 years after.
     """
     today = DateTime(now)
-    return _formatter(pattern, today.get(Field.YEAR), today.get(Field.WEEKYEAR))
+    make = _remembered_formatter if len(pattern) <= _LONGEST_REMEMBERED else _formatter
+    return make(pattern, today.get(Field.YEAR), today.get(Field.WEEKYEAR))
 
 
-@lru_cache(maxsize=256)
 def _formatter(pattern: str, year: int, weekyear: int) -> Formatter:
     if not pattern:
         message = "Invalid pattern specification: Pattern is null or empty"
@@ -80,6 +80,10 @@ def _formatter(pattern: str, year: int, weekyear: int) -> Formatter:
     if not elements:
         raise JodaError("UnsupportedOperationException", "Both printing and parsing not supported")
     return Formatter(tuple(elements))
+
+
+_remembered_formatter = lru_cache(maxsize=256)(_formatter)
+_LONGEST_REMEMBERED = 100  # so that hostile patterns fill no memory
 
 
 def _tokens(pattern: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from calve.expressions.joda import gregorian
 from calve.expressions.joda.gregorian import DAY, HOUR, MINUTE, SECOND
 from calve.expressions.joda.longs import LONG_MIN, wrapped
 
-_HEADER = struct.Struct(">4s1s15x6I")
+_HEADER = struct.Struct(">20x6I")
 _TYPE = struct.Struct(">iBB")
 _LISTED_UNTIL = gregorian.day_number(2100, 1, 1) * DAY
 
@@ -100,7 +100,7 @@ def rules_of(zone_id: str) -> ZoneRules:
     content = files("tzdata").joinpath("zoneinfo", *zone_id.split("/")).read_bytes()
     periods, footer = _read(content)
     yearly = _yearly_changes(footer)
-    while yearly and periods[-1].start < _LISTED_UNTIL:
+    while yearly and LONG_MIN < periods[-1].start < _LISTED_UNTIL:
         start = start_after(yearly, periods[-1].start)
         change = change_at(yearly, start)
         periods.append(Period(start, change.offset, change.is_daylight))
@@ -120,12 +120,10 @@ def known_ids() -> frozenset[str]:
 
 def _read(content: bytes) -> tuple[list[Period], str]:
     """Return a file's periods and its last line."""
-    _, _, utc_count, standard_count, leap_count, time_count, type_count, char_count = _HEADER.unpack_from(content)
+    utc_count, standard_count, leap_count, time_count, type_count, char_count = _HEADER.unpack_from(content)
     # The first block has 32-bit times, for old readers.
     start = _HEADER.size + time_count * 5 + type_count * 6 + char_count + leap_count * 8 + standard_count + utc_count
-    _, _, utc_count, standard_count, leap_count, time_count, type_count, char_count = _HEADER.unpack_from(
-        content, start
-    )
+    utc_count, standard_count, leap_count, time_count, type_count, char_count = _HEADER.unpack_from(content, start)
     start += _HEADER.size
     times = struct.unpack_from(f">{time_count}q", content, start)
     indexes = content[start + time_count * 8 : start + time_count * 9]
@@ -194,7 +192,8 @@ def change_at(yearly: Yearly, millis: int) -> YearlyChange:
 def start_after(yearly: Yearly, millis: int) -> int:
     """Return when the next change comes after a millisecond, that one itself if none comes."""
     starts = (change.next_after(millis) for change in yearly)
-    return min(start if start >= 0 else millis for start in starts)
+    # One before 1970 that comes after another since then has wrapped.
+    return min(start if start >= 0 or millis <= 0 else millis for start in starts)
 
 
 def start_until(yearly: Yearly, millis: int) -> int:

@@ -61,7 +61,9 @@ def _at(millis: int, zone_id: str) -> DateTime:
 ANSWERS: dict[str, Callable[..., str | int]] = {
     "zone": lambda zone_id: _zone(zone_id).id,
     "offset": lambda zone_id, millis: _zone(zone_id).offset_at(millis),
-    "of": lambda *numbers: _told(DateTime.of(*numbers[:-1], zone=_zone(numbers[-1]))),
+    "of": lambda year, month, day, hour, minute, second, milli, zone_id: _told(
+        DateTime.of(year, month, day, hour, minute, second, milli, _zone(zone_id))
+    ),
     "parse_iso": lambda text: _told(DateTime.parse(text)),
     "of_text": lambda text, zone_id: _told(DateTime.of_text(text, _zone(zone_id))),
     "format_parse": lambda pattern, text, zone_id: _told(_formatter(pattern, zone_id).parse(text)),
