@@ -1,0 +1,185 @@
+"""The functions of ``Util``, ``System``, ``Arrays``, ``UUID`` and ``params``."""
+
+import uuid
+
+from calve.expressions.boxing import argument, box, unbox
+from calve.expressions.dates import now
+from calve.expressions.failures import class_cast, illegal_argument, null_pointer, number_format, unsupported
+from calve.expressions.java.json import json_text
+from calve.expressions.java.longs import INT_MAX, INT_MIN, parse_long, to_int
+from calve.expressions.java_calls import inside_joda
+from calve.expressions.joda.datetimes import DateTime as Instant
+from calve.expressions.joda.datetimes import days_between
+from calve.expressions.joda.patterns import formatter
+from calve.expressions.joda.units import Unit
+from calve.expressions.joda.zones import UTC, zone_for_id
+from calve.expressions.meter import OBJECT_SIZE, Run
+from calve.expressions.numbers import create_long, long_of, new_long, text_of
+from calve.expressions.operators import new_text
+from calve.expressions.periods import millis_in_words
+from calve.expressions.rendering import shown, shown_arguments
+from calve.expressions.strings import create as create_text
+from calve.expressions.text import from_units, to_units
+from calve.expressions.values import Array, Bool, DateTime, Long, Map, ResultType, Text, Uuid, Value
+from calve.expressions.variables import param
+
+_DATE_INT = formatter("YYYYMMdd").with_zone(UTC)
+_MOST_PARAM_ARGUMENTS = 3
+
+
+def call_misc(run: Run, name: str, arguments: list[Value]) -> Value | None:
+    """Return what a function of ``System`` or ``Arrays`` gives, or None if there is no such function."""
+    match name, arguments:
+        case "currentTimeMillis", []:
+            return new_long(run, run.clock())
+        case "asList", [value]:
+            return value
+        case _:
+            return None
+
+
+def call_uuid(run: Run, value: Uuid, name: str, arguments: list[Value]) -> Value | None:
+    """Return what a method gives, or None if there is no such method."""
+    match name, arguments:
+        case "randomUUID", []:
+            run.charge()
+            return Uuid(str(uuid.uuid4()))
+        case "toString", []:
+            return new_text(run, "null" if value.val is None else value.val)
+        case _:
+            return None
+
+
+def call_params(run: Run, name: str, arguments: list[Value]) -> Value | None:
+    """Return what a function of ``params`` gives, or None if there is no such function."""
+    match name, arguments:
+        case "get", [key]:
+            return param(run, text_of(key))
+        case "containsKey", [key]:
+            text = text_of(key).val
+            found = text is not None and from_units(text) in run.params
+            run.charge()
+            return Bool(found)
+        case _ if run.functions is None:
+            return None
+        case _:
+            if len(arguments) > _MOST_PARAM_ARGUMENTS or not all(isinstance(value, Text) for value in arguments):
+                raise unsupported(
+                    f"ParamExtension DO NOT support calling method: {name} with args: {shown_arguments(run, arguments)}"
+                )
+            texts = tuple(from_units(shown(run, value)) for value in arguments)
+            return box(run, run.functions.call(name, texts))
+
+
+def call_util(run: Run, name: str, arguments: list[Value]) -> Value | None:
+    """Return what a function of ``Util`` gives, or None if there is no such function."""
+    with inside_joda():
+        match name, arguments:
+            case "toJson", _:
+                return _to_json(run, arguments)
+            case "dateIntToTs", [date]:
+                return new_long(run, _date(run, date).millis)
+            case "tsToDateInt", [millis]:
+                return new_text(run, _DATE_INT.print(create_long(run, millis).val))
+            case "incrementDateInt", [date, days]:
+                moved = _date(run, date).plus(Unit.DAYS, to_int(long_of(days).val))
+                return new_text(run, _DATE_INT.print(moved))
+            case "timeoutForDateTimeDeadline", [moment, duration]:
+                return _timeout(run, _moment(moment), text_of(duration).val)
+            case "timeoutForDateIntDeadline", [date, duration]:
+                start = _DATE_INT.parse(_text_shown(run, date))
+                return _timeout(run, start, text_of(duration).val)
+            case "dateIntsBetween", [start, end, step]:
+                return _date_ints_between(run, start, end, step)
+            case "intsBetween", [start, end, step]:
+                return _ints_between(run, start, end, step)
+            case "dateIntHourToTs", [date, hour, zone, days, hours]:
+                return _date_int_hour(run, date, hour, zone, days, hours)
+            case _:
+                return None
+
+
+def _to_json(run: Run, arguments: list[Value]) -> Value:
+    contents = [unbox(run, value) if isinstance(value, Array | Map) else argument(value) for value in arguments]
+    if len(contents) != 1:
+        raise illegal_argument("toJson function requires exactly one argument")
+    return new_text(run, to_units(json_text(run, contents[0])))
+
+
+def _date(run: Run, value: Value) -> Instant:
+    text = create_text(run, value).val
+    if text is None:
+        raise null_pointer("the date holds nothing")
+    return _DATE_INT.parse(from_units(text))
+
+
+def _text_shown(run: Run, value: Value) -> str:
+    text = create_text(run, value).val
+    return "null" if text is None else from_units(text)
+
+
+def _moment(value: Value) -> Instant | None:
+    if not isinstance(value, DateTime):
+        raise class_cast(value.java_class, "SelJodaDateTime")
+    return value.val
+
+
+def _timeout(run: Run, start: Instant | None, duration: str | None) -> Value:
+    if duration is None:
+        raise null_pointer("the duration holds nothing")
+    millis = millis_in_words(duration)
+    if start is None:
+        raise null_pointer("the DateTime holds nothing")
+    left = max(start.millis + millis - now(run).millis, 0)
+    return new_text(run, f"{left} milliseconds")
+
+
+def _int_shown(run: Run, value: Value) -> int:
+    text = shown(run, value)
+    number = parse_long(text, INT_MIN, INT_MAX)
+    if number is None:
+        raise number_format(f'For input string: "{text[:100]}"')
+    return number
+
+
+def _date_ints_between(run: Run, start: Value, end: Value, step: Value) -> Value:
+    days = _int_shown(run, step)
+    if days == 0:
+        raise illegal_argument(f"Invalid incremental interval value: {days}")
+    if days < 0:
+        start, end = end, start
+    first, last = _DATE_INT.parse(_text_shown(run, start)), _DATE_INT.parse(_text_shown(run, end))
+    offsets = range(0, days_between(first, last), min(abs(days), INT_MAX))
+    run.check_room(len(offsets) * OBJECT_SIZE)
+    dates: list[int] = []
+    for offset in offsets:
+        run.tick()
+        dates.append(int(_DATE_INT.print(first.plus(Unit.DAYS, offset))))
+    return _long_array(run, dates if days > 0 else dates[::-1])
+
+
+def _ints_between(run: Run, start: Value, end: Value, step: Value) -> Value:
+    first, last, increment = (to_int(create_long(run, value).val) for value in (start, end, step))
+    if increment == 0:
+        if first > last:
+            # Maestro goes on for ever, or rather until its memory is full.
+            run.check_room(run.limits.memory)
+        return _long_array(run, [])
+    numbers = range(first, last, increment)
+    run.check_room(len(numbers) * OBJECT_SIZE)
+    return _long_array(run, list(numbers))
+
+
+def _long_array(run: Run, numbers: list[int]) -> Array:
+    run.charge()
+    run.check_room(len(numbers) * OBJECT_SIZE)
+    run.room -= len(numbers) * OBJECT_SIZE
+    return Array([Long(number) for number in numbers], ResultType.LONG_ARRAY)
+
+
+def _date_int_hour(run: Run, date: Value, hour: Value, zone: Value, days: Value, hours: Value) -> Value:
+    zone_id = create_text(run, zone).val
+    pattern = formatter("YYYYMMddHH").with_zone(UTC if zone_id is None else zone_for_id(from_units(zone_id)))
+    start = pattern.parse(_text_shown(run, date) + _text_shown(run, hour))
+    moved = start.plus(Unit.DAYS, -to_int(create_long(run, days).val))
+    return new_long(run, moved.plus(Unit.HOURS, -to_int(create_long(run, hours).val)).millis)

@@ -1,0 +1,1 @@
+"""What SEL takes from Java: numbers, formatting, regular expressions, the order of a hash map, JSON. Pure."""

@@ -1,0 +1,41 @@
+"""Which names a program uses, and which of them it takes from outside."""
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from calve.expressions.program import Program
+from calve.expressions.text import from_units
+from calve.expressions.tree import Assignment, Declarator, Name
+from calve.expressions.values import CLASSES
+
+
+def names(program: Program) -> dict[str, bool]:
+    """Return each variable, and True if it is first read, so that it must come from outside."""
+    found: dict[str, bool] = {}
+    for node in walk(program.tree.statements):
+        match node:
+            case Name():
+                found.setdefault(from_units(node.name), True)
+            case Assignment() | Declarator():
+                found.setdefault(from_units(node.name), False)
+            case _:
+                pass
+    return found
+
+
+def inputs(program: Program) -> frozenset[str]:
+    """Return the names that a program takes from outside, without the classes of the language."""
+    return frozenset(name for name, is_input in names(program).items() if is_input and name not in CLASSES)
+
+
+def walk(tree: Any) -> Iterator[Any]:
+    """Yield every node, in the order of the source; without recursion, as a tree may be as deep as its limit."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, tuple):
+            pending.extend(reversed(node))
+        elif is_dataclass(node):
+            yield node
+            pending.extend(getattr(node, part.name) for part in reversed(fields(node)))

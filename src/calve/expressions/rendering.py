@@ -1,0 +1,148 @@
+"""Values as text: what ``+`` appends to a string, and what a message shows."""
+
+from calve.expressions.failures import too_deep, unsupported
+from calve.expressions.java.doubles import double_text
+from calve.expressions.meter import Run
+from calve.expressions.values import (
+    Array,
+    Bool,
+    DateTime,
+    Days,
+    Double,
+    Formatter,
+    Long,
+    Map,
+    Null,
+    Property,
+    Text,
+    Thrown,
+    Uuid,
+    Value,
+    Void,
+    Zone,
+)
+
+_DEPTH = 200
+_JAVA = "com.netflix.sel.type."
+_ELEMENT_CLASSES = {
+    "STRING_ARRAY": "SelString",
+    "LONG_ARRAY": "SelLong",
+    "DOUBLE_ARRAY": "SelDouble",
+    "BOOLEAN_ARRAY": "SelBoolean",
+}
+_CLASS_TEXTS = {
+    "SelParams": "PRESET_PARAMS",
+    "SelUtilFunc": "Preset SEL Utility Function Class",
+    "SelMiscFunc": "SEL Miscellaneous Function Class",
+    "SelJavaMath": "Java Math Class",
+}
+
+
+def without_content(value: Value) -> Exception:
+    """Return the failure of a value, such as a class, that has no content to compute with."""
+    return unsupported(f"class {_JAVA}{value.java_class} does not support getInternalVal operation.")
+
+
+def appended(run: Run, value: Value) -> str:
+    """Return the content of a value as ``'' + value`` appends it.
+
+    Raises:
+        ExpressionFailed: it has no content.
+    """
+    match value:
+        case Text():
+            return "null" if value.val is None else value.val
+        case Long():
+            return str(value.val)
+        case Double():
+            return double_text(value.val)
+        case Bool():
+            return "true" if value.val else "false"
+        case Null() | Void():
+            return "null"
+        case Array():
+            # Java shows where the array lies in its memory; which number stands there means nothing.
+            return f"[L{_JAVA}{_ELEMENT_CLASSES[value.type]};@{id(value.val) & 0xFFFFFFF | 0x10000000:x}"
+        case Map() | DateTime() | Zone() | Property() | Days():
+            return shown(run, value)
+        case Formatter():
+            return "null" if value.val is None else f"org.joda.time.format.DateTimeFormatter@{_place(value)}"
+        case _:
+            raise without_content(value)
+
+
+def shown(run: Run, value: Value) -> str:
+    """Return a value as a message shows it, or as it stands in a map that is shown."""
+    writer = _Writer(run)
+    writer.write(value, 0)
+    return "".join(writer.parts)
+
+
+def shown_arguments(run: Run, arguments: list[Value]) -> str:
+    """Return the arguments of a call as a message shows them."""
+    return f"[{', '.join(shown(run, argument) for argument in arguments)}]"
+
+
+class _Writer:
+    """Collects the parts of a text, and stops when they would not fit in memory."""
+
+    def __init__(self, run: Run) -> None:
+        self.parts: list[str] = []
+        self._run = run
+        self._size = 0
+
+    def write(self, value: Value, depth: int) -> None:
+        if depth > _DEPTH:
+            raise too_deep("the value")
+        match value:
+            case Array():
+                self._add("[")
+                for index, element in enumerate(value.val):
+                    self._add(", " if index else "")
+                    self.write(element, depth + 1)
+                self._add("]")
+            case Map() if value.val is not None:
+                self._add("{")
+                for index, (key, element) in enumerate(value.val.items()):
+                    self._add(", " if index else "")
+                    self._add("null" if key.val is None else key.val)
+                    self._add("=")
+                    self.write(element, depth + 1)
+                self._add("}")
+            case _:
+                self._add(_simple(value))
+
+    def _add(self, part: str) -> None:
+        self._size += 2 * len(part)
+        self._run.check_room(self._size)
+        self.parts.append(part)
+
+
+def _simple(value: Value) -> str:
+    match value:
+        case Text():
+            return "null" if value.val is None else value.val
+        case Long():
+            return str(value.val)
+        case Double():
+            return double_text(value.val)
+        case Bool():
+            return "true" if value.val else "false"
+        case Thrown():
+            return f"ERROR: {'null' if value.val is None else value.val}"
+        case Null():
+            return "NULL"
+        case Days():
+            return "null" if value.val is None else f"P{value.val}D"
+        case DateTime() | Zone() | Map():
+            return "null" if value.val is None else str(value.val)
+        case Property():
+            return "null" if value.val is None else f"Property[{value.val.field}]"
+        case Formatter() | Uuid():
+            return f"{_JAVA}{value.java_class}@{_place(value)}"
+        case _:
+            return _CLASS_TEXTS[value.java_class]
+
+
+def _place(value: Value) -> str:
+    return f"{id(value) & 0xFFFFFFF | 0x10000000:x}"
