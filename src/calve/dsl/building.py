@@ -82,7 +82,9 @@ class Document:
         )
 
     def _told(self, problem: Problem) -> str:
-        return f"{self._place(problem)}: {problem.message}" + (f" ({problem.path})" if problem.path else "")
+        path = f" ({problem.path})" if problem.path else ""
+        hint = f" – {problem.hint}" if problem.hint else ""
+        return f"{self._place(problem)}: {problem.message}{path}{hint}"
 
     def _place(self, problem: Problem) -> Place:
         return self.places.get(problem.path, self.root)

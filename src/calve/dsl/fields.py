@@ -27,7 +27,7 @@ COMMON = (
 )
 """Keywords that are fields of a step rather than params."""
 
-_NO_KEYWORDS = frozenset({"step_id", "type", "self", "workflow_id", "more", "fields"})
+_NO_KEYWORDS = frozenset({"step_id", "type", "self", "more", "fields"})
 
 
 def typed(type_name: str, given: Mapping[str, Any], **renamed: Any) -> Step:

@@ -104,7 +104,7 @@ class Step(Source):
     def __rshift__(self, targets: "Targets") -> "Ends":
         return Ends(self.graph, (self.id,)) >> targets
 
-    def __rrshift__(self, sources: "Targets") -> "Ends":
+    def __rrshift__(self, sources: "str | Sequence[object]") -> "Ends":
         return sources >> Ends(self.graph, (self.id,))
 
 
@@ -127,7 +127,7 @@ class Ends:
         # One target may go on under its own condition: a >> check.when("…") >> b.
         return ends[0] if len(ends) == 1 else Ends(self.graph, tuple(name for end in ends for name in end.ids))
 
-    def __rrshift__(self, sources: "Targets") -> "Ends":
+    def __rrshift__(self, sources: "str | Sequence[object]") -> "Ends":
         for end in _ends(sources, self.graph, here()):
             end >> self
         return self
@@ -137,7 +137,7 @@ Targets: TypeAlias = Step | Ends | str | Sequence[Step | Ends | str]
 """What may stand on a side of an edge."""
 
 
-def _ends(given: Targets, graph: Graph, place: Place) -> list[Ends]:
+def _ends(given: object, graph: Graph, place: Place) -> list[Ends]:
     items: Any = given if isinstance(given, list | tuple) else [given]
     return [_end(item, graph, place) for item in items]
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from calve.definition.model.params import ParamType
 from calve.dsl.places import Described, Unfit, here
 
 Type: TypeAlias = Literal[
@@ -105,8 +104,8 @@ def param(
     known = as_param(value)
     if isinstance(known, Unfit):
         return Param(known, here())
-    if type is not None and "value" in known:
-        known = {**known, "value": _cast(value, known["value"], type)}
+    if type == "MAP" and isinstance(value, Mapping):
+        known["value"] = {name: placed_param(item) for name, item in value.items()}
     said = _without_none(type=type, mode=mode, tags=list(tags) or None, validator=validator, meta=meta)
     return Param({**known, **said}, here())
 
@@ -148,7 +147,7 @@ def as_param(value: Any) -> dict[str, Any] | Unfit:
 def _as_array(items: list[Any]) -> dict[str, Any] | Unfit:
     kinds = {_kind(item) for item in items} or {"STRING"}
     if kinds == {"LONG", "DOUBLE"}:
-        return {"type": "DOUBLE_ARRAY", "value": [float(item) for item in items]}
+        kinds = {"DOUBLE"}
     if len(kinds) > 1 or None in kinds:
         return Unfit("a list holds texts, numbers or booleans, all of one type")
     return {"type": f"{kinds.pop()}_ARRAY", "value": [_plain(item) for item in items]}
@@ -184,19 +183,6 @@ def _kind(value: Any) -> str | None:
 
 def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, str | Reference) else value
-
-
-def _cast(given: Any, made: Any, kind: str) -> Any:
-    """Return a value in the words of another type: whole numbers may be fractions, and texts members."""
-    match kind, made:
-        case ParamType.DOUBLE, int() if not isinstance(made, bool):
-            return float(made)
-        case ParamType.DOUBLE_ARRAY, list():
-            return [float(item) if _kind(item) == "LONG" else item for item in made]
-        case ParamType.MAP, dict() if isinstance(given, Mapping):
-            return {key: placed_param(item) for key, item in given.items()}
-        case _:
-            return made
 
 
 def _shown(value: Any) -> str:

@@ -1,6 +1,5 @@
 """A workflow as it is described in Python, and the definition it gives."""
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
@@ -11,6 +10,7 @@ from calve.definition.document import Node
 from calve.definition.model.workflow import Definition
 from calve.definition.problems import Problems, TooManyProblems
 from calve.definition.step_types import StepTypes, load_step_types
+from calve.definition.writing import to_json, to_yaml
 from calve.dsl.building import Document, checked, steps_of
 from calve.dsl.fields import Tags, all_params, without_nothing
 from calve.dsl.graphs import Graph
@@ -149,7 +149,7 @@ class Workflow(Source):
 
     def to_yaml(self) -> str:
         """Return the definition as YAML."""
-        return json.dumps(self.build().as_json())
+        return to_yaml(self.build().as_json())
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return the definition as JSON.
@@ -157,7 +157,7 @@ class Workflow(Source):
         Args:
             indent: How far each level is set in; None for one line.
         """
-        return json.dumps(self.build().as_json(), indent=indent, ensure_ascii=False)
+        return to_json(self.build().as_json(), indent=indent)
 
     def _document(self, document: Document) -> Node:
         if self._graph.is_open:

@@ -1,0 +1,197 @@
+"""A workflow gives a definition, or all that is wrong with it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from calve.definition.model.workflow import Definition
+from calve.definition.problems import MOST, Problems
+from calve.definition.reading import read
+from calve.dsl import (
+    Workflow,
+    cron,
+    exponential,
+    fixed,
+    foreach,
+    interval,
+    noop,
+    retry,
+    signal_dependency,
+    signal_output,
+    spark,
+)
+from calve.errors import DefinitionInvalid, RequestInvalid
+
+
+def _problems(wf: Workflow) -> list[dict[str, Any]]:
+    with pytest.raises(DefinitionInvalid) as caught:
+        wf.build()
+    found: list[dict[str, Any]] = caught.value.context["problems"]
+    return found
+
+
+def test_the_definition_is_written_as_yaml_and_json() -> None:
+    """Both read back as the same definition."""
+    with Workflow("w", owner="dana") as wf:
+        noop("a", text="one\ntwo")
+    document = read(wf.to_yaml(), name="w.yaml", problems=Problems())
+    assert document is not None
+    assert Definition.model_validate(document.plain()) == wf.build()
+    assert Definition.model_validate(json.loads(wf.to_json())) == wf.build()
+    assert "\n" not in wf.to_json(indent=None)
+
+
+def test_properties_and_version_are_told_apart() -> None:
+    """A description and tags may belong to either."""
+    with Workflow(
+        "w",
+        description="this version",
+        properties_description="all versions",
+        properties_tags=["p"],
+        tags=["v"],
+        run_strategy=3,
+        access_control={"x": 1},
+        git_info={"sha": "abc"},
+        extra_info={"k": "v"},
+    ) as wf:
+        noop("a")
+    found = wf.build().as_json()
+    assert found["properties"] == {
+        "access_control": {"x": 1},
+        "run_strategy": {"rule": "PARALLEL", "workflow_concurrency": 3},
+        "description": "all versions",
+        "tags": ["p"],
+    }
+    assert (found["workflow"]["description"], found["workflow"]["tags"]) == ("this version", ["v"])
+    assert (found["git_info"], found["extra_info"]) == ({"sha": "abc"}, {"k": "v"})
+
+
+def test_all_problems_are_told_at_once_each_at_its_line() -> None:
+    """The message has a line for each, and the context what machines need."""
+    with Workflow("bad id", timeout=1.5) as wf:  # type: ignore[arg-type]
+        a = noop("a", x=None)  # type: ignore[arg-type]
+        noop("b", failure_mode="SOMETIMES")  # type: ignore[arg-type]
+        spark("c")
+        a >> "d"
+    with pytest.raises(DefinitionInvalid) as caught:
+        wf.build()
+    found = caught.value.context["problems"]
+    first = found[0]["line"]
+    assert [(problem["line"] - first, problem["code"]) for problem in found] == [
+        (0, "name_malformed"),
+        (0, "not_a_duration"),
+        (1, "wrong_type"),
+        (2, "unknown_word"),
+        (3, "missing_field"),
+        (4, "unknown_step"),
+    ]
+    assert {problem["file"] for problem in found} == {__file__}
+    head, *lines = caught.value.message.splitlines()
+    assert head == "the workflow bad id has 6 problems:"
+    assert len(lines) == 6
+    assert f"test_workflow.py:{first + 4}: a leads to d, and there is no such step here" in lines[-1]
+    assert caught.value.context["workflow"] == "the workflow bad id"
+
+
+def test_a_part_has_its_own_line() -> None:
+    """A trigger, a retry policy and its backoff are found where they are described, not where they are used."""
+    policy = retry(
+        errors=1.5,  # type: ignore[arg-type]
+        backoff=fixed(2.5),  # type: ignore[arg-type]
+    )
+    trigger = interval(1.5)  # type: ignore[arg-type]
+    with Workflow("w", triggers=[trigger]) as wf:
+        noop("a", retry_policy=policy)
+    lines = [problem["line"] for problem in _problems(wf)]
+    assert len(lines) == 5
+    assert max(lines) - min(lines) == 4
+
+
+def test_too_many_problems_end_the_search() -> None:
+    """As in YAML, there is a most."""
+    with Workflow("w") as wf:
+        for number in range(MOST + 5):
+            noop(f"a{number}", x=None)  # type: ignore[arg-type]
+    assert len(_problems(wf)) == MOST
+
+
+def test_an_empty_workflow_is_a_problem() -> None:
+    """Also one that was never entered."""
+    (problem,) = _problems(Workflow("w"))
+    assert problem["message"] == "steps may not be empty"
+
+
+def test_a_workflow_is_built_after_its_end() -> None:
+    """Inside of its ``with`` it is not complete."""
+    with Workflow("w") as wf:
+        noop("a")
+        with pytest.raises(RequestInvalid, match="the workflow w is still being described"):
+            wf.build()
+
+
+def test_a_workflow_is_described_once() -> None:
+    """A second ``with`` for it is refused, also inside of the first."""
+    with Workflow("w") as wf:
+        with pytest.raises(RequestInvalid, match="the workflow w was described already"), wf:
+            pass
+        noop("a")
+    with pytest.raises(RequestInvalid, match=r"test_workflow\.py:\d+: the workflow w was described already"), wf:
+        pass
+
+
+def test_an_error_inside_ends_the_description() -> None:
+    """What comes after it is outside again."""
+    with pytest.raises(ZeroDivisionError), Workflow("w"), foreach("loop", loop_params={"i": [1]}):
+        _ = 1 / 0
+    with pytest.raises(RequestInvalid):
+        noop("a")
+
+
+def test_a_document_may_be_checked_by_others() -> None:
+    """It has the line of each part, and what cannot be said is noted."""
+    with Workflow("w") as wf:
+        noop("a", x=None)  # type: ignore[arg-type]
+    problems = Problems()
+    document = wf.document(problems)
+    assert document.plain()["workflow"]["id"] == "w"
+    assert document.at(("workflow", "steps", 0)).mark.line == document.mark.line + 1
+    assert [problem.code for problem in problems] == ["wrong_type"]
+
+
+def test_a_workflow_shows_its_id() -> None:
+    """In a debugger, and in the list that a file gives."""
+    assert repr(Workflow("w")) == "Workflow('w')"
+
+
+@pytest.mark.parametrize("schedule", ["@DAILY", " daily ", "Daily"])
+def test_words_of_cron_in_any_spelling(schedule: str) -> None:
+    """They are predefined schedules."""
+    assert cron(schedule).value == {"type": "PREDEFINED", "expression": "@daily"}
+
+
+def test_signals_may_be_bare() -> None:
+    """A name is enough, to wait for one and to send one."""
+    assert signal_dependency("s").value == {"name": "s"}
+    assert signal_output("s").value == {"name": "s"}
+
+
+def test_waits_for_each_reason() -> None:
+    """One number for all, or one for each."""
+    assert fixed(30, platform="1 min").value == {
+        "type": "FIXED_BACKOFF",
+        "error_retry_backoff_in_secs": 30,
+        "platform_retry_backoff_in_secs": "1 min",
+        "timeout_retry_backoff_in_secs": 30,
+    }
+    assert exponential(10, exponent=3, platform=(60, 2, 3600)).value == {
+        "type": "EXPONENTIAL_BACKOFF",
+        "error_retry_backoff_in_secs": 10,
+        "platform_retry_backoff_in_secs": 60,
+        "timeout_retry_backoff_in_secs": 10,
+        "error_retry_exponent": 3,
+        "platform_retry_exponent": 2,
+        "timeout_retry_exponent": 3,
+        "platform_retry_limit_in_secs": 3600,
+    }
+    assert retry().value == {}
