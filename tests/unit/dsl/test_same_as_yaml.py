@@ -54,6 +54,12 @@ def from_yaml(text: str) -> Definition:
     return Definition.model_validate(shaped.plain())
 
 
+def assert_same(wf: Workflow, text: str) -> None:
+    """Compare a workflow with YAML, and with the YAML that it writes itself."""
+    assert wf.build() == from_yaml(text)
+    assert wf.build() == from_yaml(wf.to_yaml())
+
+
 def test_the_demo_pipeline() -> None:
     """The first workflow of the talk."""
     with Workflow(
@@ -63,7 +69,8 @@ def test_the_demo_pipeline() -> None:
         my_query=QUERY,
     ) as wf:
         spark("job.1", script=wf["my_query"])
-    assert wf.build() == from_yaml(
+    assert_same(
+        wf,
         f"""
         Description: A sample with a link to [a workflow](https://example.com)
         Trigger:
@@ -77,7 +84,7 @@ def test_the_demo_pipeline() -> None:
                 type: Spark
                 spark:
                   script: ${{my_query}}
-        """
+        """,
     )
 
 
@@ -92,7 +99,8 @@ def test_the_remediation_pipeline() -> None:
         failed = f"{normal['MAESTRO_STEP_STATUS'].sel} == 'COMPLETED_WITH_ERROR'"
         normal >> check.when(failed) >> recovery >> re_run >> end
         check.otherwise() >> end
-    assert wf.build() == from_yaml(
+    assert_same(
+        wf,
         """
         Workflow:
           id: auto.remediation.pipeline
@@ -107,7 +115,7 @@ def test_the_remediation_pipeline() -> None:
             - check_status:
                 IF params.getFromStep('normal_workflow', 'MAESTRO_STEP_STATUS') == 'COMPLETED_WITH_ERROR': RECOVER
                 OTHERWISE: end
-        """.replace("RECOVER", "recovery -> re_run -> end")
+        """.replace("RECOVER", "recovery -> re_run -> end"),
     )
 
 
@@ -124,7 +132,8 @@ def test_the_incremental_pipeline() -> None:
         subworkflow("auto.remediation.pipeline", SOURCE_TABLE=change["icdc_table"], my_query="$S3{my_script.sql}")
         ip_commit("commit_checkpoint", capture_step=change)
         wf.sequential()
-    assert wf.build() == from_yaml(
+    assert_same(
+        wf,
         """
         Description: the same pipeline, made incremental by two steps and one parameter
         Trigger:
@@ -149,7 +158,7 @@ def test_the_incremental_pipeline() -> None:
                 type: IpCommit
                 ip_commit: {capture_step: capture_change}
           dag: sequential
-        """
+        """,
     )
 
 
@@ -157,13 +166,14 @@ def test_the_older_form_of_a_capture() -> None:
     """A step of type ICDC, whose fields YAML may write on the job itself."""
     with Workflow("older") as wf:
         icdc("capture", source_table="db.events", target_table="db.changes")
-    assert wf.build() == from_yaml(
+    assert_same(
+        wf,
         """
         Workflow:
           id: older
           jobs:
             - job: {id: capture, type: ICDC, sourceTable: db.events, targetTable: db.changes}
-        """
+        """,
     )
 
 
@@ -177,7 +187,8 @@ def test_loops() -> None:
         with while_("until", condition="n < 3", loop_params={"n": 0}):
             noop("count", n=expr("n + 1", type="LONG"))
         each >> "until"
-    assert wf.build() == from_yaml(
+    assert_same(
+        wf,
         """
         Workflow:
           id: loops
@@ -198,7 +209,7 @@ def test_loops() -> None:
                 jobs:
                   - job: {id: count, type: NoOp, '!n<long>': n + 1}
           dag: sequential
-        """
+        """,
     )
 
 
@@ -225,7 +236,8 @@ def test_params_of_every_type() -> None:
         password=secret("warehouse/password"),
     ) as wf:
         noop("a")
-    assert wf.build() == from_yaml(
+    assert_same(
+        wf,
         """
         Workflow:
           id: params
@@ -248,7 +260,7 @@ def test_params_of_every_type() -> None:
           password<secret>: warehouse/password
           jobs:
             - job: {id: a, type: NoOp}
-        """
+        """,
     )
 
 
@@ -298,7 +310,8 @@ def test_fields_of_workflow_and_step() -> None:
         )
         approval("ask", message="Go?", timeout="2 days", step_timeout="3 days")
         sleep("wait", sleep_seconds=5)
-    assert wf.build() == from_yaml(
+    assert_same(
+        wf,
         """
         is_active: false
         Workflow:
@@ -356,7 +369,7 @@ def test_fields_of_workflow_and_step() -> None:
                 targets: [db.t]
             - job: {id: ask, type: Approval, timeout: 3 days, approval: {message: 'Go?', timeout: 2 days}}
             - job: {id: wait, type: Sleep, sleep_seconds: 5}
-        """
+        """,
     )
 
 
@@ -370,4 +383,4 @@ def test_the_order_of_steps(word: str) -> None:
         if word == "sequential":
             wf.sequential()
     jobs = "[{job: {id: a, type: NoOp}}, {job: {id: b, type: NoOp}}, {job: {id: c, type: NoOp}}]"
-    assert wf.build() == from_yaml(f"Workflow: {{id: ordered, jobs: {jobs}, dag: {word}}}")
+    assert_same(wf, f"Workflow: {{id: ordered, jobs: {jobs}, dag: {word}}}")
