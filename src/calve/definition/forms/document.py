@@ -1,14 +1,14 @@
 """A document in any form, and the one shape that all forms have in common."""
 
-from enum import Enum, auto
-from typing import assert_never
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from calve.definition.document import Node
 from calve.definition.forms.dsl import from_dsl
 from calve.definition.forms.early import from_early
 from calve.definition.forms.keys import misspelt, same, sort_keys
 from calve.definition.forms.known_types import StepTypeNames
-from calve.definition.forms.maestro import from_maestro, is_wrapped
+from calve.definition.forms.maestro import from_bare_maestro, from_maestro, is_wrapped
 from calve.definition.forms.parts import Parts
 from calve.definition.forms.properties import properties
 from calve.definition.forms.shapes import entries_of
@@ -27,12 +27,19 @@ _FORMS = (
 )
 
 
-class Form(Enum):
-    """How the steps of a workflow are written."""
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How a workflow is written."""
 
-    DSL = auto()
-    EARLY = auto()
-    MAESTRO = auto()
+    read: Callable[[Node, Problems, StepTypeNames], Parts]
+    keeps_others: bool = False
+    """Whether keys beside the workflow that nobody knows are kept, as Maestro does."""
+
+
+_DSL = _Form(from_dsl)
+_EARLY = _Form(from_early)
+_MAESTRO = _Form(from_maestro, keeps_others=True)
+_BARE_MAESTRO = _Form(from_bare_maestro)
 
 
 def canonical(document: Node, problems: Problems, types: StepTypeNames) -> Node | None:
@@ -54,25 +61,25 @@ def canonical(document: Node, problems: Problems, types: StepTypeNames) -> Node 
     is_bare = body is None
     if body is None:
         body = document.made(keys.others)
-    form = _form(body)
+    form = _form(body, is_bare=is_bare)
     if form is None:
         _report_unknown(body, problems)
         return None
-    parts = _parts(form, body, problems, types, is_bare=is_bare)
+    parts = form.read(body, problems, types)
     extra = {} if is_bare else _extra(keys.others, form, problems)
     return _definition(document, parts, keys.fields | extra, problems)
 
 
-def _form(body: Node) -> Form | None:
+def _form(body: Node, *, is_bare: bool) -> _Form | None:
     entries = entries_of(body)
     if "jobs" in entries:
-        return Form.DSL
+        return _DSL
     if "steps" not in entries:
         return None
     steps = entries["steps"].value
     if not isinstance(steps, list) or not steps or any(map(is_wrapped, steps)):
-        return Form.MAESTRO
-    return Form.DSL if any(entries_of(item).keys() == {"job"} for item in steps) else Form.EARLY
+        return _BARE_MAESTRO if is_bare else _MAESTRO
+    return _DSL if any(entries_of(item).keys() == {"job"} for item in steps) else _EARLY
 
 
 def _report_unknown(body: Node, problems: Problems) -> None:
@@ -84,24 +91,12 @@ def _report_unknown(body: Node, problems: Problems) -> None:
     problems.add(body, "form_unknown", "this is not a workflow: it has neither jobs nor steps", hint=_FORMS)
 
 
-def _parts(form: Form, body: Node, problems: Problems, types: StepTypeNames, *, is_bare: bool) -> Parts:
-    match form:
-        case Form.DSL:
-            return from_dsl(body, problems, types)
-        case Form.EARLY:
-            return from_early(body, problems, types)
-        case Form.MAESTRO:
-            return from_maestro(body, problems, types, is_bare=is_bare)
-        case _:
-            assert_never(form)
-
-
-def _extra(others: dict[str, Node], form: Form, problems: Problems) -> dict[str, Node]:
+def _extra(others: dict[str, Node], form: _Form, problems: Problems) -> dict[str, Node]:
     """Return the keys beside the workflow that nobody knows: Maestro keeps them, YAML has none."""
     kept: dict[str, Node] = {}
     for key, item in others.items():
         meant = misspelt(key, _KEYS)
-        if form is not Form.MAESTRO or meant is not None:
+        if not form.keeps_others or meant is not None:
             hint = f"did you mean {meant}?" if meant is not None else did_you_mean(key, _KEYS)
             problems.add(item, "unknown_key", f"{key} means nothing beside a workflow", hint=hint, at_key=True)
         else:

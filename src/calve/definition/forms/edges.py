@@ -37,17 +37,29 @@ class Edge:
 class Always:
     """The jobs come next whatever holds."""
 
+    def condition(self, ifs: Sequence[str]) -> str:  # noqa: ARG002 - the same for each kind of branch
+        """Return the condition of the branch, beside those of the ifs."""
+        return ALWAYS
+
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """The jobs come next if the condition holds."""
+    """The jobs come next if the text holds."""
 
-    condition: str
+    text: str
+
+    def condition(self, ifs: Sequence[str]) -> str:  # noqa: ARG002 - the same for each kind of branch
+        """Return the condition of the branch, beside those of the ifs."""
+        return self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Otherwise:
-    """The jobs come next if no condition beside it holds."""
+    """The jobs come next if none of the ifs holds."""
+
+    def condition(self, ifs: Sequence[str]) -> str:
+        """Return the condition of the branch, beside those of the ifs."""
+        return f"!(({') || ('.join(ifs)}))" if ifs else ALWAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +93,13 @@ def chained(jobs: Sequence[str], node: Node) -> Iterator[Edge]:
 
 def branched(source: str, branches: Sequence[Branch], problems: Problems) -> Iterator[Edge]:
     """Yield the edges of the branches after a job, and those inside them."""
-    conditions = [branch.when.condition for branch in branches if isinstance(branch.when, If)]
-    for position, branch in enumerate(branches):
-        match branch.when:
-            case Always():
-                condition = ALWAYS
-            case If(condition):
-                pass
-            case Otherwise():
-                if position < len(branches) - 1:
-                    problems.add(branch.node, "otherwise_not_last", f"OTHERWISE must come last after {source}")
-                    continue
-                condition = f"!(({') || ('.join(conditions)}))" if conditions else ALWAYS
+    ifs = [branch.when.text for branch in branches if isinstance(branch.when, If)]
+    for position, branch in enumerate(branches, start=1):
+        if isinstance(branch.when, Otherwise) and position < len(branches):
+            problems.add(branch.node, "otherwise_not_last", f"OTHERWISE must come last after {source}")
+            continue
         for follows in branch.chains:
-            yield Edge(source, follows.jobs[0], condition, follows.node)
+            yield Edge(source, follows.jobs[0], branch.when.condition(ifs), follows.node)
             yield from chained(follows.jobs, follows.node)
 
 

@@ -56,6 +56,15 @@ KEYS: dict[Kind, dict[str, str]] = {
 }
 """The fields that the keys of each kind mean."""
 
+AS_THEY_ARE: dict[Kind, tuple[str, ...]] = {
+    Kind.STEP: ("retry_policy", "targets"),
+    Kind.SUBWORKFLOW: ("sync", "explicit_params"),
+    Kind.FOREACH: ("concurrency", "strict_ordering"),
+    Kind.WHILE: ("condition",),
+    Kind.TEMPLATE: (),
+}
+"""The fields of each kind that are the step's as they are, beside those of all kinds."""
+
 ONLY_OURS: dict[str, str] = {
     "retry_policy": "job",
     "targets": "job",

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import assert_never
 
 from calve.definition.document import Node
 from calve.definition.forms import signals
 from calve.definition.forms.configs import Config, config_of, step_type
 from calve.definition.forms.dag import Wired, transitions
-from calve.definition.forms.job_keys import KEYS, ONLY_OURS, Kind
+from calve.definition.forms.job_keys import AS_THEY_ARE, KEYS, ONLY_OURS, Kind
 from calve.definition.forms.keys import as_written, snake, sort_keys, without_misspelt
 from calve.definition.forms.known_types import StepTypeNames
 from calve.definition.forms.loops import loop_params
@@ -125,28 +124,18 @@ class Writer:
 
     def _fields(self, job: _Job) -> dict[str, Node]:
         """Return the fields that only steps of this kind have."""
-        match job.kind:
-            case Kind.STEP:
-                return {**job.take("retry_policy", "targets"), **self._type(job), **_version(job)}
-            case Kind.TEMPLATE:
-                return {**({"sub_type": job.fields["type"]} if "type" in job.fields else {}), **_version(job)}
-            case Kind.SUBWORKFLOW:
-                return job.take("sync", "explicit_params")
-            case Kind.FOREACH:
-                return {**job.take("concurrency", "strict_ordering"), **self._inner(job)}
-            case Kind.WHILE:
-                return {**job.take("condition"), **self._inner(job)}
-            case _:
-                assert_never(job.kind)
-
-    def _inner(self, job: _Job) -> dict[str, Node]:
-        return {"steps": self.steps(job.fields["jobs"], job.fields.get("dag"))} if "jobs" in job.fields else {}
+        found = job.take(*AS_THEY_ARE[job.kind])
+        if "type" in job.fields:
+            found |= {"sub_type": job.fields["type"]} if job.kind is Kind.TEMPLATE else self._type(job)
+        if "type_version" in job.fields:
+            found["sub_type_version"] = as_text(job.fields["type_version"])
+        if "jobs" in job.fields:
+            found["steps"] = self.steps(job.fields["jobs"], job.fields.get("dag"))
+        return found
 
     def _type(self, job: _Job) -> dict[str, Node]:
         """Return the type of a job: a step type, or the one behind a job template, whose name is kept."""
-        node = job.fields.get("type")
-        if node is None:
-            return {}
+        node = job.fields["type"]
         found = step_type(job.fields, self.types)
         if found is None:  # it is reported where step types are checked
             return {"type": node}
@@ -190,11 +179,6 @@ class Writer:
             self.problems.add(node, "said_twice", f"the param {name} is given twice", at_key=True)
         else:
             found[name] = node
-
-
-def _version(job: _Job) -> dict[str, Node]:
-    version = job.fields.get("type_version")
-    return {} if version is None else {"sub_type_version": as_text(version)}
 
 
 def _string(node: Node) -> Node:

@@ -16,17 +16,26 @@ _STEP_WORDS = ("failure_mode", "tags.*.namespace", "retry_policy.backoff.type")
 _KINDS = frozenset(Kind)
 
 
-def from_maestro(node: Node, problems: Problems, types: StepTypeNames, *, is_bare: bool) -> Parts:
-    """Return the parts of a definition from a workflow of wrapped steps; a bare one may hold properties too."""
-    entries = dict(entries_of(without_nulls(node)))
-    outside = {key: entries.pop(key) for key in (*PROPERTIES, "is_active") if is_bare and key in entries}
-    is_active = outside.pop("is_active", None)
-    entries |= listed(entries, problems, typed_params)
+def from_maestro(node: Node, problems: Problems, types: StepTypeNames) -> Parts:
+    """Return the parts of a definition from a workflow of wrapped steps."""
+    return Parts(_workflow(node, entries_of(without_nulls(node)), problems, types))
+
+
+def from_bare_maestro(node: Node, problems: Problems, types: StepTypeNames) -> Parts:
+    """Return the parts of a definition from such a workflow that is the whole document, and holds properties too."""
+    entries = entries_of(without_nulls(node))
+    own = {key: item for key, item in entries.items() if key not in PROPERTIES}
+    outside = {key: item for key, item in entries.items() if key in PROPERTIES}
+    return Parts(_workflow(node, own, problems, types), outside)
+
+
+def _workflow(node: Node, given: dict[str, Node], problems: Problems, types: StepTypeNames) -> Node:
+    entries = given | listed(given, problems, typed_params)
     if "params" in entries:
         entries["params"] = typed_params(entries["params"], problems)
     if "steps" in entries:
         entries["steps"] = _steps(entries["steps"], problems, types)
-    return Parts(uppered(node.made(entries), *_WORKFLOW_WORDS), outside, is_active)
+    return uppered(node.made(entries), *_WORKFLOW_WORDS)
 
 
 def is_wrapped(item: Node) -> bool:

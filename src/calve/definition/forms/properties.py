@@ -1,7 +1,7 @@
 """What belongs to a workflow whatever its version: owner, run strategy, alerting."""
 
 from calve.definition.document import Node
-from calve.definition.forms.shapes import uppered
+from calve.definition.forms.shapes import entries_of, uppered, without_nulls
 from calve.definition.problems import Problems
 
 KEYS = (
@@ -28,9 +28,7 @@ _WORDS = (
 
 def properties(node: Node) -> Node:
     """Return properties with their short spellings written out."""
-    if not isinstance(node.value, dict):
-        return node
-    entries = {key: item for key, item in node.value.items() if item.value is not None}
+    entries = dict(entries_of(without_nulls(node)))
     if "run_strategy" in entries:
         entries["run_strategy"] = run_strategy(entries["run_strategy"])
     return uppered(node.made(entries), *_WORDS)
