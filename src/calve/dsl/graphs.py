@@ -14,13 +14,17 @@ class Otherwise:
     """The condition that holds when no other condition of the step does."""
 
 
+Condition: TypeAlias = str | Otherwise | None
+"""An expression; None where the edge always holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Edge:
     """One step leads to another under a condition."""
 
     source: str
     target: str
-    condition: str | Otherwise | None
+    condition: Condition
     place: Place
 
     def __str__(self) -> str:
@@ -95,66 +99,62 @@ class Step(Source):
         Args:
             condition: An expression over the params of the step and the workflow.
         """
-        return Ends(self.graph, (self.id,), condition.strip())
+        return Ends(self.graph, ((self.id, condition.strip()),))
 
     def otherwise(self) -> "Ends":
         """Return the step with the condition that none of its other conditions holds."""
-        return Ends(self.graph, (self.id,), Otherwise())
+        return Ends(self.graph, ((self.id, Otherwise()),))
 
     def __rshift__(self, targets: "Targets") -> "Ends":
-        return Ends(self.graph, (self.id,)) >> targets
+        return Ends(self.graph, ((self.id, None),)) >> targets
 
     def __rrshift__(self, sources: "str | Sequence[object]") -> "Ends":
-        return sources >> Ends(self.graph, (self.id,))
+        return sources >> Ends(self.graph, ((self.id, None),))
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Steps from which edges are about to be drawn, and the condition of those edges."""
+    """Steps from which edges are about to be drawn, each with the condition of its edges."""
 
     graph: Graph = field(repr=False)
-    ids: tuple[str, ...]
-    condition: str | Otherwise | None = None
+    steps: "tuple[tuple[str, Condition], ...]"
 
     def __rshift__(self, targets: "Targets") -> "Ends":
         place = here()
         self.graph.check_open(place)
         ends = _ends(targets, self.graph, place)
-        edges = [
-            Edge(source, target, self.condition, place) for source in self.ids for end in ends for target in end.ids
-        ]
-        self.graph.edges.extend(edges)
-        # One target may go on under its own condition: a >> check.when("…") >> b.
-        return ends[0] if len(ends) == 1 else Ends(self.graph, tuple(name for end in ends for name in end.ids))
+        for source, condition in self.steps:
+            self.graph.edges += [Edge(source, target, condition, place) for target, _ in ends.steps]
+        return ends
 
     def __rrshift__(self, sources: "str | Sequence[object]") -> "Ends":
-        for end in _ends(sources, self.graph, here()):
-            end >> self
-        return self
+        return _ends(sources, self.graph, here()) >> self
 
 
 Targets: TypeAlias = Step | Ends | str | Sequence[Step | Ends | str]
 """What may stand on a side of an edge."""
 
 
-def _ends(given: object, graph: Graph, place: Place) -> list[Ends]:
-    items: Any = given if isinstance(given, list | tuple) else [given]
-    return [_end(item, graph, place) for item in items]
+def _ends(given: object, graph: Graph, place: Place) -> Ends:
+    """Return what stands on a side of an edge, if it stands in the graph."""
+    items = given if isinstance(given, list | tuple) else [given]
+    return Ends(graph, tuple(end for item in items for end in _end(item, graph, place)))
 
 
-def _end(item: Any, graph: Graph, place: Place) -> Ends:
+def _end(item: object, graph: Graph, place: Place) -> "tuple[tuple[str, Condition], ...]":
     match item:
         case str():
-            return Ends(graph, (item,))
+            return ((item, None),)
         case Step():
-            end = Ends(item.graph, (item.id,))
+            end = Ends(item.graph, ((item.id, None),))
         case Ends():
             end = item
         case _:
             raise place.refuse(f"an edge joins steps, not a {item.__class__.__name__}")
     if end.graph is not graph:
         raise place.refuse(
-            f"{', '.join(end.ids)} is in {end.graph.name}, and the other side of the edge in {graph.name}",
+            f"{', '.join(name for name, _ in end.steps)} is in {end.graph.name}, "
+            f"and the other side of the edge in {graph.name}",
             remedy="Draw edges between steps of one workflow or one loop; to enter a loop, draw an edge to the loop.",
         )
-    return end
+    return end.steps

@@ -88,8 +88,8 @@ def test_a_condition_may_stand_in_a_chain_and_in_a_list() -> None:
     with Workflow("w") as wf:
         a, b, c, d = (noop(name) for name in "abcd")
         a >> b.when("x") >> c
-        [b.when("y"), c] >> d
-    assert edges(wf) == {"a": {"b": "true"}, "b": {"c": "x", "d": "y"}, "c": {"d": "true"}, "d": {}}
+        a >> [b.when("y"), c] >> d
+    assert edges(wf) == {"a": {"b": "true", "c": "true"}, "b": {"c": "x", "d": "y"}, "c": {"d": "true"}, "d": {}}
 
 
 def test_an_edge_may_be_drawn_again_but_not_otherwise() -> None:
