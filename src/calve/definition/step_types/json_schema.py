@@ -1,0 +1,104 @@
+"""The declaration of a step type as JSON Schema."""
+
+from typing import Any
+
+from calve.definition.model.params import ParamType
+from calve.definition.step_types.model import Choose, Field, StepType
+
+Schema = dict[str, Any]
+
+REFERENCE: Schema = {"type": "string", "pattern": r"\$"}
+"""A text with a reference, which may stand for a value of any type."""
+MARKED = "[!<(]"
+"""Keys that say more than a name: an expression, a type or a mode."""
+IS_PLAIN: Schema = {"propertyNames": {"pattern": "^[^!<(]*$"}}
+"""A map without such keys."""
+
+_ITEMS: dict[ParamType, Schema] = {
+    ParamType.STRING_ARRAY: {"type": "string"},
+    ParamType.LONG_ARRAY: {"type": "integer"},
+    ParamType.DOUBLE_ARRAY: {"type": "number"},
+    ParamType.BOOLEAN_ARRAY: {"type": "boolean"},
+}
+_SCALARS: dict[ParamType, Schema] = {
+    ParamType.STRING: {"type": "string"},
+    ParamType.SECRET: {"type": "string"},
+    ParamType.LONG: {"type": "integer"},
+    ParamType.DOUBLE: {"type": "number"},
+    ParamType.BOOLEAN: {"type": "boolean"},
+}
+
+
+def value_schema(item: Field) -> Schema:
+    """Return what a field's value may look like in YAML."""
+    found: list[Schema] = []
+    for kind in item.types:
+        written = _of_type(kind, item)
+        if written not in found:
+            found.append(written)
+    if REFERENCE not in found and {"type": "string"} not in found:
+        found.append(REFERENCE)
+    shape = found[0] if len(found) == 1 else {"anyOf": found}
+    return {**shape, "description": item.doc, **({} if item.default is None else {"default": item.default})}
+
+
+def _of_type(kind: ParamType, item: Field) -> Schema:
+    match kind:
+        case ParamType.STRING_MAP | ParamType.MAP:
+            return _map_schema(item)
+        case ParamType.STRING_ARRAY | ParamType.LONG_ARRAY | ParamType.DOUBLE_ARRAY | ParamType.BOOLEAN_ARRAY:
+            return {"type": "array", "items": _limited(_ITEMS[kind], item)}
+        case _:
+            return _limited(_SCALARS[kind], item)
+
+
+def _limited(shape: Schema, item: Field) -> Schema:
+    """Return a shape with the field's choices or bounds."""
+    if shape == {"type": "string"}:
+        return {"anyOf": [{"enum": list(item.choices)}, REFERENCE]} if item.choices else shape
+    bounds = {"minimum": item.minimum, "maximum": item.maximum}
+    return {
+        **shape,
+        **{key: bound for key, bound in bounds.items() if bound is not None and shape["type"] != "boolean"},
+    }
+
+
+def _map_schema(item: Field) -> Schema:
+    if item.fields:
+        return {**fields_schema(item.fields), **_required(item.fields)}
+    values = value_schema(Field(item.name, item.values, item.doc)) if item.values else {}
+    return {"type": "object", "additionalProperties": {"anyOf": values["anyOf"]} if "anyOf" in values else True}
+
+
+def fields_schema(fields: tuple[Field, ...]) -> Schema:
+    """Return a map of fields: each typed, others unknown; keys that say more than a name are not looked into."""
+    return {
+        "type": "object",
+        "properties": {item.name: value_schema(item) for item in fields},
+        "patternProperties": {MARKED: True},
+        "additionalProperties": False,
+    }
+
+
+def config_schema(step_type: StepType) -> Schema:
+    """Return what a step type's config map may look like, whatever is missing in it."""
+    return {**fields_schema(step_type.fields), "description": step_type.doc}
+
+
+def needs_schema(step_type: StepType) -> Schema:
+    """Return what must not be missing in a step type's config map; a map with marked keys may say it by those."""
+    wanted = [_required(step_type.fields), *(_chosen(choose) for choose in step_type.choose)]
+    found = [part for part in wanted if part]
+    return {"if": IS_PLAIN, "then": {"allOf": found}} if found else {}
+
+
+def _required(fields: tuple[Field, ...]) -> Schema:
+    names = [item.name for item in fields if item.required]
+    return {"required": names} if names else {}
+
+
+def _chosen(choose: Choose) -> Schema:
+    each: list[Schema] = [{"required": [name]} for name in choose.names]
+    if choose.least == 0:
+        return {"not": {"required": list(choose.names)}}
+    return {"oneOf": each} if choose.most == 1 else {"anyOf": each}
