@@ -61,9 +61,9 @@ def _parts(text: str, values: Mapping[str, Any]) -> Iterator[str | Secret | Secr
 def _value(name: str, text: str, values: Mapping[str, Any]) -> Any:
     value = values.get(name)
     if value is None:
-        raise ParamError(f"Cannot interpolate [{text}] as param [{name}] is not found", param=name)
+        raise ParamError(f"Cannot interpolate [{text}] as param [{name}] is not found", reference=name)
     if value is NOT_EVALUATED:
-        raise ParamError(f"Cannot interpolate [{text}] as param [{name}] is not evaluated yet", param=name)
+        raise ParamError(f"Cannot interpolate [{text}] as param [{name}] is not evaluated yet", reference=name)
     return value
 
 

@@ -1,0 +1,284 @@
+"""Params evaluated: each when it is needed, once."""
+
+import json
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from calve.definition.model.params import BooleanParam, MapParam, Param, Params
+from calve.definition.params.casts import cast
+from calve.definition.params.interpolation import SIZE_LIMIT
+from calve.definition.params.literals import evaluate_literal, literal_references
+from calve.definition.params.merging import NESTING
+from calve.definition.params.parameter import Parameter, values_of
+from calve.definition.params.scopes import Own, Scope, StepScope, WorkflowScope
+from calve.definition.params.secrets import holds_secret
+from calve.errors import CalveError, ExpressionError, ParamError
+from calve.expressions import Clock, Limits, ParamFunctions, evaluate_text, inputs, parse
+from calve.expressions.evaluation import complete
+from calve.expressions.limits import system_millis
+
+_PARAMS = "params"
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """How expressions are evaluated: what they can call, how much they may take, what time it is."""
+
+    functions: ParamFunctions | None = None
+    limits: Limits = field(default_factory=Limits)
+    clock: Clock = system_millis
+
+
+PLAIN = Language()
+"""Without functions, within the usual limits."""
+
+
+def evaluate_workflow_params(params: Params, *, workflow_id: str, language: Language = PLAIN) -> dict[str, Parameter]:
+    """Return the params of a workflow instance with their results.
+
+    Raises:
+        ParamError: a param refers to nothing or to itself, does not fit its type, or is too large.
+        ExpressionError: an expression gave no value.
+    """
+    return _Evaluation(params, WorkflowScope(workflow_id), language).all()
+
+
+def evaluate_step_params(params: Params, *, scope: StepScope, language: Language = PLAIN) -> dict[str, Parameter]:
+    """Return the params of a step with their results.
+
+    Raises:
+        ParamError: a param refers to nothing or to itself, does not fit its type, or is too large.
+        ExpressionError: an expression gave no value.
+    """
+    return _Evaluation(params, scope, language).all()
+
+
+def evaluate_in_step(
+    name: str, definition: Param, *, own: Mapping[str, Parameter], scope: StepScope, language: Language = PLAIN
+) -> Parameter:
+    """Return the result of a definition beside the params of a step, which have theirs: a signal's, a loop's.
+
+    Raises:
+        ParamError: it refers to nothing, or does not fit its type.
+        ExpressionError: its expression gave no value.
+    """
+    return _Evaluation({name: definition}, scope, language, own).all()[name]
+
+
+def evaluate_condition(
+    expression: str, *, own: Mapping[str, Parameter], scope: StepScope, language: Language = PLAIN
+) -> bool:
+    """Tell whether the condition of an edge or a loop holds, over the params of a step and its workflow.
+
+    Raises:
+        ParamError: it refers to nothing, or is neither true nor false.
+        ExpressionError: it gave no value.
+    """
+    definition = BooleanParam(expression=expression)
+    result: bool = evaluate_in_step("condition", definition, own=own, scope=scope, language=language).result
+    return result
+
+
+def evaluate_attribute(
+    name: str,
+    definition: Param,
+    *,
+    workflow_id: str,
+    params: Mapping[str, Parameter],
+    language: Language = PLAIN,
+) -> Parameter:
+    """Return the result of a workflow's attribute, such as a timeout, over its params, which have theirs.
+
+    Raises:
+        ParamError: it refers to nothing, or its expression gave no value.
+    """
+    try:
+        return _Evaluation({name: definition}, WorkflowScope(workflow_id), language, params).all()[name]
+    except CalveError as error:
+        raise ParamError(
+            f"Failed to parse attribute [{name}] for workflow [{workflow_id}] due to {error.message}", param=name
+        ) from error
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A param whose references are being looked up."""
+
+    name: str
+    param: Param
+    needs: tuple[str, ...]
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+class _Evaluation:
+    """Evaluates params, those that they need first; with a stack of its own, so that a chain may be long."""
+
+    def __init__(
+        self, params: Params, scope: Scope, language: Language, before: Mapping[str, Parameter] | None = None
+    ) -> None:
+        self._params = params
+        self._scope = scope
+        self._language = language
+        self._done: dict[str, Parameter] = {}
+        self._evaluated = ChainMap(self._done, dict(before or {}))
+        self._outer = values_of(scope.outer)
+        self._size = 0
+
+    def all(self) -> dict[str, Parameter]:
+        """Return all params, in the order of their definitions."""
+        for name in self._params:
+            if name not in self._done:
+                self._evaluate(name)
+        return {name: self._done[name] for name in self._params}
+
+    def _evaluate(self, first: str) -> None:
+        stack = {first: self._frame(first)}
+        while stack:
+            name = next(reversed(stack))
+            needed = self._look_up(stack[name])
+            if needed is None:
+                self._finish(stack.pop(name))
+            elif needed in stack:
+                raise self._cycle([*stack, needed])
+            else:
+                stack[needed] = self._frame(needed)
+
+    def _frame(self, name: str) -> _Frame:
+        with _naming(name):
+            return _Frame(name, self._params[name], tuple(dict.fromkeys(_needs(self._params[name], 0))))
+
+    def _look_up(self, frame: _Frame) -> str | None:
+        """Find what a param refers to; return the param that must be evaluated before it, if there is one."""
+        with _naming(frame.name):
+            for name in frame.needs[len(frame.values) :]:
+                found = self._scope.find(
+                    name,
+                    frame.name,
+                    declared=self._params,
+                    evaluated=self._evaluated,
+                    functions=self._language.functions,
+                )
+                if isinstance(found, Own):
+                    if found.name not in self._evaluated:
+                        return found.name
+                    frame.values[name] = self._evaluated[found.name].result
+                else:
+                    frame.values[name] = found.value
+        return None
+
+    def _finish(self, frame: _Frame) -> None:
+        with _naming(frame.name):
+            fitting = cast(frame.name, frame.param.type, self._result(frame.name, frame.param, frame.values))
+            done = Parameter(frame.name, frame.param, fitting.value, self._language.clock(), fitting.note)
+            self._size += len(json.dumps(done.as_json(), separators=(",", ":"), ensure_ascii=False))
+            if self._size > SIZE_LIMIT:
+                raise ParamError(
+                    f"Parameters' total size [{self._size}] is larger than system limit [{SIZE_LIMIT}] "
+                    f"with param [{frame.name}]",
+                    param=frame.name,
+                )
+        self._done[frame.name] = done
+
+    def _result(self, name: str, param: Param, values: Mapping[str, Any]) -> Any:
+        if param.expression is not None:
+            named = {need: values[need] for need in _inputs(param.expression)}
+            for need, value in named.items():
+                _refuse_secret(need, value)
+            readable = _Readable(ChainMap(named, self._outer))
+            language = self._language
+            return evaluate_text(
+                param.expression,
+                readable,
+                limits=language.limits,
+                functions=language.functions,
+                clock=language.clock,
+            ).value
+        if isinstance(param, MapParam) and param.value is not None:
+            return {
+                key: cast(f"{name}.{key}", member.type, self._result(f"{name}.{key}", member, values)).value
+                for key, member in param.value.items()
+            }
+        return evaluate_literal(param, values)
+
+    def _cycle(self, names: list[str]) -> ParamError:
+        around = names[names.index(names[-1]) :]
+        return ParamError(
+            f"In {self._scope.title}, param [{around[0]}] definition contains a cyclic reference chain: "
+            f"{' → '.join(around)}",
+            param=around[0],
+            cycle=around,
+        )
+
+
+class _Readable(Mapping[str, Any]):
+    """Values for an expression, which can read all but secrets."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._values[name]
+        _refuse_secret(name, value)
+        return value
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def _refuse_secret(name: str, value: Any) -> None:
+    if holds_secret(value):
+        raise ParamError(
+            f"Param [{name}] holds a secret and cannot be read in an expression",
+            remedy=f"Refer to it in a text, as ${{{name}}}.",
+            param=name,
+        )
+
+
+def _needs(param: Param, depth: int) -> Iterator[str]:
+    """Yield the names that a param refers to, and that its members do if it is a MAP."""
+    if depth > NESTING:
+        raise ParamError(f"Maps are nested deeper than [{NESTING}]")
+    if param.expression is not None:
+        yield from _inputs(param.expression)
+    elif isinstance(param, MapParam):
+        for member in (param.value or {}).values():
+            yield from _needs(member, depth + 1)
+    else:
+        yield from literal_references(param)
+
+
+def _inputs(expression: str) -> list[str]:
+    try:
+        return sorted(inputs(parse(complete(expression))) - {_PARAMS})
+    except ExpressionError as error:
+        raise type(error)(
+            f"Expression validator throws an exception for expr=[{expression}]: {error.message}",
+            kind="MaestroInvalidExpressionException",
+            cause=error.kind,
+        ) from error
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Let every error name the param in which it came up."""
+    try:
+        yield
+    except ParamError as error:
+        if error.context.get("param") == name:
+            raise
+        raise ParamError(
+            f"Param [{name}]: {error.message}", remedy=error.remedy, **{**error.context, "param": name}
+        ) from error
+    except ExpressionError as error:
+        raise type(error)(
+            f"Param [{name}]: {error.message}", remedy=error.remedy, **{**error.context, "param": name}
+        ) from error

@@ -1,0 +1,251 @@
+"""The functions of ``params``: what an expression can ask of the running instance."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from calve.definition.model.params import ParamType
+from calve.definition.params.facts import InstanceFacts, InstanceView, StepView, UpstreamStep
+from calve.definition.params.secrets import holds_secret
+from calve.definition.params.sources import InitiatorType
+from calve.errors import ExpressionFailed
+from calve.expressions.java.longs import parse_long
+
+DRY_RUN_VALUE = 20_220_101
+"""What a declared signal's param is in a dry run, where there is no signal."""
+
+_ABSENT = {ParamType.STRING: None, ParamType.LONG: 0, ParamType.DOUBLE: 0.0, ParamType.BOOLEAN: False}
+
+_RUNNER = "INITIATOR_RUNNER_NAME"
+_OF_WORKFLOWS = frozenset({"owner", "FIRST_TIME_TRIGGER_TIMEZONE"})
+_INSTANCE_FIELDS: dict[str, Callable[[InstanceView], str | int | None]] = {
+    "INITIATOR_TIMEZONE": lambda instance: instance.initiator_timezone,
+    "INITIATOR_TYPE": lambda instance: "VALIDATION" if instance.is_dry_run else instance.initiator.value,
+    _RUNNER: lambda instance: instance.initiator_user,
+    "RUN_POLICY": lambda instance: instance.run_policy,
+    "owner": lambda instance: instance.owner,
+    "FIRST_TIME_TRIGGER_TIMEZONE": lambda instance: instance.first_time_trigger_timezone,
+    "workflow_id": lambda instance: instance.workflow_id,
+    "workflow_instance_id": lambda instance: instance.workflow_instance_id,
+    "workflow_run_id": lambda instance: instance.workflow_run_id,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceFunctions:
+    """Answers ``params.<name>(…)`` from the facts of an instance."""
+
+    facts: InstanceFacts
+
+    def call(self, name: str, arguments: tuple[str, ...]) -> Any:
+        """Return what a function gives.
+
+        Raises:
+            ExpressionFailed: there is no such function, or it has no answer.
+        """
+        found = _FUNCTIONS.get((name, len(arguments)))
+        if found is None:
+            given = f" with args: {','.join(arguments)}" if arguments else ""
+            raise ExpressionFailed(
+                f"params does not support calling method: {name}{given}", kind="UnsupportedOperationException"
+            )
+        labels, function = found
+        try:
+            value = function(self.facts, *arguments)
+        except _Unanswered as error:
+            given = ", ".join(f"{label}=[{argument}]" for label, argument in zip(labels, arguments, strict=True))
+            raise ExpressionFailed(
+                f"{name} throws an exception for {given}: {error.reason}", kind="MaestroInternalError"
+            ) from None
+        if holds_secret(value):
+            raise ExpressionFailed(
+                f"{name}({', '.join(arguments)}) holds a secret, which cannot be read in an expression",
+                kind="MaestroInternalError",
+            )
+        return value
+
+
+class _Unanswered(Exception):
+    """The facts hold no answer, for a reason."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def _next_unique_id(facts: InstanceFacts) -> int | str:
+    return facts.next_unique_id()
+
+
+def _environment(facts: InstanceFacts) -> str:
+    return facts.environment
+
+
+def _from_instance(facts: InstanceFacts, field: str) -> Any:
+    instance = facts.instance
+    if field not in _INSTANCE_FIELDS:
+        raise _Unanswered(f"Invalid field name [{field}] for getFromInstance call")
+    if field in _OF_WORKFLOWS and facts.own_step is not None:
+        raise _Unanswered(f"getFromInstance('{field}') call can only be used to define a workflow parameter")
+    if field == _RUNNER and instance.initiator is not InitiatorType.MANUAL:
+        raise _Unanswered(f"Method [{field}] (only for MANUAL run) does not support initiator [{instance.initiator}]")
+    value = _INSTANCE_FIELDS[field](instance)
+    # A param cannot be null, so what is not set is empty.
+    return "" if value is None else value
+
+
+def _own_step(facts: InstanceFacts, what: str) -> StepView:
+    step = facts.own_step
+    if step is None:
+        raise _Unanswered(f"fromStep [{what}] is only available in step execution context")
+    return step
+
+
+def _from_own_step(facts: InstanceFacts, field: str) -> str | int:
+    step = _own_step(facts, field)
+    match field:
+        case "step_id":
+            return step.step_id
+        case "step_instance_id":
+            return step.step_instance_id
+        case "step_instance_uuid":
+            return step.step_instance_uuid
+        case "step_attempt_id":
+            return step.step_attempt_id
+        case "step_type_info":
+            return step.sub_type or step.type.upper()
+        case "MAESTRO_STEP_ERROR_RETRIES":
+            return step.error_retries
+        case _:
+            raise _Unanswered(f"Invalid field name [{field}] for getFromStep call")
+
+
+def _step(facts: InstanceFacts, step_id: str) -> UpstreamStep:
+    step = facts.step(step_id)
+    if step is None:
+        raise _Unanswered(f"Cannot find the referenced step id [{step_id}] in the current workflow")
+    return step
+
+
+def _from_step(facts: InstanceFacts, step_id: str, param: str) -> Any:
+    step = _step(facts, step_id)
+    if param == "MAESTRO_STEP_STATUS":
+        return step.status
+    if param == "MAESTRO_STEP_END_TIME":
+        if step.end_time is None:
+            raise _Unanswered(f"ERROR: step [{step_id}]'s [{param}] is not set yet.")
+        return step.end_time
+    found = step.params.get(param)
+    if found is None:
+        raise _Unanswered(f"Cannot find the referenced param name [{param}] in step [{step_id}]")
+    if not found.is_evaluated:
+        raise _Unanswered(
+            f"Referenced param [{param}] in step [{step_id}] is not evaluated yet. "
+            "Note that a step can only reference its upstream step's param."
+        )
+    return found.result
+
+
+def _from_trigger(facts: InstanceFacts, param: str) -> Any:
+    instance = facts.instance
+    if instance.is_dry_run:
+        return _declared(facts, param, instance.declared_signal_params, "param name")
+    _check_signal(facts, f"cannot get a param [{param}] from it")
+    if instance.signal_params is None:
+        raise _Unanswered(f"Cannot get param [{param}] as signal initiator's param is null")
+    value = instance.signal_params.get(param)
+    if value is None:
+        raise _Unanswered(f"Cannot find param [{param}] from the signal initiator")
+    return value
+
+
+def _from_signal(facts: InstanceFacts, signal: str, param: str) -> str | int:
+    instance = facts.instance
+    if instance.is_dry_run:
+        return _declared(facts, signal, instance.declared_signals, "name")
+    _check_signal(facts, f"cannot get a param [{param}] from the signal [{signal}]")
+    value = (facts.signal(signal) or {}).get(param)
+    if value is None:
+        raise _Unanswered(f"Cannot find param [{param}] for signal [{signal}] in the initiator")
+    return value
+
+
+def _from_signal_or_default(facts: InstanceFacts, signal: str, param: str, default: str) -> str | int:
+    try:
+        return _from_signal(facts, signal, param)
+    except _Unanswered:
+        return default
+
+
+def _declared(facts: InstanceFacts, name: str, declared: frozenset[str], what: str) -> int:
+    if name not in declared:
+        raise _Unanswered(
+            f"Signal {what} [{name}] does not exist in the signal trigger definition for workflow "
+            f"[{facts.instance.workflow_id}]"
+        )
+    return DRY_RUN_VALUE
+
+
+def _check_signal(facts: InstanceFacts, consequence: str) -> None:
+    initiator = facts.instance.initiator
+    if initiator is not InitiatorType.SIGNAL:
+        raise _Unanswered(f"Initiator [{initiator}] is not a signal trigger and {consequence}")
+
+
+def _from_dependency(facts: InstanceFacts, index: str, param: str) -> str | int:
+    dependencies = _own_step(facts, param).dependencies
+    number = parse_long(index)
+    if number is None or not 0 <= number < len(dependencies):
+        raise _Unanswered(f"Signal dependency index is out of bound [{index} > {len(dependencies)}]")
+    value = (dependencies[number] or {}).get(param)
+    if value is None:
+        raise _Unanswered(f"Cannot find param [{param}] for signal dependency index [{index}]")
+    return value
+
+
+def _from_foreach(facts: InstanceFacts, foreach_id: str, step_id: str, param: str) -> list[Any]:
+    _check_type(facts, foreach_id, "foreach", "getFromForeach")
+    results = facts.foreach_results(foreach_id, step_id, param)
+    if results is None:
+        raise _Unanswered(
+            f"Cannot load param [{param}] of step [{step_id}] from foreach [{foreach_id}] as it is not initialized"
+        )
+    if results.type not in _ABSENT:
+        raise _Unanswered(f"cannot get param from foreach with a type: {results.type}")
+    absent = _ABSENT[results.type]
+    return [results.values.get(iteration, absent) for iteration in range(1, results.count + 1)]
+
+
+def _from_subworkflow(facts: InstanceFacts, subworkflow_id: str, step_id: str, param: str) -> Any:
+    _check_type(facts, subworkflow_id, "subworkflow", "getFromSubworkflow")
+    found = facts.subworkflow_param(subworkflow_id, step_id, param)
+    if found is None or not found.is_evaluated:
+        raise _Unanswered(f"Cannot find the param name: [{param}]")
+    return found.result
+
+
+def _check_type(facts: InstanceFacts, step_id: str, wanted: str, function: str) -> None:
+    found = _step(facts, step_id).type
+    if found.lower() != wanted:
+        raise _Unanswered(f"step [{step_id}] is a type of [{found}] instead of {wanted} step, cannot call {function}")
+
+
+_FUNCTIONS: dict[tuple[str, int], tuple[tuple[str, ...], Callable[..., Any]]] = {
+    ("nextUniqueId", 0): ((), _next_unique_id),
+    ("getExecutionEnvironment", 0): ((), _environment),
+    ("getFromInstance", 1): (("fieldName",), _from_instance),
+    ("getFromStep", 1): (("fieldName",), _from_own_step),
+    ("getFromStep", 2): (("stepId", "paramName"), _from_step),
+    ("getFromSignal", 1): (("paramName",), _from_trigger),
+    ("getFromSignal", 2): (("signalName", "paramName"), _from_signal),
+    ("getFromSignalOrDefault", 3): (
+        ("signalName", "paramName", "default"),
+        _from_signal_or_default,
+    ),
+    ("getFromSignalDependency", 2): (
+        ("signalDependencyIndex", "paramName"),
+        _from_dependency,
+    ),
+    ("getFromForeach", 3): (("foreachStepId", "stepId", "paramName"), _from_foreach),
+    ("getFromSubworkflow", 3): (("subworkflowStepId", "stepId", "paramName"), _from_subworkflow),
+}
