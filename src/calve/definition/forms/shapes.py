@@ -5,12 +5,17 @@ from calve.definition.document import Node
 ANY = "*"
 """In a way: every item of a list or every value of a map."""
 
+LARGEST_NUMBER = 4096
+"""In bits; Python refuses to write numbers that are much larger."""
+
 
 def text_of(node: Node) -> str | None:
     """Return a scalar as text, as YAML and JSON write it; None for what is no scalar."""
     match node.value:
         case bool() as truth:
             return "true" if truth else "false"
+        case int() as number if number.bit_length() > LARGEST_NUMBER:
+            return None
         case str() | int() | float() as scalar:
             return str(scalar)
         case _:
@@ -19,13 +24,8 @@ def text_of(node: Node) -> str | None:
 
 def as_text(node: Node) -> Node:
     """Return a number as text: ids and versions that look like numbers are none."""
-    match node.value:
-        case bool():
-            return node
-        case int() | float():
-            return node.made(text_of(node))
-        case _:
-            return node
+    text = text_of(node)
+    return node if text is None or isinstance(node.value, bool) else node.made(text)
 
 
 def as_list(node: Node) -> Node:

@@ -170,6 +170,16 @@ def test_a_document_may_not_be_deeper_than_it_can_be_walked() -> None:
     assert [problem.code for problem in problems] == ["too_deep"]
 
 
+def test_a_number_too_large_to_be_written_is_left_as_it_is() -> None:
+    """What reads texts refuses it; what builds documents may not know better."""
+    place, huge = Node(None, Mark(1, 1), ""), 10**5000
+    problems = Problems()
+    found = canonical(place.made({"id": huge, "!x": huge, "jobs": [{"job": {"id": "a"}}]}), problems, FewTypes())
+    assert found is not None
+    assert found.plain()["workflow"]["id"] == huge
+    assert [problem.code for problem in problems] == ["expression_not_text"]
+
+
 def test_a_mistake_that_the_model_finds_is_where_the_user_wrote_it() -> None:
     """Each part of the definition keeps its line, whatever shape it had."""
     found = written("""

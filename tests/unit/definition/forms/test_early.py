@@ -22,13 +22,13 @@ def test_known_keys_may_have_humps() -> None:
     found = written("""
         Workflow:
           id: w
-          runStrategy: firstOnly
+          runStrategy: first_only
           instanceStepConcurrency: 5
           someParam: 1
           steps:
             - {id: a, type: ICDC, sourceTable: s, retryPolicy: {error_retry_limit: 1}, myParam: 2}
         """)
-    assert found.plain["properties"] == {"run_strategy": {"rule": "FIRSTONLY"}}
+    assert found.plain["properties"] == {"run_strategy": {"rule": "FIRST_ONLY"}}
     assert found.workflow["instance_step_concurrency"] == 5
     assert found.workflow["params"] == {"someParam": {"type": "LONG", "value": 1}}
     assert found.steps[0]["step"] == {
