@@ -413,3 +413,10 @@ def test_a_text_with_too_many_problems_is_given_up() -> None:
     _, problems = _read("a: 1\n" * 5000)
     assert len(problems) == 101
     assert {problem.code for problem in problems} == {"duplicate_key", "too_many_problems"}
+
+
+def test_warnings_are_no_reason_to_give_up() -> None:
+    """A list of countries has many, and they too end at a hundred."""
+    node, problems = _read("[" + "NO, " * 500 + "!t SE]")
+    assert node is not None
+    assert [problem.code for problem in problems] == ["looks_boolean"] * 100 + ["tag"]

@@ -64,6 +64,8 @@ class Composer:
     root: Node | None = None
     _open: list[_Open] = field(default_factory=list)
     _nodes: int = 0
+    _refused: int = 0
+    _warned: int = 0
 
     def scalar(self, text: str, mark: Mark, *, is_plain: bool) -> None:
         """Take a scalar: a key if the mapping that is open waits for one, otherwise a value."""
@@ -109,7 +111,8 @@ class Composer:
     def refuse(self, mark: Mark, unfit: Unfit) -> None:
         """Note a problem at a place, and go on unless there are too many."""
         self.problems.add(Node(None, mark, self._path()), unfit.code, unfit.message, hint=unfit.hint)
-        if len(self.problems.found) >= MAX_PROBLEMS:
+        self._refused += 1
+        if self._refused == MAX_PROBLEMS:
             raise Halted("too_many_problems", "there are too many problems; the rest is not read", mark)
 
     def _count(self, mark: Mark) -> None:
@@ -136,7 +139,8 @@ class Composer:
         if isinstance(value, Unfit):
             self.refuse(mark, value)
             return None
-        if is_plain and looks_boolean(text):
+        if is_plain and self._warned < MAX_PROBLEMS and looks_boolean(text):
+            self._warned += 1
             hint = "write true or false, or quote it"
             node = Node(None, mark, self._path())
             self.problems.warn(node, "looks_boolean", f"{text} is text, not a boolean", hint=hint)

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from calve.definition.document import Mark
-from calve.definition.reading.composing import Halted
+from calve.definition.reading.composing import MAX_KEY, Halted
 
 _MESSAGES: tuple[tuple[str, str, str], ...] = (
     # a part of PyYAML's or libyaml's words, ours, a hint
@@ -89,7 +89,6 @@ _TAB = re.compile(r" *\t")
 _CONDITION = re.compile(r"[\s-]*IF\s", re.IGNORECASE)
 _TIGHT_COLON = re.compile(r"[\s-]*(?P<key>[A-Za-z_][\w.-]*):(?P<value>[^\s:/].*)")
 _COLON_FAULTS = ("mapping values", "expected ':'")
-_LONGEST_KEY = 1024
 
 
 def explain(text: str, error: Any) -> Halted:
@@ -135,8 +134,8 @@ def _hinted(words: str, line: str, above: str, column: int) -> str:
         return ""
     if _CONDITION.match(line):
         return "quote the whole condition: 'IF …': next"
-    if column > _LONGEST_KEY:
-        return f"a key has at most {_LONGEST_KEY} characters"
+    if column > MAX_KEY:
+        return f"a key has at most {MAX_KEY} characters"
     for suspect in (line, above):
         if tight := _TIGHT_COLON.fullmatch(suspect):
             return f"a space may be missing after the colon of {tight['key']}"
