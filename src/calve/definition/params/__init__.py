@@ -1,1 +1,95 @@
-"""Parameters: how they are merged, evaluated and read."""
+"""Parameters: merged from where they are defined, evaluated when they are needed, and read by steps."""
+
+from calve.definition.params.casts import Cast, cast
+from calve.definition.params.defaults import DEFAULT_PARAMS, DefaultParams
+from calve.definition.params.durations import DEFAULT_TIMEOUT_DAYS, TIMEOUT_LIMIT_DAYS, human_duration, parse_duration
+from calve.definition.params.evaluation import (
+    Language,
+    evaluate_attribute,
+    evaluate_condition,
+    evaluate_in_step,
+    evaluate_step_params,
+    evaluate_workflow_params,
+)
+from calve.definition.params.facts import ForeachResults, InstanceFacts, InstanceView, StepView, UpstreamStep
+from calve.definition.params.functions import DRY_RUN_VALUE, InstanceFunctions
+from calve.definition.params.interpolation import (
+    NOT_EVALUATED,
+    SIZE_LIMIT,
+    escaped,
+    interpolate,
+    references,
+    step_reference,
+)
+from calve.definition.params.literals import evaluate_literal, literal_references
+from calve.definition.params.merging import MergeContext, cleaned, merge
+from calve.definition.params.orders import (
+    fresh_workflow_params,
+    restarted_workflow_params,
+    step_params,
+    subworkflow_params,
+    template_params,
+    with_outputs,
+)
+from calve.definition.params.parameter import Parameter, values_of
+from calve.definition.params.retries import ParsedRetryPolicy, Retries, RetryReason, parse_retry_policy
+from calve.definition.params.scopes import StepScope, WorkflowScope
+from calve.definition.params.secrets import HIDDEN, Secret, SecretText, holds_secret, reveal, shown
+from calve.definition.params.sources import InitiatorType, ParamSource
+
+__all__ = [
+    "DEFAULT_PARAMS",
+    "DEFAULT_TIMEOUT_DAYS",
+    "DRY_RUN_VALUE",
+    "HIDDEN",
+    "NOT_EVALUATED",
+    "SIZE_LIMIT",
+    "TIMEOUT_LIMIT_DAYS",
+    "Cast",
+    "DefaultParams",
+    "ForeachResults",
+    "InitiatorType",
+    "InstanceFacts",
+    "InstanceFunctions",
+    "InstanceView",
+    "Language",
+    "MergeContext",
+    "ParamSource",
+    "Parameter",
+    "ParsedRetryPolicy",
+    "Retries",
+    "RetryReason",
+    "Secret",
+    "SecretText",
+    "StepScope",
+    "StepView",
+    "UpstreamStep",
+    "WorkflowScope",
+    "cast",
+    "cleaned",
+    "escaped",
+    "evaluate_attribute",
+    "evaluate_condition",
+    "evaluate_in_step",
+    "evaluate_literal",
+    "evaluate_step_params",
+    "evaluate_workflow_params",
+    "fresh_workflow_params",
+    "holds_secret",
+    "human_duration",
+    "interpolate",
+    "literal_references",
+    "merge",
+    "parse_duration",
+    "parse_retry_policy",
+    "references",
+    "restarted_workflow_params",
+    "reveal",
+    "shown",
+    "step_params",
+    "step_reference",
+    "subworkflow_params",
+    "template_params",
+    "values_of",
+    "with_outputs",
+]
