@@ -1,0 +1,73 @@
+"""What starts a workflow: triggers and signals."""
+
+from calve.definition.schema.shapes import DURATION, ONE_OR_MORE, TEXT, TEXTS, count, ref, said
+from calve.definition.step_types.json_schema import Schema
+
+
+def starting() -> dict[str, Schema]:
+    """Return what starts a workflow or holds a step, by name."""
+    return {
+        "trigger": _trigger(),
+        "time_trigger": _time_trigger(),
+        "signal_trigger": _signal_trigger(),
+        "incremental_trigger": _incremental_trigger(),
+        "signal_dependencies": said("Signals to wait for before it starts.", _signals()),
+        "signal_outputs": said("Signals to send when it has succeeded.", _signals()),
+    }
+
+
+def _trigger() -> Schema:
+    keys = {
+        "cron": said("Five fields of Unix, six or seven of Quartz, or @daily and its like.", TEXT),
+        "interval": said("Again after so long: seconds, or a text such as 15 minutes.", DURATION),
+        "timezone": said("The time zone of cron.", TEXT, default="UTC"),
+        "fuzzy_max_delay": said("Start up to so much later, at random.", DURATION),
+        "signal": ref("signal_trigger"),
+        "signals": ref("signal_trigger"),
+        "incremental": ref("incremental_trigger"),
+    }
+    spelt = keys | {key.capitalize(): item for key, item in keys.items()}
+    one = {"anyOf": [TEXT, {"type": "object", "properties": spelt, "additionalProperties": False, "minProperties": 1}]}
+    return {
+        "description": "What starts the workflow: time, signals, or a change of its source tables.",
+        "anyOf": [*one["anyOf"], {"type": "array", "items": one}],
+    }
+
+
+def _time_trigger() -> Schema:
+    keys = {"cron": TEXT, "expression": TEXT, "interval": DURATION, "timezone": TEXT, "fuzzy_max_delay": DURATION}
+    kind = {"enum": ["CRON", "PREDEFINED", "INTERVAL", "cron", "predefined", "interval"]}
+    return {
+        "type": "object",
+        "properties": {"type": kind, **keys},
+        "oneOf": [{"required": [key]} for key in ("cron", "expression", "interval")],
+        "additionalProperties": False,
+    }
+
+
+def _signal_trigger() -> Schema:
+    return {
+        "description": "Starts when all its signals have come, with equal join keys.",
+        "anyOf": [TEXT, TEXTS, {"type": "object"}],
+    }
+
+
+def _incremental_trigger() -> Schema:
+    keys = {
+        "source_tables": said("The tables to watch.", ONE_OR_MORE),
+        "data_operations": {"anyOf": [TEXT, TEXTS]},
+        "min_files": count(),
+        "min_bytes": count(),
+        "max_delay": DURATION,
+        "debounce": DURATION,
+    }
+    full = {"type": "object", "properties": keys, "required": ["source_tables"], "additionalProperties": False}
+    return {
+        "description": "Starts when its source tables hold changes that are not committed.",
+        "anyOf": [TEXT, TEXTS, full],
+    }
+
+
+def _signals() -> Schema:
+    one = {"anyOf": [TEXT, {"type": "object", "required": ["name"], "properties": {"name": TEXT}}]}
+    return {"anyOf": [TEXT, {"type": "array", "items": one}, {"type": "object", "required": ["definitions"]}]}
