@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from calve.definition.document import Mark
 from calve.definition.reading.composing import Composer, Halted
 
-_SPACE = re.compile(r"[ \t\n]*")
+_SPACES = frozenset(" \t\n")
 _TEXT = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
 _LITERAL = re.compile(
     r"(?:true|false|null|NaN|-?Infinity|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)(?![\w.+-])"
@@ -38,8 +38,9 @@ class _Cursor:
 
     def next(self) -> str:
         """Go to the next character that is not space, and return it; nothing at the end."""
-        self.offset = _SPACE.match(self.text, self.offset).end()  # type: ignore[union-attr]  # it matches anything
-        return self.text[self.offset : self.offset + 1]
+        while (character := self.text[self.offset : self.offset + 1]) in _SPACES:
+            self.offset += 1
+        return character
 
     def take(self, character: str) -> bool:
         """Move over the next character if it is this one; tell whether it was."""
@@ -65,10 +66,10 @@ class _Cursor:
 
     def scalar(self) -> None:
         """Move over a text: a key or a value."""
-        found = _TEXT.match(self.text, self.offset)
+        found, mark = _TEXT.match(self.text, self.offset), self.mark()
         if found is None:
-            raise Halted("syntax", "this text is not closed on its line", self.mark(), hint="write \\n for a break")
-        self.composer.scalar(_unescaped(found[0], self.mark()), self.mark(), is_plain=False)
+            raise Halted("syntax", "this text is not closed on its line", mark, hint="write \\n for a break")
+        self.composer.scalar(_unescaped(found[0], mark), mark, is_plain=False)
         self.offset = found.end()
 
     def list(self) -> None:
