@@ -1,5 +1,6 @@
 """The JSON Schema accepts what users write, in each form, and points at what is wrong."""
 
+import json
 from typing import Any
 
 import pytest
@@ -11,11 +12,13 @@ from tests.unit.definition.templates.makers import template
 from calve.definition.forms import canonical
 from calve.definition.forms.job_keys import KEYS, WRAPPERS
 from calve.definition.forms.yaml_workflow import KEYS as WORKFLOW_KEYS
+from calve.definition.model.params import ParamType
 from calve.definition.problems import Problems
 from calve.definition.reading import read
 from calve.definition.schema import schema
 from calve.definition.step_types import STEP_TYPES, StepTypes
 from calve.definition.templates import JobTemplates
+from calve.definition.walking import all_steps, entry
 
 SCHEMA = schema(templates=["our_job"])
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -280,3 +283,43 @@ def test_types_and_templates_are_completed() -> None:
     first, _ = SCHEMA["$defs"]["type"]["anyOf"]
     assert {"Spark", "IpCapture", "our_job"} <= set(first["enum"])
     assert "foreach" not in first["enum"]
+
+
+SAMPLES: dict[ParamType, Any] = {
+    ParamType.STRING: "text",
+    ParamType.LONG: 1,
+    ParamType.DOUBLE: 1.5,
+    ParamType.BOOLEAN: True,
+    ParamType.STRING_MAP: {"a": "b"},
+    ParamType.MAP: {"a": 1},
+    ParamType.STRING_ARRAY: ["a"],
+    ParamType.LONG_ARRAY: [1],
+    ParamType.DOUBLE_ARRAY: [1.5],
+    ParamType.BOOLEAN_ARRAY: [True],
+}
+CONFIGURED = [(name, item.name) for name, declared in STEP_TYPES.items() for item in declared.fields]
+
+
+def _says_wrong(name: str, field: str, value: Any) -> bool:
+    """Tell whether ``check`` finds a value of a field to be of the wrong shape."""
+    config = STEP_TYPES[name].config
+    text = json.dumps({"Workflow": {"id": "w", "jobs": [{"job": {"id": "a", "type": name, config: {field: value}}}]}})
+    problems = Problems()
+    document = read(text, name="w.json", problems=problems)
+    assert document is not None
+    shaped = canonical(document, problems, StepTypes())
+    for _, step in all_steps(entry(shaped, "workflow")):
+        StepTypes().check(step, problems)
+    return any(problem.code in {"wrong_type", "unknown_field"} for problem in problems)
+
+
+@pytest.mark.parametrize(("name", "field"), CONFIGURED)
+def test_the_schema_and_the_checks_agree_on_the_type_of_every_field(name: str, field: str) -> None:
+    """What the one refuses the other refuses too; choices are another matter."""
+    shape = _properties(f"config.{name}")[field]
+    declared = STEP_TYPES[name].known()[field]
+    validator = Draft202012Validator(shape)
+    for value in SAMPLES.values():
+        if declared.choices and value in ("text", ["a"]):
+            continue
+        assert validator.is_valid(value) != _says_wrong(name, field, value), value

@@ -66,8 +66,13 @@ def _limited(shape: Schema, item: Field) -> Schema:
 def _map_schema(item: Field) -> Schema:
     if item.fields:
         return {**fields_schema(item.fields), **_required(item.fields)}
-    values = value_schema(Field(item.name, item.values, item.doc)) if item.values else {}
-    return {"type": "object", "additionalProperties": {"anyOf": values["anyOf"]} if "anyOf" in values else True}
+    if not item.values:
+        return {"type": "object"}
+    values = value_schema(Field(item.name, item.values, item.doc))
+    return {
+        "type": "object",
+        "additionalProperties": {key: part for key, part in values.items() if key != "description"},
+    }
 
 
 def fields_schema(fields: tuple[Field, ...]) -> Schema:

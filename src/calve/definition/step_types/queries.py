@@ -1,6 +1,10 @@
 """Steps that ask an engine: SQL and Spark."""
 
+from pathlib import PurePath
+
+from calve.definition.document import Node
 from calve.definition.model.params import ParamType
+from calve.definition.problems import Problems
 from calve.definition.step_types.model import (
     LISTS,
     MAPS,
@@ -46,6 +50,23 @@ def _fetched(config: Config) -> Outputs:
     if isinstance(fetch, Dynamic):
         return Outputs({output.name: output for output in _FETCHED.values()})
     return Outputs({fetch: _FETCHED[fetch]} if fetch in _FETCHED else {})
+
+
+_ENDINGS = {".sql": "file", ".py": "application", ".jar": "jar"}
+
+
+def _check_spark(node: Node, config: Config, problems: Problems) -> None:
+    """Note programs that are given as another kind than their name says, and a class without a jar."""
+    for name in _ENDINGS.values():
+        path = config.get(name)
+        ending = PurePath(path).suffix.lower() if isinstance(path, str) else ""
+        meant = _ENDINGS.get(ending, name)
+        if meant != name:
+            message = f"spark.{name} is {path}, which looks like a {ending} file"
+            problems.add(node.at(("value", name)), "wrong_file", message, hint=f"write {meant}: {path}")
+    if "main_class" in config and "jar" not in config:
+        place = node.at(("value", "main_class"))
+        problems.add(place, "missing_field", "spark.main_class needs spark.jar", at_key=True)
 
 
 SQL = StepType(
@@ -101,4 +122,5 @@ SPARK = StepType(
     ),
     outputs=(_ROW_COUNT,),
     outputs_of=_fetched,
+    check=_check_spark,
 )
