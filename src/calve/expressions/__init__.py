@@ -1,7 +1,8 @@
 """The safe expression language (SEL): parse, evaluate. Pure."""
 
-from calve.expressions.evaluation import Result, evaluate, evaluate_text
-from calve.expressions.limits import Clock, Limits
+from calve.expressions.asking import ParamCall, calls
+from calve.expressions.evaluation import Result, complete, evaluate, evaluate_text
+from calve.expressions.limits import Clock, Limits, system_millis
 from calve.expressions.meter import ParamFunctions
 from calve.expressions.names import inputs, names
 from calve.expressions.program import Program, parse
@@ -10,13 +11,17 @@ from calve.expressions.values import ResultType
 __all__ = [
     "Clock",
     "Limits",
+    "ParamCall",
     "ParamFunctions",
     "Program",
     "Result",
     "ResultType",
+    "calls",
+    "complete",
     "evaluate",
     "evaluate_text",
     "inputs",
     "names",
     "parse",
+    "system_millis",
 ]

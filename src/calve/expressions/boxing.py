@@ -110,7 +110,7 @@ def _box_map(run: Run, content: Mapping[Any, Any], depth: int) -> Map:
 
 
 def unbox(run: Run, value: Value) -> Any:
-    """Return the content of a value in plain Python, and a moment as its ISO text; None where it has no content."""
+    """Return the content of a value in plain Python, and a date as its text; None where it has no content."""
     return _Unboxing(run).content(value, 0)
 
 
@@ -134,8 +134,8 @@ class _Unboxing:
                 return [self.content(element, depth) for element in value.val]
             case Map():
                 return self._map(value, depth)
-            case DateTime():
-                return None if value.val is None else str(value.val)
+            case DateTime() | Zone() | Property() | Days():
+                return None if value.val is None else shown(self._run, value)
             case _:
                 return None
 
@@ -166,8 +166,10 @@ def argument(value: Value) -> Any:
     match value:
         case Long():
             return value.val if value.val > INT_MAX else to_int(value.val)
-        case Text() | Double() | Bool() | DateTime() | Zone() | Formatter() | Property() | Days():
+        case Text() | Double() | Bool() | DateTime() | Zone() | Formatter() | Property():
             return value.val
+        case Days():
+            return None if value.val is None else value
         case Null() | Void():
             return None
         case Map() | Array():

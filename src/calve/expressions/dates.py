@@ -288,11 +288,15 @@ def call_formatter(run: Run, value: Formatter, name: str, arguments: list[Value]
             case "forPattern", [pattern]:
                 made = pattern_of(run, text_of(pattern).val or "")
             case "withZone", [zone]:
-                made = _pattern_in(value).with_zone(_zone_of(zone))
+                where = _zone_of(zone)
+                made = _pattern_in(value).with_zone(where)
             case "parseDateTime", [Text() | Long() as text]:
                 return new_datetime(run, _pattern_in(value).parse(_source(run, text)))
             case "parseMillis", [text]:
-                return new_long(run, _pattern_in(value).parse_millis(_source(run, text_of(text))))
+                source = text_of(text)
+                if source.val is None:
+                    raise null_pointer("the text holds nothing")
+                return new_long(run, _pattern_in(value).parse_millis(_source(run, source)))
             case "print", [Long() as millis]:
                 return new_text(run, to_units(_pattern_in(value).print(millis.val)))
             case "print", [DateTime() as moment]:

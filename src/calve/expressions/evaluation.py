@@ -11,7 +11,7 @@ from calve.expressions.limits import Clock, Limits, system_millis
 from calve.expressions.meter import ParamFunctions, Run
 from calve.expressions.program import Program, parse
 from calve.expressions.text import from_units
-from calve.expressions.values import SIMPLE_ARRAYS, ResultType, Thrown
+from calve.expressions.values import SIMPLE_ARRAYS, ResultType, Thrown, Value
 
 _DEFAULT_LIMITS = Limits()
 _SPACE = "".join(map(chr, range(33)))
@@ -56,23 +56,23 @@ def evaluate(
     if program.tree.memory >= limits.memory:
         raise too_much_memory(limits.memory)
     try:
-        return _evaluated(program, params, limits, functions, clock)
+        run, value = _run(program, params, limits, functions, clock)
+        if isinstance(value, Thrown):
+            message = "null" if value.val is None else from_units(value.val)
+            raise ExpressionThrew(f"ERROR: {message}", kind="ERROR")
+        return Result(value.type, unbox(run, value), limits.visit - run.steps, limits.memory - run.room)
     except RecursionError:
         raise too_deep("the expression") from None
     except MemoryError:
         raise too_much_memory(limits.memory) from None
 
 
-def _evaluated(
+def _run(
     program: Program, params: Mapping[str, Any], limits: Limits, functions: ParamFunctions | None, clock: Clock
-) -> Result:
+) -> tuple[Run, Value]:
     compiled = program.compiled(limits.stack)
     run = Run(compiled.names, compiled.literals, params, limits=limits, functions=functions, clock=clock)
-    value = compiled.run(run)
-    if isinstance(value, Thrown):
-        message = "null" if value.val is None else from_units(value.val)
-        raise ExpressionThrew(f"ERROR: {message}", kind="ERROR")
-    return Result(value.type, unbox(run, value), limits.visit - run.steps, limits.memory - run.room)
+    return run, compiled.run(run)
 
 
 def evaluate_text(

@@ -2,7 +2,8 @@
 
 import re
 
-from calve.expressions.failures import illegal_argument, unsupported
+from calve.expressions.failures import illegal_argument, number_format, unsupported
+from calve.expressions.java.longs import INT_MAX, INT_MIN
 
 _MILLIS = {
     "week": 604_800_000,
@@ -14,7 +15,7 @@ _MILLIS = {
 }
 _UNITS = ("year", "month", *_MILLIS)
 _PART = re.compile(r"([+-]?[0-9]{1,10}) (year|month|week|day|hour|minute|second|millisecond)s?(?![a-z])", re.IGNORECASE)
-_SEPARATOR = re.compile(r",? and |, | ", re.IGNORECASE)
+_SEPARATOR = re.compile(r",? and |, ?| ", re.IGNORECASE)
 
 
 def millis_in_words(text: str) -> int:
@@ -24,12 +25,16 @@ def millis_in_words(text: str) -> int:
         ExpressionFailed: the text is none, or months or years are in it, which are not all as long.
     """
     total, at, rank = 0, 0, -1
+    if not text:
+        return 0
     while found := _PART.match(text, at):
         unit = found.group(2).lower()
         if _UNITS.index(unit) <= rank:
             break
         rank = _UNITS.index(unit)
         amount = int(found.group(1))
+        if not INT_MIN <= amount <= INT_MAX:
+            raise number_format(f'For input string: "{amount}"')
         if unit not in _MILLIS and amount:
             raise unsupported(f"Cannot convert to Duration as this period contains {unit}s and {unit}s vary in length")
         total += amount * _MILLIS.get(unit, 0)

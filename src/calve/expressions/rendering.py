@@ -30,6 +30,7 @@ _ELEMENT_CLASSES = {
     "DOUBLE_ARRAY": "SelDouble",
     "BOOLEAN_ARRAY": "SelBoolean",
 }
+_JAVA_ARRAYS = {"STRING_ARRAY": "[Ljava.lang.String;", "LONG_ARRAY": "[J", "DOUBLE_ARRAY": "[D", "BOOLEAN_ARRAY": "[Z"}
 _CLASS_TEXTS = {
     "SelParams": "PRESET_PARAMS",
     "SelUtilFunc": "Preset SEL Utility Function Class",
@@ -62,13 +63,18 @@ def appended(run: Run, value: Value) -> str:
             return "null"
         case Array():
             # Java shows where the array lies in its memory; which number stands there means nothing.
-            return f"[L{_JAVA}{_ELEMENT_CLASSES[value.type]};@{id(value.val) & 0xFFFFFFF | 0x10000000:x}"
+            return f"[L{_JAVA}{_ELEMENT_CLASSES[value.type]};@{_place(value)}"
         case Map() | DateTime() | Zone() | Property() | Days():
             return shown(run, value)
         case Formatter():
             return "null" if value.val is None else f"org.joda.time.format.DateTimeFormatter@{_place(value)}"
         case _:
             raise without_content(value)
+
+
+def java_array(value: Array) -> str:
+    """Return an array of Java's own, which tells no more than its type."""
+    return f"{_JAVA_ARRAYS[value.type]}@{_place(value)}"
 
 
 def shown(run: Run, value: Value) -> str:
@@ -134,8 +140,10 @@ def _simple(value: Value) -> str:
             return "NULL"
         case Days():
             return "null" if value.val is None else f"P{value.val}D"
-        case DateTime() | Zone() | Map():
+        case DateTime() | Map():
             return "null" if value.val is None else str(value.val)
+        case Zone():
+            return "null" if value.val is None else value.val.id
         case Property():
             return "null" if value.val is None else f"Property[{value.val.field}]"
         case Formatter() | Uuid():

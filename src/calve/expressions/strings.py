@@ -9,7 +9,7 @@ from calve.expressions.java import formatting, regex
 from calve.expressions.java_calls import Method, inside_java, invoke
 from calve.expressions.meter import Run
 from calve.expressions.operators import new_text
-from calve.expressions.rendering import appended, shown
+from calve.expressions.rendering import appended, java_array, shown
 from calve.expressions.text import to_units
 from calve.expressions.values import Array, Bool, Long, Map, ResultType, Text, Value
 
@@ -64,9 +64,9 @@ def _value_of(run: Run, text: str | None, value: Value) -> Value:
         if isinstance(value, Map):
             unbox(run, value)
             return new_text(run, shown(run, value))
-        if isinstance(value, Long):
-            return new_text(run, str(content))
-        return new_text(run, appended(run, value))
+        if isinstance(value, Array):
+            return new_text(run, java_array(value))
+        return new_text(run, str(content) if isinstance(value, Long) else appended(run, value))
 
 
 def _whole(text: str) -> str:
@@ -108,15 +108,18 @@ def _split(run: Run, text: str, pattern: str, limit: int) -> Value:
     return Array([new_text(run, to_units(part)) for part in parts], ResultType.STRING_ARRAY)
 
 
-def _replace_all(run: Run, text: str, pattern: str, replacement: str) -> Value:
+def _replace_all(run: Run, text: str, pattern: str | None, replacement: str | None) -> Value:
+    if pattern is None:
+        raise null_pointer("the pattern is null")
     # A pattern sees whole characters, not the halves that a string is made of.
-    return new_text(run, to_units(regex.replace_all(run, _whole(text), _whole(pattern), _whole(replacement))))
+    new = None if replacement is None else _whole(replacement)
+    return new_text(run, to_units(regex.replace_all(run, _whole(text), _whole(pattern), new)))
 
 
 _METHODS: dict[str, Method] = {
     "split1": Method((str,), lambda run, text, pattern: _split(run, text, pattern, 0)),
     "split2": Method((str, int), _split),
-    "replaceAll2": Method((str, str), _replace_all),
+    "replaceAll2": Method((str, str), _replace_all, takes_none=True),
     "replace2": Method((str, str), _replace),
     "toUpperCase0": Method((), lambda run, text: new_text(run, to_units(_whole(text).upper()))),
     "toLowerCase0": Method((), lambda run, text: new_text(run, to_units(_whole(text).lower()))),
@@ -144,12 +147,8 @@ def _first_text(arguments: list[Value]) -> str | None:
 
 def _format(run: Run, arguments: list[Value]) -> Value:
     pattern = _first_text(arguments)
-    given: list[Any]
-    match arguments[1:]:
-        case [Array(type=ResultType.STRING_ARRAY) as array]:
-            given = [element.val for element in array.val if isinstance(element, Text)]
-        case rest:
-            given = [_format_argument(run, value) for value in rest]
+    # An array is one argument, not several: it is shown as such.
+    given = [_format_argument(run, value) for value in arguments[1:]]
     if pattern is None:
         raise null_pointer("there is no format")
     try:
@@ -164,7 +163,7 @@ def _format_argument(run: Run, value: Value) -> Any:
     content = argument(value)
     if content is None or isinstance(content, str | bool | int | float):
         return content
-    return formatting.Shown(appended(run, value))
+    return formatting.Shown(java_array(value) if isinstance(value, Array) else appended(run, value))
 
 
 def _join(run: Run, arguments: list[Value]) -> Value:

@@ -5,8 +5,8 @@ Text is in UTF-16 units throughout.
 """
 
 import re
-from dataclasses import dataclass
 from enum import Enum, auto
+from typing import NamedTuple
 
 from calve.errors import ExpressionInvalid
 
@@ -23,8 +23,7 @@ class Word(Enum):
     SYMBOL = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word of the source, and where it stands."""
 
     word: Word
@@ -53,25 +52,15 @@ _EXPONENT = r"[eE][+-]?[0-9]+"
 _ESCAPE = r"\\[ntbrf\\'\"0-7]"  # more octal digits are ordinary characters to this pattern
 _SKIPPED = re.compile(r"(?:[ \t\n\r\f]|//[^\n\r]*)+")
 _COMMENT_END = re.compile(r"\*/")
-_WORDS: tuple[tuple[Word, re.Pattern[str]], ...] = (
-    (Word.NAME, re.compile(rf"[{_LETTER}][{_LETTER}{_DIGIT}]*")),
-    (
-        Word.FLOAT,
-        re.compile(
-            rf"(?:[0-9]+\.[0-9]*(?:{_EXPONENT})?[fFdD]?"
-            rf"|\.[0-9]+(?:{_EXPONENT})?[fFdD]?"
-            rf"|[0-9]+{_EXPONENT}[fFdD]?"
-            r"|[0-9]+[fFdD])"
-        ),
-    ),
-    (Word.INTEGER, re.compile(r"(?:0[xX][0-9a-fA-F]+|[1-9][0-9]*|0[0-7]*)[lL]?")),
-    (Word.STRING, re.compile(rf"'(?:[^'\\\n\r]|{_ESCAPE})*'|\"(?:[^\"\\\n\r]|{_ESCAPE})*\"")),
-    (
-        Word.SYMBOL,
-        re.compile(
-            r">>>=|>>=|<<=|>>>|[=<>!]=|\|\||&&|\+\+|--|[-+*/&|^%]=|<<|>>|[-(){}\[\];,.=><!~?:+*/&|^%]",
-        ),
-    ),
+_TOKEN = re.compile(
+    rf"(?P<NAME>[{_LETTER}][{_LETTER}{_DIGIT}]*)"
+    rf"|(?P<FLOAT>[0-9]+\.[0-9]*(?:{_EXPONENT})?[fFdD]?"
+    rf"|\.[0-9]+(?:{_EXPONENT})?[fFdD]?"
+    rf"|[0-9]+{_EXPONENT}[fFdD]?"
+    r"|[0-9]+[fFdD])"
+    r"|(?P<INTEGER>(?:0[xX][0-9a-fA-F]+|[1-9][0-9]*|0[0-7]*)[lL]?)"
+    rf"|(?P<STRING>'(?:[^'\\\n\r]|{_ESCAPE})*+'|\"(?:[^\"\\\n\r]|{_ESCAPE})*+\")"
+    r"|(?P<SYMBOL>>>>=|>>=|<<=|>>>|[=<>!]=|\|\||&&|\+\+|--|[-+*/&|^%]=|<<|>>|[-(){}\[\];,.=><!~?:+*/&|^%])"
 )
 
 
@@ -96,13 +85,14 @@ class Tokenizer:
         if start == len(self._source):
             self._check_end(start)
             return Token(Word.END, "", *self._position())
-        for word, pattern in _WORDS:
-            if found := pattern.match(self._source, start):
-                self._check_end(found.end())
-                image = found.group()
-                token = Token(Word.KEYWORD if image in KEYWORDS else word, image, *self._position())
-                self._move(found.end())
-                return token
+        found = _TOKEN.match(self._source, start)
+        if found is not None:
+            self._check_end(found.end())
+            image = found.group()
+            word = Word.KEYWORD if image in KEYWORDS else Word[found.lastgroup or ""]
+            token = Token(word, image, *self._position())
+            self._at = found.end()
+            return token
         self._check_end(len(self._source) if self._source[start] in "'\"" else start)
         raise self._bad(self._source[start])
 
@@ -114,7 +104,8 @@ class Tokenizer:
     def _skip(self) -> None:
         source = self._source
         while True:
-            if found := _SKIPPED.match(source, self._at):
+            found = _SKIPPED.match(source, self._at)
+            if found is not None:
                 self._move(found.end())
             if not source.startswith("/*", self._at):
                 return

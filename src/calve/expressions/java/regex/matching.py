@@ -85,9 +85,10 @@ class _Repeated:
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """Fail if nothing was taken since the mark, so that an empty repetition ends."""
+    """Go on after the repetition if nothing was taken since the mark, and repeat otherwise."""
 
     slot: int
+    again: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ class _Compiler:
         split = len(code)
         code.extend((_Done(), _Save(mark)))
         self._emit(node.inner, code)
-        code.extend((_Moved(mark), _Jump(split)))
+        code.append(_Moved(mark, split))
         code[split] = _split(split + 1, len(code), node.greed)
 
     def _emit_optional(self, node: Repeat, times: int, code: list[_Instruction]) -> None:
@@ -288,8 +289,7 @@ class _Search:
                     place += length or 0
                     at += 1
                 case _Moved():
-                    failed = slots[instruction.slot] == place
-                    at += 1
+                    at = at + 1 if slots[instruction.slot] == place else instruction.again
                 case _Done():
                     if end is None or place == end:
                         return (slots[0], place, *slots[2:])

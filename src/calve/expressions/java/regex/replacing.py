@@ -6,8 +6,8 @@ from calve.expressions.java.regex.splitting import matches
 from calve.expressions.java.regex.syntax import PatternInvalid
 
 
-def replace_all(budget: Budget, text: str, pattern: str, replacement: str) -> str:
-    """Return ``text`` with every match replaced; ``$1`` and ``${name}`` stand for groups, ``\\`` takes the next as is."""
+def replace_all(budget: Budget, text: str, pattern: str, replacement: str | None) -> str:
+    r"""Return ``text`` with every match replaced; ``$1`` and ``${name}`` stand for groups, ``\`` takes the next as is."""
     parts: list[str] = []
     at = size = 0
     for groups in matches(budget, text, pattern):
@@ -20,7 +20,9 @@ def replace_all(budget: Budget, text: str, pattern: str, replacement: str) -> st
     return "".join(parts)
 
 
-def _expanded(text: str, pattern: str, groups: Groups, replacement: str) -> str:
+def _expanded(text: str, pattern: str, groups: Groups, replacement: str | None) -> str:
+    if replacement is None:
+        raise PatternInvalid("the replacement is null")
     if "$" not in replacement and "\\" not in replacement:
         return replacement
     parts: list[str] = []

@@ -18,7 +18,7 @@ _ALPHA = _WORD - _DIGITS - {"_"}
 
 def is_word(character: str) -> bool:
     r"""Tell whether ``\b`` sees a character as part of a word."""
-    return character in _WORD
+    return character in _WORD or (not character.isascii() and character.isalnum())
 
 
 def one(character: str) -> CharSet:
@@ -83,6 +83,7 @@ _PROPERTIES: dict[str, CharSet] = {
     "Cntrl": lambda character: character < " " or character == "\x7f",
     "XDigit": any_of(frozenset("0123456789abcdefABCDEF")),
     "Space": any_of(_SPACE),
+    "LC": lambda character: unicodedata.category(character) in {"Lu", "Ll", "Lt"},
     "IsAlphabetic": str.isalpha,
     "IsLetter": str.isalpha,
     "IsDigit": str.isdecimal,
@@ -90,13 +91,16 @@ _PROPERTIES: dict[str, CharSet] = {
     "IsLowercase": str.islower,
     "IsWhite_Space": str.isspace,
 }
+_WITHOUT_CASE = {"Lower": "Alpha", "Upper": "Alpha", "Lu": "LC", "Ll": "LC", "Lt": "LC"}
 _CATEGORIES = frozenset(
     "L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp C Cc Cf Cs Co Cn".split()
 )
 
 
-def property_named(name: str) -> CharSet | None:
+def property_named(name: str, *, any_case: bool) -> CharSet | None:
     r"""Return the set that ``\p{name}`` stands for, or None if we know none of that name."""
+    if any_case:
+        name = _WITHOUT_CASE.get(name, name)
     if name in _PROPERTIES:
         return _PROPERTIES[name]
     category = name.removeprefix("Is")

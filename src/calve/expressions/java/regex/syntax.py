@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from calve.expressions.java.regex import sets
 from calve.expressions.java.regex.sets import CharSet
@@ -156,6 +156,30 @@ def parse(pattern: str) -> Parsed:
     return Parsed(node, parser.groups, parser.names)
 
 
+def longest(node: Node) -> int | None:
+    """Return the most characters that a node can take, or None if there is no such number."""
+    match node:
+        case One():
+            return 1
+        case At() | Look():
+            return 0
+        case Sequence():
+            lengths = [longest(part) for part in node.parts]
+            return None if None in lengths else sum(length or 0 for length in lengths)
+        case Choice():
+            lengths = [longest(option) for option in node.options]
+            return None if None in lengths else max(length or 0 for length in lengths)
+        case Group() | Atomic():
+            return longest(node.inner)
+        case Repeat():
+            length = longest(node.inner)
+            return None if length is None or node.most is None else length * node.most
+        case Back():
+            return None
+        case _:
+            assert_never(node)
+
+
 class _Parser:
     """Reads a pattern from the left."""
 
@@ -207,10 +231,10 @@ class _Parser:
     def _sequence(self, depth: int) -> Node:
         parts: list[Node] = []
         while (character := self.peek()) and character not in "|)":
-            for part in self._atoms(depth):
-                parts.append(part)
-            if parts:
-                parts[-1] = self._repeated(parts[-1])
+            atoms = self._atoms(depth)
+            if atoms:
+                atoms[-1] = self._repeated(atoms[-1])
+            parts.extend(atoms)
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
     def _atoms(self, depth: int) -> list[Node]:
@@ -229,7 +253,9 @@ class _Parser:
             case "*" | "+" | "?":
                 raise PatternInvalid(f"Dangling meta character '{character}' near index {self.at - 1}")
             case "{":
-                raise PatternInvalid("Illegal repetition")
+                # A repetition of nothing; whether it is one at all comes out next.
+                self.at -= 1
+                return [Sequence(())]
             case "\\":
                 return self._escape()
             case _:
@@ -246,28 +272,20 @@ class _Parser:
         return sets.negated(sets.one("\n") if self.flags.unix_lines else sets.any_of(sets.LINE_ENDS))
 
     def _repeated(self, node: Node) -> Node:
-        while True:
-            match self.peek():
-                case "*":
-                    least, most = 0, None
-                case "+":
-                    least, most = 1, None
-                case "?":
-                    least, most = 0, 1
-                case "{":
-                    least, most = self._bounds()
-                    self.at -= 1
-                case _:
-                    return node
-            self.at += 1
-            greed = Greed.GREEDY
-            if self.take_if("?"):
-                greed = Greed.LAZY
-            elif self.take_if("+"):
-                greed = Greed.POSSESSIVE
-            node = Repeat(node, least, most, greed)
-            if self.peek() in {"*", "+", "?"}:
-                raise PatternInvalid(f"Dangling meta character '{self.peek()}' near index {self.at}")
+        match self.peek():
+            case "*":
+                least, most = 0, None
+            case "+":
+                least, most = 1, None
+            case "?":
+                least, most = 0, 1
+            case "{":
+                least, most = self._bounds()
+            case _:
+                return node
+        self.at += 1
+        greed = Greed.LAZY if self.take_if("?") else Greed.POSSESSIVE if self.take_if("+") else Greed.GREEDY
+        return Repeat(node, least, most, greed)
 
     def _bounds(self) -> tuple[int, int | None]:
         end = self.pattern.find("}", self.at)
@@ -276,7 +294,7 @@ class _Parser:
             raise PatternInvalid(f"Illegal repetition near index {self.at}")
         if len(least) > 9 or len(most) > 9 or (most and int(most) < int(least)):
             raise PatternInvalid(f"Illegal repetition range near index {self.at}")
-        self.at = end + 1
+        self.at = end
         low, high = int(least), int(most) if most else (None if comma else int(least))
         if max(low, high or 0) > _MOST_REPEATS:
             raise PatternInvalid(f"More than {_MOST_REPEATS} repetitions are not supported")
@@ -293,7 +311,12 @@ class _Parser:
             ("<!", True, True),
         ):
             if self.take_if(opening):
-                return [Look(self._closed(depth, outer), behind, negative)]
+                inner = self._closed(depth, outer)
+                if behind and longest(inner) is None:
+                    raise PatternInvalid(
+                        f"Look-behind group does not have an obvious maximum length near index {self.at}"
+                    )
+                return [Look(inner, behind, negative)]
         if self.take_if(":"):
             return [self._closed(depth, outer)]
         if self.take_if(">"):
@@ -399,7 +422,7 @@ class _Parser:
                 raise PatternInvalid(f"Unclosed character family near index {self.at}")
             name = self.pattern[self.at : end]
             self.at = end + 1
-        found = sets.property_named(name)
+        found = sets.property_named(name, any_case=self.flags.any_case)
         if found is None:
             raise PatternInvalid(f"Unknown character property name {{{name}}} near index {self.at}")
         return found if letter == "p" else sets.negated(found)

@@ -1,0 +1,37 @@
+"""What a program asks ``params`` for: the functions it calls, with the arguments that stand in its text."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from calve.expressions.names import walk
+from calve.expressions.program import Program
+from calve.expressions.text import from_units
+from calve.expressions.tree import Call, Expression, Literal, Name, Primary
+
+
+@dataclass(frozen=True, slots=True)
+class ParamCall:
+    """A call of ``params.<name>(…)``; an argument that is no plain text is None."""
+
+    name: str
+    arguments: tuple[str | None, ...]
+
+
+def calls(program: Program) -> tuple[ParamCall, ...]:
+    """Return the calls of ``params`` in a program, in the order of its text."""
+    found = []
+    for node in walk(program.tree.statements):
+        match node:
+            case Primary(prefix=Name(name="params"), suffixes=(Call() as call, *_)):
+                found.append(ParamCall(from_units(call.name), tuple(_text(item) for item in call.arguments)))
+            case _:
+                pass
+    return tuple(found)
+
+
+def _text(argument: Any) -> str | None:
+    match argument:
+        case Expression(body=Primary(prefix=Literal(value=str(value)), suffixes=())):
+            return from_units(value)
+        case _:
+            return None
