@@ -15,6 +15,10 @@ from calve.errors import CalveError
 
 COMMANDS = {
     "demo": "calve.cli.demo:demo",
+    "validate": "calve.cli.definition:validate",
+    "render": "calve.cli.definition:render",
+    "eval": "calve.cli.expression:evaluate",
+    "schema": "calve.cli.definition:schema",
     "plan": "calve.cli.capture:plan",
     "capture": "calve.cli.capture:capture",
     "commit": "calve.cli.capture:commit",

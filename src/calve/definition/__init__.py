@@ -1,1 +1,26 @@
 """What a user may write: workflows, steps, params, triggers. Pure."""
+
+from calve.definition.loading import Loaded, load, load_canonical
+from calve.definition.model.workflow import Definition
+from calve.definition.problems import Problem, Severity
+from calve.definition.rendering import rendered
+from calve.definition.schema import schema
+from calve.definition.scripts import Scripts
+from calve.definition.vocabulary import Vocabulary, installed
+from calve.definition.writing import to_json, to_yaml
+
+__all__ = [
+    "Definition",
+    "Loaded",
+    "Problem",
+    "Scripts",
+    "Severity",
+    "Vocabulary",
+    "installed",
+    "load",
+    "load_canonical",
+    "rendered",
+    "schema",
+    "to_json",
+    "to_yaml",
+]

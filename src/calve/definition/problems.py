@@ -9,12 +9,11 @@ from typing import Any
 from calve.definition.document import Node
 from calve.errors import DefinitionInvalid
 
-
 MOST = 200
 """More problems than these help nobody, and looking for what each of them meant takes time."""
 
 
-class TooManyProblems(Exception):  # noqa: N818 - it ends the reading, and is no error of its own
+class TooManyProblems(Exception):
     """The document is not worth reading on."""
 
 

@@ -8,6 +8,9 @@ from calve.definition.document import Node
 from calve.definition.problems import Problems
 from calve.errors import CalveError
 
+SCRIPT = "S3"
+"""What interpolation takes for the name of a param in ``$S3{path}``."""
+
 _REFERENCE = re.compile(r"(?<!\$)((?:\$\$)*)\$S3\{([^}]*)\}")
 _DRIVE = re.compile(r"[a-zA-Z]:|[a-zA-Z][a-zA-Z0-9+.\-]*://|~")
 
@@ -41,11 +44,6 @@ def inline(document: Node, scripts: Scripts, problems: Problems) -> Node:
             return document
 
 
-def without_scripts(text: str) -> str:
-    """Return a text in which each ``$S3{path}`` stands for itself."""
-    return _REFERENCE.sub(r"\1$$S3{\2}", text)
-
-
 def _replaced(text: str, node: Node, scripts: Scripts, problems: Problems) -> str:
     def replace(match: re.Match[str]) -> str:
         escaped, path = match.groups()
@@ -59,10 +57,10 @@ def _replaced(text: str, node: Node, scripts: Scripts, problems: Problems) -> st
             problems.add(node, error.code, error.message, hint=error.remedy)
             return match[0]
         if found is None:
-            problems.warn(node, "script_missing", f"there is no file {path} beside the definition", hint="a push needs it")
+            problems.warn(
+                node, "script_missing", f"there is no file {path} beside the definition", hint="a push needs it"
+            )
             return match[0]
         return escaped + found
 
     return _REFERENCE.sub(replace, text)
-
-

@@ -32,8 +32,7 @@ def text(node: Node | None) -> str | None:
 def steps_of(holder: Node | None) -> Iterator[tuple[str, Node]]:
     """Yield the kind and the mapping of each step that stands directly in a workflow or loop."""
     for wrapper in items(entry(holder, "steps")):
-        for kind, step in entries(wrapper).items():
-            yield kind, step
+        yield from entries(wrapper).items()
 
 
 def all_steps(holder: Node | None) -> Iterator[tuple[str, Node]]:

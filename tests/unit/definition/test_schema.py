@@ -157,13 +157,17 @@ def test_the_schema_is_one() -> None:
 
 @pytest.mark.parametrize("name", GOOD)
 def test_what_may_be_written_is_accepted(name: str) -> None:
-    """In all forms; and what the schema accepts here, the forms do too."""
+    """In all forms; and what the schema accepts here, the forms and the checks do too."""
     assert not _errors(GOOD[name])
     problems = Problems()
     document = read(GOOD[name], name="w.yaml", problems=problems)
     assert document is not None
     types = StepTypes(templates=JobTemplates.of([template("our_job", version="v1")]))
-    assert canonical(document, problems, types) is not None
+    shaped = canonical(document, problems, types)
+    steps = [step for _, step in all_steps(entry(shaped, "workflow"))]
+    for step in steps:
+        types.check(step, problems)
+    types.check_references(steps, problems)
     assert not [problem for problem in problems if problem.code != "edge_unused"]
 
 

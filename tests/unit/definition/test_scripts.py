@@ -7,7 +7,7 @@ from tests.unit.definition.placing import only, placed
 
 from calve.cli.scripts import LARGEST, ScriptFolder
 from calve.definition.problems import Problems, Severity
-from calve.definition.scripts import inline, is_inside, without_scripts
+from calve.definition.scripts import inline, is_inside
 from calve.errors import RequestInvalid
 
 
@@ -91,11 +91,6 @@ def test_a_path_that_leaves_the_folder_is_refused_by_its_letters(path: str) -> N
 def test_a_path_below_the_folder_is_fine(path: str) -> None:
     """Whatever its letters are."""
     assert is_inside(path)
-
-
-def test_a_text_can_be_shown_with_its_scripts_unread() -> None:
-    """So that interpolation leaves them alone."""
-    assert without_scripts("$S3{a} $$S3{b} ${c}") == "$$S3{a} $$S3{b} ${c}"
 
 
 def test_a_folder_gives_its_files_and_nothing_else(tmp_path: Path) -> None:

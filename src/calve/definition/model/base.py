@@ -4,6 +4,16 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+_FIRST = ("id", "name", "type", "value", "expression")
+"""What a reader looks for first."""
+_LAST = ("transition", "params", "steps")
+
+
+def _rank(name: str) -> int:
+    if name in _FIRST:
+        return _FIRST.index(name)
+    return len(_FIRST) + (_LAST.index(name) + 1 if name in _LAST else 0)
+
 
 class Model(BaseModel):
     """A frozen value that refuses unknown fields; what is at its default is not written."""
@@ -21,9 +31,10 @@ class Model(BaseModel):
     @model_serializer(mode="wrap")
     def _without_defaults(self, inner: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields = type(self).model_fields
+        written = inner(self)
         return {
-            name: value
-            for name, value in inner(self).items()
+            name: written[name]
+            for name in sorted(written, key=_rank)
             # The type tells a reader which model it is, so it is written even where it is the default.
             if name == "type" or getattr(self, name) != fields[name].get_default(call_default_factory=True)
         }

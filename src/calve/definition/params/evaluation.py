@@ -148,7 +148,7 @@ class _Evaluation:
 
     def _frame(self, name: str) -> _Frame:
         with _naming(name):
-            return _Frame(name, self._params[name], tuple(dict.fromkeys(_needs(self._params[name], 0))))
+            return _Frame(name, self._params[name], tuple(dict.fromkeys(needs(self._params[name]))))
 
     def _look_up(self, frame: _Frame) -> str | None:
         """Find what a param refers to; return the param that must be evaluated before it, if there is one."""
@@ -187,7 +187,7 @@ class _Evaluation:
             named = {need: values[need] for need in _inputs(param.expression)}
             for need, value in named.items():
                 _refuse_secret(need, value)
-            readable = _Readable(ChainMap(named, self._outer))
+            readable = _Readable(named, self._outer)
             language = self._language
             return evaluate_text(
                 param.expression,
@@ -213,25 +213,13 @@ class _Evaluation:
         )
 
 
-class _Readable(Mapping[str, Any]):
+class _Readable(ChainMap[str, Any]):
     """Values for an expression, which can read all but secrets."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = values
-
     def __getitem__(self, name: str) -> Any:
-        value = self._values[name]
+        value = super().__getitem__(name)
         _refuse_secret(name, value)
         return value
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._values
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
 
 
 def _refuse_secret(name: str, value: Any) -> None:
@@ -243,7 +231,7 @@ def _refuse_secret(name: str, value: Any) -> None:
         )
 
 
-def _needs(param: Param, depth: int) -> Iterator[str]:
+def needs(param: Param, depth: int = 0) -> Iterator[str]:
     """Yield the names that a param refers to, and that its members do if it is a MAP."""
     if depth > NESTING:
         raise ParamError(f"Maps are nested deeper than [{NESTING}]")
@@ -251,7 +239,7 @@ def _needs(param: Param, depth: int) -> Iterator[str]:
         yield from _inputs(param.expression)
     elif isinstance(param, MapParam):
         for member in (param.value or {}).values():
-            yield from _needs(member, depth + 1)
+            yield from needs(member, depth + 1)
     else:
         yield from literal_references(param)
 

@@ -1,0 +1,111 @@
+"""How fast is the language? Expressions after parsing, loops, and a push of 300 steps, each against a baseline.
+
+The baseline of an expression is the same sum in plain Python, that of a push is ``yaml.CSafeLoader`` on the same
+text: reading it, and nothing else.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+
+import click
+import yaml
+
+from calve.definition import installed, load
+from calve.expressions import evaluate, parse
+
+EXPRESSIONS = {
+    "x + 1": ("x + 1;", {"x": 10}),
+    "a condition": ("params.get('day') > 20260101 && name != 'x';", {"day": 20260102, "name": "y"}),
+    "a date": (
+        "new DateTime(1569018000000).withZone(DateTimeZone.forID('US/Pacific')).plusDays(7).toString('yyyyMMdd');",
+        {},
+    ),
+    "dates between": ("Util.dateIntsBetween(20200101, 20200110, 1);", {}),
+    "a loop of 10": ("s = 0; for (i = 0; i < 10; i += 1) { s += i; } return s;", {}),
+}
+LOOPS = 300_000
+STEPS = 300
+
+
+def median(call: Callable[[], object], runs: int) -> float:
+    """Return the median of some runs, in seconds."""
+    took = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        call()
+        took.append(time.perf_counter() - start)
+    return statistics.median(took)
+
+
+def expressions() -> None:
+    baseline = median(lambda: 10 + 1, 2000)
+    click.echo(f"{'expression':<16}{'after parse':>12}{'parse':>12}")
+    for name, (source, params) in EXPRESSIONS.items():
+        program = parse(source)
+        evaluate(program, params)
+        once = median(lambda program=program, params=params: evaluate(program, params), 2000)  # type: ignore[misc]
+        read = median(lambda source=source: parse.__wrapped__(source), 200)  # type: ignore[misc]
+        click.echo(
+            f"{name:<16}{once * 1e6:>9.1f} µs{read * 1e6:>9.0f} µs{once / baseline:>10.0f} × plain Python's 10 + 1"
+        )
+
+
+def loops() -> None:
+    source = (
+        f"m = 0; for (i = 0; i < {LOOPS // 300}; i += 1) {{ for (j = 0; j < 300; j += 1) {{ m += 1; }} }} return m;"
+    )
+    program = parse(source)
+
+    def plain() -> int:
+        total = i = 0
+        while i < LOOPS:
+            total += 1
+            i += 1
+        return total
+
+    ours, theirs = median(lambda: evaluate(program, {}), 3), median(plain, 3)
+    click.echo(
+        f"{LOOPS:,} iterations: {ours:.2f} s, {ours / LOOPS * 1e6:.2f} µs each, {ours / theirs:.0f} × plain Python"
+    )
+
+
+def workflow() -> str:
+    """Return a workflow of 300 steps with params, conditions and expressions that are all different."""
+    jobs = "".join(
+        f"""
+    - job:
+        id: step_{number}
+        type: Spark
+        day_{number}: {number}
+        '!next_{number}<long>': day_{number} + first + {number}
+        spark:
+          script: INSERT INTO db.t SELECT * FROM db.s WHERE day > ${{next_{number}}} AND name = '${{name}}'
+        transition: ["IF next_{number} > {number} THEN step_{number + 1}"]"""
+        for number in range(STEPS - 1)
+    )
+    last = f"\n    - job: {{id: step_{STEPS - 1}, type: NoOp}}\n"
+    return f"Workflow:\n  id: large\n  first: 1\n  name: x\n  jobs:{jobs}{last}"
+
+
+def push() -> None:
+    text, words = workflow(), installed()
+    loaded = load(text, name="large.yaml", vocabulary=words)
+    loaded.required()
+    cold = []
+    for _ in range(7):
+        parse.cache_clear()
+        cold.append(median(lambda: load(text, name="large.yaml", vocabulary=words), 1))
+    theirs = median(lambda: yaml.load(text, Loader=yaml.CSafeLoader), 7)
+    took = statistics.median(cold)
+    click.echo(f"a push of {STEPS} steps: {took * 1e3:.0f} ms, {took / theirs:.1f} × reading the same text with PyYAML")
+
+
+def main() -> None:
+    expressions()
+    loops()
+    push()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""``calve eval``: one expression, or a stream of them."""
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from calve.cli.given import params_option
+from calve.cli.output import print_json, shown
+from calve.cli.state import State, json_option
+from calve.errors import ExpressionError, RequestInvalid
+
+if TYPE_CHECKING:
+    from calve.expressions import Limits, Result
+
+
+@click.command(name="eval")
+@click.argument("expression", required=False)
+@params_option
+@click.option("--jsonl", is_flag=True, help="Read {expr, params, limits} lines from standard input; answer each.")
+@json_option
+@click.pass_obj
+def evaluate(state: State, expression: str | None, params: Mapping[str, Any], *, jsonl: bool) -> None:
+    r"""Evaluate a SEL expression.
+
+    \b
+      calve eval '1 + 1'
+      calve eval 'Util.dateIntsBetween(from, from + 3, 1)' -p from=20210101
+
+    With --jsonl each line of standard input is a JSON object with expr and, if need be, params and limits
+    (stack, loop, array, length, visit, memory, seconds). Each is answered by a line with type and value, or
+    with error. A line with limits, or with level "sel", is taken as the language itself takes it: a
+    statement ends in a semicolon, and a result may be of any type.
+    """
+    if jsonl:
+        if expression is not None or params:
+            raise click.UsageError("With --jsonl, expressions and params come from standard input.")
+        for line in sys.stdin:
+            if line.strip():
+                click.echo(json.dumps(_answer(line)))
+        return
+    if expression is None:
+        raise click.UsageError("Give an expression, or --jsonl.")
+    from calve.expressions import complete, evaluate, lint, parse
+
+    program = parse(complete(expression))
+    for warning in lint(program):
+        click.echo(f"{warning.line}:{warning.column}: {warning.message}", err=True)
+    result = evaluate(program, params)
+    if state.json:
+        print_json({"type": result.type.value, "value": result.value})
+    else:
+        click.echo(f"{result.type.value}  {shown(result.value)}")
+
+
+def _answer(line: str) -> dict[str, Any]:
+    """Return the answer to one line; whatever is wrong with it is the answer too."""
+    try:
+        return _evaluated(_request(line))
+    except ExpressionError as error:
+        return {"error": f"{error.kind}: {error.message}"}
+    except RequestInvalid as error:
+        return {"error": f"InvalidRequest: {error.message}"}
+
+
+def _request(line: str) -> dict[str, Any]:
+    try:
+        request = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise RequestInvalid(f"the line is not JSON: {error}") from error
+    if not isinstance(request, dict) or not isinstance(request.get("expr"), str):
+        raise RequestInvalid("the line is not an object with a text expr")
+    if not isinstance(request.get("params", {}) or {}, dict):
+        raise RequestInvalid("params is not an object")
+    return request
+
+
+def _evaluated(request: dict[str, Any]) -> dict[str, Any]:
+    from calve.expressions import complete, evaluate, evaluate_text
+
+    expression, params = request["expr"], request.get("params") or {}
+    limits = _limits(request.get("limits") or {})
+    match request.get("level", "sel" if request.get("limits") else None):
+        case "sel":
+            result: Result = evaluate(expression, params, limits=limits)
+        case None:
+            result = evaluate(complete(expression), params, limits=limits)
+        case _:
+            result = evaluate_text(expression, params, limits=limits)
+    return {"type": result.type.value, "value": result.value}
+
+
+def _limits(given: Any) -> "Limits":
+    from calve.expressions import Limits
+
+    known = {field.name for field in fields(Limits)}
+    if not isinstance(given, dict) or not given.keys() <= known:
+        unknown = ", ".join(sorted(given.keys() - known)) if isinstance(given, dict) else given
+        raise RequestInvalid(f"limits may hold {', '.join(sorted(known))}, not {unknown}")
+    if any(isinstance(value, bool) or not isinstance(value, int) for value in given.values()):
+        raise RequestInvalid("each limit is a whole number")
+    return Limits(**given)

@@ -1,0 +1,89 @@
+"""What an expression can ask before there is a run, and what it cannot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from calve.definition.model.params import MapParam, Param
+from calve.definition.model.steps import Step, TypedStep
+from calve.definition.model.workflow import Definition
+from calve.definition.params.facts import ForeachResults, InstanceView, StepView, UpstreamStep
+from calve.definition.params.parameter import Parameter
+from calve.errors import ExpressionError
+from calve.expressions import calls, complete, parse
+
+_OF_THE_RUN = frozenset({"getFromForeach", "getFromSubworkflow", "getFromSignalDependency"})
+_NO_ID = "00000000-0000-0000-0000-000000000000"
+
+
+def asks_the_run(param: Param) -> bool:
+    """Tell whether a param needs an answer that only a run can give: of another step, or of a signal waited for."""
+    if isinstance(param, MapParam) and param.value:
+        return any(asks_the_run(member) for member in param.value.values())
+    if param.expression is None:
+        return False
+    try:
+        asked = calls(parse(complete(param.expression)))
+    except ExpressionError:
+        return False
+    return any(call.name in _OF_THE_RUN or (call.name == "getFromStep" and len(call.arguments) == 2) for call in asked)
+
+
+@dataclass(frozen=True)
+class DryRunFacts:
+    """The facts of an instance that does not run: stand-ins, and what the definition declares."""
+
+    definition: Definition
+    of: Step | None
+
+    @cached_property
+    def instance(self) -> InstanceView:
+        """An instance that nobody started."""
+        workflow = self.definition.workflow
+        zones = [trigger.timezone for trigger in workflow.time_triggers]
+        owner = self.definition.properties.owner
+        signals = workflow.signal_triggers
+        return InstanceView(
+            workflow.id,
+            workflow_instance_id=1,
+            workflow_run_id=1,
+            owner=owner.name if owner else None,
+            first_time_trigger_timezone=zones[0] if zones else None,
+            is_dry_run=True,
+            declared_signals=frozenset(name for trigger in signals for name in trigger.definitions),
+            declared_signal_params=frozenset(name for trigger in signals for name in trigger.params),
+        )
+
+    @cached_property
+    def own_step(self) -> StepView | None:
+        """The first attempt of the step."""
+        if self.of is None:
+            return None
+        if isinstance(self.of, TypedStep):
+            return StepView(self.of.id, 1, _NO_ID, 1, self.of.type, self.of.sub_type)
+        return StepView(self.of.id, 1, _NO_ID, 1, self.of.kind)
+
+    @property
+    def environment(self) -> str:
+        """A name for no environment in particular."""
+        return "validation"
+
+    def step(self, step_id: str) -> UpstreamStep | None:  # noqa: ARG002 - the port's signature
+        """No step has run."""
+        return None
+
+    def signal(self, name: str) -> Mapping[str, str | int] | None:  # noqa: ARG002 - the port's signature
+        """No signal has come."""
+        return None
+
+    def foreach_results(self, foreach_id: str, step_id: str, param: str) -> ForeachResults | None:  # noqa: ARG002
+        """No loop has run."""
+        return None
+
+    def subworkflow_param(self, subworkflow_id: str, step_id: str, param: str) -> Parameter | None:  # noqa: ARG002
+        """No subworkflow has run."""
+        return None
+
+    def next_unique_id(self) -> int | str:
+        """Return the same id again and again: nothing is made with it."""
+        return _NO_ID

@@ -1,0 +1,24 @@
+"""The words that a definition may use besides the language's own: step types, templates, default params."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from calve.definition.params.defaults import DEFAULT_PARAMS, DefaultParams
+from calve.definition.step_types import StepTypes, load_step_types
+from calve.definition.templates import JobTemplates, shipped
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What an installation knows."""
+
+    types: StepTypes
+    templates: JobTemplates
+    defaults: DefaultParams = DEFAULT_PARAMS
+
+
+@cache
+def installed() -> Vocabulary:
+    """Return the built-in words and those that installed packages add."""
+    templates = JobTemplates.of(shipped())
+    return Vocabulary(StepTypes(load_step_types(), templates), templates)
