@@ -74,7 +74,11 @@ class Templates(Protocol):
         ...
 
     def names(self) -> Iterable[str]:
-        """Return the names of all templates."""
+        """Return the names of the templates that may stand as the type of a job."""
+        ...
+
+    def workflow_names(self) -> Iterable[str]:
+        """Return the names of the templates that stand for steps of their own."""
         ...
 
 
@@ -83,6 +87,9 @@ class _NoTemplates:
         return None
 
     def names(self) -> Iterable[str]:
+        return ()
+
+    def workflow_names(self) -> Iterable[str]:
         return ()
 
 
@@ -130,7 +137,8 @@ class StepTypes:
         step_type = self._types.get(self.resolve(name) or "")
         if step_type is None:
             if name and named:
-                hint = did_you_mean(name, self.names())
+                is_template = name in self._templates.workflow_names()
+                hint = f"write - template: {{type: {name}, …}}" if is_template else did_you_mean(name, self.names())
                 problems.add(named, "unknown_step_type", f"there is no step type {name}", hint=hint)
         elif named and step_type.refused:
             problems.add(named, "step_type_refused", step_type.refused)

@@ -1,12 +1,15 @@
 """Capture steps: what they give, and that a commit names one."""
 
+from dataclasses import fields
+
 from tests.unit.definition.placing import only
 from tests.unit.definition.step_types.steps import step
 
+from calve.capture import CaptureReport, Mode, OnGap, OnSchemaChange, Operation, TableReport
 from calve.definition.document import Node
 from calve.definition.model.params import ParamType
 from calve.definition.problems import Problems
-from calve.definition.step_types import Outputs, StepTypes, check_references
+from calve.definition.step_types import STEP_TYPES, Outputs, StepTypes, check_references
 
 TYPES = StepTypes()
 
@@ -73,6 +76,25 @@ def test_the_one_step_form_gives_the_same() -> None:
     outputs = TYPES.outputs(step("ICDC", icdc={"source_table": "db.t", "range_columns": ["d"]}))
     assert {"icdc_table", "d_lower", "changed"} <= outputs.params.keys()
     assert TYPES.outputs(step("ICDC", icdc={"source_table": "${t}"})).is_open
+
+
+def _choices(field: str) -> set[str]:
+    return set(STEP_TYPES["IpCapture"].known()[field].choices)
+
+
+def test_a_capture_step_offers_what_capture_offers() -> None:
+    """The same operations and policies; ICDC is its word for a table."""
+    assert _choices("data_operations") == set(Operation) - {Operation.REPLACE}
+    assert _choices("on_gap") == set(OnGap)
+    assert _choices("on_schema_change") == set(OnSchemaChange)
+    assert {"table" if mode == "ICDC" else mode.lower() for mode in _choices("capture_mode")} == set(Mode)
+
+
+def test_the_outputs_are_named_as_capture_reports_them() -> None:
+    """But for those that the step makes of a report."""
+    reported = {item.name for report in (CaptureReport, TableReport) for item in fields(report)}
+    made = {"rows", "range_predicate"}
+    assert _capture(source_tables=["t"]).params.keys() - made <= reported
 
 
 def _references(*steps: Node) -> Problems:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
-from tests.unit.definition.placing import placed
+from tests.unit.definition.placing import only, placed
 from tests.unit.definition.step_types.steps import step
 
 from calve.definition.model.params import Params, ParamType
+from calve.definition.problems import Problems
 from calve.definition.step_types import STEP_TYPES, Field, Output, StepType, StepTypes, load_step_types, registry, stub
 from calve.definition.step_types.model import DYNAMIC
 
@@ -22,6 +23,9 @@ class _Templates:
 
     def names(self) -> Iterable[str]:
         return ("audit",)
+
+    def workflow_names(self) -> Iterable[str]:
+        return ("incremental",)
 
 
 def test_a_type_is_found_whatever_its_case() -> None:
@@ -53,6 +57,13 @@ def test_a_job_template_gives_its_step_type() -> None:
     assert types.template("audit", "2") == "Spark"
     assert TYPES.template("audit") is None
     assert not set(TYPES.names()) & {"audit"}
+
+
+def test_a_workflow_template_as_the_type_of_a_job_is_told_how_to_write_it() -> None:
+    """Its name is right, its place is not."""
+    problems = Problems()
+    StepTypes(templates=_Templates()).check(step("incremental"), problems)
+    assert only(problems).hint == "write - template: {type: incremental, …}"
 
 
 def test_installed_packages_add_types(monkeypatch: pytest.MonkeyPatch) -> None:
