@@ -35,7 +35,11 @@ from calve.expressions import Limits
 
 _PARAM: TypeAdapter[Param] = TypeAdapter(Param)
 _NAMES = st.sampled_from(["a", "b", "c", "d.e", "f_1"])
-_TEXTS = st.text(alphabet=st.sampled_from("$${}abc.de_1 \u00e9"), max_size=30) | st.text(max_size=20)
+_TEXTS = (
+    st.text(alphabet=st.sampled_from("$${}abc.de_1 \u00e9"), max_size=30)
+    | st.text(max_size=20)
+    | st.sampled_from(["$a", "${b} $c", "${d.e}", "${s__a}", "${d__e}", "${q__r}", "${a___b}", "${f_1}$a$$a"])
+)
 _LONGS = st.integers(-(2**63), 2**63 - 1)
 _DOUBLES = st.floats(allow_nan=False, allow_infinity=False)
 _SCALARS = _TEXTS | _LONGS | _DOUBLES | st.booleans()
@@ -55,7 +59,10 @@ _LITERALS: dict[ParamType, st.SearchStrategy[Any]] = {
     ParamType.SECRET: _TEXTS,
 }
 _EXPRESSIONS = st.sampled_from(
-    ["1 + 1", "a", "b + 'x'", "a + b", "f_1", "new int[]{1, 2}", "params.get('a')", "m = new Map(); return m;", "1 / 0"]
+    [
+        *("1 + 1", "a", "b + 'x'", "a + b", "f_1", "s__a", "d__e", "q__r", "a___b", "params.get('a')"),
+        *("new int[]{1, 2}", "m = new Map(); m.put('x', a); return m;", "1 / 0", "throw 'x';", "new DateTime(0)"),
+    ]
 ) | st.text(alphabet="ab+-;(){}'1. ", max_size=12)
 _MODES = st.none() | st.sampled_from(ParamMode)
 

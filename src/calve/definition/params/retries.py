@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, assert_never
+from typing import Any
 
-from calve.definition.model.retries import ExponentialBackoff, FixedBackoff, RetryPolicy
+from calve.definition.model.retries import FixedBackoff, RetryPolicy
 from calve.definition.params.durations import as_written, duration, written_number
 from calve.errors import ParamError
 
@@ -57,15 +57,12 @@ class ParsedRetryPolicy:
 
     def of(self, reason: RetryReason) -> Retries:
         """Return the retries for that reason."""
-        match reason:
-            case RetryReason.ERROR:
-                return self.error
-            case RetryReason.PLATFORM:
-                return self.platform
-            case RetryReason.TIMEOUT:
-                return self.timeout
-            case _:
-                assert_never(reason)
+        by_reason = {
+            RetryReason.ERROR: self.error,
+            RetryReason.PLATFORM: self.platform,
+            RetryReason.TIMEOUT: self.timeout,
+        }
+        return by_reason[reason]
 
     def can_retry(self, reason: RetryReason, retries: int) -> bool:
         """Tell whether a step that was tried again that often may be tried once more."""
@@ -91,21 +88,15 @@ def parse_retry_policy(policy: RetryPolicy | None, values: Mapping[str, Any]) ->
 def _retries(policy: RetryPolicy, reason: RetryReason, numbers: "_Numbers") -> Retries:
     default = DEFAULT_RETRIES[reason]
     limit = numbers.count(policy, f"{reason}_retry_limit", default.limit, RETRY_LIMIT)
-    match policy.backoff:
-        case None:
-            return Retries(limit, default.backoff, default.exponent, default.ceiling)
-        case FixedBackoff() as backoff:
-            seconds = numbers.seconds(backoff, f"{reason}_retry_backoff_in_secs", default.backoff)
-            return Retries(limit, seconds, exponent=1, ceiling=BACKOFF_LIMIT_SECONDS)
-        case ExponentialBackoff() as backoff:
-            return Retries(
-                limit,
-                numbers.seconds(backoff, f"{reason}_retry_backoff_in_secs", default.backoff),
-                numbers.count(backoff, f"{reason}_retry_exponent", default.exponent, EXPONENT_LIMIT, "backoff."),
-                numbers.seconds(backoff, f"{reason}_retry_limit_in_secs", default.ceiling),
-            )
-        case _:
-            assert_never(policy.backoff)
+    backoff = policy.backoff
+    if backoff is None:
+        return Retries(limit, default.backoff, default.exponent, default.ceiling)
+    seconds = numbers.seconds(backoff, f"{reason}_retry_backoff_in_secs", default.backoff)
+    if isinstance(backoff, FixedBackoff):
+        return Retries(limit, seconds, exponent=1, ceiling=BACKOFF_LIMIT_SECONDS)
+    exponent = numbers.count(backoff, f"{reason}_retry_exponent", default.exponent, EXPONENT_LIMIT, "backoff.")
+    ceiling = numbers.seconds(backoff, f"{reason}_retry_limit_in_secs", default.ceiling)
+    return Retries(limit, seconds, exponent, ceiling)
 
 
 @dataclass(frozen=True, slots=True)
