@@ -6,27 +6,10 @@ from itertools import pairwise
 from typing import Any
 
 from calve.definition.document import Mark, Node
-from calve.definition.graph import check_graph
-from calve.definition.model.workflow import Definition
 from calve.definition.problems import Problem, Problems, did_you_mean
-from calve.definition.step_types import StepTypes
-from calve.definition.validating import validated
-from calve.definition.walking import all_steps, entry
 from calve.dsl.graphs import Edge, Graph, Otherwise, Step
 from calve.dsl.places import Described, Place, Unfit
 from calve.errors import DefinitionInvalid
-
-
-def checked(document: Node, problems: Problems, types: StepTypes) -> Definition | None:
-    """Check a canonical document and return its definition."""
-    definition = validated(document, problems)
-    workflow = entry(document, "workflow")
-    steps = list(all_steps(workflow))
-    for kind, step in steps:
-        types.check(step, problems, kind=kind)
-    types.check_references([step for _, step in steps], problems)
-    check_graph(workflow, problems)
-    return definition
 
 
 @dataclass(slots=True)

@@ -7,11 +7,12 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
 from calve.definition.document import Node
+from calve.definition.loading import checked
 from calve.definition.model.workflow import Definition
 from calve.definition.problems import Problems, TooManyProblems
-from calve.definition.step_types import StepTypes, load_step_types
+from calve.definition.vocabulary import installed
 from calve.definition.writing import to_json, to_yaml
-from calve.dsl.building import Document, checked, steps_of
+from calve.dsl.building import Document, steps_of
 from calve.dsl.fields import Tags, all_params, without_nothing
 from calve.dsl.graphs import Graph
 from calve.dsl.places import here
@@ -142,22 +143,27 @@ class Workflow(Source):
         built = Document(Problems(), self._place)
         definition = None
         with suppress(TooManyProblems):
-            definition = checked(self._document(built), built.problems, StepTypes(load_step_types()))
+            definition = checked(self._document(built), built.problems, installed())
         if definition is None or built.problems.errors:
             raise built.error(self._graph.name)
         return definition
 
     def to_yaml(self) -> str:
-        """Return the definition as YAML."""
-        return to_yaml(self.build().as_json())
+        """Return the workflow as YAML, as it is described: a definition that ``build`` finds nothing wrong with."""
+        return to_yaml(self._written())
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """Return the definition as JSON.
+        """Return the workflow as JSON, as it is described: a definition that ``build`` finds nothing wrong with.
 
         Args:
             indent: How far each level is set in; None for one line.
         """
-        return to_json(self.build().as_json(), indent=indent)
+        return to_json(self._written(), indent=indent)
+
+    def _written(self) -> dict[str, Any]:
+        self.build()
+        # Templates are written by their names, not as the steps that they stand for here.
+        return Definition.model_validate(self.document(Problems()).plain()).as_json()
 
     def _document(self, document: Document) -> Node:
         if self._graph.is_open:

@@ -4,11 +4,9 @@ from textwrap import dedent
 
 import pytest
 
-from calve.definition.forms import canonical
+from calve.definition.loading import load
 from calve.definition.model.workflow import Definition
-from calve.definition.problems import Problems
-from calve.definition.reading import read
-from calve.definition.step_types import StepTypes
+from calve.definition.vocabulary import installed
 from calve.dsl import (
     Workflow,
     approval,
@@ -34,6 +32,7 @@ from calve.dsl import (
     sleep,
     spark,
     subworkflow,
+    template,
     while_,
 )
 
@@ -45,13 +44,7 @@ QUERY = (
 
 def from_yaml(text: str) -> Definition:
     """Return the definition that a YAML text gives."""
-    problems = Problems()
-    document = read(dedent(text), name="workflow.yaml", problems=problems)
-    assert document is not None
-    shaped = canonical(document, problems, StepTypes())
-    assert shaped is not None
-    assert list(problems) == []
-    return Definition.model_validate(shaped.plain())
+    return load(dedent(text), name="workflow.yaml", vocabulary=installed()).required()
 
 
 def assert_same(wf: Workflow, text: str) -> None:
@@ -293,6 +286,8 @@ def test_fields_of_workflow_and_step() -> None:
         alerting={"emails": ["a@example.com"], "tct": {"completed_by_hour": 9, "tz": "UTC"}},
         time_trigger_disabled=True,
         is_active=False,
+        n=3,
+        day="20240101",
     ) as wf:
         http(
             "call",
@@ -326,6 +321,8 @@ def test_fields_of_workflow_and_step() -> None:
           step_concurrency: 3
           alerting: {emails: [a@example.com], tct: {completed_by_hour: 9, tz: UTC}}
           time_trigger_disabled: true
+          n: 3
+          day: '20240101'
           time_triggers:
             - {type: CRON, cron: 0 0 12 1/1 * ? *, timezone: US/Pacific, fuzzy_max_delay: 30s}
             - {type: PREDEFINED, expression: '@daily'}
@@ -371,6 +368,37 @@ def test_fields_of_workflow_and_step() -> None:
             - job: {id: wait, type: Sleep, sleep_seconds: 5}
         """,
     )
+
+
+def test_templates() -> None:
+    """A template stands for its steps, and is written by its name."""
+    with Workflow("templates") as wf:
+        template(
+            "daily",
+            sub_type="incremental",
+            params={
+                "ip_capture": {"source_tables": ["db.t"], "max_files": 5},
+                "spark": {"script": "SELECT 1", "max_rows": 5},
+            },
+        ) >> noop("end")
+    assert_same(
+        wf,
+        """
+        Workflow:
+          id: templates
+          jobs:
+            - template:
+                id: daily
+                type: incremental
+                ip_capture: {source_tables: [db.t], max_files: 5}
+                spark: {script: SELECT 1, max_rows: 5}
+            - job: {id: end, type: NoOp}
+          dag: sequential
+        """,
+    )
+    assert [step.id for step in wf.build().workflow.steps][-1:] == ["end"]
+    assert len(wf.build().workflow.steps) == 4
+    assert "sub_type: incremental" in wf.to_yaml()
 
 
 @pytest.mark.parametrize("word", ["sequential", "parallel"])

@@ -132,13 +132,12 @@ def test_a_subworkflow_has_an_id_a_version_and_flags() -> None:
     assert _step(wf, 1)["params"]["subworkflow_version"]["value"] == "latest"
 
 
-def test_a_template_stands_for_steps() -> None:
-    """It has a type and a version of its own."""
+def test_a_template_has_a_version() -> None:
+    """One that there is not is a problem."""
     with Workflow("w") as wf:
-        template("t", sub_type="audit", sub_type_version="1")
-    assert wf.build().as_json()["workflow"]["steps"] == [
-        {"template": {"id": "t", "sub_type": "audit", "sub_type_version": "1"}}
-    ]
+        template("t", sub_type="incremental", sub_type_version="77")
+    with pytest.raises(DefinitionInvalid, match=r"test_steps\.py:\d+: there is no version 77"):
+        wf.build()
 
 
 def test_a_commit_takes_the_capture_or_its_id() -> None:
@@ -156,3 +155,14 @@ def test_a_step_outside_of_a_workflow_is_refused() -> None:
         noop("a")
     assert caught.value.remedy == "Describe it inside `with Workflow(…):`."
     assert caught.value.context["file"] == __file__
+
+
+def test_the_same_id_twice_is_a_problem() -> None:
+    """At the line of the second, which keeps no edges of the first."""
+    with Workflow("w") as wf:
+        noop("a") >> noop("b")
+        noop("a")
+    with pytest.raises(DefinitionInvalid) as caught:
+        wf.build()
+    (problem,) = caught.value.context["problems"]
+    assert problem["code"] == "duplicate_step"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from calve.definition.document import Mark, Node
 from calve.definition.forms.params import params
 from calve.definition.problems import Problems
-from calve.dsl import Workflow, expr, foreach, noop, param, secret, spark
+from calve.dsl import Workflow, expr, foreach, ip_capture, ip_commit, noop, param, secret, spark
 from calve.dsl.places import Described, Unfit
 from calve.dsl.values import as_param
 from calve.errors import DefinitionInvalid, RequestInvalid
@@ -65,6 +65,19 @@ def test_a_reference_is_a_text() -> None:
         "items": {"type": "STRING_ARRAY", "value": ["${a.table}", "y"]},
         "entries": {"type": "STRING_MAP", "value": {"k": "${TABLE}"}},
     }
+
+
+def test_a_reference_to_what_a_step_does_not_give_is_a_problem() -> None:
+    """At the line of the step that refers to it."""
+    with Workflow("w") as wf:
+        change = ip_capture("change", source_tables=["db.t"])
+        job = spark("job", script=f"SELECT * FROM {change['realtion']}")
+        change >> job >> ip_commit("commit", capture_step=change)
+    with pytest.raises(DefinitionInvalid) as caught:
+        wf.build()
+    (problem,) = caught.value.context["problems"]
+    assert problem["code"] == "unknown_output"
+    assert problem["path"].startswith("workflow.steps[1].step.params.spark")
 
 
 def test_a_reference_has_a_form_for_expressions() -> None:
