@@ -3,6 +3,7 @@
 from calve.expressions.asking import ParamCall, calls
 from calve.expressions.evaluation import Result, complete, evaluate, evaluate_text
 from calve.expressions.limits import Clock, Limits, system_millis
+from calve.expressions.lint import Warning, lint  # noqa: A004 - see there
 from calve.expressions.meter import ParamFunctions
 from calve.expressions.names import inputs, names
 from calve.expressions.program import Program, parse
@@ -16,11 +17,13 @@ __all__ = [
     "Program",
     "Result",
     "ResultType",
+    "Warning",
     "calls",
     "complete",
     "evaluate",
     "evaluate_text",
     "inputs",
+    "lint",
     "names",
     "parse",
     "system_millis",

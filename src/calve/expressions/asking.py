@@ -1,6 +1,7 @@
 """What a program asks ``params`` for: the functions it calls, with the arguments that stand in its text."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from calve.expressions.names import walk
@@ -17,6 +18,7 @@ class ParamCall:
     arguments: tuple[str | None, ...]
 
 
+@lru_cache(maxsize=1_024)
 def calls(program: Program) -> tuple[ParamCall, ...]:
     """Return the calls of ``params`` in a program, in the order of its text."""
     found = []

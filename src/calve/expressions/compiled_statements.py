@@ -132,7 +132,7 @@ class _StatementCompiler:
         first, *rest = statements
         return [self._statement(first, lead, pops), *(self._statement(statement, 0, 0) for statement in rest)]
 
-    def _statement(self, statement: Statement, lead: int, pops: int) -> Action:
+    def _statement(self, statement: Statement, lead: int, pops: int) -> Action:  # noqa: C901 - one case for each kind
         match statement:
             case Declaration():
                 declare = self._declaration(statement, lead, pops)

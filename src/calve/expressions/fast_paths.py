@@ -111,7 +111,7 @@ def _comparison_test(operator: Operator, left: Source, right: Source) -> Test:
     return test_variable
 
 
-def assigner(slot: int, operator: Assigning, value: Source) -> Evaluator:
+def assigner(slot: int, operator: Assigning, value: Source) -> Evaluator:  # noqa: C901 - four closures, none complex
     """Return what changes a variable and gives it."""
     evaluate, read = value.evaluate, variable(slot)
     if operator is Assigning.SET:

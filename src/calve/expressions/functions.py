@@ -20,14 +20,27 @@ from calve.expressions.periods import millis_in_words
 from calve.expressions.rendering import shown, shown_arguments
 from calve.expressions.strings import create as create_text
 from calve.expressions.text import from_units, to_units
-from calve.expressions.values import Array, Bool, DateTime, Long, Map, ResultType, Text, Uuid, Value
+from calve.expressions.values import (
+    Array,
+    Bool,
+    DateTime,
+    Long,
+    Map,
+    MiscClass,
+    Params,
+    ResultType,
+    Text,
+    UtilClass,
+    Uuid,
+    Value,
+)
 from calve.expressions.variables import param
 
 _DATE_INT = formatter("YYYYMMdd").with_zone(UTC)
 _MOST_PARAM_ARGUMENTS = 3
 
 
-def call_misc(run: Run, name: str, arguments: list[Value]) -> Value | None:
+def call_misc(run: Run, _: MiscClass, name: str, arguments: list[Value]) -> Value | None:
     """Return what a function of ``System`` or ``Arrays`` gives, or None if there is no such function."""
     match name, arguments:
         case "currentTimeMillis", []:
@@ -50,7 +63,7 @@ def call_uuid(run: Run, value: Uuid, name: str, arguments: list[Value]) -> Value
             return None
 
 
-def call_params(run: Run, name: str, arguments: list[Value]) -> Value | None:
+def call_params(run: Run, _: Params, name: str, arguments: list[Value]) -> Value | None:
     """Return what a function of ``params`` gives, or None if there is no such function."""
     match name, arguments:
         case "get", [key]:
@@ -71,7 +84,7 @@ def call_params(run: Run, name: str, arguments: list[Value]) -> Value | None:
             return box(run, run.functions.call(name, texts))
 
 
-def call_util(run: Run, name: str, arguments: list[Value]) -> Value | None:
+def call_util(run: Run, _: UtilClass, name: str, arguments: list[Value]) -> Value | None:
     """Return what a function of ``Util`` gives, or None if there is no such function."""
     with inside_joda():
         match name, arguments:

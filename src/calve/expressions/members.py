@@ -1,5 +1,8 @@
 """What can be asked of a value: its methods, its fields, and how it is made. There is nothing else."""
 
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
 from calve.expressions import dates, functions, maps, numbers, strings
 from calve.expressions.failures import illegal_argument, unsupported
 from calve.expressions.java.hash_map import HashMap
@@ -21,8 +24,8 @@ from calve.expressions.values import (
     Property,
     ResultType,
     Text,
-    Uuid,
     UtilClass,
+    Uuid,
     Value,
     Zone,
 )
@@ -42,39 +45,31 @@ def type_named(name: str) -> ResultType:
     return TYPES[name]
 
 
+_Method: TypeAlias = Callable[[Run, Any, str, list[Value]], Value | None]
+_METHODS: dict[type[Value], _Method] = {
+    Text: strings.call,
+    Long: numbers.call_long,
+    Double: numbers.call_double,
+    Map: maps.call,
+    Params: functions.call_params,
+    UtilClass: functions.call_util,
+    MathClass: numbers.call_math,
+    MiscClass: functions.call_misc,
+    Uuid: functions.call_uuid,
+    DateTime: dates.call_datetime,
+    Zone: dates.call_zone,
+    Formatter: dates.call_formatter,
+    Property: dates.call_property,
+    Days: dates.call_days,
+}
+
+
 def call(run: Run, value: Value, name: str, arguments: list[Value]) -> Value:
     """Return what a method gives."""
-    match value:
-        case Text():
-            found = strings.call(run, value, name, arguments)
-        case Long():
-            found = numbers.call_long(run, value, name, arguments)
-        case Double():
-            found = numbers.call_double(run, value, name, arguments)
-        case Map():
-            found = maps.call(run, value, name, arguments)
-        case Params():
-            found = functions.call_params(run, name, arguments)
-        case UtilClass():
-            found = functions.call_util(run, name, arguments)
-        case MathClass():
-            found = numbers.call_math(run, name, arguments)
-        case MiscClass():
-            found = functions.call_misc(run, name, arguments)
-        case Uuid():
-            found = functions.call_uuid(run, value, name, arguments)
-        case DateTime():
-            found = dates.call_datetime(run, value, name, arguments)
-        case Zone():
-            found = dates.call_zone(run, value, name, arguments)
-        case Formatter():
-            found = dates.call_formatter(run, value, name, arguments)
-        case Property():
-            found = dates.call_property(run, value, name, arguments)
-        case Days():
-            found = dates.call_days(run, value, name, arguments)
-        case _:
-            raise unsupported(f"{value.type} DO NOT support calling {name}")
+    method = _METHODS.get(type(value))
+    if method is None:
+        raise unsupported(f"{value.type} DO NOT support calling {name}")
+    found = method(run, value, name, arguments)
     if found is None:
         shown = shown_arguments(run, arguments)
         raise unsupported(f"{value.type} DO NOT support calling method: {name} with args: {shown}")
@@ -98,7 +93,7 @@ def field_of(run: Run, value: Value, name: str) -> Value:
             raise unsupported(f"{value.type} DO NOT support accessing field: {name}")
 
 
-def construct(run: Run, type_: ResultType, arguments: list[Value]) -> Value:
+def construct(run: Run, type_: ResultType, arguments: list[Value]) -> Value:  # noqa: C901 - one case for each type
     """Return what ``new`` makes."""
     match type_, arguments:
         case ResultType.STRING, []:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Any
 
 from calve.expressions.program import Program
@@ -24,6 +25,7 @@ def names(program: Program) -> dict[str, bool]:
     return found
 
 
+@lru_cache(maxsize=1_024)
 def inputs(program: Program) -> frozenset[str]:
     """Return the names that a program takes from outside, without the classes of the language."""
     return frozenset(name for name, is_input in names(program).items() if is_input and name not in CLASSES)

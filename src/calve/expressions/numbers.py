@@ -7,7 +7,7 @@ from calve.expressions.java import doubles, longs
 from calve.expressions.meter import Run
 from calve.expressions.operators import new_text, number_in
 from calve.expressions.rendering import shown
-from calve.expressions.values import Double, Long, Text, Value
+from calve.expressions.values import Double, Long, MathClass, Text, Value
 
 
 def new_long(run: Run, number: int) -> Long:
@@ -111,7 +111,7 @@ def call_double(run: Run, value: Double, name: str, arguments: list[Value]) -> V
             return None
 
 
-def call_math(run: Run, name: str, arguments: list[Value]) -> Value | None:
+def call_math(run: Run, _: MathClass, name: str, arguments: list[Value]) -> Value | None:
     """Return what a function of ``Math`` gives, or None if there is no such function."""
     match name, arguments:
         case "min", [one, other]:

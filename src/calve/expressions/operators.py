@@ -253,7 +253,7 @@ def signed(run: Run, sign: Sign, value: Value) -> Value:
             raise unsupported(f"{value.type} DO NOT support expression operation {sign.value}")
 
 
-def assign(run: Run, operator: Assigning, target: Value, value: Value) -> None:
+def assign(run: Run, operator: Assigning, target: Value, value: Value) -> None:  # noqa: C901 - one case for each type
     """Change ``target`` in place: ``target operator value``."""
     match target:
         case Long():

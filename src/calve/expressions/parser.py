@@ -170,9 +170,11 @@ class _Expressions(_Reader):
     def expression(self) -> Expression:
         self._enter()
         at = self.position()
-        body: Operand | Ternary | Assignment | None = self._assignment()
-        if not isinstance(body, Assignment):
-            body = self._operators(body)
+        found = self._assignment()
+        if isinstance(found, Assignment):
+            body: Operand | Ternary | Assignment = found
+        else:
+            body = self._operators(found)
             if self.take_if("?"):
                 then = self.expression()
                 self.expect(":")
@@ -233,7 +235,7 @@ class _Expressions(_Reader):
             operand = self._operand()
 
     def _operand(self) -> Operand:
-        """Read signs, a value and its suffixes; here alone brackets nest, as every call more is a frame of the stack."""
+        """Read signs, a value and its suffixes; brackets nest here, as each call is a frame of the stack."""
         signs: list[Sign] = []
         while (token := self.peek()).word is Word.SYMBOL and token.image in _SIGNS:
             signs.append(_SIGNS[self.take().image])

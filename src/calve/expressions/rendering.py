@@ -124,7 +124,7 @@ class _Writer:
         self.parts.append(part)
 
 
-def _simple(value: Value) -> str:
+def _simple(value: Value) -> str:  # noqa: C901 - one case for each type
     match value:
         case Text():
             return "null" if value.val is None else value.val

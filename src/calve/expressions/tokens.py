@@ -33,12 +33,58 @@ class Token(NamedTuple):
 
 
 KEYWORDS = frozenset(
-    """
-    abstract boolean break byte case catch char class const continue default do double else extends false final
-    finally float for goto if implements import instanceof int interface long native new null package private
-    protected public return short static super switch synchronized this throw throws transient true try void
-    volatile while
-    """.split()
+    {
+        "abstract",
+        "boolean",
+        "break",
+        "byte",
+        "case",
+        "catch",
+        "char",
+        "class",
+        "const",
+        "continue",
+        "default",
+        "do",
+        "double",
+        "else",
+        "extends",
+        "false",
+        "final",
+        "finally",
+        "float",
+        "for",
+        "goto",
+        "if",
+        "implements",
+        "import",
+        "instanceof",
+        "int",
+        "interface",
+        "long",
+        "native",
+        "new",
+        "null",
+        "package",
+        "private",
+        "protected",
+        "public",
+        "return",
+        "short",
+        "static",
+        "super",
+        "switch",
+        "synchronized",
+        "this",
+        "throw",
+        "throws",
+        "transient",
+        "true",
+        "try",
+        "void",
+        "volatile",
+        "while",
+    }
 )
 
 _LETTER = (

@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from calve.expressions.java.doubles import double_text
-from calve.expressions.java.hash_map import HashMap
 
 if TYPE_CHECKING:
+    from calve.expressions.java.hash_map import HashMap
     from calve.expressions.joda.datetimes import DateTime as Instant
     from calve.expressions.joda.datetimes import Property as InstantProperty
     from calve.expressions.joda.patterns import Formatter as Pattern

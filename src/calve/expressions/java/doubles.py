@@ -44,7 +44,7 @@ def double_text(number: float) -> str:
 
 
 def decimal_digits(number: float) -> tuple[str, str, int]:
-    """Return the sign, the fewest digits that tell ``number`` apart, and where the point stands: 0.digits × 10^point."""
+    """Return the sign, the fewest digits that tell ``number`` apart, and the power of ten: 0.digits * 10^power."""
     mantissa, _, exponent = repr(abs(number)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")

@@ -87,8 +87,8 @@ def _specifier(found: re.Match[str]) -> _Specifier:
     position, flags, width, precision, date, conversion = found.groups()
     index = 0
     if position is not None:
-        index = _small(position[:-1])
-        if index is None or index == 0:
+        index = _small(position[:-1]) or 0
+        if index == 0:
             raise FormatFailed(
                 "IllegalFormatArgumentIndexException", f"Illegal format argument index = {position[:20]}"
             )

@@ -112,7 +112,7 @@ class _Compiler:
         code.append(_Done())
         return tuple(code)
 
-    def _emit(self, node: Node, code: list[_Instruction]) -> None:
+    def _emit(self, node: Node, code: list[_Instruction]) -> None:  # noqa: C901 - one case for each kind
         self._total += 1
         if self._total > _LONGEST_PROGRAM:
             raise PatternInvalid("The pattern has too many repetitions in it")
@@ -239,7 +239,7 @@ class _Search:
         self._search_start = search_start
         self._steps = 0
 
-    def run(
+    def run(  # noqa: C901, PLR0912, PLR0915 - the one loop that everything turns in
         self, program: tuple[_Instruction, ...], place: int, slots: Groups, end: int | None = None
     ) -> Groups | None:
         """Return the groups if the program matches at a place (and up to ``end``), or None."""

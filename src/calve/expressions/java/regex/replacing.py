@@ -7,7 +7,7 @@ from calve.expressions.java.regex.syntax import PatternInvalid
 
 
 def replace_all(budget: Budget, text: str, pattern: str, replacement: str | None) -> str:
-    r"""Return ``text`` with every match replaced; ``$1`` and ``${name}`` stand for groups, ``\`` takes the next as is."""
+    r"""Return ``text`` with every match replaced; ``$1`` and ``${name}`` are groups, ``\`` takes the next as is."""
     parts: list[str] = []
     at = size = 0
     for groups in matches(budget, text, pattern):

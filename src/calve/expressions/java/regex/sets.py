@@ -1,5 +1,6 @@
 r"""Sets of characters: classes in brackets, ``\d`` and its like, and the properties that ``\p`` names."""
 
+import re
 import unicodedata
 from collections.abc import Callable
 from typing import TypeAlias
@@ -23,7 +24,7 @@ def is_word(character: str) -> bool:
 
 def one(character: str) -> CharSet:
     """Return the set of one character."""
-    return character.__eq__  # type: ignore[return-value]
+    return character.__eq__
 
 
 def any_of(characters: frozenset[str]) -> CharSet:
@@ -93,7 +94,7 @@ _PROPERTIES: dict[str, CharSet] = {
 }
 _WITHOUT_CASE = {"Lower": "Alpha", "Upper": "Alpha", "Lu": "LC", "Ll": "LC", "Lt": "LC"}
 _CATEGORIES = frozenset(
-    "L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp C Cc Cf Cs Co Cn".split()
+    re.findall("[A-Z][a-z]?", "LLuLlLtLmLoMMnMcMeNNdNlNoPPcPdPsPePiPfPoSSmScSkSoZZsZlZpCCcCfCsCoCn")
 )
 
 

@@ -300,7 +300,7 @@ class _Parser:
             raise PatternInvalid(f"More than {_MOST_REPEATS} repetitions are not supported")
         return low, high
 
-    def _group(self, depth: int) -> list[Node]:
+    def _group(self, depth: int) -> list[Node]:  # noqa: C901 - one case for each kind
         outer = self.flags
         if not self.take_if("?"):
             return [self._capturing(depth)]
@@ -366,7 +366,7 @@ class _Parser:
             self.at += 1
         return flags
 
-    def _escape(self) -> list[Node]:
+    def _escape(self) -> list[Node]:  # noqa: C901, PLR0912 - one case for each letter
         character = self.take()
         if character in sets.SHORTHANDS:
             return [One(sets.SHORTHANDS[character])]
