@@ -25,7 +25,7 @@ def dry_run(definition: Definition, document: Node, vocabulary: Vocabulary, prob
     """Note what will go wrong with a definition when it runs, as far as that can be told now."""
     workflow = entry(document, "workflow") or document
     places = {str(text(entry(step, "id"))): step for _, step in all_steps(workflow)}
-    resolution = resolve(definition, vocabulary, run={}, clock=clock)
+    resolution = resolve(definition, vocabulary, run={}, clock=clock, places=places)
     for missing in resolution.missing:
         _note_missing(missing, _place(missing.step_id, missing.param, workflow, places), definition, problems)
     for failure in resolution.failures:

@@ -56,9 +56,14 @@ class Problems:
     """The problems of one document, in the order they were found; finding one does not stop the reading."""
 
     found: list[Problem] = field(default_factory=list)
+    untold: int = 0
+    """How many warnings there are beyond those that are told."""
 
     def __iter__(self) -> Iterator[Problem]:
-        return iter(sorted(self.found, key=lambda problem: (problem.line, problem.column)))
+        yield from sorted(self.found, key=lambda problem: (problem.line, problem.column))
+        if self.untold:
+            message = f"there are {self.untold} more warnings"
+            yield Problem("more_warnings", message, "", 1, 1, severity=Severity.WARNING)
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -81,9 +86,12 @@ class Problems:
         severity: Severity = Severity.ERROR,
         at_key: bool = False,
     ) -> None:
-        """Note a problem at a node, or at the key that leads to it; one too many ends the reading."""
-        if len(self.found) >= MOST:
-            raise TooManyProblems
+        """Note a problem at a node, or at the key that leads to it; one error too many ends the reading."""
+        if sum(problem.severity is severity for problem in self.found) >= MOST:
+            if severity is Severity.ERROR:
+                raise TooManyProblems
+            self.untold += 1
+            return
         mark = node.key_mark if at_key and node.key_mark else node.mark
         self.found.append(Problem(code, message, node.path, mark.line, mark.column, hint, drawing, severity))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from calve.definition.document import Mark, Node
 from calve.definition.foretelling import DryRunFacts, asks_the_run
+from calve.definition.model.names import SEPARATOR
 from calve.definition.model.params import Params
 from calve.definition.model.steps import ForeachStep, Step, TypedStep, WhileStep
 from calve.definition.model.workflow import Definition
@@ -55,9 +56,20 @@ class Resolution:
     failures: tuple[Failure, ...]
 
 
-def resolve(definition: Definition, vocabulary: Vocabulary, *, run: Params, clock: Clock) -> Resolution:
-    """Evaluate all params that do not depend on what only a run can tell."""
-    return _Resolving(definition, vocabulary, clock).all(run)
+def resolve(
+    definition: Definition, vocabulary: Vocabulary, *, run: Params, clock: Clock, places: Mapping[str, Node] | None = None
+) -> Resolution:
+    """Evaluate all params that do not depend on what only a run can tell.
+
+    Args:
+        definition: whose params.
+        vocabulary: what else gives params: step types, templates, defaults.
+        run: params given at the start.
+        clock: what time it is.
+        places: the steps in canonical form, where the caller has them.
+    """
+    found = places or {step.id: _NOWHERE.made(step.as_json()) for step in definition.workflow.all_steps()}
+    return _Resolving(definition, vocabulary, clock, found).all(run)
 
 
 @dataclass(slots=True)
@@ -76,6 +88,7 @@ class _Resolving:
     definition: Definition
     vocabulary: Vocabulary
     clock: Clock
+    places: Mapping[str, Node]
     workflow: dict[str, Parameter] = field(default_factory=dict)
     declared: Params = field(default_factory=dict)
     steps: dict[str, dict[str, Parameter]] = field(default_factory=dict)
@@ -87,14 +100,10 @@ class _Resolving:
         """Resolve the workflow, then its steps."""
         workflow = self.definition.workflow
         for step in workflow.all_steps():
-            self.outputs[step.id] = self._outputs(step)
+            self.outputs[step.id] = self.vocabulary.types.outputs(self.places[step.id], kind=step.kind)
         self._workflow(run)
         self._steps(workflow.steps, frozenset())
         return Resolution(self.workflow, self.steps, tuple(self.missing), tuple(self.failures))
-
-    def _outputs(self, step: Step) -> Outputs:
-        placed = _NOWHERE.made(step.as_json())
-        return self.vocabulary.types.outputs(placed, kind=step.kind)
 
     def _workflow(self, run: Params) -> None:
         workflow, defaults = self.definition.workflow, self.vocabulary.defaults
@@ -132,9 +141,10 @@ class _Resolving:
 
     def _step(self, step: Step, loops: frozenset[str]) -> None:
         kind = step.type if isinstance(step, TypedStep) else step.kind
+        facts = self.vocabulary.defaults.step
         try:
             params = step_params(
-                defaults=self.vocabulary.defaults.step,
+                defaults={name: facts[name] for name in facts if name in step.params},
                 type_defaults=self.vocabulary.defaults.of_type(kind),
                 template=self._template(step),
                 injected={},
@@ -149,11 +159,13 @@ class _Resolving:
             return
         visible = {name: param for name, param in self.workflow.items() if name not in loops}
         scope, language = StepScope(step.id, visible), self._language(step)
+        # What every step has by itself is a fact of the run, such as its attempt.
+        own = {name: param for name, param in params.items() if name not in facts}
         level = _Level(
             step.id,
-            params,
+            own,
             lambda params: evaluate_step_params(params, scope=scope, language=language),
-            lambda name: self._is_later(name, params, loops),
+            lambda name: self._is_later(name, own, loops),
         )
         self.steps[step.id] = self._evaluated(level)
 
@@ -168,7 +180,7 @@ class _Resolving:
         return self.vocabulary.templates.step_params(bare, self.definition.workflow.params, above)
 
     def _is_later(self, name: str, own: Params, loops: frozenset[str]) -> bool | None:
-        if name in loops:
+        if name in loops or name in self.vocabulary.defaults.step:
             return True
         if name in self.declared and name not in self.workflow:
             return True
@@ -176,7 +188,7 @@ class _Resolving:
             return False
         step_id, param = step_reference(name, self.outputs) or _separated(name, self.outputs)
         if not step_id:
-            return True if "__" in name else None  # a signal's param
+            return True if SEPARATOR in name else None  # a signal's param
         outputs, head = self.outputs[step_id], param.partition(".")[0]
         is_there = outputs.is_open or head in outputs.params or head in self._declared_by(step_id)
         return True if is_there else None
@@ -224,9 +236,10 @@ class _Resolving:
 
 def _separated(name: str, steps: Iterable[str]) -> tuple[str, str]:
     """Return the step and the param that a name such as ``step__param`` means."""
-    for step_id in sorted(steps, key=len, reverse=True):
-        if name.startswith(f"{step_id}__"):
-            return step_id, name[len(step_id) + 2 :]
+    if SEPARATOR in name:
+        for step_id in sorted(steps, key=len, reverse=True):
+            if name.startswith(f"{step_id}{SEPARATOR}"):
+                return step_id, name[len(step_id) + len(SEPARATOR) :]
     return "", ""
 
 

@@ -7,10 +7,11 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
 from calve.definition.document import Node
-from calve.definition.loading import checked
+from calve.definition.loading import Loaded, checked
 from calve.definition.model.workflow import Definition
 from calve.definition.problems import Problems, TooManyProblems
-from calve.definition.vocabulary import installed
+from calve.definition.scripts import Scripts
+from calve.definition.vocabulary import Vocabulary, installed
 from calve.definition.writing import to_json, to_yaml
 from calve.dsl.building import Document, steps_of
 from calve.dsl.fields import Tags, all_params, without_nothing
@@ -130,23 +131,24 @@ class Workflow(Source):
         """Let the steps run one after the other, in the order of their description."""
         self._graph.is_sequential = True
 
-    def document(self, problems: Problems) -> Node:
-        """Return the workflow in a definition's words, each part at its line, and note what cannot be said.
-
-        Args:
-            problems: Where to note it.
-        """
-        return self._document(Document(problems, self._place))
-
     def build(self) -> Definition:
         """Return the definition, or raise ``DefinitionInvalid`` with all that is wrong, each with its line."""
-        built = Document(Problems(), self._place)
-        definition = None
-        with suppress(TooManyProblems):
-            definition = checked(self._document(built), built.problems, installed())
-        if definition is None or built.problems.errors:
-            raise built.error(self._graph.name)
+        document = Document(Problems(), self._place)
+        definition = self._checked(document)
+        if definition is None:
+            raise document.error(self._graph.name)
         return definition
+
+    def load(self, *, vocabulary: Vocabulary | None = None, scripts: Scripts | None = None) -> Loaded:
+        """Return the definition and all that was noticed, warnings too, as ``calve.definition.load`` does for a text.
+
+        Args:
+            vocabulary: The step types, templates and default params there are; those installed, unless told.
+            scripts: The files that ``$S3{path}`` stands for; left as they are, unless told.
+        """
+        document = Document(Problems(), self._place)
+        definition = self._checked(document, vocabulary, scripts)
+        return Loaded(self._place.file, definition, tuple(document.problems))
 
     def to_yaml(self) -> str:
         """Return the workflow as YAML, as it is described: a definition that ``build`` finds nothing wrong with."""
@@ -163,7 +165,16 @@ class Workflow(Source):
     def _written(self) -> dict[str, Any]:
         self.build()
         # Templates are written by their names, not as the steps that they stand for here.
-        return Definition.model_validate(self.document(Problems()).plain()).as_json()
+        described = self._document(Document(Problems(), self._place))
+        return Definition.model_validate(described.plain()).as_json()
+
+    def _checked(
+        self, document: Document, vocabulary: Vocabulary | None = None, scripts: Scripts | None = None
+    ) -> Definition | None:
+        definition = None
+        with suppress(TooManyProblems):
+            definition = checked(self._document(document), document.problems, vocabulary or installed(), scripts)
+        return definition if not document.problems.errors else None
 
     def _document(self, document: Document) -> Node:
         if self._graph.is_open:

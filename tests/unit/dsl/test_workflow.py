@@ -1,6 +1,7 @@
 """A workflow gives a definition, or all that is wrong with it."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from calve.definition.model.workflow import Definition
 from calve.definition.problems import MOST, Problems
 from calve.definition.reading import read
+from calve.definition.step_types import StepType, StepTypes
+from calve.definition.vocabulary import installed
 from calve.dsl import (
     Workflow,
     cron,
@@ -15,11 +18,13 @@ from calve.dsl import (
     fixed,
     foreach,
     interval,
+    ip_capture,
     noop,
     retry,
     signal_dependency,
     signal_output,
     spark,
+    step,
 )
 from calve.errors import DefinitionInvalid, RequestInvalid
 
@@ -148,15 +153,34 @@ def test_an_error_inside_ends_the_description() -> None:
         noop("a")
 
 
-def test_a_document_may_be_checked_by_others() -> None:
-    """It has the line of each part, and what cannot be said is noted."""
+class _Scripts:
+    def read(self, path: str) -> str | None:
+        return {"my_script.sql": "SELECT 1"}.get(path)
+
+
+def test_a_workflow_is_loaded_like_a_text() -> None:
+    """With its scripts read, and warnings at their lines."""
     with Workflow("w") as wf:
-        noop("a", x=None)  # type: ignore[arg-type]
-    problems = Problems()
-    document = wf.document(problems)
-    assert document.plain()["workflow"]["id"] == "w"
-    assert document.at(("workflow", "steps", 0)).mark.line == document.mark.line + 1
-    assert [problem.code for problem in problems] == ["wrong_type"]
+        spark("a", script="$S3{my_script.sql}")
+        ip_capture("b", source_tables=["db.t"])
+    loaded = wf.load(scripts=_Scripts())
+    assert loaded.name == __file__
+    found = loaded.required().as_json()["workflow"]["steps"][0]["step"]["params"]["spark"]["value"]
+    assert found == {"script": {"type": "STRING", "value": "SELECT 1"}}
+    (warning,) = loaded.problems
+    assert (warning.code, warning.severity) == ("capture_uncommitted", "warning")
+    assert "$S3{my_script.sql}" in wf.to_yaml()
+
+
+def test_loading_raises_nothing() -> None:
+    """What is wrong is told, and the words that there are may be given."""
+    with Workflow("w") as wf:
+        step("Mine", "a")
+    loaded = wf.load()
+    assert loaded.definition is None
+    assert [problem.code for problem in loaded.problems] == ["unknown_step_type"]
+    types = StepTypes({"Mine": StepType("Mine", "Does what I say.")})
+    assert wf.load(vocabulary=replace(installed(), types=types)).problems == ()
 
 
 def test_a_workflow_shows_its_id() -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from calve.definition.document import Node
 from calve.definition.problems import Problems
@@ -32,6 +33,7 @@ def as_written(key: str) -> str:
     return key
 
 
+@lru_cache(maxsize=4_096)
 def snake(key: str) -> str:
     """Return ``source_table`` for ``sourceTable``."""
     return _HUMP.sub(r"_\1", key).lower()

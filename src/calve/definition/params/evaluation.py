@@ -125,7 +125,7 @@ class _Evaluation:
         self._done: dict[str, Parameter] = {}
         self._evaluated = ChainMap(self._done, dict(before or {}))
         self._outer = values_of(scope.outer)
-        self._size = 0
+        self._size = 1
 
     def all(self) -> dict[str, Parameter]:
         """Return all params, in the order of their definitions."""
@@ -173,7 +173,7 @@ class _Evaluation:
         with _naming(frame.name):
             fitting = cast(frame.name, frame.param.type, self._result(frame.name, frame.param, frame.values))
             done = Parameter(frame.name, frame.param, fitting.value, self._language.clock(), fitting.note)
-            self._size += len(json.dumps(done.as_json(), separators=(",", ":"), ensure_ascii=False))
+            self._size += len(json.dumps({frame.name: done.as_json()}, separators=(",", ":"), ensure_ascii=False)) - 1
             if self._size > SIZE_LIMIT:
                 raise ParamError(
                     f"Parameters' total size [{self._size}] is larger than system limit [{SIZE_LIMIT}] "

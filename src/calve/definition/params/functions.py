@@ -49,13 +49,12 @@ class InstanceFunctions:
             raise ExpressionFailed(
                 f"params does not support calling method: {name}{given}", kind="UnsupportedOperationException"
             )
-        labels, function = found
+        asked, function = found
         try:
             value = function(self.facts, *arguments)
         except _Unanswered as error:
-            given = ", ".join(f"{label}=[{argument}]" for label, argument in zip(labels, arguments, strict=True))
             raise ExpressionFailed(
-                f"{name} throws an exception for {given}: {error.reason}", kind="MaestroInternalError"
+                f"{name} throws an exception {asked.format(*arguments)}: {error.reason}", kind="MaestroInternalError"
             ) from None
         if holds_secret(value):
             raise ExpressionFailed(
@@ -230,22 +229,17 @@ def _check_type(facts: InstanceFacts, step_id: str, wanted: str, function: str) 
         raise _Unanswered(f"step [{step_id}] is a type of [{found}] instead of {wanted} step, cannot call {function}")
 
 
-_FUNCTIONS: dict[tuple[str, int], tuple[tuple[str, ...], Callable[..., Any]]] = {
-    ("nextUniqueId", 0): ((), _next_unique_id),
-    ("getExecutionEnvironment", 0): ((), _environment),
-    ("getFromInstance", 1): (("fieldName",), _from_instance),
-    ("getFromStep", 1): (("fieldName",), _from_own_step),
-    ("getFromStep", 2): (("stepId", "paramName"), _from_step),
-    ("getFromSignal", 1): (("paramName",), _from_trigger),
-    ("getFromSignal", 2): (("signalName", "paramName"), _from_signal),
-    ("getFromSignalOrDefault", 3): (
-        ("signalName", "paramName", "default"),
-        _from_signal_or_default,
-    ),
-    ("getFromSignalDependency", 2): (
-        ("signalDependencyIndex", "paramName"),
-        _from_dependency,
-    ),
-    ("getFromForeach", 3): (("foreachStepId", "stepId", "paramName"), _from_foreach),
-    ("getFromSubworkflow", 3): (("subworkflowStepId", "stepId", "paramName"), _from_subworkflow),
+_FUNCTIONS: dict[tuple[str, int], tuple[str, Callable[..., Any]]] = {
+    ("nextUniqueId", 0): ("", _next_unique_id),
+    ("getExecutionEnvironment", 0): ("", _environment),
+    ("getFromInstance", 1): ("for fieldName=[{}]", _from_instance),
+    ("getFromStep", 1): ("fieldName=[{}]", _from_own_step),
+    ("getFromStep", 2): ("for stepId=[{}], paramName=[{}]", _from_step),
+    ("getFromSignal", 1): ("for paramName=[{}]", _from_trigger),
+    ("getFromSignal", 2): ("for signalName=[{}], paramName=[{}]", _from_signal),
+    ("getFromSignalOrDefault", 3): ("for signalName=[{}], paramName=[{}], default=[{}]", _from_signal_or_default),
+    ("getFromSignalDependency", 2): ("for signalDependencyIndex=[{}], paramName=[{}]", _from_dependency),
+    ("getFromForeach", 3): ("for foreachStepId=[{}], stepId=[{}], paramName=[{}]", _from_foreach),
+    ("getFromSubworkflow", 3): ("for subworkflowStepId=[{}], stepId=[{}], paramName=[{}]", _from_subworkflow),
 }
+"""By name and number of arguments: how a failure tells what was asked, and who answers."""

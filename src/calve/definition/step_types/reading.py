@@ -51,11 +51,14 @@ class Given:
                 return [DYNAMIC if is_dynamic(item) else item for item in plain] if isinstance(plain, list) else plain
 
 
+_TYPES = {kind.value: kind for kind in ParamType}
+
+
 def given(node: Node) -> Given:
     """Return a param as it was written."""
     parts = entries(node)
     name = text(parts.get("type"))
-    known = ParamType(name) if name in set(ParamType) else None
+    known = _TYPES.get(name or "")
     value = parts.get("value")
     return Given(node, known, None if value is None or value.value is None else value)
 

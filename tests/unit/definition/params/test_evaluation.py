@@ -134,6 +134,14 @@ def test_a_loop_param_may_be_defined_by_itself() -> None:
     assert _step(scope, j=expression("i", "LONG"), i=expression("i + 1", "LONG")) == {"j": 5, "i": 6}
 
 
+def test_in_a_step_the_order_of_definitions_counts_for_names_of_the_workflow() -> None:
+    """What was evaluated first is seen by what comes after."""
+    scope = StepScope("s", _known(foo=1, bar=6))
+    foo, bar = expression("bar + 1", "LONG"), expression("foo + 1", "LONG")
+    assert _step(scope, foo=foo, bar=bar) == {"foo": 7, "bar": 8}
+    assert _step(scope, bar=bar, foo=foo) == {"bar": 2, "foo": 3}
+
+
 def test_an_expression_of_a_step_sees_the_workflow_through_params() -> None:
     """All of it, and the step's own where it names them."""
     scope = StepScope("s", _known(a="w", b="w"))
@@ -222,9 +230,9 @@ def test_within_a_map_an_expression_sees_through_params_only_what_it_names() -> 
 
 def test_a_chain_may_be_long() -> None:
     """Thousands of params that refer to each other, last one first, until they are too large together."""
-    chain = {f"p{number}": param(value=f"${{p{number - 1}}}") for number in range(8_000, 0, -1)}
+    chain = {f"p{number}": param(value=f"${{p{number - 1}}}") for number in range(7_000, 0, -1)}
     first = {"p0": param(type="LONG", expression="1")}
-    assert evaluate_workflow_params({**chain, **first}, workflow_id="w")["p8000"].result == "1"
+    assert evaluate_workflow_params({**chain, **first}, workflow_id="w")["p7000"].result == "1"
     chain = {f"p{number}": param(value=f"${{p{number - 1}}}") for number in range(10_000, 0, -1)}
     with pytest.raises(ParamError, match="Parameters' total size"):
         evaluate_workflow_params({**chain, **first}, workflow_id="w")
@@ -232,7 +240,12 @@ def test_a_chain_may_be_long() -> None:
 
 def test_params_together_may_not_be_too_large() -> None:
     """However the text came about."""
-    assert "Parameters' total size" in _refusal(a="x" * (SIZE_LIMIT - 100), b="y" * 200).message
+    bare = {"a": "", "b": "y"}
+    found = evaluate_workflow_params(params(**bare), workflow_id="w", language=_LANGUAGE)
+    size = len(json.dumps({name: one.as_json() for name, one in found.items()}, separators=(",", ":")))
+    room = (SIZE_LIMIT - size) // 2
+    assert len(_workflow(a="x" * room, b="y")["a"]) == room
+    assert "Parameters' total size [75000" in _refusal(a="x" * (room + 1), b="y").message
     doubling = {f"p{number}": f"${{p{number - 1}}}" * 2 for number in range(1, 40)}
     assert "larger than system limit [750000] with param [p16]" in _refusal(None, p0="xxxxxxxxxx", **doubling).message
 

@@ -142,7 +142,7 @@ def test_an_instance_tells_about_itself() -> None:
             "(only for MANUAL run) does not support initiator [SIGNAL]",
         ),
         ("params.getFromInstance('x')", "Invalid field name [x] for getFromInstance call"),
-        ("params.getFromStep('x')", "getFromStep throws an exception for fieldName=[x]: Invalid field name [x]"),
+        ("params.getFromStep('x')", "getFromStep throws an exception fieldName=[x]: Invalid field name [x]"),
         ("params.getFromStep('none', 'x')", "Cannot find the referenced step id [none] in the current workflow"),
         ("params.getFromStep('sub', 'x')", "Cannot find the referenced param name [x] in step [sub]"),
         ("params.getFromStep('foreach-job', 'late')", "Referenced param [late] in step [foreach-job] is not evaluated"),
