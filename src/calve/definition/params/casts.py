@@ -12,6 +12,9 @@ from calve.definition.params.secrets import Secret, SecretText
 from calve.errors import ParamError
 from calve.expressions.java.longs import parse_long
 
+NESTING = 64
+"""How deep maps may stand in each other."""
+
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,10})?")
 _ARRAY_CLASSES = {str: "[Ljava.lang.String;", bool: "[Z", int: "[J", float: "[D"}
 _OBJECTS = "[Ljava.lang.Object;"
@@ -135,7 +138,15 @@ def _map(name: str, value: Any) -> Cast:
 def _mapping(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise _incompatible(name, "Map", value)
+    if _is_deeper(value, NESTING):
+        raise ParamError(f"Param [{name}] is nested deeper than [{NESTING}] maps", param=name)
     return dict(value)
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    return levels == 0 or any(_is_deeper(member, levels - 1) for member in value.values())
 
 
 def _string_array(name: str, value: Any) -> Cast:

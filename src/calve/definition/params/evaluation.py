@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calve.definition.model.params import BooleanParam, MapParam, Param, Params
-from calve.definition.params.casts import cast
+from calve.definition.params.casts import NESTING, cast
 from calve.definition.params.interpolation import SIZE_LIMIT
 from calve.definition.params.literals import evaluate_literal, literal_references
-from calve.definition.params.merging import NESTING
 from calve.definition.params.parameter import Parameter, values_of
 from calve.definition.params.scopes import Own, Scope, StepScope, WorkflowScope
 from calve.definition.params.secrets import holds_secret

@@ -6,13 +6,10 @@ from typing import Any
 
 from calve.definition.model.params import InternalMode, Param, ParamMode, Params, ParamType
 from calve.definition.model.tags import Tag
-from calve.definition.params.casts import cast
+from calve.definition.params.casts import NESTING, cast
 from calve.definition.params.parameter import source_of
 from calve.definition.params.sources import ParamSource
 from calve.errors import ParamError
-
-NESTING = 64
-"""How deep maps may stand in each other."""
 
 _ON_START = frozenset({ParamMode.MUTABLE, ParamMode.MUTABLE_ON_START, ParamMode.MUTABLE_ON_START_RESTART})
 _ON_RESTART = frozenset({ParamMode.MUTABLE, ParamMode.MUTABLE_ON_START_RESTART})

@@ -131,9 +131,11 @@ class StepScope:
             return Known(_result(self.workflow[name].result, name, "the workflow"))
         if name in declared:
             return Own(name)
-        dotted = step_reference(name, self.steps)
-        if dotted is not None:
-            return Known(self._of_step(*dotted))
+        step_id, path = step_reference(name, {*self.steps, self.step_id}) or ("", "")
+        if step_id in self.steps:
+            return Known(self._of_step(step_id, path))
+        if step_id and (path in declared or path in evaluated):
+            return Own(path)
         raise ParamError(
             f"Param [{reader}]: Cannot find the referenced param [{name}] in step [{self.step_id}] "
             "or upstream steps or the workflow",

@@ -48,7 +48,7 @@ def joined(parts: Iterable[str | Secret | SecretText]) -> str | SecretText:
         for piece in part.parts if isinstance(part, SecretText) else (part,):
             if isinstance(piece, str) and flat and isinstance(flat[-1], str):
                 flat[-1] += piece
-            else:
+            elif piece:
                 flat.append(piece)
     if any(isinstance(part, Secret) for part in flat):
         return SecretText(tuple(flat))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from calve.definition.model.params import ParamType
-from calve.definition.params.casts import Cast, cast, java_class
+from calve.definition.params.casts import NESTING, Cast, cast, java_class
 from calve.definition.params.secrets import Secret, SecretText
 from calve.errors import ParamError
 
@@ -140,3 +140,13 @@ def test_a_conversion_leaves_a_note() -> None:
 def test_a_list_of_several_types_is_a_list_of_objects() -> None:
     """To Java."""
     assert java_class([1, "a"]) == "class [Ljava.lang.Object;"
+
+
+def test_a_map_may_not_be_nested_without_end() -> None:
+    """Whatever an expression or a function gives can be written as JSON and passed on."""
+    value: dict[str, Any] = {}
+    for _ in range(NESTING - 1):
+        value = {"a": value}
+    assert cast("x", ParamType.MAP, value).value == value
+    with pytest.raises(ParamError, match=r"Param \[x\] is nested deeper"):
+        cast("x", ParamType.MAP, {"a": {"a": value}})

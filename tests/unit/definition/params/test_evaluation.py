@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.definition.params.cases import cases, param, params
 
+from calve.definition.params.casts import NESTING
 from calve.definition.params.evaluation import (
     Language,
     evaluate_attribute,
@@ -15,7 +16,6 @@ from calve.definition.params.evaluation import (
     evaluate_workflow_params,
 )
 from calve.definition.params.interpolation import SIZE_LIMIT
-from calve.definition.params.merging import NESTING
 from calve.definition.params.parameter import Parameter
 from calve.definition.params.scopes import StepScope
 from calve.definition.params.secrets import Secret, SecretText
@@ -192,6 +192,8 @@ def test_a_text_may_name_a_step_and_a_path_with_dots() -> None:
     assert _step(scope, x="${job.out} ${job.1.out} ${job.1.capture.table.id}") == {"x": "literal b 7"}
     assert "Cannot find the referenced param name [none] in step [job.1]" in _refusal(scope, x="${job.1.none}").message
     assert "Cannot find the referenced param [none.x]" in _refusal(scope, x="${none.x}").message
+    assert _step(scope, x="${s.y}", y="own") == {"x": "own", "y": "own"}
+    assert "Cannot find the referenced param [s.z]" in _refusal(scope, x="${s.z}").message
 
 
 def test_a_workflow_param_without_result_cannot_be_read() -> None:

@@ -6,7 +6,8 @@ import pytest
 from tests.unit.definition.params.cases import param, params
 
 from calve.definition.model.params import InternalMode, ParamMode, ParamType
-from calve.definition.params.merging import NESTING, MergeContext, cleaned, merge
+from calve.definition.params.casts import NESTING
+from calve.definition.params.merging import MergeContext, cleaned, merge
 from calve.definition.params.parameter import source_of
 from calve.definition.params.sources import ParamSource
 from calve.errors import ParamError

@@ -179,6 +179,7 @@ def test_parts_are_joined() -> None:
     """A text without secrets is a plain one."""
     assert joined(["a", "b"]) == "ab"
     assert joined([]) == ""
+    assert joined(["", Secret("s"), ""]) == SecretText((Secret("s"),))
     assert joined([SecretText(("a", Secret("s"))), "b", "c"]) == SecretText(("a", Secret("s"), "bc"))
     assert not holds_secret({"a": [1, {"b": "c"}]})
     assert restored(stored({"a": [Secret("s"), None, 1.5, True]})) == {"a": [Secret("s"), None, 1.5, True]}
