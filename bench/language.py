@@ -81,12 +81,12 @@ def workflow() -> str:
         day_{number}: {number}
         '!next_{number}<long>': day_{number} + first + {number}
         spark:
-          script: INSERT INTO db.t SELECT * FROM db.s WHERE day > ${{next_{number}}} AND name = '${{name}}'
+          script: INSERT INTO db.t SELECT * FROM db.s WHERE day > ${{next_{number}}} AND name = '${{label}}'
         transition: ["IF next_{number} > {number} THEN step_{number + 1}"]"""
         for number in range(STEPS - 1)
     )
     last = f"\n    - job: {{id: step_{STEPS - 1}, type: NoOp}}\n"
-    return f"Workflow:\n  id: large\n  first: 1\n  name: x\n  jobs:{jobs}{last}"
+    return f"Workflow:\n  id: large\n  first: 1\n  label: x\n  jobs:{jobs}{last}"
 
 
 def push() -> None:

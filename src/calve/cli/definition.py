@@ -29,13 +29,19 @@ def validate(state: State, files: tuple[Path, ...]) -> int:
     A FILE is YAML, JSON or Python (calve.dsl), - is standard input, and a folder stands for all such files in
     it. Every problem is shown, with its place and what was probably meant. The exit code is 1 if there is an error.
     """
-    results = [result for file in _found(files) for result in _load(file)]
+    results, others = [], []
+    for file, is_named in _found(files):
+        for result in _load(file):
+            (results if is_named or _is_workflow(result) else others).append(result)
     failed = sum(result.definition is None for result in results)
     if state.json:
-        print_json({"ok": not failed, "files": [_as_json(result) for result in results]})
+        left_out = [result.name for result in others]
+        print_json({"ok": not failed, "files": [_as_json(result) for result in results], "left_out": left_out})
     else:
         for result in results:
             _show(result)
+        for result in others:
+            click.echo(f"{result.name}: no workflow, left out")
         if len(results) > 1:
             click.echo(f"{len(results) - failed} of {len(results)} definitions are valid")
     return 1 if failed else 0
@@ -67,38 +73,41 @@ def schema() -> None:
     click.echo(to_json(schema(), indent=2))
 
 
-def _found(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files that are named, and those in the folders that are named."""
+def _found(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
+    """Yield the files that are named, and those in the folders that are named, and whether they are named."""
     for path in paths:
         if not path.is_dir():
-            yield path
+            yield path, True
             continue
         inside = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
         chosen = [file for file in inside if file.suffix != ".py" or "calve.dsl" in file.read_text(errors="replace")]
         if not chosen:
             raise RequestInvalid(f"{path} holds no definition", remedy="Name a .yaml, .yml, .json or .py file.")
-        yield from chosen
+        yield from ((file, False) for file in chosen)
+
+
+def _is_workflow(result: "Loaded") -> bool:
+    """Tell whether a file is meant to be a workflow, right or wrong; a folder may hold others."""
+    return [problem.code for problem in result.problems] != ["form_unknown"]
 
 
 def _load(file: Path) -> "list[Loaded]":
     """Return what a file holds: one definition, or of a Python file all that it describes."""
-    from calve.definition import installed, load, load_canonical
+    from calve.definition import installed, load
 
+    scripts = ScriptFolder(Path() if str(file) == "-" else file.parent)
     if file.suffix == ".py":
         from calve.dsl import workflows_in
 
         found = workflows_in(file)
         if not found:
             raise RequestInvalid(f"{file} describes no workflow", remedy="Describe one: with Workflow('id') as wf: …")
-        return [
-            load_canonical(workflow.build().as_json(), name=str(file), vocabulary=installed()) for workflow in found
-        ]
+        return [workflow.load(vocabulary=installed(), scripts=scripts) for workflow in found]
     try:
         text = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
         raise RequestInvalid(f"{file} cannot be read: {error.strerror}") from error
-    folder = Path() if str(file) == "-" else file.parent
-    return [load(text, name=str(file), vocabulary=installed(), scripts=ScriptFolder(folder))]
+    return [load(text, name=str(file), vocabulary=installed(), scripts=scripts)]
 
 
 def _as_json(result: "Loaded") -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What a user may write: workflows, steps, params, triggers. Pure."""
 
-from calve.definition.loading import Loaded, load, load_canonical
+from calve.definition.loading import Loaded, load
 from calve.definition.model.workflow import Definition
 from calve.definition.problems import Problem, Severity
 from calve.definition.rendering import rendered
@@ -18,7 +18,6 @@ __all__ = [
     "Vocabulary",
     "installed",
     "load",
-    "load_canonical",
     "rendered",
     "schema",
     "to_json",

@@ -11,7 +11,7 @@ from calve.definition.problems import Problems
 from calve.definition.sources import all_expressions
 from calve.definition.walking import all_steps, entries, entry, items, steps_of, text
 from calve.errors import ExpressionError
-from calve.expressions import complete, parse
+from calve.expressions import complete, lint, parse
 
 STEPS = 300
 DEPTH = 10
@@ -144,5 +144,5 @@ def _check_expressions(document: Node, problems: Problems) -> None:
         except ExpressionError as error:
             problems.add(node, error.code, error.message, hint=error.remedy)
             continue
-        for warning in ():
+        for warning in lint(program):
             problems.warn(node, warning.code, warning.message)

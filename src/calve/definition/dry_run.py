@@ -17,7 +17,7 @@ from calve.definition.schedules import cron_of, interval_of, predefined_of, zone
 from calve.definition.sources import expressions_of
 from calve.definition.vocabulary import Vocabulary
 from calve.definition.walking import all_steps, entry, items, text
-from calve.errors import CalveError, ExpressionError
+from calve.errors import CalveError
 from calve.expressions import Clock, ParamCall, calls, complete, parse
 
 
@@ -41,11 +41,8 @@ def dry_run(definition: Definition, document: Node, vocabulary: Vocabulary, prob
 class _Guesses(dict[str, Any]):
     """The values of params; one that only the run can tell is a number that fits everywhere."""
 
-    def __contains__(self, name: object) -> bool:
-        return True
-
-    def __missing__(self, name: str) -> str:
-        return "2"
+    def get(self, name: str, default: Any = "2") -> Any:
+        return super().get(name, default)
 
 
 def _place(step_id: str | None, param: str | None, workflow: Node, places: Mapping[str, Node]) -> Node:
@@ -96,10 +93,8 @@ def _try_step(step: Step, places: Mapping[str, Node], values: Mapping[str, Any],
 
 
 def _calls(source: str) -> tuple[ParamCall, ...]:
-    try:
-        return calls(parse(complete(source)))
-    except ExpressionError:  # noted where expressions are checked
-        return ()
+    """Return the calls of ``params`` in an expression; it can be parsed, or there would be no dry run."""
+    return calls(parse(complete(source))) if "params" in source else ()
 
 
 def _step_named_by(call: ParamCall) -> str | None:

@@ -9,7 +9,8 @@ from calve.definition.model.steps import Step, TypedStep
 from calve.definition.model.workflow import Definition
 from calve.definition.params.facts import ForeachResults, InstanceView, StepView, UpstreamStep
 from calve.definition.params.parameter import Parameter
-from calve.errors import ExpressionError
+from calve.definition.schedules import zone_of
+from calve.errors import DefinitionInvalid
 from calve.expressions import calls, complete, parse
 
 _OF_THE_RUN = frozenset({"getFromForeach", "getFromSubworkflow", "getFromSignalDependency"})
@@ -20,13 +21,19 @@ def asks_the_run(param: Param) -> bool:
     """Tell whether a param needs an answer that only a run can give: of another step, or of a signal waited for."""
     if isinstance(param, MapParam) and param.value:
         return any(asks_the_run(member) for member in param.value.values())
-    if param.expression is None:
+    if param.expression is None or "params" not in param.expression:
         return False
-    try:
-        asked = calls(parse(complete(param.expression)))
-    except ExpressionError:
-        return False
+    asked = calls(parse(complete(param.expression)))
     return any(call.name in _OF_THE_RUN or (call.name == "getFromStep" and len(call.arguments) == 2) for call in asked)
+
+
+def _is_zone(name: str | None) -> bool:
+    """Tell whether there is such a time zone; one that is not there is told of where triggers are checked."""
+    try:
+        zone_of(name)
+    except DefinitionInvalid:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,7 @@ class DryRunFacts:
     def instance(self) -> InstanceView:
         """An instance that nobody started."""
         workflow = self.definition.workflow
-        zones = [trigger.timezone for trigger in workflow.time_triggers]
+        zones = [trigger.timezone for trigger in workflow.time_triggers if _is_zone(trigger.timezone)]
         owner = self.definition.properties.owner
         signals = workflow.signal_triggers
         return InstanceView(

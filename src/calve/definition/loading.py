@@ -1,11 +1,9 @@
 """From a text to a definition: every check, all problems at once."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from calve.definition.checks import check_document
-from calve.definition.document import Mark, Node
+from calve.definition.checks import LOOPS, check_document
+from calve.definition.document import Node
 from calve.definition.dry_run import dry_run
 from calve.definition.forms import canonical
 from calve.definition.graph import check_graph
@@ -40,40 +38,16 @@ class Loaded:
 
 def load(text: str | bytes, *, name: str, vocabulary: Vocabulary, scripts: Scripts | None = None) -> Loaded:
     """Read a definition in any of its forms, check all that can be checked, and try its params."""
-
-    def read_and_check(problems: Problems) -> Definition | None:
+    problems = Problems()
+    definition = None
+    try:
         document = read(text, name=name, problems=problems)
         shaped = canonical(document, problems, vocabulary.types) if document is not None else None
-        return checked(shaped, problems, vocabulary, scripts) if shaped is not None else None
-
-    return _loaded(name, read_and_check)
-
-
-def load_canonical(document: Mapping[str, Any], *, name: str, vocabulary: Vocabulary) -> Loaded:
-    """Check a definition that a program made, in the canonical shape; it has no places but its paths."""
-    placed = _placed(document, "")
-    return _loaded(name, lambda problems: checked(placed, problems, vocabulary))
-
-
-def _loaded(name: str, check: Callable[[Problems], Definition | None]) -> Loaded:
-    problems = Problems()
-    try:
-        definition = check(problems)
+        if shaped is not None:
+            definition = checked(shaped, problems, vocabulary, scripts)
     except TooManyProblems:
-        definition = None
+        pass
     return Loaded(name, definition if not problems.errors else None, tuple(problems))
-
-
-def _placed(value: Any, path: str) -> Node:
-    mark = Mark(1, 1)
-    match value:
-        case Mapping():
-            found = {key: _placed(item, f"{path}.{key}" if path else key) for key, item in value.items()}
-            return Node(found, mark, path)
-        case list():
-            return Node([_placed(item, f"{path}[{index}]") for index, item in enumerate(value)], mark, path)
-        case _:
-            return Node(value, mark, path)
 
 
 def checked(
@@ -87,7 +61,8 @@ def checked(
     workflow = entry(document, "workflow")
     steps = list(all_steps(workflow))
     for kind, step in steps:
-        vocabulary.types.check(step, problems, kind=kind)
+        if kind not in LOOPS:  # their params are those of loops, which are checked with the document
+            vocabulary.types.check(step, problems, kind=kind)
     vocabulary.types.check_references([step for _, step in steps], problems)
     check_document(document, problems)
     check_graph(workflow, problems)

@@ -57,7 +57,12 @@ class Resolution:
 
 
 def resolve(
-    definition: Definition, vocabulary: Vocabulary, *, run: Params, clock: Clock, places: Mapping[str, Node] | None = None
+    definition: Definition,
+    vocabulary: Vocabulary,
+    *,
+    run: Params,
+    clock: Clock,
+    places: Mapping[str, Node] | None = None,
 ) -> Resolution:
     """Evaluate all params that do not depend on what only a run can tell.
 
