@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, assert_never
 
 from calve.definition.document import Node
 from calve.definition.model.steps import Step, TypedStep
@@ -115,6 +115,8 @@ def _try_trigger(trigger: TimeTrigger, node: Node, problems: Problems) -> None:
             _try(lambda: predefined_of(trigger.expression), entry(node, "expression") or node, problems)
         case IntervalTrigger():
             _try(lambda: _interval(trigger.interval), entry(node, "interval") or node, problems)
+        case _:
+            assert_never(trigger)
 
 
 def _interval(interval: int | str) -> object:

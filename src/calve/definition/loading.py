@@ -15,7 +15,6 @@ from calve.definition.templates import expand
 from calve.definition.validating import validated
 from calve.definition.vocabulary import Vocabulary
 from calve.definition.walking import all_steps, entry
-from calve.errors import DefinitionInvalid
 from calve.expressions import system_millis
 
 
@@ -29,11 +28,9 @@ class Loaded:
 
     def required(self) -> Definition:
         """Return the definition, or raise all errors at once."""
-        if self.definition is not None:
-            return self.definition
-        problems = Problems(list(self.problems))
-        problems.raise_if_any(self.name)
-        raise DefinitionInvalid(f"{self.name} holds no definition")
+        if self.definition is None:
+            raise Problems(list(self.problems)).as_error(self.name)
+        return self.definition
 
 
 def load(text: str | bytes, *, name: str, vocabulary: Vocabulary, scripts: Scripts | None = None) -> Loaded:

@@ -101,12 +101,15 @@ class Problems:
 
     def raise_if_any(self, name: str) -> None:
         """Raise all errors at once, if there are any."""
-        if not self.errors:
-            return
+        if self.errors:
+            raise self.as_error(name)
+
+    def as_error(self, name: str) -> DefinitionInvalid:
+        """Return all errors as one; there must be some."""
         count = len(self.errors)
         first = self.errors[0]
         more = "" if count == 1 else f" (and {count - 1} more)"
-        raise DefinitionInvalid(
+        return DefinitionInvalid(
             f"{name}:{first.line}:{first.column}: {first.message}{more}",
             remedy=first.hint,
             file=name,

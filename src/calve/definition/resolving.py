@@ -224,13 +224,12 @@ class _Resolving:
                 return level.evaluate(known)
             except CalveError as error:
                 failed = self._fail(level.step_id, error)
-                if failed not in known:
-                    return {}
-                later.add(failed)
+                later |= {
+                    failed
+                } & known.keys() or known.keys()  # all of them, so that this ends whatever the error says
 
     def _fail(self, step_id: str | None, error: CalveError) -> str | None:
-        param = error.context.get("param")
-        name = str(param).partition(".")[0] if param is not None else None
+        name = error.context.get("param")
         self.failures.append(Failure(step_id, name, error))
         return name
 

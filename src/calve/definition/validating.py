@@ -1,7 +1,6 @@
 """From a canonical document to the model, with every mistake at its place."""
 
 from collections.abc import Iterator
-from enum import Enum
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -113,7 +112,5 @@ def _shown(value: Any) -> str:
             return "a mapping"
         case list() | tuple():
             return "a list"
-        case Enum():
-            return str(value)
         case _:
             return repr(value)[:60]

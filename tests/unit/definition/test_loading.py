@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from calve.definition import Definition, Loaded, Severity, installed, load
+from calve.definition.foretelling import DryRunFacts
 from calve.definition.model.params import StringParam
 from calve.definition.problems import MOST
 from calve.definition.step_types import StepTypes
@@ -394,3 +395,51 @@ def test_a_job_template_that_does_not_fit_its_step_is_an_error() -> None:
     ]
     shell = '{"workflow": {"id": "w", "steps": [{"step": {"id": "a", "type": "Shell", "sub_type": "Report", "params": {"y": {"type": "STRING", "value": "$who"}}}}]}}'
     assert load(shell, name="w.json", vocabulary=words).problems == ()
+
+
+def test_a_step_without_an_id_is_told_of_once() -> None:
+    """The other checks go on without it."""
+    result = loaded(
+        '{"workflow": {"id": "w", "steps": [{"step": {"type": "NoOp"}}, {"step": {"id": "a", "type": "NoOp"}}]}}'
+    )
+    assert [code for code, _ in errors(result)] == ["missing_field"]
+
+
+def test_what_a_step_can_say_of_itself_is_tried() -> None:
+    """And what the instance and the environment say; of other steps, only that they are there."""
+    result = workflow(
+        """
+        - job:
+            id: a
+            type: NoOp
+            '!i': params.getFromStep('step_id')
+            '!t': params.getFromStep('step_type_info')
+            '!o': params.getFromInstance('workflow_id')
+            '!u': params.nextUniqueId()
+            '!e': params.getExecutionEnvironment()
+            '!w<long>': params.getFromInstance('nothing')
+        - subworkflow: {id: b, workflow_id: x, '!k': "params.getFromStep('step_type_info')"}
+        - job: {id: c, type: NoOp, '!s': "params.getFromSubworkflow('bb', 'x', 'y')", '!f<array<long>>': "params.getFromForeach('ff', 'x', 'y')"}
+        """
+    )
+    assert [code for code, _ in errors(result)] == ["expression_failed", "unknown_step", "unknown_step"]
+
+
+def test_a_declared_signal_has_a_stand_in() -> None:
+    """One that is not declared is an error."""
+    signals = "signal_triggers: [{definitions: {up: {}}}]"
+    assert not errors(workflow("- job: {id: a, type: NoOp, '!x<long>': \"params.getFromSignal('up', 'p')\"}", signals))
+    assert errors(workflow("- job: {id: a, type: NoOp, '!x<long>': \"params.getFromSignal('down', 'p')\"}", signals))
+
+
+def test_a_dry_run_has_no_steps_no_signals_and_no_loops() -> None:
+    """Whatever asks for them waits for the run."""
+    facts = DryRunFacts(workflow(NOOP).required(), None)
+    assert facts.own_step is None
+    answers = (
+        facts.step("a"),
+        facts.signal("s"),
+        facts.foreach_results("f", "a", "p"),
+        facts.subworkflow_param("w", "a", "p"),
+    )
+    assert answers == (None, None, None, None)

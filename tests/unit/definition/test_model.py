@@ -7,7 +7,8 @@ from pydantic import ValidationError
 from tests.unit.definition.placing import definition, step
 
 from calve.definition.model.params import ParamMode
-from calve.definition.model.workflow import Definition, Rule
+from calve.definition.model.steps import TypedStep
+from calve.definition.model.workflow import Definition, Rule, Workflow
 
 
 def _read(document: dict[str, Any]) -> Definition:
@@ -235,3 +236,9 @@ def test_a_param_is_a_literal_or_an_expression() -> None:
         definition(step("a"), params={"l": {"type": "LONG", "value": 1}, "e": {"type": "LONG", "expression": "1"}})
     )
     assert [param.is_literal for param in params.workflow.params.values()] == [True, False]
+
+
+def test_a_workflow_can_be_made_of_models() -> None:
+    """As programs make it."""
+    made = Workflow(id="w", steps=(TypedStep(id="a", type="NoOp"),))
+    assert made == _read({"workflow": {"id": "w", "steps": [{"step": {"id": "a", "type": "NoOp"}}]}}).workflow
