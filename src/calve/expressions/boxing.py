@@ -122,6 +122,7 @@ class _Unboxing:
         self._left = run.limits.memory
 
     def content(self, value: Value, depth: int) -> Any:
+        self._run.tick()
         self._left -= OBJECT_SIZE
         if self._left <= 0:
             raise too_much_memory(self._run.limits.memory)

@@ -1,6 +1,7 @@
 """Evaluating an expression: the language as it is, and as Maestro offers it to its users."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,28 +52,41 @@ def evaluate(
     Raises:
         ExpressionError: it gives nothing; never anything else, whatever the program and the parameters.
     """
+    run, value = _run(program, params, limits, functions, clock)
+    if isinstance(value, Thrown):
+        message = "null" if value.val is None else from_units(value.val)
+        raise ExpressionThrew(f"ERROR: {message}", kind="ERROR")
+    return _result(run, value)
+
+
+def _run(
+    program: Program | str, params: Mapping[str, Any], limits: Limits, functions: ParamFunctions | None, clock: Clock
+) -> tuple[Run, Value]:
     if isinstance(program, str):
         program = parse(program, length=limits.length)
     if program.tree.memory >= limits.memory:
         raise too_much_memory(limits.memory)
-    try:
-        run, value = _run(program, params, limits, functions, clock)
-        if isinstance(value, Thrown):
-            message = "null" if value.val is None else from_units(value.val)
-            raise ExpressionThrew(f"ERROR: {message}", kind="ERROR")
+    with _guarded(limits):
+        compiled = program.compiled(limits.stack)
+        run = Run(compiled.names, compiled.literals, params, limits=limits, functions=functions, clock=clock)
+        return run, compiled.run(run)
+
+
+def _result(run: Run, value: Value) -> Result:
+    limits = run.limits
+    with _guarded(limits):
         return Result(value.type, unbox(run, value), limits.visit - run.steps, limits.memory - run.room)
+
+
+@contextmanager
+def _guarded(limits: Limits) -> Iterator[None]:
+    """Turn what Python itself may run out of into an error of ours."""
+    try:
+        yield
     except RecursionError:
         raise too_deep("the expression") from None
     except MemoryError:
         raise too_much_memory(limits.memory) from None
-
-
-def _run(
-    program: Program, params: Mapping[str, Any], limits: Limits, functions: ParamFunctions | None, clock: Clock
-) -> tuple[Run, Value]:
-    compiled = program.compiled(limits.stack)
-    run = Run(compiled.names, compiled.literals, params, limits=limits, functions=functions, clock=clock)
-    return run, compiled.run(run)
 
 
 def evaluate_text(
@@ -89,20 +103,32 @@ def evaluate_text(
         ExpressionError: it gives nothing, or nothing that a parameter can hold.
     """
     try:
-        result = evaluate(complete(text), params, limits=limits, functions=functions, clock=clock)
-    except ExpressionThrew as error:
-        raise ExpressionThrew(
-            f"Expression throws an error [{error.message}] for expr=[{text}]", kind=_INVALID
-        ) from error
+        run, value = _run(complete(text), params, limits, functions, clock)
     except ExpressionError as error:
+        if error.kind == "TimeoutException":
+            raise _internal(text, error) from error
         raise type(error)(
             f"Expression evaluation throws an exception for expr=[{text}]: {error.kind}: {error.message}",
             kind=_INVALID,
             cause=error.kind,
         ) from error
-    if result.type not in _RESULT_TYPES:
-        raise ExpressionFailed(f"Invalid return type [{result.type}] for expr=[{text}]", kind=_INVALID)
-    return result
+    if isinstance(value, Thrown):
+        message = "null" if value.val is None else from_units(value.val)
+        raise ExpressionThrew(f"Expression throws an error [ERROR: {message}] for expr=[{text}]", kind=_INVALID)
+    if value.type not in _RESULT_TYPES:
+        raise ExpressionFailed(f"Invalid return type [{value.type}] for expr=[{text}]", kind=_INVALID)
+    try:
+        return _result(run, value)
+    except ExpressionError as error:
+        raise _internal(text, error) from error
+
+
+def _internal(text: str, error: ExpressionError) -> ExpressionError:
+    return type(error)(
+        f"Expression evaluation is failed with an exception for expr=[{text}]: {error.kind}: {error.message}",
+        kind="MaestroInternalError",
+        cause=error.kind,
+    )
 
 
 def complete(text: str) -> str:

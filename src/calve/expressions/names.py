@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from calve.expressions.program import Program
 from calve.expressions.text import from_units
-from calve.expressions.tree import Assignment, Declarator, Name
+from calve.expressions.tree import Assignment, Declarator, Name, Position
 from calve.expressions.values import CLASSES
 
 
@@ -38,6 +38,14 @@ def walk(tree: Any) -> Iterator[Any]:
         node = pending.pop()
         if isinstance(node, tuple):
             pending.extend(reversed(node))
-        elif is_dataclass(node):
+        elif (parts := _parts(type(node))) is not None:
             yield node
-            pending.extend(getattr(node, part.name) for part in reversed(fields(node)))
+            pending.extend([getattr(node, part) for part in parts])
+
+
+@cache
+def _parts(kind: type[Any]) -> tuple[str, ...] | None:
+    """Return the fields in which a kind of node may hold others, the last first; None for what is no node."""
+    if kind is Position or not is_dataclass(kind):
+        return None
+    return tuple(part.name for part in reversed(fields(kind)) if part.name != "at")

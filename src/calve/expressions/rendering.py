@@ -2,7 +2,7 @@
 
 from calve.expressions.failures import too_deep, unsupported
 from calve.expressions.java.doubles import double_text
-from calve.expressions.meter import Run
+from calve.expressions.meter import OBJECT_SIZE, Run
 from calve.expressions.values import (
     Array,
     Bool,
@@ -100,6 +100,9 @@ class _Writer:
     def write(self, value: Value, depth: int) -> None:
         if depth > _DEPTH:
             raise too_deep("the value")
+        self._run.tick()
+        # A map that is in another one twice is written twice, and so on: the empty ones must count too.
+        self._size += OBJECT_SIZE if isinstance(value, Array | Map) else 0
         match value:
             case Array():
                 self._add("[")

@@ -125,6 +125,8 @@ class _Evaluation:
         self._evaluated = ChainMap(self._done, dict(before or {}))
         self._outer = values_of(scope.outer)
         self._size = 1
+        self._guessed = 0
+        self._light: list[Parameter] = []
 
     def all(self) -> dict[str, Parameter]:
         """Return all params, in the order of their definitions."""
@@ -172,14 +174,23 @@ class _Evaluation:
         with _naming(frame.name):
             fitting = cast(frame.name, frame.param.type, self._result(frame.name, frame.param, frame.values))
             done = Parameter(frame.name, frame.param, fitting.value, self._language.clock(), fitting.note)
-            self._size += len(json.dumps({frame.name: done.as_json()}, separators=(",", ":"), ensure_ascii=False)) - 1
-            if self._size > SIZE_LIMIT:
-                raise ParamError(
-                    f"Parameters' total size [{self._size}] is larger than system limit [{SIZE_LIMIT}] "
-                    f"with param [{frame.name}]",
-                    param=frame.name,
-                )
+            self._weigh(done)
         self._done[frame.name] = done
+
+    def _weigh(self, done: Parameter) -> None:
+        """Refuse params that are too large together; they are written out to be counted only when that is near."""
+        self._light.append(done)
+        self._guessed += 1_000 + 12 * (len(repr(done.result)) + len(done.definition.expression or ""))
+        if self._size + self._guessed <= SIZE_LIMIT:
+            return
+        self._size += sum(_length(param) for param in self._light)
+        self._light, self._guessed = [], 0
+        if self._size > SIZE_LIMIT:
+            raise ParamError(
+                f"Parameters' total size [{self._size}] is larger than system limit [{SIZE_LIMIT}] "
+                f"with param [{done.name}]",
+                param=done.name,
+            )
 
     def _result(self, name: str, param: Param, values: Mapping[str, Any]) -> Any:
         if param.expression is not None:
@@ -210,6 +221,10 @@ class _Evaluation:
             param=around[0],
             cycle=around,
         )
+
+
+def _length(param: Parameter) -> int:
+    return len(json.dumps({param.name: param.as_json()}, separators=(",", ":"), ensure_ascii=False)) - 1
 
 
 class _Readable(ChainMap[str, Any]):

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import TypeAlias, assert_never
 
+from calve.expressions.java.longs import INT_MAX
 from calve.expressions.java.regex import sets
 from calve.expressions.java.regex.sets import CharSet
 
@@ -157,7 +158,15 @@ def parse(pattern: str) -> Parsed:
 
 
 def longest(node: Node) -> int | None:
-    """Return the most characters that a node can take, or None if there is no such number."""
+    """Return the most characters that a node can take, or None if they are more than 32 bits can count.
+
+    As in Java, no end counts as 2^31 - 1: so one endless part may stand in a look-behind, if it stands alone.
+    """
+    length = _longest(node)
+    return None if length is None or length > INT_MAX else length
+
+
+def _longest(node: Node) -> int | None:
     match node:
         case One():
             return 1
@@ -173,7 +182,7 @@ def longest(node: Node) -> int | None:
             return longest(node.inner)
         case Repeat():
             length = longest(node.inner)
-            return None if length is None or node.most is None else length * node.most
+            return None if length is None else length * (INT_MAX if node.most is None else node.most)
         case Back():
             return None
         case _:
