@@ -130,7 +130,7 @@ def test_a_run_strategy_may_be_a_word_or_a_number(given: Any, rule: Rule, concur
     """Any case will do."""
     strategy = _read({**definition(step("a")), "properties": {"run_strategy": given}}).properties.run_strategy
     assert strategy is not None
-    assert (strategy.rule, strategy.workflow_concurrency) == (rule, concurrency)
+    assert (strategy.rule, strategy.concurrency) == (rule, concurrency)
 
 
 @pytest.mark.parametrize(

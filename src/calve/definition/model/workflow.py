@@ -44,7 +44,7 @@ class RunStrategy(Model):
     """A rule, and for PARALLEL how many may run at once."""
 
     rule: Rule
-    workflow_concurrency: StrictInt = Field(default=1, ge=1, le=CONCURRENCY)
+    workflow_concurrency: StrictInt | None = Field(default=None, ge=1, le=CONCURRENCY)
 
     @model_validator(mode="before")
     @classmethod
@@ -61,14 +61,17 @@ class RunStrategy(Model):
         if not isinstance(value, dict):
             return value
         rule = value.get("rule")
-        rule = rule.upper() if isinstance(rule, str) else rule
-        if rule == Rule.PARALLEL and value.get("workflow_concurrency") is None:
-            value = {**value, "workflow_concurrency": DEFAULT_CONCURRENCY}
-        return {key: item for key, item in {**value, "rule": rule}.items() if item is not None}
+        return {**value, "rule": rule.upper()} if isinstance(rule, str) else value
+
+    @property
+    def concurrency(self) -> int:
+        """How many instances may run at once."""
+        default = DEFAULT_CONCURRENCY if self.rule is Rule.PARALLEL else 1
+        return default if self.workflow_concurrency is None else self.workflow_concurrency
 
     @model_validator(mode="after")
     def _is_parallel_if_many(self) -> "RunStrategy":
-        if self.rule is not Rule.PARALLEL and self.workflow_concurrency > 1:
+        if self.rule is not Rule.PARALLEL and self.concurrency > 1:
             raise PydanticCustomError(
                 "not_parallel", "Only PARALLEL run strategy allows a workflow_concurrency greater than 1"
             )
