@@ -13,9 +13,11 @@ from calve import failpoints, settings
 from calve.capture import CaptureReport, Checkpoint, Collected, DeleteKeys, Lag, StoredCheckpoint, TableReport
 from calve.capture.model import SnapshotStep
 from calve.capture.ranges import Range
+from calve.cli import entry
 from calve.cli.doctor import CHECKS, Finding
 from calve.cli.entry import COMMANDS
 from calve.cli.entry import calve as cli
+from calve.definition import installed, load
 from calve.errors import CalveError
 
 ROOT = Path(__file__).parents[2]
@@ -173,3 +175,35 @@ def test_decisions_are_short_and_of_one_form() -> None:
         parts = ("**Status:**", "## Context", "## Decision", "## Consequences", "## Alternatives measured")
         assert [part for part in parts if part not in text] == [], page.name
         assert len(text.split()) <= 500, page.name
+
+
+def _yaml_in(page: Path) -> list[str]:
+    return re.findall(r"^```yaml\n(.*?)^```$", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def test_the_workflow_of_the_readme_has_the_mistake_that_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Line for line."""
+    (text,) = _yaml_in(ROOT / "README.md")
+    (tmp_path / "pipeline.yaml").write_text(text)
+    assert entry.run(["validate", str(tmp_path / "pipeline.yaml")]) == 1
+    shown = capsys.readouterr().out.replace(f"{tmp_path}/", "")
+    assert shown in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_examples_of_the_definitions_page_load() -> None:
+    """The whole ones; a piece is put into a workflow first."""
+    whole = "Workflow:\n  id: w\n  jobs:\n    - job: {id: a, type: NoOp}\n"
+    for text in _yaml_in(DOCS / "reference" / "definitions.md"):
+        complete = text if "id:" in text else f"{text}\n{whole}"
+        load(complete.replace("script: …", "script: SELECT 1"), name="page", vocabulary=installed()).required()
+
+
+def test_every_warning_about_an_expression_is_documented() -> None:
+    """By its code."""
+    source = (ROOT / "src/calve/expressions/lint.py").read_text(encoding="utf-8")
+    codes = set(re.findall(r'_warning\(\s*"(\w+)"', source)) - {"undeclared_name"}
+    assert len(codes) >= 6
+    page = _read("reference/expressions.md")
+    assert [code for code in sorted(codes) if f"`{code}`" not in page] == []
