@@ -38,7 +38,7 @@ def walk(tree: Any) -> Iterator[Any]:
         node = pending.pop()
         if isinstance(node, tuple):
             pending.extend(reversed(node))
-        elif (parts := _parts(type(node))) is not None:
+        elif (parts := _parts(node.__class__)) is not None:
             yield node
             pending.extend([getattr(node, part) for part in parts])
 

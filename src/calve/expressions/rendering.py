@@ -15,7 +15,6 @@ from calve.expressions.values import (
     Null,
     Property,
     Text,
-    Thrown,
     Uuid,
     Value,
     Void,
@@ -137,8 +136,6 @@ def _simple(value: Value) -> str:  # noqa: C901 - one case for each type
             return double_text(value.val)
         case Bool():
             return "true" if value.val else "false"
-        case Thrown():
-            return f"ERROR: {'null' if value.val is None else value.val}"
         case Null():
             return "NULL"
         case Days():

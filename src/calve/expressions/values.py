@@ -5,9 +5,7 @@ A variable is bound to an object, and an assignment changes what is in it: two n
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
-
-from calve.expressions.java.doubles import double_text
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from calve.expressions.java.hash_map import HashMap
@@ -315,14 +313,3 @@ CLASSES: dict[str, Callable[[], Value]] = {
 """The classes, whose names are variables like others."""
 
 SIMPLE_ARRAYS = frozenset(ARRAYS.values())
-
-
-def describe(value: Any) -> str:
-    """Return a simple value as Java writes it."""
-    if value is None:
-        return "null"
-    if value is True or value is False:
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return double_text(value)
-    return str(value)

@@ -25,10 +25,7 @@ def resolve(run: Run, slot: int) -> Value:
 
 
 def target_of(run: Run, slot: int, value: Value) -> Value:
-    """Return the variable that ``value`` is to be assigned to; a new one if there is none of that name."""
-    target = run.slots[slot]
-    if target is not None:
-        return target
+    """Return what a name that is no variable yet becomes when ``value`` is assigned to it."""
     name = run.names[slot]
     if name in CLASSES or name == PARAMS_NAME or from_units(name) in run.params:
         return resolve(run, slot)

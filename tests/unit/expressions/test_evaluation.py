@@ -18,6 +18,8 @@ class Functions:
         """Return the call, or fail."""
         if name == "fails":
             raise ExpressionFailed("no such step", kind="IllegalArgumentException")
+        if name == "exhausts":
+            raise MemoryError
         return {"name": name, "arguments": list(arguments)}
 
 
@@ -141,7 +143,7 @@ def test_strings_are_halves_of_characters_inside_and_whole_outside() -> None:
     assert _value("'𐐨é'.toUpperCase();") == "𐐀É"
     assert _value("'a𝒳b'.replaceAll('.', '-');") == "---"
     assert _value("'\ud800' + x.length();", x="\udc00𝒳") == "?3"
-    assert _value("params['𝒳'];", **{"𝒳": 1}) == 1
+    assert evaluate("params['𝒳'];", {"𝒳": 1}).value == 1
     assert _value("m;", m={"𝒳": "𝒳"}) == {"𝒳": "𝒳"}
 
 
@@ -156,8 +158,9 @@ def test_functions_of_params_get_texts_and_give_values() -> None:
         ("params.f(1);", "UnsupportedOperationException"),
         ("params.f('a', 'b', 'c', 'd');", "UnsupportedOperationException"),
         ("params.fails();", "IllegalArgumentException"),
+        ("params.exhausts();", "IllegalStateException"),
     ):
-        with pytest.raises(ExpressionFailed) as raised:
+        with pytest.raises(ExpressionError) as raised:
             evaluate(text, {}, functions=Functions())
         assert raised.value.kind == kind
     assert _kind("params.getFromStep('a');") == "UnsupportedOperationException"
@@ -193,6 +196,12 @@ class TestAsWorkflowsDo:
         with pytest.raises(ExpressionThrew) as raised:
             evaluate_text("throw 'x'", {})
         assert raised.value.message == "Expression throws an error [ERROR: x] for expr=[throw 'x']"
+
+    def test_a_map_may_hold_what_cannot_leave_it(self) -> None:
+        """That is found out only at the end."""
+        with pytest.raises(ExpressionFailed, match="Expression evaluation is failed with an exception") as raised:
+            evaluate_text("m = new Map(); m.put('a', null); m;", {})
+        assert raised.value.kind == "MaestroInternalError"
 
     def test_too_little_time_is_told_apart(self) -> None:
         """It is not the expression's own mistake."""

@@ -1,6 +1,8 @@
 """No expression takes more than it may, however it is written."""
 
+import sys
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -53,6 +55,7 @@ def test_a_failure_before_the_limit_is_the_failure() -> None:
         ("new String[]{'a', 'b'};", 3),
         ("new Map();", 1),
         ("int x = 1;", 2),
+        ("int x;", 1),
         ("for (;;) break;", 2),
         ("for (i=0; i<1;) i+=1;", 3),
         ("x = new int[2]; x[1] = 5;", 2),
@@ -73,6 +76,12 @@ def test_memory_counts_every_object_before_it_is_made() -> None:
     assert _kind("x = 1; x + x;", limits=Limits(memory=64)) == "IllegalStateException"
     assert _kind("x = 1; x == 1;", limits=Limits(memory=64)) == "IllegalStateException"
     assert _kind("'abcdefgh' == 'a';", limits=Limits(memory=50)) == "IllegalStateException"
+
+
+def test_a_result_is_not_larger_than_the_memory() -> None:
+    """A map that is in others twice comes out twice, and so on."""
+    text = "x=new Map(); for (i=0; i<9; i+=1) { Map y=new Map(); y.put('a', x); y.put('b', x); Map x = y; } return x;"
+    assert _kind(text, limits=Limits(memory=10_000)) == "IllegalStateException"
 
 
 def test_a_loop_ends() -> None:
@@ -166,10 +175,8 @@ HOSTILE = [
 def test_a_hostile_expression_ends_soon_and_with_an_error_of_ours(text: str) -> None:
     """Whatever it does, it does not take the process with it."""
     started = time.monotonic()
-    try:
+    with suppress(ExpressionError):
         evaluate(text, {}, limits=Limits(seconds=5))
-    except ExpressionError as error:
-        assert error.kind
     assert time.monotonic() - started < 15
 
 
@@ -188,6 +195,29 @@ def test_long_chains_are_not_deep() -> None:
     assert evaluate("x=3;" + "if(x==9)1;else " * 600 + "return 5;", {}).value == 5
     assert evaluate("(" * 120 + "1" + ")" * 120 + ";", {}).value == 1
     assert evaluate("x;", {"x": {"a": {"b": 1}}}).value == {"a": {"b": 1}}
+
+
+def test_a_deep_caller_gets_an_error_of_ours() -> None:
+    """Wherever Python's own stack ends."""
+
+    def dive(levels: int) -> str:
+        if levels:
+            return dive(levels - 1)
+        try:
+            # A text that was not parsed before, as a parsed one is kept.
+            evaluate(f"{levels_to_go};" + "(" * 100 + "x" + " == (x" * 10 + ")" * 110 + ";", {"x": "a"})
+        except ExpressionError as error:
+            return error.kind
+        return "none"
+
+    kinds: list[str] = []
+    for levels_to_go in range(0, sys.getrecursionlimit(), 10):
+        try:
+            kinds.append(dive(levels_to_go))
+        except RecursionError:
+            break
+    assert kinds[0] in {"none", "IllegalArgumentException"}
+    assert kinds[-1] == "StackOverflowError"
 
 
 def test_a_parameter_that_holds_itself_is_refused() -> None:

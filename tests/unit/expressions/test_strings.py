@@ -34,11 +34,12 @@ def _kind(text: str, **params: object) -> str:
         ("(?<=,)", "a,b", ["a,", "b"]),
         ("(?<!a)b", "abcb", ["abc"]),
         ("(?<=(a*|b))", "abc", ["a", "b", "c"]),
-        ("(?<=(?>ab|b?)(?=c))", "abc", ["a", "b", "c"]),
+        ("(?<=(?>ab|b?)(?=c))", "abc", ["ab", "c"]),
         ("[^a-c]", "adbec", ["a", "b", "c"]),
         ("[a-c&&[^b]]", "1a2b3c4", ["1", "2b3", "4"]),
         ("[a&&]", "1a2", ["1", "2"]),
         ("[x[yz]]", "1y2", ["1", "2"]),
+        (r"[\p{Lu}\x41-\x43-]", "1B2-3", ["1", "2", "3"]),
         (r"[\d\-]", "a1b-c", ["a", "b", "c"]),
         (r"[\Qa.\E]", "1a2.3", ["1", "2", "3"]),
         (r"[\Qa.", "1a2.3", None),
@@ -101,10 +102,10 @@ def test_split_by_a_regular_expression(pattern: str, text: str, parts: list[str]
 @pytest.mark.parametrize(
     "pattern",
     [
-        "(", ")", "[", "[a", "*", "+a", "a{", "a{x}", "a{2,1}", "a{1001}", "a{9999999999}", "a**", "\\", r"\y", r"\k", r"\k<x>",
-        r"\p{Nope}", r"\p{", r"\x1", r"\u12", r"\x{110000}", r"\x{", r"\0", r"\08", "[b-a]", "(?<n>a)(?<n>b)", "(?<1>a)", "(?<n",
-        "(?z)", "(?i", "(?--i)", "(?<=a*b)", "(?<=(a+b|b))", "(?<=(?:aa)+)", r"(?<=\1)(a)", "(" * 60 + ")" * 60, "[" * 60,
-        "(((a|b){500}){500}){500}",
+        "(", ")", "[", "[a", "*", "+a", "a{", "a{x}", "a{2,1}", "a{1001}", "a{9999999999}", "a**", "\\",
+        r"\y", r"\k", r"\k<x>", r"\p{Nope}", r"\p{", r"\x1", r"\u12", r"\x{110000}", r"\x{", r"\0", r"\08",
+        "[b-a]", "(?<n>a)(?<n>b)", "(?<1>a)", "(?<n", "(?z)", "(?i", "(?--i)", "(?<=a*b)", "(?<=(a+b|b))",
+        "(?<=(?:aa)+)", r"(?<=\1)(a)", "(" * 60 + ")" * 60, "[" * 60, "(((a|b){500}){500}){500}",
     ],
 )  # fmt: skip
 def test_a_wrong_pattern_is_refused(pattern: str) -> None:
@@ -275,6 +276,7 @@ def test_the_rest_of_the_methods() -> None:
     assert _value("'a'.equals('a') && !'a'.equals(1) && !'a'.equals(null);") is True
     assert _value("'aXbX'.replace('X', '--');") == "a--b--"
     assert _value("String.valueOf(1.5) + String.valueOf(null) + String.valueOf(true);") == "1.5nulltrue"
+    assert _value("m = new Map(); m.put('a', 1); String.valueOf(m) + String.valueOf(-3000000000);") == "{a=1}1294967296"
     assert str(_value("String.valueOf('a,b'.split(','));")).startswith("[Ljava.lang.String;@")
     for text in (
         "'abc'.substring(4);",

@@ -294,7 +294,7 @@ def _signed(specifier: _Specifier, negative: bool, whole: str, fraction: str, ex
     else:
         opening, closing = "+" if "+" in flags else " " if " " in flags else "", ""
     if "," in flags:
-        whole = f"{int(whole):,}" if len(whole) <= 4_000 else _grouped(whole)
+        whole = _grouped(whole)
     magnitude = whole + fraction
     if "0" in flags:
         taken = len(opening) + len(closing) + len(exponent)
