@@ -15,7 +15,7 @@ from calve.definition import installed, load
 from calve.expressions import evaluate, parse
 from calve.expressions.parser import parse_tree
 
-EXPRESSIONS = {
+EXPRESSIONS: dict[str, tuple[str, dict[str, object]]] = {
     "x + 1": ("x + 1;", {"x": 10}),
     "a condition": ("params.get('day') > 20260101 && name != 'x';", {"day": 20260102, "name": "y"}),
     "a date": (

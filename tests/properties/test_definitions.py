@@ -60,7 +60,7 @@ def steps(draw: st.DrawFn, ids: list[str], depth: int = 2) -> list[dict[str, Any
     made = []
     for index, step_id in enumerate(ids):
         after = draw(st.lists(st.sampled_from(ids[index + 1 :]), max_size=2, unique=True)) if ids[index + 1 :] else []
-        step = {
+        step: dict[str, Any] = {
             "id": step_id,
             "transition": {"successors": {target: draw(TEXTS) for target in after}},
             "params": draw(PARAMS),

@@ -29,7 +29,8 @@ def validate(state: State, files: tuple[Path, ...]) -> int:
     A FILE is YAML, JSON or Python (calve.dsl), - is standard input, and a folder stands for all such files in
     it. Every problem is shown, with its place and what was probably meant. The exit code is 1 if there is an error.
     """
-    results, others = [], []
+    results: list[Loaded] = []
+    others: list[Loaded] = []
     for file, is_named in _found(files):
         for result in _load(file):
             (results if is_named or _is_workflow(result) else others).append(result)

@@ -224,9 +224,8 @@ class _Resolving:
                 return level.evaluate(known)
             except CalveError as error:
                 failed = self._fail(level.step_id, error)
-                later |= {
-                    failed
-                } & known.keys() or known.keys()  # all of them, so that this ends whatever the error says
+                # All of them where the error names none, so that this ends whatever it says.
+                later |= {name for name in known if name == failed} or known.keys()
 
     def _fail(self, step_id: str | None, error: CalveError) -> str | None:
         name = error.context.get("param")

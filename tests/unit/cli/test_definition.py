@@ -10,7 +10,13 @@ import pytest
 from calve.cli import entry
 
 GOOD = "Workflow:\n  id: good\n  n: 1\n  jobs:\n    - job: {id: a, type: NoOp, x: $n}\n"
-BAD = "Workflow:\n  id: bad\n  jobs:\n    - job: {id: a, type: NoOp, transition: [b]}\n    - job: {id: b, type: NoOp, transition: [a]}\n"
+BAD = """\
+Workflow:
+  id: bad
+  jobs:
+    - job: {id: a, type: NoOp, transition: [b]}
+    - job: {id: b, type: NoOp, transition: [a]}
+"""
 
 
 @pytest.fixture
@@ -67,7 +73,9 @@ def test_a_folder_stands_for_its_definitions(folder: Path, capsys: pytest.Captur
     (folder / "x.json").write_text('{"a": 1}')
     (folder / "other.py").write_text("raise SystemExit")
     (folder / "w.py").write_text(
-        "from calve.dsl import Workflow, noop\nwith Workflow('one') as one:\n    noop('a')\nwith Workflow('two'):\n    noop('a')\n"
+        "from calve.dsl import Workflow, noop\n"
+        "with Workflow('one') as one:\n    noop('a')\n"
+        "with Workflow('two'):\n    noop('a')\n"
     )
     assert entry.run(["validate", "."]) == 0
     said = capsys.readouterr().out.splitlines()

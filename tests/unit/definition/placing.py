@@ -26,7 +26,7 @@ def definition(*steps: dict[str, Any], **workflow: Any) -> dict[str, Any]:
 
 def step(step_id: str, *after: str, **fields: Any) -> dict[str, Any]:
     """Return a step that leads to others without condition."""
-    successors = {target: "true" for target in after}
+    successors = dict.fromkeys(after, "true")
     return {"step": {"id": step_id, "type": "NoOp", "transition": {"successors": successors}, **fields}}
 
 

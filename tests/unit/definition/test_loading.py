@@ -254,7 +254,8 @@ def test_an_interval_may_be_a_quarter_of_an_hour() -> None:
 def test_a_param_without_value_is_told_however_deep_it_is() -> None:
     """In JSON it can be left out."""
     result = loaded("""
-        {"workflow": {"id": "w", "params": {"m": {"type": "MAP", "value": {"x": {"type": "LONG"}}}, "n": {"type": "LONG"}},
+        {"workflow": {"id": "w",
+         "params": {"m": {"type": "MAP", "value": {"x": {"type": "LONG"}}}, "n": {"type": "LONG"}},
          "steps": [{"step": {"id": "a", "type": "NoOp"}}]}}
         """)
     assert [code for code, _ in errors(result)] == ["param_undefined", "param_undefined"]
@@ -268,10 +269,12 @@ def test_an_expression_is_checked_wherever_it_stands() -> None:
           "signal_triggers": [{"definitions": {"s": {}}, "condition": "2 +", "dedup_expr": "3 +",
                                "params": {"p": {"type": "LONG", "expression": "4 +"}}}],
           "steps": [
-            {"while": {"id": "l", "condition": "5 +", "params": {"loop_params": {"type": "MAP", "value": {"i": {"type": "LONG", "value": 1}}}},
+            {"while": {"id": "l", "condition": "5 +",
+                       "params": {"loop_params": {"type": "MAP", "value": {"i": {"type": "LONG", "value": 1}}}},
                        "steps": [{"step": {"id": "a", "type": "NoOp"}}]}},
             {"step": {"id": "b", "type": "NoOp", "transition": {"successors": {"c": "6 +"}},
-                      "signal_dependencies": [{"name": "s", "match_params": {"p": {"param": {"type": "LONG", "expression": "7 +"}}}}],
+                      "signal_dependencies": [
+                        {"name": "s", "match_params": {"p": {"param": {"type": "LONG", "expression": "7 +"}}}}],
                       "signal_outputs": [{"name": "s", "params": {"p": {"type": "LONG", "expression": "8 +"}}}]}},
             {"step": {"id": "c", "type": "NoOp"}}]}}
         """)
@@ -393,7 +396,9 @@ def test_a_job_template_that_does_not_fit_its_step_is_an_error() -> None:
     assert [problem.code for problem in load(text % (steps % "NoOp"), name="w.json", vocabulary=words).problems] == [
         "definition_invalid"
     ]
-    shell = '{"workflow": {"id": "w", "steps": [{"step": {"id": "a", "type": "Shell", "sub_type": "Report", "params": {"y": {"type": "STRING", "value": "$who"}}}}]}}'
+    refers = {"y": {"type": "STRING", "value": "$who"}}
+    step = {"id": "a", "type": "Shell", "sub_type": "Report", "params": refers}
+    shell = json.dumps({"workflow": {"id": "w", "steps": [{"step": step}]}})
     assert load(shell, name="w.json", vocabulary=words).problems == ()
 
 
@@ -419,7 +424,11 @@ def test_what_a_step_can_say_of_itself_is_tried() -> None:
             '!e': params.getExecutionEnvironment()
             '!w<long>': params.getFromInstance('nothing')
         - subworkflow: {id: b, workflow_id: x, '!k': "params.getFromStep('step_type_info')"}
-        - job: {id: c, type: NoOp, '!s': "params.getFromSubworkflow('bb', 'x', 'y')", '!f<array<long>>': "params.getFromForeach('ff', 'x', 'y')"}
+        - job:
+            id: c
+            type: NoOp
+            '!s': params.getFromSubworkflow('bb', 'x', 'y')
+            '!f<array<long>>': params.getFromForeach('ff', 'x', 'y')
         """
     )
     assert [code for code, _ in errors(result)] == ["expression_failed", "unknown_step", "unknown_step"]

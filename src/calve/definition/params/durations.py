@@ -12,8 +12,9 @@ DAY = 86_400_000
 TIMEOUT_LIMIT_DAYS = 120
 DEFAULT_TIMEOUT_DAYS = 10
 
-_MILLISECONDS = {"d": DAY, "h": 3_600_000, "min": 60_000, "s": 1_000, "ms": 1, "millisecond": 1}
-_PART = re.compile(r"(?<![0-9])([0-9]+) ?(d|h|min|s|ms|millisecond)")
+_MILLISECONDS = {"d": DAY, "h": 3_600_000, "min": 60_000, "m": 60_000, "s": 1_000, "ms": 1, "millisecond": 1}
+_PART = re.compile(r"(?<![0-9])([0-9]+) ?(d|h|min|s|ms|millisecond|m(?![a-z]))")
+"""Maestro's units, and a bare ``m``, which Maestro takes for nothing."""
 
 
 def parse_duration(value: int | str, values: Mapping[str, Any], *, limit_days: int = TIMEOUT_LIMIT_DAYS) -> int:

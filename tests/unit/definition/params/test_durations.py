@@ -148,3 +148,11 @@ def test_a_retry_number_out_of_bounds_is_named(policy: RetryPolicy, message: str
     with pytest.raises(ParamError) as raised:
         parse_retry_policy(policy, {})
     assert raised.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"), [("15m", 900_000), ("1h 5m", 3_900_000), ("2 m", 120_000), ("5 months 1s", 1_000)]
+)
+def test_a_bare_m_is_a_minute(text: str, milliseconds: int) -> None:
+    """Unlike in Maestro, where it counts for nothing; other words still do."""
+    assert parse_duration(text, {}) == milliseconds
