@@ -7,7 +7,7 @@ from calve.expressions.failures import illegal_argument, too_deep, too_much_memo
 from calve.expressions.java.hash_map import HashMap
 from calve.expressions.java.longs import INT_MAX, MAX, MIN, to_int
 from calve.expressions.meter import OBJECT_SIZE, Run
-from calve.expressions.rendering import shown, without_content
+from calve.expressions.rendering import shown, told, without_content
 from calve.expressions.text import from_units, to_units
 from calve.expressions.values import (
     NULL,
@@ -73,7 +73,7 @@ def _box_number(run: Run, content: Any) -> Value | None:
 
 
 def _box_array(run: Run, content: Sequence[Any]) -> Value | None:
-    kinds = {type(element) for element in content}
+    kinds = {_kind(element) for element in content}
     run.charge()
     if kinds <= {str, type(None)}:
         return Array([_text(run, element) for element in content], ResultType.STRING_ARRAY)
@@ -88,6 +88,11 @@ def _box_array(run: Run, content: Sequence[Any]) -> Value | None:
         return None
     elements = [_box_number(run, element) for element in content]
     return Array([element for element in elements if element is not None], type_) if None not in elements else None
+
+
+def _kind(element: object) -> type:
+    """Return the plain class of an element, whatever class of its own it has."""
+    return next((kind for kind in (bool, int, float, str) if isinstance(element, kind)), type(element))
 
 
 def _text(run: Run, content: str | None) -> Text:
@@ -122,8 +127,9 @@ class _Unboxing:
         self._left = run.limits.memory
 
     def content(self, value: Value, depth: int) -> Any:
-        self._run.tick()
-        self._left -= OBJECT_SIZE
+        size = len(value.val or "") if isinstance(value, Text) else 0
+        self._run.tick(size)
+        self._left -= OBJECT_SIZE + 2 * size
         if self._left <= 0:
             raise too_much_memory(self._run.limits.memory)
         match value:
@@ -150,7 +156,7 @@ class _Unboxing:
             if not isinstance(element, Text | Long | Double | Bool | Array | Map):
                 raise unsupported(
                     "Invalid type, not support having map entry value "
-                    f"{shown(self._run, key)}={shown(self._run, element)}"
+                    f"{told(self._run, key)}={told(self._run, element)}"
                 )
             entries["null" if key.val is None else from_units(key.val)] = self.content(element, depth + 1)
         return entries

@@ -15,7 +15,7 @@ from calve.expressions.compiled_expressions import Body, ExpressionCompiler, Uni
 from calve.expressions.failures import illegal_argument, stack_overflow, too_many_iterations, type_mismatch
 from calve.expressions.members import type_named
 from calve.expressions.meter import Run
-from calve.expressions.rendering import shown
+from calve.expressions.rendering import told
 from calve.expressions.tree import (
     Block,
     Break,
@@ -209,7 +209,7 @@ class _StatementCompiler:
             value = run.stack.pop()
             if not isinstance(value, Text):
                 raise illegal_argument(
-                    f"Can only throw a string error message. Invalid thrown object {shown(run, value)}"
+                    f"Can only throw a string error message. Invalid thrown object {told(run, value)}"
                 )
             run.charge(2 * len(value.val or ""))
             run.stack.append(Thrown(value.val))

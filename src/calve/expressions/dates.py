@@ -16,7 +16,7 @@ from calve.expressions.joda.zones import Zone as TimeZone
 from calve.expressions.meter import Run
 from calve.expressions.numbers import long_of, new_long, text_of
 from calve.expressions.operators import new_text
-from calve.expressions.rendering import shown_arguments, without_content
+from calve.expressions.rendering import told_arguments, without_content
 from calve.expressions.text import from_units, to_units
 from calve.expressions.values import (
     Array,
@@ -74,7 +74,7 @@ def create(run: Run, arguments: list[Value]) -> DateTime:
                 instant = Instant.of(year, month, day, hour, minute, second, milli, _zone_of(zone))
             case _:
                 raise illegal_argument(
-                    f"Invalid input arguments ({shown_arguments(run, arguments)}) for DateTime constructor"
+                    f"Invalid input arguments ({told_arguments(run, arguments)}) for DateTime constructor"
                 )
     return new_datetime(run, instant)
 

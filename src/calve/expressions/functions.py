@@ -17,7 +17,7 @@ from calve.expressions.meter import OBJECT_SIZE, Run
 from calve.expressions.numbers import create_long, long_of, new_long, text_of
 from calve.expressions.operators import new_text
 from calve.expressions.periods import millis_in_words
-from calve.expressions.rendering import shown, shown_arguments
+from calve.expressions.rendering import shown, told_arguments
 from calve.expressions.strings import create as create_text
 from calve.expressions.text import from_units, to_units
 from calve.expressions.values import (
@@ -78,7 +78,7 @@ def call_params(run: Run, _: Params, name: str, arguments: list[Value]) -> Value
         case _:
             if len(arguments) > _MOST_PARAM_ARGUMENTS or not all(isinstance(value, Text) for value in arguments):
                 raise unsupported(
-                    f"ParamExtension DO NOT support calling method: {name} with args: {shown_arguments(run, arguments)}"
+                    f"ParamExtension DO NOT support calling method: {name} with args: {told_arguments(run, arguments)}"
                 )
             texts = tuple(from_units(shown(run, value)) for value in arguments)
             return box(run, run.functions.call(name, texts))

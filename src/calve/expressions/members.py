@@ -7,7 +7,7 @@ from calve.expressions import dates, functions, maps, numbers, strings
 from calve.expressions.failures import illegal_argument, unsupported
 from calve.expressions.java.hash_map import HashMap
 from calve.expressions.meter import Run
-from calve.expressions.rendering import shown_arguments
+from calve.expressions.rendering import told_arguments
 from calve.expressions.values import (
     TYPES,
     Array,
@@ -71,7 +71,7 @@ def call(run: Run, value: Value, name: str, arguments: list[Value]) -> Value:
         raise unsupported(f"{value.type} DO NOT support calling {name}")
     found = method(run, value, name, arguments)
     if found is None:
-        shown = shown_arguments(run, arguments)
+        shown = told_arguments(run, arguments)
         raise unsupported(f"{value.type} DO NOT support calling method: {name} with args: {shown}")
     return found
 
@@ -121,7 +121,7 @@ def construct(run: Run, type_: ResultType, arguments: list[Value]) -> Value:  # 
             return dates.create(run, arguments)
         case ((ResultType.STRING | ResultType.LONG | ResultType.DOUBLE | ResultType.BOOLEAN | ResultType.MAP), _):
             raise illegal_argument(
-                f"Invalid input arguments ({shown_arguments(run, arguments)}) for {type_.capitalize()} constructor"
+                f"Invalid input arguments ({told_arguments(run, arguments)}) for {type_.capitalize()} constructor"
             )
         case _:
             raise unsupported(f"{type_} DO NOT support calling constructor")

@@ -18,7 +18,7 @@ from calve.expressions.values import BLANKS, ResultType, Value
 OBJECT_SIZE = 32
 _TICKS = 512
 _WORK_PER_TICK = 1_024
-_SEARCH_STEPS = 2_000_000
+_SEARCH_STEPS = 1_000_000
 _TEXT_SIZE = 100_000_000
 
 

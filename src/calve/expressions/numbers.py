@@ -6,7 +6,7 @@ from calve.expressions.failures import class_cast, illegal_argument, null_pointe
 from calve.expressions.java import doubles, longs
 from calve.expressions.meter import Run
 from calve.expressions.operators import new_text, number_in
-from calve.expressions.rendering import shown
+from calve.expressions.rendering import told
 from calve.expressions.values import Double, Long, MathClass, Text, Value
 
 
@@ -53,7 +53,7 @@ def create_long(run: Run, value: Value) -> Long:
         case Text():
             return long_in(run, value)
         case _:
-            raise illegal_argument(f"Invalid input argument ({shown(run, value)}) for Long constructor")
+            raise illegal_argument(f"Invalid input argument ({told(run, value)}) for Long constructor")
 
 
 def long_of(value: Value) -> Long:

@@ -10,6 +10,7 @@ from calve.expressions.text import to_units, without_lone_surrogates
 from calve.expressions.tree import Tree
 
 _STACKS_KEPT = 4
+_LONGEST_REMEMBERED = 1_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,12 +43,15 @@ def parse(text: str, *, length: int = 10_000) -> Program:
             f"Expression length is over the limit: {length} vs length: {len(to_units(text[:length]))}",
             kind="IllegalArgumentException",
         )
-    return _parse(text)
+    return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else _parse(text)
 
 
-@lru_cache(maxsize=1_024)
 def _parse(text: str) -> Program:
     try:
         return Program(text, parse_tree(without_lone_surrogates(text)))
     except RecursionError:
         raise ExpressionInvalid("The expression is nested too deeply", kind="StackOverflowError") from None
+
+
+# Long texts are rare, and a thousand hostile ones would take a gigabyte.
+_remembered = lru_cache(maxsize=1_024)(_parse)

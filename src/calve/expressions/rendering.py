@@ -1,6 +1,6 @@
 """Values as text: what ``+`` appends to a string, and what a message shows."""
 
-from calve.expressions.failures import too_deep, unsupported
+from calve.expressions.failures import too_deep, too_much_memory, unsupported
 from calve.expressions.java.doubles import double_text
 from calve.expressions.meter import OBJECT_SIZE, Run
 from calve.expressions.values import (
@@ -22,6 +22,7 @@ from calve.expressions.values import (
 )
 
 _DEPTH = 200
+_TOLD = 10_000
 _JAVA = "com.netflix.sel.type."
 _ELEMENT_CLASSES = {
     "STRING_ARRAY": "SelString",
@@ -77,31 +78,48 @@ def java_array(value: Array) -> str:
 
 
 def shown(run: Run, value: Value) -> str:
-    """Return a value as a message shows it, or as it stands in a map that is shown."""
-    writer = _Writer(run)
-    writer.write(value, 0)
+    """Return a value as text, which may take no more memory than there is."""
+    writer = _Writer(run, run.room)
+    try:
+        writer.write(value, 0)
+    except _TooLongError:
+        raise too_much_memory(run.limits.memory) from None
     return "".join(writer.parts)
 
 
-def shown_arguments(run: Run, arguments: list[Value]) -> str:
+def told(run: Run, value: Value) -> str:
+    """Return a value as a message tells it: the beginning will do."""
+    writer = _Writer(run, _TOLD)
+    try:
+        writer.write(value, 0)
+    except _TooLongError:
+        writer.parts.append("…")
+    return "".join(writer.parts)
+
+
+def told_arguments(run: Run, arguments: list[Value]) -> str:
     """Return the arguments of a call as a message shows them."""
-    return f"[{', '.join(shown(run, argument) for argument in arguments)}]"
+    return f"[{', '.join(told(run, argument) for argument in arguments)}]"
+
+
+class _TooLongError(Exception):
+    """The text does not fit."""
 
 
 class _Writer:
-    """Collects the parts of a text, and stops when they would not fit in memory."""
+    """Collects the parts of a text, and stops when they take more than ``room`` bytes."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, room: int) -> None:
         self.parts: list[str] = []
         self._run = run
-        self._size = 0
+        self._room = room
 
     def write(self, value: Value, depth: int) -> None:
         if depth > _DEPTH:
             raise too_deep("the value")
         self._run.tick()
         # A map that is in another one twice is written twice, and so on: the empty ones must count too.
-        self._size += OBJECT_SIZE if isinstance(value, Array | Map) else 0
+        self._room -= OBJECT_SIZE if isinstance(value, Array | Map) else 0
         match value:
             case Array():
                 self._add("[")
@@ -121,8 +139,9 @@ class _Writer:
                 self._add(_simple(value))
 
     def _add(self, part: str) -> None:
-        self._size += 2 * len(part)
-        self._run.check_room(self._size)
+        self._room -= 2 * len(part)
+        if self._room <= 0:
+            raise _TooLongError
         self.parts.append(part)
 
 

@@ -9,7 +9,7 @@ from calve.expressions.java import formatting, regex
 from calve.expressions.java_calls import Method, inside_java, invoke
 from calve.expressions.meter import Run
 from calve.expressions.operators import new_text
-from calve.expressions.rendering import appended, java_array, shown
+from calve.expressions.rendering import appended, java_array, shown, told
 from calve.expressions.text import to_units
 from calve.expressions.values import Array, Bool, Long, Map, ResultType, Text, Value
 
@@ -26,7 +26,7 @@ def create(run: Run, value: Value) -> Text:
             run.charge(2 * len(value.val or ""))
             return Text(value.val)
         case _:
-            raise illegal_argument(f"Invalid input argument ({shown(run, value)}) for String constructor")
+            raise illegal_argument(f"Invalid input argument ({told(run, value)}) for String constructor")
 
 
 def call(run: Run, value: Text, name: str, arguments: list[Value]) -> Value | None:

@@ -85,6 +85,7 @@ def test_parameters_of_every_type_come_in() -> None:
     for name, value in expected.items():
         assert evaluate(f"{name};", params).value == value
         assert evaluate(f"params.get('{name}');", params).value == value
+    assert evaluate("ss[0];", {"ss": [ResultType.MAP]}).value == "MAP"
     assert evaluate("ss[1] + e.length;", params).value == "null0"
     assert evaluate("params.containsKey('s') == true;", params).value is True
     assert evaluate("String k; params.containsKey(k) || params.get(k) != null;", params).value is False

@@ -82,6 +82,7 @@ def test_a_result_is_not_larger_than_the_memory() -> None:
     """A map that is in others twice comes out twice, and so on."""
     text = "x=new Map(); for (i=0; i<9; i+=1) { Map y=new Map(); y.put('a', x); y.put('b', x); Map x = y; } return x;"
     assert _kind(text, limits=Limits(memory=10_000)) == "IllegalStateException"
+    assert _kind(text.replace("return x", "return '' + x"), limits=Limits(memory=10_000)) == "IllegalStateException"
 
 
 def test_a_loop_ends() -> None:
@@ -142,6 +143,8 @@ HOSTILE = [
     "s='ab'; while (true) s = s.replace('', s);",
     "s='a'; a=new String[20000]; for (i=0; i<20; i+=1) s += s; for (i=0; i<20000; i+=1) { a[i] = s; a[i] += 'x'; }",
     "s='a'; for (i=0; i<20; i+=1) s += s; while (true) s.split('');",
+    "s='é𝒳'; for (i=0; i<20; i+=1) s += s; a=new String[20000]; for (i=0; i<20000; i+=1) a[i] = s; return a;",
+    "s='a'; for (i=0; i<20; i+=1) s += s; m=new Map(); for (i=0; i<9; i+=1) { k=s+'x'; m.put(k, 1); k=''; } ''+m;",
     "s='a'; for (i=0; i<20; i+=1) s += s; String[] a = new String[20000]; String.join(s, a);",
     "s='\"'; for (i=0; i<24; i+=1) s += s; while (true) s.escape();",
     "String.format('%999999999d', 1);",

@@ -185,6 +185,9 @@ def test_failures_show_their_arguments() -> None:
     message = raised.value.message
     assert "[a, NULL, 1.5, true, [1], PRESET_PARAMS, Preset SEL Utility Function Class, SEL Misc" in message
     assert "com.netflix.sel.type.SelJavaUUID@" in message
+    with pytest.raises(ExpressionError, match=r"LONG DO NOT support calling method: foo with args: .a*…") as raised:
+        evaluate("(1).foo(x + 'b');", {"x": "a" * 9_000})
+    assert len(raised.value.message) < 6_000
 
 
 def test_operators_refuse_what_they_do_not_know() -> None:

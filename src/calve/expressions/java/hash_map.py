@@ -67,8 +67,10 @@ def hash_order(texts: list[str | None]) -> list[int]:
     capacity = _FIRST_CAPACITY
     while len(texts) > capacity * 3 // 4:
         capacity *= 2
+    # The same text may be there many times, and be long.
+    buckets = {text: _spread(text) & (capacity - 1) for text in set(texts)}
     # Within a bucket entries stay in the order they came: growing splits a bucket, but turns nothing around.
-    return sorted(range(len(texts)), key=lambda index: _spread(texts[index]) & (capacity - 1))
+    return sorted(range(len(texts)), key=lambda index: buckets[texts[index]])
 
 
 def _spread(text: str | None) -> int:

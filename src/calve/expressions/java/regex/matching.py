@@ -24,7 +24,7 @@ from calve.expressions.java.regex.syntax import (
     parse,
 )
 
-_LONGEST_PROGRAM = 20_000
+_LONGEST_PROGRAM = 5_000
 _STEPS_AT_ONCE = 1_000
 
 Groups: TypeAlias = tuple[int, ...]
@@ -214,7 +214,7 @@ class Pattern:
         return None
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=128)
 def compile_pattern(text: str) -> Pattern:
     """Return the pattern of a text.
 
