@@ -1,6 +1,7 @@
 """``calve eval``: one expression, or a stream of them."""
 
 import json
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import fields
@@ -51,7 +52,7 @@ def evaluate(state: State, expression: str | None, params: Mapping[str, Any], *,
         click.echo(f"{warning.line}:{warning.column}: {warning.message}", err=True)
     result = evaluate(program, params)
     if state.json:
-        print_json({"type": result.type.value, "value": result.value})
+        print_json(_as_json(result))
     else:
         click.echo(f"{result.type.value}  {shown(result.value)}")
 
@@ -90,7 +91,24 @@ def _evaluated(request: dict[str, Any]) -> dict[str, Any]:
             result = evaluate(complete(expression), params, limits=limits)
         case _:
             result = evaluate_text(expression, params, limits=limits)
-    return {"type": result.type.value, "value": result.value}
+    return _as_json(result)
+
+
+def _as_json(result: "Result") -> dict[str, Any]:
+    return {"type": result.type.value, "value": _finite(result.value)}
+
+
+def _finite(value: Any) -> Any:
+    """Return a value without NaN and infinities, for which JSON has no number: they become Java's words."""
+    match value:
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case list():
+            return [_finite(item) for item in value]
+        case dict():
+            return {key: _finite(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 def _limits(given: Any) -> "Limits":

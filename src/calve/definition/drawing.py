@@ -1,6 +1,6 @@
 """Small pictures of what is wrong with a graph, in text."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 _ARROW = " ──▶ "
 _ROW = 6
@@ -20,9 +20,9 @@ def draw_cycle(steps: Sequence[str]) -> str:
     return f"{row}\n{' ' * left}▲{' ' * gap}│\n{' ' * left}└{'─' * gap}┘"
 
 
-def draw_dead_end(source: str, target: str) -> str:
-    """Draw an edge that leads nowhere."""
-    return f"{source}{_ARROW}{target} ✗"
+def draw_dead_end(source: str, target: str, known: Collection[str]) -> str:
+    """Draw an edge, and cross out what is not there."""
+    return _ARROW.join(step if step in known else f"{step} ✗" for step in (source, target))
 
 
 def draw_unreached(step: str, before: Sequence[tuple[str, str]]) -> str:

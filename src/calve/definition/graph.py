@@ -85,7 +85,7 @@ def _check_targets(steps: Mapping[str, Node], edges: Edges, problems: Problems) 
                     "unknown_step",
                     f"{step_id} leads to {target}, and there is no such step here",
                     hint=did_you_mean(target, steps),
-                    drawing=draw_dead_end(step_id, target),
+                    drawing=draw_dead_end(step_id, target, steps),
                     at_key=True,
                 )
 

@@ -117,3 +117,13 @@ def test_maestros_own_cases_pass_through_the_command(
             assert answer["type"] == case["type"]
         else:
             assert answer["value"] == case["expect"], case
+
+
+def test_numbers_that_json_does_not_know_are_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Java's."""
+    source = "m = new Map(); m.put('a', new double[]{1.0 / 0.0, -1.0 / 0.0, 0.0 / 0.0, 1.5}); return m;"
+    assert _answers([{"expr": source}], monkeypatch, capsys) == [
+        {"type": "MAP", "value": {"a": ["Infinity", "-Infinity", "NaN", 1.5]}}
+    ]

@@ -452,3 +452,9 @@ def test_a_dry_run_has_no_steps_no_signals_and_no_loops() -> None:
         facts.subworkflow_param("w", "a", "p"),
     )
     assert answers == (None, None, None, None)
+
+
+def test_a_job_that_is_not_there_is_crossed_out() -> None:
+    """At either end of an edge."""
+    result = workflow(NOOP, "dag: ['a -> nowhere', 'nothing -> a']")
+    assert [problem.drawing for problem in result.problems] == ["a ──▶ nowhere ✗", "nothing ✗ ──▶ a"]

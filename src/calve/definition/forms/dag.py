@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from calve.definition.document import Node
+from calve.definition.drawing import draw_dead_end
 from calve.definition.forms.edges import ALWAYS, Edge, branched, branches_of, chain, chained
 from calve.definition.forms.shapes import items_of
 from calve.definition.problems import Problems, did_you_mean
@@ -88,16 +89,16 @@ def _dependencies(job: Wired, problems: Problems) -> Iterator[Edge]:
 
 def _report_unknown(edges: Sequence[Edge], ids: set[str], problems: Problems) -> None:
     """Report each job that is not there, once for each place that names it."""
-    places = {
-        (job, edge.node.mark): edge.node for edge in edges for job in (edge.source, edge.target) if job not in ids
-    }
-    for (job, _), node in places.items():
-        _no_such_job(job, node, ids, problems)
+    places = {(job, edge.node.mark): edge for edge in edges for job in (edge.source, edge.target) if job not in ids}
+    for (job, _), edge in places.items():
+        _no_such_job(job, edge.node, ids, problems, drawing=draw_dead_end(edge.source, edge.target, ids))
 
 
-def _no_such_job(job: str, node: Node, ids: set[str], problems: Problems, *, at_key: bool = False) -> None:
-    hint = did_you_mean(job, sorted(ids))
-    problems.add(node, "job_unknown", f"there is no job {job} here", hint=hint, at_key=at_key)
+def _no_such_job(
+    job: str, node: Node, ids: set[str], problems: Problems, *, drawing: str = "", at_key: bool = False
+) -> None:
+    message, hint = f"there is no job {job} here", did_you_mean(job, sorted(ids))
+    problems.add(node, "unknown_step", message, hint=hint, drawing=drawing, at_key=at_key)
 
 
 def _warn_of_unused(common: Sequence[Edge], own: Sequence[Edge], problems: Problems) -> None:

@@ -55,10 +55,10 @@ def test_each_spelling_gives_its_edges(dag: str, expected: dict[str, str]) -> No
         ("['a => b']", "chain_malformed", "this is not a chain of jobs"),
         ("a ->", "chain_malformed", "this is not a chain of jobs"),
         ("[[a, b]]", "chain_malformed", "this is not a chain of jobs"),
-        ("[e]", "job_unknown", "there is no job e here"),
-        ("[a -> e -> b]", "job_unknown", "there is no job e here"),
-        ("{e: a}", "job_unknown", "there is no job e here"),
-        ("{a: e}", "job_unknown", "there is no job e here"),
+        ("[e]", "unknown_step", "there is no job e here"),
+        ("[a -> e -> b]", "unknown_step", "there is no job e here"),
+        ("{e: a}", "unknown_step", "there is no job e here"),
+        ("{a: e}", "unknown_step", "there is no job e here"),
         ("{a: invalid value}", "transition_malformed", "'invalid value' is not a transition"),
         ("{a: [[b]]}", "transition_malformed", "a transition is a text or a map of IF"),
         ("{a: {WHEN x: b}}", "transition_malformed", "'WHEN x' is not a condition"),
@@ -99,7 +99,7 @@ def test_a_job_may_say_itself_what_it_waits_for() -> None:
 def test_what_a_job_waits_for_must_be_a_job() -> None:
     """Neither a stranger nor something that is no id."""
     assert wired("", last=", dependsOn: [e, 5]").said == [
-        ("job_unknown", "there is no job e here"),
+        ("unknown_step", "there is no job e here"),
         ("dependency_malformed", "d depends on jobs, each given by its id"),
     ]
 
@@ -140,7 +140,7 @@ def test_a_loop_has_a_dag_of_its_own() -> None:
                 dag: [b -> c, b -> a]
           dag: [a -> loop]
         """)
-    assert found.said == [("job_unknown", "there is no job a here")]
+    assert found.said == [("unknown_step", "there is no job a here")]
     assert found.node is not None
     steps = found.node.plain()["workflow"]["steps"]
     assert edges(steps) == {("a", "loop"): "true"}

@@ -255,7 +255,7 @@ def test_all_mistakes_are_found_at_once() -> None:
         "job_malformed",
         "range_malformed",
         "expression_not_text",
-        "job_unknown",
+        "unknown_step",
     ]
 
 
