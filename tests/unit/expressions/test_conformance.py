@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from calve.errors import ExpressionError, ExpressionThrew
+from calve.errors import ExpressionError, ExpressionFailed, ExpressionThrew
 from calve.expressions import Limits, evaluate, evaluate_text, inputs, names, parse
 
 _DATA = Path(__file__).parents[2] / "data"
-_MINIMAL = {"STRING": "", "LONG": 0}
 
 
 def _lines(name: str) -> list[dict[str, Any]]:
@@ -66,6 +65,44 @@ def test_a_case_of_maestro(case: dict[str, Any]) -> None:
         assert "error" not in outcome, outcome
         assert _is_same(outcome["expect"], case["expect"])
         assert case.get("type", outcome.get("type")) == outcome.get("type")
+
+
+_PARAMS = [case for case in _lines("maestro/sel_cases.jsonl") if case["level"] == "param" and "error" not in case]
+_EXTENSIONS = [case for case in _lines("maestro/sel_cases.jsonl") if case["level"] == "ext"]
+
+
+@pytest.mark.parametrize("case", _PARAMS, ids=lambda case: case["expr"][:60])
+def test_a_parameter_has_its_value_before_any_cast(case: dict[str, Any]) -> None:
+    """A result of the type that is asked for is the value; others are cast elsewhere."""
+    result = evaluate_text(case["expr"], case["params"])
+    wanted = case["param_type"].replace("STRING_MAP", "MAP")
+    assert _is_same(result.value, case["expect"]) or result.type != wanted
+
+
+class _Answering:
+    """Functions of ``params`` that know one answer."""
+
+    def __init__(self, case: dict[str, Any]) -> None:
+        self._case = case
+
+    def call(self, name: str, arguments: tuple[str, ...]) -> Any:
+        """Return the answer, or fail."""
+        assert name in self._case["expr"]
+        assert all(argument in self._case["expr"] for argument in arguments)
+        if "error" in self._case:
+            raise ExpressionFailed("there is no such signal", kind="IllegalArgumentException")
+        return self._case["expect"]
+
+
+@pytest.mark.parametrize("case", _EXTENSIONS, ids=lambda case: case["expr"][:60])
+def test_a_function_of_params_is_asked(case: dict[str, Any]) -> None:
+    """What it answers is the value; where it fails, so does the expression."""
+    if "error" not in case:
+        assert evaluate_text(case["expr"], case["params"], functions=_Answering(case)).value == case["expect"]
+        return
+    with pytest.raises(ExpressionFailed, match=case["error_contains"]) as raised:
+        evaluate_text(case["expr"], case["params"], functions=_Answering(case))
+    assert raised.value.kind == case["error"]
 
 
 def test_thousands_of_programs_end_as_they_do_in_maestro() -> None:
