@@ -5,6 +5,7 @@ from textwrap import dedent, indent
 from typing import Any
 
 import pytest
+from tests.talk import FIRST, SECOND, THIRD
 
 from calve.definition import Definition, Loaded, Severity, installed, load
 from calve.definition.foretelling import DryRunFacts
@@ -44,68 +45,17 @@ NOOP = "- job: {id: a, type: NoOp}"
 MISSION: list[tuple[str, str, list[str]]] = [
     (
         "the first workflow of the talk",
-        """
-        Description: A sample with a link to [a workflow](https://example.com)
-        Trigger:
-          cron: '@daily'
-        Workflow:
-          id: demo.pipeline
-          my_query: INSERT OVERWRITE TABLE ${TARGET_TABLE} SELECT a FROM ${SOURCE_TABLE} WHERE d > ${DATE_MINUS_7}
-          jobs:
-            - job:
-                id: job.1
-                type: Spark
-                spark:
-                  script: ${my_query}
-        """,
+        FIRST,
         ["param_not_given"] * 3,
     ),
     (
         "the one that mends itself",
-        """
-        Workflow:
-          id: auto.remediation.pipeline
-          jobs:
-            - subworkflow: {id: normal_workflow, workflow_id: demo.pipeline, failure_mode: IGNORE_FAILURE}
-            - job: {id: check_status, type: NoOp}
-            - subworkflow: {id: recovery, workflow_id: example.recovery.wf}
-            - subworkflow: {id: re_run, workflow_id: demo.pipeline}
-            - job: {id: end, type: NoOp}
-          dag:
-            - normal_workflow -> check_status
-            - check_status:
-                IF params.getFromStep('normal_workflow', 'MAESTRO_STEP_STATUS') == 'X': recovery -> re_run -> end
-                OTHERWISE: end
-        """,
+        SECOND,
         [],
     ),
     (
         "the incremental one",
-        """
-        Description: the same pipeline, made incremental by two steps and one parameter
-        Trigger:
-          cron: '@daily'
-        Workflow:
-          id: incremental.processing.pipeline
-          jobs:
-            - job:
-                id: capture_change
-                type: IpCapture
-                ip_capture:
-                  source_tables: [membership_table]
-                  capture_mode: ICDC
-                  data_operations: [append]
-            - subworkflow:
-                id: auto.remediation.pipeline
-                workflow_id: auto.remediation.pipeline
-                SOURCE_TABLE: ${capture_change.icdc_table}      # the talk shows the injected name
-                my_query: $S3{my_script.sql}
-            - job:
-                id: commit_checkpoint
-                type: IpCommit
-                ip_commit: {capture_step: capture_change}
-          dag: sequential
-        """,
+        THIRD,
         [],
     ),
     (

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
+from tests.talk import FIRST, SECOND, THIRD
 from tests.unit.definition.templates.makers import template
 
 from calve.definition.forms import canonical
@@ -23,60 +24,6 @@ from calve.definition.walking import all_steps, entry
 SCHEMA = schema(templates=["our_job"])
 VALIDATOR = Draft202012Validator(SCHEMA)
 
-FIRST = """
-Description: A sample with a link to [a workflow](https://example.com)
-Trigger:
-  cron: '@daily'
-Workflow:
-  id: demo.pipeline
-  my_query: INSERT OVERWRITE TABLE ${TARGET_TABLE} SELECT USER_ID FROM ${SOURCE_TABLE} WHERE DATE_INT > ${DATE_MINUS_7}
-  jobs:
-    - job:
-        id: job.1
-        type: Spark
-        spark:
-          script: ${my_query}
-"""
-SECOND = """
-Workflow:
-  id: auto.remediation.pipeline
-  jobs:
-    - subworkflow: {id: normal_workflow, workflow_id: demo.pipeline, failure_mode: IGNORE_FAILURE}
-    - job: {id: check_status, type: NoOp}
-    - subworkflow: {id: recovery, workflow_id: example.recovery.wf}
-    - subworkflow: {id: re_run, workflow_id: demo.pipeline}
-    - job: {id: end, type: NoOp}
-  dag:
-    - normal_workflow -> check_status
-    - check_status:
-        IF params.getFromStep('normal_workflow', 'MAESTRO_STEP_STATUS') == 'COMPLETED_WITH_ERROR': recovery -> re_run
-        OTHERWISE: end
-"""
-THIRD = """
-Description: the same pipeline, made incremental by two steps and one parameter
-Trigger:
-  cron: '@daily'
-Workflow:
-  id: incremental.processing.pipeline
-  jobs:
-    - job:
-        id: capture_change
-        type: IpCapture
-        ip_capture:
-          source_tables: [membership_table]
-          capture_mode: ICDC
-          data_operations: [append]
-    - subworkflow:
-        id: auto.remediation.pipeline
-        workflow_id: auto.remediation.pipeline
-        SOURCE_TABLE: ${capture_change.icdc_table}
-        my_query: $S3{my_script.sql}
-    - job:
-        id: commit_checkpoint
-        type: IpCommit
-        ip_commit: {capture_step: capture_change}
-  dag: sequential
-"""
 EARLY = """
 id: old
 steps:

@@ -3,6 +3,7 @@
 from textwrap import dedent
 
 import pytest
+from tests.talk import FIRST, SECOND, THIRD
 
 from calve.definition.loading import load
 from calve.definition.model.workflow import Definition
@@ -64,20 +65,7 @@ def test_the_demo_pipeline() -> None:
         spark("job.1", script=wf["my_query"])
     assert_same(
         wf,
-        f"""
-        Description: A sample with a link to [a workflow](https://example.com)
-        Trigger:
-          cron: '@daily'
-        Workflow:
-          id: demo.pipeline
-          my_query: {QUERY}
-          jobs:
-            - job:
-                id: job.1
-                type: Spark
-                spark:
-                  script: ${{my_query}}
-        """,
+        FIRST,
     )
 
 
@@ -94,21 +82,7 @@ def test_the_remediation_pipeline() -> None:
         check.otherwise() >> end
     assert_same(
         wf,
-        """
-        Workflow:
-          id: auto.remediation.pipeline
-          jobs:
-            - subworkflow: {id: normal_workflow, workflow_id: demo.pipeline, failure_mode: IGNORE_FAILURE}
-            - job: {id: check_status, type: NoOp}
-            - subworkflow: {id: recovery, workflow_id: example.recovery.wf}
-            - subworkflow: {id: re_run, workflow_id: demo.pipeline}
-            - job: {id: end, type: NoOp}
-          dag:
-            - normal_workflow -> check_status
-            - check_status:
-                IF params.getFromStep('normal_workflow', 'MAESTRO_STEP_STATUS') == 'COMPLETED_WITH_ERROR': RECOVER
-                OTHERWISE: end
-        """.replace("RECOVER", "recovery -> re_run -> end"),
+        SECOND,
     )
 
 
@@ -127,31 +101,7 @@ def test_the_incremental_pipeline() -> None:
         wf.sequential()
     assert_same(
         wf,
-        """
-        Description: the same pipeline, made incremental by two steps and one parameter
-        Trigger:
-          cron: '@daily'
-        Workflow:
-          id: incremental.processing.pipeline
-          jobs:
-            - job:
-                id: capture_change
-                type: IpCapture
-                ip_capture:
-                  source_tables: [membership_table]
-                  capture_mode: ICDC
-                  data_operations: [append]
-            - subworkflow:
-                id: auto.remediation.pipeline
-                workflow_id: auto.remediation.pipeline
-                SOURCE_TABLE: ${capture_change.icdc_table}
-                my_query: $S3{my_script.sql}
-            - job:
-                id: commit_checkpoint
-                type: IpCommit
-                ip_commit: {capture_step: capture_change}
-          dag: sequential
-        """,
+        THIRD,
     )
 
 

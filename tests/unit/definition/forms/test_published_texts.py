@@ -1,5 +1,6 @@
 """The workflows of the talk and of Maestro's own repository become what they say."""
 
+from tests.talk import FIRST, SECOND, THIRD
 from tests.unit.definition.forms.writing import written
 
 _QUERY = (
@@ -10,20 +11,7 @@ _QUERY = (
 
 def test_a_query_every_day() -> None:
     """The first workflow of the talk: a trigger, a param and a job."""
-    found = written(f"""
-        Description: A sample with a link to [a workflow](https://example.com)
-        Trigger:
-          cron: '@daily'
-        Workflow:
-          id: demo.pipeline
-          my_query: {_QUERY}
-          jobs:
-            - job:
-                id: job.1
-                type: Spark
-                spark:
-                  script: ${{my_query}}
-        """)
+    found = written(FIRST)
     script = {"type": "STRING", "value": "${my_query}"}
     assert found.plain == {
         "workflow": {
@@ -46,21 +34,7 @@ def test_a_query_every_day() -> None:
 
 def test_a_pipeline_that_mends_itself() -> None:
     """The second workflow of the talk: subworkflows, and a branch on how one of them ended."""
-    found = written("""
-        Workflow:
-          id: auto.remediation.pipeline
-          jobs:
-            - subworkflow: {id: normal_workflow, workflow_id: demo.pipeline, failure_mode: IGNORE_FAILURE}
-            - job: {id: check_status, type: NoOp}
-            - subworkflow: {id: recovery, workflow_id: example.recovery.wf}
-            - subworkflow: {id: re_run, workflow_id: demo.pipeline}
-            - job: {id: end, type: NoOp}
-          dag:
-            - normal_workflow -> check_status
-            - check_status:
-                IF params.getFromStep('normal_workflow', 'MAESTRO_STEP_STATUS') == 'COMPLETED_WITH_ERROR': recovery -> re_run -> end
-                OTHERWISE: end
-        """)  # noqa: E501 - as published
+    found = written(SECOND)
     failed = "params.getFromStep('normal_workflow', 'MAESTRO_STEP_STATUS') == 'COMPLETED_WITH_ERROR'"
     demo = {"subworkflow_id": {"type": "STRING", "value": "demo.pipeline"}}
     assert found.plain == {
@@ -98,31 +72,7 @@ def test_a_pipeline_that_mends_itself() -> None:
 
 def test_the_same_pipeline_made_incremental() -> None:
     """The third workflow of the talk: capture before, commit after, and one param more."""
-    found = written("""
-        Description: the same pipeline, made incremental by two steps and one parameter
-        Trigger:
-          cron: '@daily'
-        Workflow:
-          id: incremental.processing.pipeline
-          jobs:
-            - job:
-                id: capture_change
-                type: IpCapture
-                ip_capture:
-                  source_tables: [membership_table]
-                  capture_mode: ICDC
-                  data_operations: [append]
-            - subworkflow:
-                id: auto.remediation.pipeline
-                workflow_id: auto.remediation.pipeline
-                SOURCE_TABLE: ${capture_change.icdc_table}      # the injected name
-                my_query: $S3{my_script.sql}
-            - job:
-                id: commit_checkpoint
-                type: IpCommit
-                ip_commit: {capture_step: capture_change}
-          dag: sequential
-        """)
+    found = written(THIRD)
     capture = {
         "source_tables": {"type": "STRING_ARRAY", "value": ["membership_table"]},
         "capture_mode": {"type": "STRING", "value": "ICDC"},
