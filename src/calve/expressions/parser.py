@@ -8,11 +8,11 @@ soon as it is met.
 from dataclasses import dataclass, field
 
 from calve.errors import ExpressionInvalid
-from calve.expressions.escapes import unescape_source, unquote
+from calve.expressions.escapes import unquote
 from calve.expressions.java.doubles import parse_double
 from calve.expressions.java.longs import parse_long
-from calve.expressions.limits import NESTING
-from calve.expressions.tokens import Token, Tokenizer, Word
+from calve.expressions.reading import Reader
+from calve.expressions.tokens import Token, Word
 from calve.expressions.tree import (
     Assigning,
     Assignment,
@@ -73,79 +73,6 @@ _RANKS: dict[str, int] = {
 _OBJECT_SIZE = 32
 
 
-class _Reader:
-    """Tokens as the grammar consumes them."""
-
-    def __init__(self, source: str) -> None:
-        text, error = unescape_source(source)
-        self._tokenizer = Tokenizer(text, error)
-        self._ahead: list[Token] = []
-        self._depth = 0
-        self.memory = 0
-        self.literals = 0
-
-    def peek(self, offset: int = 0) -> Token:
-        while len(self._ahead) <= offset:
-            self._ahead.append(self._tokenizer.next())
-        return self._ahead[offset]
-
-    def shows(self, image: str, offset: int = 0) -> bool:
-        token = self.peek(offset)
-        return token.image == image and token.word in {Word.SYMBOL, Word.KEYWORD}
-
-    def shows_name(self, offset: int = 0) -> bool:
-        return self.peek(offset).word is Word.NAME
-
-    def take(self) -> Token:
-        self.peek(1)
-        return self._ahead.pop(0)
-
-    def take_if(self, image: str) -> bool:
-        if self.shows(image):
-            self.take()
-            return True
-        return False
-
-    def expect(self, image: str) -> Token:
-        if not self.shows(image):
-            raise self.wrong(f'"{image}"')
-        return self.take()
-
-    def expect_name(self) -> Token:
-        if not self.shows_name():
-            raise self.wrong("a name")
-        return self.take()
-
-    def wrong(self, expected: str) -> ExpressionInvalid:
-        token = self.peek()
-        self.peek(1)
-        encountered = token.image if token.word is not Word.END else "<EOF>"
-        return ExpressionInvalid(
-            f'Encountered "{encountered}" at line {token.line}, column {token.column}. Was expecting {expected}.',
-            kind="ParseException",
-            line=token.line,
-            column=token.column,
-        )
-
-    def position(self) -> Position:
-        token = self.peek()
-        return Position(token.line, token.column)
-
-    def _enter(self) -> None:
-        self._depth += 1
-        if self._depth > NESTING:
-            token = self.peek()
-            raise ExpressionInvalid(
-                f"The expression is nested deeper than {NESTING} levels at line {token.line}, column {token.column}.",
-                kind="StackOverflowError",
-                line=token.line,
-                column=token.column,
-            )
-
-    def _leave(self) -> None:
-        self._depth -= 1
-
-
 @dataclass(slots=True)
 class _OpenChain:
     """Operators of one rank whose last operand is still to come."""
@@ -164,11 +91,11 @@ class _OpenChain:
         return Chain(self.first, (*self.rest, (self.operator, operand, self.at)))
 
 
-class _Expressions(_Reader):
+class _Expressions(Reader):
     """The rules for what gives a value."""
 
     def expression(self) -> Expression:
-        self._enter()
+        self.enter()
         at = self.position()
         found = self._assignment()
         if isinstance(found, Assignment):
@@ -179,7 +106,7 @@ class _Expressions(_Reader):
                 then = self.expression()
                 self.expect(":")
                 body = Ternary(body, then, self.expression())
-        self._leave()
+        self.leave()
         return Expression(body, at)
 
     def assignment_or_primary(self) -> Assignment | Primary:
@@ -394,9 +321,9 @@ class _Statements(_Expressions):
         return Declarator(name, self.expression() if self.take_if("=") else None, at)
 
     def _statement(self) -> Statement:
-        self._enter()
+        self.enter()
         statement = self._one_statement()
-        self._leave()
+        self.leave()
         return statement
 
     def _one_statement(self) -> Statement:

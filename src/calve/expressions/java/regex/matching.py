@@ -6,8 +6,7 @@ from typing import TypeAlias, assert_never
 
 from calve.expressions.java.budget import Budget
 from calve.expressions.java.regex import sets
-from calve.expressions.java.regex.sets import CharSet
-from calve.expressions.java.regex.syntax import (
+from calve.expressions.java.regex.nodes import (
     At,
     Atomic,
     Back,
@@ -21,8 +20,9 @@ from calve.expressions.java.regex.syntax import (
     Place,
     Repeat,
     Sequence,
-    parse,
 )
+from calve.expressions.java.regex.sets import CharSet
+from calve.expressions.java.regex.syntax import parse
 
 _LONGEST_PROGRAM = 5_000
 _STEPS_AT_ONCE = 1_000

@@ -2,8 +2,8 @@
 
 from calve.expressions.java.budget import Budget
 from calve.expressions.java.regex.matching import Groups, compile_pattern
+from calve.expressions.java.regex.nodes import PatternInvalid
 from calve.expressions.java.regex.splitting import matches
-from calve.expressions.java.regex.syntax import PatternInvalid
 
 
 def replace_all(budget: Budget, text: str, pattern: str, replacement: str | None) -> str:
