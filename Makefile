@@ -37,8 +37,9 @@ fix: venv ## Let ruff mend what it can
 docs: venv ## Build the documentation into site/
 	@$(BIN)/zensical build --strict
 
-bench: venv java ## Measure capture against its peers, and how long calve takes to start
+bench: venv java ## Measure capture against its peers, the language, and how long calve takes to start
 	@$(BIN)/python bench/startup.py
+	@$(BIN)/python bench/language.py
 	@$(BIN)/python bench/capture.py
 
 lock: venv ## Pin the newest versions that fit pyproject.toml

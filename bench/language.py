@@ -1,7 +1,7 @@
-"""How fast is the language? Expressions after parsing, loops, and a push of 300 steps, each against a baseline.
+"""How fast is the language? Expressions after parsing, loops, a push of 300 steps, and hostile texts.
 
-The baseline of an expression is the same sum in plain Python, that of a push is ``yaml.CSafeLoader`` on the same
-text: reading it, and nothing else.
+The baseline of an expression is a sum in plain Python, that of a push is ``yaml.CSafeLoader`` on the same text, which
+reads it and does nothing else, and that of a hostile text is ``yaml.safe_load``.
 """
 
 import statistics
@@ -102,10 +102,40 @@ def push() -> None:
     click.echo(f"a push of {STEPS} steps: {took * 1e3:.0f} ms, {took / theirs:.1f} × reading the same text with PyYAML")
 
 
+def laughs(levels: int) -> str:
+    """Return a few lines that hold many billion values, by anchors and aliases."""
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]" for level in range(1, levels)]
+    return "\n".join(lines)
+
+
+BOMBS = {
+    "billion laughs": laughs(9),
+    "deeper laughs": laughs(60),
+    "a list 20,000 deep": "[" * 20_000 + "]" * 20_000,
+    "an integer of 2 MB": "x: " + "9" * 2_000_000,
+    "20,000 keys": "".join(f"key_{number}: {number}\n" for number in range(20_000)),
+}
+
+
+def bombs() -> None:
+    words = installed()
+    for name, text in BOMBS.items():
+        ours = median(lambda text=text: load(text, name="bomb.yaml", vocabulary=words), 5)  # type: ignore[misc]
+        start = time.perf_counter()
+        try:
+            yaml.safe_load(text)
+            theirs = f"{ours / (time.perf_counter() - start):.3f} × yaml.safe_load"
+        except (RecursionError, ValueError) as error:
+            theirs = f"yaml.safe_load gives up after {time.perf_counter() - start:.1f} s: {type(error).__name__}"
+        click.echo(f"{name:<20}{ours * 1e3:>8.1f} ms   {theirs}")
+
+
 def main() -> None:
     expressions()
     loops()
     push()
+    bombs()
 
 
 if __name__ == "__main__":
