@@ -1,4 +1,4 @@
-"""What all tests share: a throw-away PostgreSQL."""
+"""What all tests share: how examples are made, and a throw-away PostgreSQL."""
 
 import os
 import shutil
@@ -10,6 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A landing is judged by the same examples each time, and never by how fast they are made.
+# New ones: pytest --hypothesis-profile=explore tests/properties
+settings.register_profile(
+    "landing", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=False
+)
+settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=1_000)
+settings.load_profile("landing")
 
 _INSTALL = ("apt-get", "install", "-y", "--no-install-recommends", "postgresql")
 
