@@ -1,6 +1,6 @@
 """The dry run of a definition: its params tried before anybody starts it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from typing import Any, assert_never
 
@@ -14,7 +14,7 @@ from calve.definition.params.retries import parse_retry_policy
 from calve.definition.problems import Problems, did_you_mean
 from calve.definition.resolving import Failure, Missing, resolve
 from calve.definition.schedules import cron_of, interval_of, predefined_of, zone_of
-from calve.definition.sources import expressions_of
+from calve.definition.sources import all_expressions
 from calve.definition.vocabulary import Vocabulary
 from calve.definition.walking import all_steps, entry, items, text
 from calve.errors import CalveError
@@ -33,7 +33,9 @@ def dry_run(definition: Definition, document: Node, vocabulary: Vocabulary, prob
     values = _Guesses(values_of(resolution.workflow))
     _try(lambda: _timeout(definition.workflow.timeout, values), entry(workflow, "timeout") or workflow, problems)
     for step in definition.workflow.all_steps():
-        _try_step(step, places, values, problems)
+        _try_step(step, places[step.id], values, problems)
+    signals = {name for trigger in definition.workflow.signal_triggers for name in trigger.definitions}
+    _try_calls(document, {"step": places, "signal": signals}, problems)
     for trigger, node in zip(definition.workflow.time_triggers, items(entry(workflow, "time_triggers")), strict=True):
         _try_trigger(trigger, node, problems)
 
@@ -78,31 +80,39 @@ def _timeout(timeout: int | str | None, values: Mapping[str, Any]) -> int | None
     return None if timeout is None else parse_duration(timeout, values)
 
 
-def _try_step(step: Step, places: Mapping[str, Node], values: Mapping[str, Any], problems: Problems) -> None:
-    place = places[step.id]
+def _try_step(step: Step, place: Node, values: Mapping[str, Any], problems: Problems) -> None:
     _try(lambda: _timeout(step.timeout, values), entry(place, "timeout") or place, problems)
     if isinstance(step, TypedStep):
         policy = step.retry_policy
         _try(lambda: parse_retry_policy(policy, values), entry(place, "retry_policy") or place, problems)
-    for node in expressions_of(place):
+
+
+def _try_calls(document: Node, known: Mapping[str, Collection[str]], problems: Problems) -> None:
+    """Find calls of ``params`` that name a step or a signal which is not there."""
+    for node in all_expressions(document):
         for call in _calls(str(node.value)):
-            named = _step_named_by(call)
-            if named is not None and named not in places:
-                message = f"params.{call.name} names the step {named}, which is not there"
-                problems.add(node, "unknown_step", message, hint=did_you_mean(named, places))
+            what, name = _named_by(call)
+            if name not in known.get(what, (name,)):
+                message = f"params.{call.name} names the {what} {name}, which is not there"
+                problems.add(node, f"unknown_{what}", message, hint=did_you_mean(name, known[what]))
+
+
+def _named_by(call: ParamCall) -> tuple[str, str]:
+    """Return what a call asks for, a step or a signal, and its id; nothing, where its text does not say."""
+    match call:
+        case ParamCall("getFromStep", (str(step_id), _)):
+            return "step", step_id
+        case ParamCall("getFromSubworkflow" | "getFromForeach", (str(step_id), *_)):
+            return "step", step_id
+        case ParamCall("getFromSignal", (str(signal), _)):
+            return "signal", signal
+        case _:
+            return "", ""
 
 
 def _calls(source: str) -> tuple[ParamCall, ...]:
     """Return the calls of ``params`` in an expression; it can be parsed, or there would be no dry run."""
     return calls(parse(complete(source))) if "params" in source else ()
-
-
-def _step_named_by(call: ParamCall) -> str | None:
-    match call:
-        case ParamCall("getFromStep", (step_id, _)) | ParamCall("getFromSubworkflow" | "getFromForeach", (step_id, *_)):
-            return step_id
-        case _:
-            return None
 
 
 def _try_trigger(trigger: TimeTrigger, node: Node, problems: Problems) -> None:

@@ -1,6 +1,6 @@
 """What an expression can ask before there is a run, and what it cannot."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,20 +11,37 @@ from calve.definition.params.facts import ForeachResults, InstanceView, StepView
 from calve.definition.params.parameter import Parameter
 from calve.definition.schedules import zone_of
 from calve.errors import DefinitionInvalid
-from calve.expressions import calls, complete, parse
+from calve.expressions import ParamCall, calls, complete, parse
 
-_OF_THE_RUN = frozenset({"getFromForeach", "getFromSubworkflow", "getFromSignalDependency"})
+_OF_THE_RUN = frozenset(
+    {
+        "getFromForeach",
+        "getFromSubworkflow",
+        "getFromSignal",
+        "getFromSignalOrDefault",
+        "getFromSignalDependency",
+    }
+)
 _NO_ID = "00000000-0000-0000-0000-000000000000"
 
 
-def asks_the_run(param: Param) -> bool:
-    """Tell whether a param needs an answer that only a run can give: of another step, or of a signal waited for."""
+def asks_the_run(param: Param, is_known: Callable[[str], bool]) -> bool:
+    """Tell whether a param needs an answer that only a run can give: of another step, a signal, or an unknown name."""
     if isinstance(param, MapParam) and param.value:
-        return any(asks_the_run(member) for member in param.value.values())
+        return any(asks_the_run(member, is_known) for member in param.value.values())
     if param.expression is None or "params" not in param.expression:
         return False
-    asked = calls(parse(complete(param.expression)))
-    return any(call.name in _OF_THE_RUN or (call.name == "getFromStep" and len(call.arguments) == 2) for call in asked)
+    return any(_is_of_the_run(call, is_known) for call in calls(parse(complete(param.expression))))
+
+
+def _is_of_the_run(call: ParamCall, is_known: Callable[[str], bool]) -> bool:
+    match call:
+        case ParamCall("get", (name,)):
+            return name is None or not is_known(name)
+        case ParamCall("getFromStep", (_, _)):
+            return True
+        case _:
+            return call.name in _OF_THE_RUN
 
 
 def _is_zone(name: str | None) -> bool:

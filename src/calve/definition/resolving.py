@@ -207,7 +207,11 @@ class _Resolving:
     def _evaluated(self, level: _Level) -> dict[str, Parameter]:
         """Evaluate what can be; a param that fails is left out, and so is whatever needs it."""
         uses = {name: tuple(needs(param)) for name, param in level.params.items()}
-        later = {name for name, param in level.params.items() if asks_the_run(param)}
+        later = {
+            name
+            for name, param in level.params.items()
+            if asks_the_run(param, lambda asked: level.later(asked) is False)
+        }
         for name, used in uses.items():
             for other in used:
                 # A script that has not been read is up to the push, as an output is up to the run.

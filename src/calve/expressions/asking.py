@@ -7,12 +7,12 @@ from typing import Any
 from calve.expressions.names import walk
 from calve.expressions.program import Program
 from calve.expressions.text import from_units
-from calve.expressions.tree import Call, Expression, Literal, Name, Primary
+from calve.expressions.tree import Call, Expression, Index, Literal, Name, Primary
 
 
 @dataclass(frozen=True, slots=True)
 class ParamCall:
-    """A call of ``params.<name>(…)``; an argument that is no plain text is None."""
+    """A call of ``params.<name>(…)``, or ``params[…]``, which is ``get``; an argument that is no plain text is None."""
 
     name: str
     arguments: tuple[str | None, ...]
@@ -26,6 +26,8 @@ def calls(program: Program) -> tuple[ParamCall, ...]:
         match node:
             case Primary(prefix=Name(name="params"), suffixes=(Call() as call, *_)):
                 found.append(ParamCall(from_units(call.name), tuple(_text(item) for item in call.arguments)))
+            case Primary(prefix=Name(name="params"), suffixes=(Index() as index, *_)):
+                found.append(ParamCall("get", (_text(index.index),)))
             case _:
                 pass
     return tuple(found)

@@ -384,8 +384,8 @@ def test_what_a_step_can_say_of_itself_is_tried() -> None:
     assert [code for code, _ in errors(result)] == ["expression_failed", "unknown_step", "unknown_step"]
 
 
-def test_a_declared_signal_has_a_stand_in() -> None:
-    """One that is not declared is an error."""
+def test_a_signal_that_no_trigger_declares_is_an_error() -> None:
+    """Of one that is declared, the run will tell."""
     signals = "signal_triggers: [{definitions: {up: {}}}]"
     assert not errors(workflow("- job: {id: a, type: NoOp, '!x<long>': \"params.getFromSignal('up', 'p')\"}", signals))
     assert errors(workflow("- job: {id: a, type: NoOp, '!x<long>': \"params.getFromSignal('down', 'p')\"}", signals))
@@ -408,3 +408,35 @@ def test_a_job_that_is_not_there_is_crossed_out() -> None:
     """At either end of an edge."""
     result = workflow(NOOP, "dag: ['a -> nowhere', 'nothing -> a']")
     assert [problem.drawing for problem in result.problems] == ["a ──▶ nowhere ✗", "nothing ✗ ──▶ a"]
+
+
+def test_a_name_that_is_put_together_is_up_to_the_run() -> None:
+    """And so is one that nothing here gives; what is known is tried."""
+    result = workflow(
+        """
+        - job:
+            id: a
+            type: NoOp
+            '!x': params['b.' + 'c__d']
+            '!y': params.get('later')
+            '!z<long>': params['n'] / 0
+        """,
+        "n: 1",
+    )
+    assert [problem.message.partition(":")[0] for problem in result.problems] == ["Param [z]"]
+
+
+def test_a_condition_may_be_a_bare_true() -> None:
+    """As JSON has it."""
+    result = loaded("""
+        {"workflow": {"id": "w", "steps": [
+          {"step": {"id": "a", "type": "NoOp", "transition": {"successors": {"b": true}}}},
+          {"step": {"id": "b", "type": "NoOp"}}]}}
+        """)
+    assert result.required().workflow.steps[0].transition.successors == {"b": "true"}
+
+
+def test_a_version_makes_a_type_the_name_of_a_template() -> None:
+    """Which may give what the step itself does not say."""
+    (step,) = workflow("- job: {id: a, type: spark, type_version: v1}").required().workflow.steps
+    assert step.as_json() == {"id": "a", "type": "Spark", "sub_type": "spark", "sub_type_version": "v1"}

@@ -139,7 +139,8 @@ class Writer:
         found = step_type(job.fields, self.types)
         if found is None:  # it is reported where step types are checked
             return {"type": node}
-        is_template = self.types.resolve(str(node.value)) is None
+        # A version belongs to a template, which may have the name of a step type.
+        is_template = self.types.resolve(str(node.value)) is None or "type_version" in job.fields
         return {"type": node.made(found), **({"sub_type": node} if is_template else {})}
 
     def _params(self, job: _Job) -> dict[str, Node]:

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Discriminator, Field, PlainSerializer, StrictBool, StrictInt, Tag, WrapValidator
+from pydantic import BeforeValidator, Discriminator, Field, PlainSerializer, StrictBool, StrictInt, Tag, WrapValidator
 
 from calve.definition.model.base import Model
 from calve.definition.model.names import Description, StepId, Title
@@ -23,11 +23,19 @@ class FailureMode(StrEnum):
     IGNORE_FAILURE = "IGNORE_FAILURE"
 
 
+def _as_expression(value: Any) -> Any:
+    """Take true and false as they stand in JSON for the expressions that they are."""
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+Condition = Annotated[str, BeforeValidator(_as_expression)]
+
+
 class Transition(Model):
     """The steps that come next, each with the condition under which it runs."""
 
     predecessors: tuple[str, ...] = ()
-    successors: dict[str, str] = Field(default_factory=dict)
+    successors: dict[str, Condition] = Field(default_factory=dict)
 
 
 class _Step(Model):
