@@ -111,3 +111,10 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """Is told by its name."""
     with pytest.raises(RequestInvalid, match=r"nothing\.py is not a file"):
         workflows_in(tmp_path / "nothing.py")
+
+
+def test_modules_from_elsewhere_stay_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether or not the file was the first to ask for them."""
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    workflows_in(_file(tmp_path, f"import colorsys\n{TWO}"))
+    assert "colorsys" in sys.modules
