@@ -1,7 +1,6 @@
 """Whatever the expression and its parameters: it ends, and with nothing but a result or an error of ours."""
 
 import json
-import time
 from typing import Any
 
 from hypothesis import given, settings
@@ -60,7 +59,6 @@ _STATEMENTS = st.recursive(
 
 
 def _try(text: str, params: dict[str, Any]) -> None:
-    started = time.monotonic()
     for function in (evaluate, evaluate_text):
         try:
             result = function(text, params, limits=_LIMITS)
@@ -70,7 +68,6 @@ def _try(text: str, params: dict[str, Any]) -> None:
             json.dumps(result.value, ensure_ascii=False).encode()
             assert 0 < result.visits < _LIMITS.visit
             assert 0 <= result.memory < _LIMITS.memory
-    assert time.monotonic() - started < 15
 
 
 @given(st.text(max_size=60), _PARAMS)
