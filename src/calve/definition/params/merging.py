@@ -69,9 +69,12 @@ def _merged(name: str, base: Param | None, overlay: Param, context: MergeContext
         "tags": _tags(base.tags if base else (), overlay.tags),
         "validator": base.validator if base and overlay.validator is None else overlay.validator,
     }
-    merged = (base or overlay).model_copy(update=fields)
-    is_changed = base is not None and essence(merged) != essence(base)
-    if base and is_changed and not context.source.is_system:
+    if base is None:
+        source = _source(None, overlay, context, is_changed=False)
+        return overlay.model_copy(update={**fields, "meta": {**(overlay.meta or {}), "source": source.value}})
+    merged = base.model_copy(update=fields)
+    is_changed = essence(merged) != essence(base)
+    if is_changed and not context.source.is_system:
         _check(name, base, overlay, merged, context)
     source = _source(base, overlay, context, is_changed=is_changed)
     return merged.model_copy(update={"meta": {**(overlay.meta or {}), "source": source.value}})
@@ -180,4 +183,5 @@ def _cleaned(name: str, param: Param) -> Param | None:
         return None
     if value is None and param.expression is None:
         raise ParamError(f"[{name}] is a required parameter (type=[{param.type}])", param=name)
-    return param.model_copy(update={"value": value, "internal_mode": None})
+    is_clean = param.internal_mode is None and value is param.value
+    return param if is_clean else param.model_copy(update={"value": value, "internal_mode": None})
