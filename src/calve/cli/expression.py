@@ -5,6 +5,7 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import fields
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,10 +13,12 @@ import click
 from calve.cli.given import params_option
 from calve.cli.output import print_json, shown
 from calve.cli.state import State, json_option
-from calve.errors import ExpressionError, RequestInvalid
+from calve.errors import ExpressionError, ParamError, RequestInvalid
 
 if TYPE_CHECKING:
     from calve.expressions import Limits, Result
+
+_KEYS = {"expr", "params", "limits", "level", "param_type"}
 
 
 @click.command(name="eval")
@@ -63,6 +66,8 @@ def _answer(line: str) -> dict[str, Any]:
         return _evaluated(_request(line))
     except ExpressionError as error:
         return {"error": f"{error.kind}: {error.message}"}
+    except ParamError as error:
+        return {"error": f"InvalidParam: {error.message}"}
     except RequestInvalid as error:
         return {"error": f"InvalidRequest: {error.message}"}
 
@@ -74,24 +79,43 @@ def _request(line: str) -> dict[str, Any]:
         raise RequestInvalid(f"the line is not JSON: {error}") from error
     if not isinstance(request, dict) or not isinstance(request.get("expr"), str):
         raise RequestInvalid("the line is not an object with a text expr")
-    if not isinstance(request.get("params", {}) or {}, dict):
-        raise RequestInvalid("params is not an object")
+    for key in request.keys() - _KEYS:  # others, such as a note, are the caller's own
+        if near := get_close_matches(key, _KEYS, n=1, cutoff=0.8):
+            raise RequestInvalid(f"{key} looks like {near[0]}")
+    for key in ("params", "limits"):
+        if not isinstance(request.setdefault(key, {}), dict | None):
+            raise RequestInvalid(f"{key} is not an object")
+        request[key] = request[key] or {}
     return request
 
 
 def _evaluated(request: dict[str, Any]) -> dict[str, Any]:
     from calve.expressions import complete, evaluate, evaluate_text
 
-    expression, params = request["expr"], request.get("params") or {}
-    limits = _limits(request.get("limits") or {})
-    match request.get("level", "sel" if request.get("limits") else None):
+    expression, params = request["expr"], request["params"]
+    limits = _limits(request["limits"])
+    match request.get("level", "sel" if request["limits"] else None):
         case "sel":
             result: Result = evaluate(expression, params, limits=limits)
         case None:
             result = evaluate(complete(expression), params, limits=limits)
-        case _:
+        case "expr":
             result = evaluate_text(expression, params, limits=limits)
+        case "param":
+            return _as_param(request.get("param_type"), evaluate_text(expression, params, limits=limits))
+        case other:
+            raise RequestInvalid(f"level is sel, expr or param, not {other}")
     return _as_json(result)
+
+
+def _as_param(name: Any, result: "Result") -> dict[str, Any]:
+    """Return a result as a param of a type would have it."""
+    from calve.definition.model.params import ParamType
+    from calve.definition.params import cast
+
+    if name not in set(ParamType):
+        raise RequestInvalid(f"param_type is one of {', '.join(ParamType)}, not {name}")
+    return {"type": name, "value": _finite(cast("param", ParamType(name), result.value).value)}
 
 
 def _as_json(result: "Result") -> dict[str, Any]:
@@ -111,13 +135,12 @@ def _finite(value: Any) -> Any:
             return value
 
 
-def _limits(given: Any) -> "Limits":
+def _limits(given: dict[str, Any]) -> "Limits":
     from calve.expressions import Limits
 
     known = {field.name for field in fields(Limits)}
-    if not isinstance(given, dict) or not given.keys() <= known:
-        unknown = ", ".join(sorted(given.keys() - known)) if isinstance(given, dict) else given
-        raise RequestInvalid(f"limits may hold {', '.join(sorted(known))}, not {unknown}")
+    if unknown := sorted(given.keys() - known):
+        raise RequestInvalid(f"limits may hold {', '.join(sorted(known))}, not {', '.join(unknown)}")
     if any(isinstance(value, bool) or not isinstance(value, int) for value in given.values()):
         raise RequestInvalid("each limit is a whole number")
     return Limits(**given)

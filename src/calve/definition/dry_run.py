@@ -8,9 +8,7 @@ from calve.definition.document import Node
 from calve.definition.model.steps import Step, TypedStep
 from calve.definition.model.triggers import CronTrigger, IntervalTrigger, PredefinedTrigger, TimeTrigger
 from calve.definition.model.workflow import Definition
-from calve.definition.params.durations import parse_duration
-from calve.definition.params.parameter import values_of
-from calve.definition.params.retries import parse_retry_policy
+from calve.definition.params import parse_duration, parse_retry_policy, values_of
 from calve.definition.problems import Problems, did_you_mean
 from calve.definition.resolving import Failure, Missing, resolve
 from calve.definition.schedules import cron_of, interval_of, predefined_of, zone_of

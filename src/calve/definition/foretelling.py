@@ -7,8 +7,7 @@ from functools import cached_property
 from calve.definition.model.params import MapParam, Param
 from calve.definition.model.steps import Step, TypedStep
 from calve.definition.model.workflow import Definition
-from calve.definition.params.facts import ForeachResults, InstanceView, StepView, UpstreamStep
-from calve.definition.params.parameter import Parameter
+from calve.definition.params import ForeachResults, InstanceView, Parameter, StepView, UpstreamStep
 from calve.definition.schedules import zone_of
 from calve.errors import DefinitionInvalid
 from calve.expressions import ParamCall, calls, complete, parse

@@ -11,8 +11,7 @@ from calve.definition.forms.params import params
 from calve.definition.model.params import Param, Params
 from calve.definition.model.steps import ForeachStep, Step, WhileStep
 from calve.definition.model.workflow import Definition
-from calve.definition.params.parameter import Parameter
-from calve.definition.params.secrets import holds_secret
+from calve.definition.params import Parameter, holds_secret
 from calve.definition.problems import Problems
 from calve.definition.resolving import Resolution, resolve
 from calve.definition.vocabulary import Vocabulary

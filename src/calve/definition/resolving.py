@@ -9,14 +9,22 @@ from calve.definition.model.names import SEPARATOR
 from calve.definition.model.params import Params
 from calve.definition.model.steps import ForeachStep, Step, TypedStep, WhileStep
 from calve.definition.model.workflow import Definition
-from calve.definition.params.evaluation import Language, evaluate_step_params, evaluate_workflow_params, needs
-from calve.definition.params.functions import InstanceFunctions
-from calve.definition.params.interpolation import step_reference
-from calve.definition.params.merging import MergeContext, merge
-from calve.definition.params.orders import fresh_workflow_params, step_params
-from calve.definition.params.parameter import Parameter
-from calve.definition.params.scopes import StepScope
-from calve.definition.params.sources import InitiatorType, ParamSource
+from calve.definition.params import (
+    InitiatorType,
+    InstanceFunctions,
+    Language,
+    MergeContext,
+    Parameter,
+    ParamSource,
+    StepScope,
+    evaluate_step_params,
+    evaluate_workflow_params,
+    fresh_workflow_params,
+    merge,
+    needs,
+    step_params,
+    step_reference,
+)
 from calve.definition.scripts import SCRIPT
 from calve.definition.step_types import Outputs
 from calve.definition.vocabulary import Vocabulary

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from calve.definition.params.defaults import DEFAULT_PARAMS, DefaultParams
+from calve.definition.params import DEFAULT_PARAMS, DefaultParams
 from calve.definition.step_types import StepTypes, load_step_types
 from calve.definition.templates import JobTemplates, shipped
 

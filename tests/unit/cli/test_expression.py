@@ -88,6 +88,10 @@ def test_a_stream_is_answered_line_by_line(monkeypatch: pytest.MonkeyPatch, caps
             {"expr": "1", "limits": {"stak": 3}},
             {"expr": "1", "limits": [3]},
             {"expr": "1", "limits": {"loop": True}},
+            {"expr": "1", "parms": {"x": 1}},
+            {"expr": "1", "params": 0},
+            {"expr": "1", "level": "max"},
+            {"expr": "1", "level": "param", "param_type": "INT"},
         ],
         monkeypatch,
         capsys,
@@ -100,6 +104,8 @@ def test_a_stream_is_answered_line_by_line(monkeypatch: pytest.MonkeyPatch, caps
     assert answers[5]["error"].startswith("IllegalStateException: ")
     assert all(answer["error"].startswith("InvalidRequest: ") for answer in answers[6:])
     assert "stak" in answers[10]["error"]
+    assert answers[13]["error"] == "InvalidRequest: parms looks like params"
+    assert answers[15]["error"] == "InvalidRequest: level is sel, expr or param, not max"
 
 
 def test_maestros_own_cases_pass_through_the_command(
@@ -107,12 +113,16 @@ def test_maestros_own_cases_pass_through_the_command(
 ) -> None:
     """Every case of the language itself, as a stream; the long loop has a test of its own."""
     cases = [json.loads(line) for line in DATA.read_text().splitlines()]
-    chosen = [case for case in cases if case["level"] in {"sel", "expr"} and case.get("expect") != 11_000_000]
-    sent = [{key: case[key] for key in ("expr", "params", "limits") if key in case} for case in chosen]
+    chosen = [case for case in cases if case["level"] in {"sel", "expr", "param"} and case.get("expect") != 11_000_000]
+    keys = ("expr", "params", "limits", "param_type")
+    sent = [{key: case[key] for key in keys if key in case} for case in chosen]
+    for line, case in zip(sent, chosen, strict=True):
+        if case["level"] == "param":
+            line["level"] = "param"
     for case, answer in zip(chosen, _answers(sent, monkeypatch, capsys), strict=True):
         if "error" in case:
-            kind = "" if case["error"] in {"*", "MaestroInvalidExpressionException"} else case["error"]
-            assert kind in answer["error"], case
+            is_named = case["level"] == "sel" and case["error"] != "*"
+            assert (case["error"] if is_named else "") in answer["error"], case
         elif isinstance(case["expect"], dict) and "any_of_type" in case["expect"]:
             assert answer["type"] == case["type"]
         else:

@@ -166,18 +166,3 @@ Param = Annotated[
     Field(discriminator="type"),
 ]
 Params = dict[str, Param]
-
-PARAM_CLASSES: dict[ParamType, type[_Param]] = {
-    ParamType.STRING: StringParam,
-    ParamType.LONG: LongParam,
-    ParamType.DOUBLE: DoubleParam,
-    ParamType.BOOLEAN: BooleanParam,
-    ParamType.STRING_MAP: StringMapParam,
-    ParamType.MAP: MapParam,
-    ParamType.STRING_ARRAY: StringArrayParam,
-    ParamType.LONG_ARRAY: LongArrayParam,
-    ParamType.DOUBLE_ARRAY: DoubleArrayParam,
-    ParamType.BOOLEAN_ARRAY: BooleanArrayParam,
-    ParamType.SECRET: SecretParam,
-}
-"""The model of each type."""

@@ -10,6 +10,7 @@ from calve.definition.params.evaluation import (
     evaluate_in_step,
     evaluate_step_params,
     evaluate_workflow_params,
+    needs,
 )
 from calve.definition.params.facts import ForeachResults, InstanceFacts, InstanceView, StepView, UpstreamStep
 from calve.definition.params.functions import DRY_RUN_VALUE, InstanceFunctions
@@ -80,6 +81,7 @@ __all__ = [
     "interpolate",
     "literal_references",
     "merge",
+    "needs",
     "parse_duration",
     "parse_retry_policy",
     "references",
