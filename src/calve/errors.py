@@ -36,8 +36,14 @@ CalveError
 │   ├── ExpressionFailed         it went wrong while it ran
 │   ├── ExpressionThrew          it ended in a ``throw``
 │   └── LimitReached             it wanted more time, steps or memory than it may have
-└── StoreError                   the database that holds checkpoints
+├── WorkflowMissing              there is no such workflow, version, instance or step
+├── ActionRefused                the instance or step is in no state for that; names the actions that are possible
+├── Conflict                     somebody else changed it at the same time
+├── LeaseLost                    the task has been given to another worker
+├── StepFailed                   a step's own work failed
+└── StoreError                   the database that holds all state
     ├── StoreUnavailable
+    ├── StoreBusy                another process schedules on this database
     └── StoreSchemaUnknown       it was written by a newer calve
 
 The docstring of a class is its default message, ``code`` is for machines, ``remedy`` says what to do,
@@ -283,6 +289,37 @@ class LimitReached(ExpressionError):
     code = "limit_reached"
 
 
+class WorkflowMissing(CalveError):
+    """There is no such workflow, version, instance or step."""
+
+    code = "workflow_missing"
+
+
+class ActionRefused(CalveError):
+    """That cannot be done in this state."""
+
+    code = "action_refused"
+
+
+class Conflict(CalveError):
+    """Somebody else changed it at the same time."""
+
+    code = "conflict"
+    default_remedy = "Try again."
+
+
+class LeaseLost(CalveError):
+    """The task has been given to another worker."""
+
+    code = "lease_lost"
+
+
+class StepFailed(CalveError):
+    """The step failed."""
+
+    code = "step_failed"
+
+
 class StoreError(CalveError):
     """The state database failed."""
 
@@ -293,6 +330,12 @@ class StoreUnavailable(StoreError):
     """The state database cannot be reached."""
 
     code = "store_unavailable"
+
+
+class StoreBusy(StoreError):
+    """Another process schedules on this database."""
+
+    code = "store_busy"
 
 
 class StoreSchemaUnknown(StoreError):

@@ -1,0 +1,1 @@
+"""How an instance moves: states, decisions, retries, loops, run strategies; the worker; its ports."""

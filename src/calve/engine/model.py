@@ -1,0 +1,409 @@
+"""What the engine keeps: workflows, runs, attempts, tasks, workers. Times are milliseconds, as in Maestro."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from calve.definition.params import InitiatorType
+from calve.engine.actions import Action
+from calve.engine.statuses import RunStatus, StepStatus
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowRecord:
+    """A workflow, whatever its version."""
+
+    workflow_id: str
+    active_version: int | None
+    latest_version: int
+    properties: Json
+    """The newest snapshot of its properties, as JSON of ``calve.definition``'s ``Properties``."""
+    created_at: int
+    modified_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRecord:
+    """One version of a workflow; never changes."""
+
+    workflow_id: str
+    version_id: int
+    definition: Json
+    """The whole pushed definition, as JSON of ``calve.definition``'s ``Definition``."""
+    author: str
+    created_at: int
+
+
+class RunPolicy(StrEnum):
+    """What a run takes over from the runs before it."""
+
+    START_FRESH_NEW_RUN = "START_FRESH_NEW_RUN"
+    RESTART_FROM_INCOMPLETE = "RESTART_FROM_INCOMPLETE"
+    RESTART_FROM_BEGINNING = "RESTART_FROM_BEGINNING"
+    RESTART_FROM_SPECIFIC = "RESTART_FROM_SPECIFIC"
+
+    @property
+    def is_fresh(self) -> bool:
+        """Tell whether it is no restart."""
+        return self is RunPolicy.START_FRESH_NEW_RUN
+
+
+@dataclass(frozen=True, slots=True)
+class Initiator:
+    """Who started an instance."""
+
+    type: InitiatorType = InitiatorType.MANUAL
+    user: str | None = None
+    timezone: str | None = None
+    trigger: Json = field(default_factory=dict)
+    """What a trigger passes on, such as the params of the signals that it joined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The step attempt that started a child run."""
+
+    run_uuid: str
+    step_id: str
+    attempt_uuid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """What a restart asks for, beyond its policy."""
+
+    step_path: tuple[str, ...] = ()
+    """RESTART_FROM_SPECIFIC: the step, and the steps inside it down to the one that is meant."""
+    iterations: tuple[int, ...] = ()
+    """The iteration to go down into at each loop of the path."""
+    step_params: Mapping[str, Json] = field(default_factory=dict)
+    """Changed params by step."""
+    skip: tuple[str, ...] = ()
+    """Steps that are to be skipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of an instance; each restart makes another one."""
+
+    uuid: str
+    workflow_id: str
+    """The workflow's; of an iteration, a name made for its loop."""
+    instance_id: int
+    run_id: int
+    version_id: int
+    owner_workflow: str
+    """The workflow whose definition holds its steps; of an iteration, that of the nearest instance that is none."""
+    root_uuid: str
+    status: RunStatus = RunStatus.CREATED
+    run_status: RunStatus = RunStatus.CREATED
+    """How this run ended by itself; ``status`` counts what earlier runs left undone too."""
+    initiator: Initiator = field(default_factory=Initiator)
+    policy: RunPolicy = RunPolicy.START_FRESH_NEW_RUN
+    parent: Parent | None = None
+    inline_step: str | None = None
+    """The loop whose steps an iteration runs; nothing for an instance of a workflow."""
+    depth: int = 0
+    priority: int = 0
+    """Lower comes first."""
+    properties: Json = field(default_factory=dict)
+    """The workflow's properties when the run was made."""
+    run_params: Json = field(default_factory=dict)
+    """Definitions of params that came with the start, by name."""
+    params: Json = field(default_factory=dict)
+    """Evaluated params (``Parameter.as_stored``); of an iteration only its own."""
+    restart: Restart = field(default_factory=Restart)
+    carried: Mapping[str, str] = field(default_factory=dict)
+    """Steps that earlier runs left as they are to stay: the uuids of their attempts."""
+    request_id: str | None = None
+    tags: tuple[str, ...] = ()
+    is_queued: bool = False
+    """Waits for its turn by the run strategy."""
+    is_latest: bool = True
+    is_blocking: bool = False
+    """FAILED, and nobody has unblocked or restarted it: STRICT_SEQUENTIAL starts nothing after it."""
+    action: "Pending | None" = None
+    """What somebody asked to be done with all of it, until it is done."""
+    message: str = ""
+    timeline: tuple[Json, ...] = ()
+    created_at: int = 0
+    started_at: int | None = None
+    ended_at: int | None = None
+    timeout_at: int | None = None
+    seq: int = 0
+    """Grows with each change; a change is refused if it no longer is what it was when the run was read."""
+
+    @property
+    def is_inline(self) -> bool:
+        """Tell whether it is an iteration of a loop."""
+        return self.inline_step is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An action that somebody asked for and that has not taken effect yet."""
+
+    action: Action
+    by: str = ""
+    at: int = 0
+    reason: str = ""
+    is_upstream: bool = False
+    """Came down from the workflow or a step around it."""
+    params: Json = field(default_factory=dict)
+    """What the action brings: the comment of an approval, say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt of a step in a run."""
+
+    uuid: str
+    """Also the key under which outside work is started, so that none is started twice."""
+    run_uuid: str
+    root_uuid: str
+    step_id: str
+    step_instance_id: int
+    """The position of the step in its workflow, from 1."""
+    attempt_id: int
+    type: str
+    status: StepStatus = StepStatus.CREATED
+    is_leaf: bool = True
+    is_superseded: bool = False
+    """A later attempt has taken its place."""
+    params: Json = field(default_factory=dict)
+    """Evaluated params (``Parameter.as_stored``)."""
+    artifacts: Json = field(default_factory=dict)
+    edges: Mapping[str, bool] = field(default_factory=dict)
+    """Once it has ended: which successors its conditions allow."""
+    retries: Mapping[str, int] = field(default_factory=dict)
+    """How often it was tried again, by ``RetryReason``."""
+    times: Mapping[str, int] = field(default_factory=dict)
+    """When it came to each state: create, initialize, pause, wait_signal, evaluate_param, wait_permit, start …"""
+    timeline: tuple[Json, ...] = ()
+    dependencies: tuple[Json, ...] = ()
+    """What each of its signal dependencies matched."""
+    tags: tuple[str, ...] = ()
+    action: Pending | None = None
+    due_at: int | None = None
+    """When it goes on by itself: the next attempt after a failure, the end of an approval."""
+    timeout_at: int | None = None
+    worker: str | None = None
+    ended_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """A limit that an attempt counts against: of its workflow, of its tree, of a tag."""
+
+    name: str
+    limit: int | None
+    """Nothing: the limit is that of the tag, if it has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """An attempt that may start if its permits are free: both ways of writing it, the transaction chooses."""
+
+    waiting: Attempt
+    started: Attempt
+    permits: tuple[Permit, ...]
+    task: "NewTask"
+    """What is put into the queue if it starts."""
+    priority: int = 0
+
+
+class TaskKind(StrEnum):
+    """What there is to do: move a run on, or carry out an attempt."""
+
+    RUN = "run"
+    STEP = "step"
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """Something to do, now or later. There is at most one task of a key; a second one wakes the first."""
+
+    kind: TaskKind
+    run_uuid: str
+    attempt_uuid: str | None = None
+    due_at: int = 0
+    priority: int = 0
+    owner: str | None = None
+    """A worker that takes it at once."""
+
+    @property
+    def key(self) -> str:
+        """What the task is about: the attempt, or the run."""
+        return self.attempt_uuid or self.run_uuid
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Something that a worker has taken."""
+
+    kind: TaskKind
+    key: str
+    run_uuid: str
+    attempt_uuid: str | None
+    owner: str
+    generation: int
+    """Grows whenever the task changes hands: whoever held it before can no longer record anything."""
+    wakes: int
+    """Grows whenever somebody asks for it again while it is being done."""
+    tries: int
+    """How many workers have died over it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """An instance that is to be started by the rules of its workflow's run strategy."""
+
+    run: Run
+    """Without its instance id, which the transaction gives it."""
+    is_restart: bool = False
+
+
+class StartStatus(StrEnum):
+    """What became of a start."""
+
+    CREATED = "CREATED"
+    DUPLICATED = "DUPLICATED"
+    STOPPED = "STOPPED"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What became of a start, and which instance it is."""
+
+    status: StartStatus
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened, for whoever follows along."""
+
+    kind: str
+    run_uuid: str
+    workflow_id: str
+    instance_id: int
+    run_id: int
+    at: int
+    step_id: str | None = None
+    attempt_id: int | None = None
+    before: str | None = None
+    after: str | None = None
+    detail: Json = field(default_factory=dict)
+    seq: int = 0
+    """Given by the store, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogChunk:
+    """A piece of an attempt's log."""
+
+    attempt_uuid: str
+    number: int
+    text: str
+
+
+@dataclass(slots=True)
+class Changes:
+    """All that one piece of progress changes: written whole, or not at all."""
+
+    done: list[Task] = field(default_factory=list)
+    """Tasks that this worker holds and gives back; if one of them is no longer its own, nothing is written."""
+    held: list[Task] = field(default_factory=list)
+    """Tasks that this worker holds and keeps; the same is true of them."""
+    new_runs: list[Run] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    """Changed runs, with the ``seq`` that they were read with; an attempt changes only together with its run."""
+    new_attempts: list[Attempt] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    admissions: list[Admission] = field(default_factory=list)
+    """Attempts that want permits. A new one stands in ``new_attempts`` too, a changed one in ``attempts``: in either
+    way the admission's own form is what is written."""
+    starts: list[Start] = field(default_factory=list)
+    tasks: list[NewTask] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    logs: list[LogChunk] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What the transaction decided."""
+
+    started: tuple[Started, ...] = ()
+    admitted: frozenset[str] = frozenset()
+    """The attempts that got their permits."""
+    held: tuple[Task, ...] = ()
+    """The tasks among ``Changes.tasks`` (and of admissions) that went to an owner at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """The child runs of an attempt, counted: the latest run of each."""
+
+    active: int = 0
+    failed: int = 0
+    timed_out: int = 0
+    stopped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A run as it was read, with the newest attempt of each of its steps, carried ones too."""
+
+    run: Run
+    attempts: tuple[Attempt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRecord:
+    """A process that carries out tasks."""
+
+    uuid: str
+    host: str
+    pid: int
+    started_at: int
+    heartbeat_at: int
+    slots: int
+    is_draining: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """What a heartbeat tells a worker."""
+
+    is_alive: bool
+    """Whether it still counts as alive; if not, all that it held has been given away."""
+    now: int
+    """The database's clock."""
+    interrupted: frozenset[str] = frozenset()
+    """Attempts in its hands for which somebody has asked an action."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoint:
+    """Where attempts pause: at a step of a workflow; 0 stands for every version, instance, run or attempt."""
+
+    workflow_id: str
+    step_id: str
+    version_id: int = 0
+    instance_id: int = 0
+    run_id: int = 0
+    attempt_id: int = 0
+    created_by: str = ""
+    created_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TagPermit:
+    """How many steps of a tag may run at once."""
+
+    tag: str
+    max_allowed: int
+    held: int = 0

@@ -1,0 +1,384 @@
+"""What the engine needs of others: a store for its state, runtimes for its steps, a clock and names."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from calve.engine.model import (
+    Attempt,
+    Beat,
+    Breakpoint,
+    Changes,
+    Children,
+    Committed,
+    Event,
+    Json,
+    LogChunk,
+    Run,
+    Snapshot,
+    TagPermit,
+    Task,
+    TaskKind,
+    VersionRecord,
+    WorkerRecord,
+    WorkflowRecord,
+)
+from calve.engine.statuses import RunStatus, StepStatus
+
+Clock = Callable[[], int]
+"""Gives the time in milliseconds."""
+NewId = Callable[[], str]
+"""Gives a fresh uuid."""
+
+
+class Definitions(Protocol):
+    """Keeps workflows and their versions."""
+
+    def push(
+        self, workflow_id: str, definition: Json, properties: Json, *, is_active: bool, author: str, now: int
+    ) -> VersionRecord:
+        """Keep a definition as the next version, and its properties as the newest snapshot.
+
+        Properties that the newest snapshot has and ``properties`` does not are kept, but for run_strategy,
+        step_concurrency and alerting. A change of the run strategy goes through ``strategies.check_change`` in the
+        same transaction, under the lock of the workflow's row.
+
+        Raises:
+            RequestInvalid: the run strategy cannot be changed now.
+        """
+        ...
+
+    def workflow(self, workflow_id: str) -> WorkflowRecord | None:
+        """Return a workflow, or None if there is none, or it was deleted."""
+        ...
+
+    def workflows(self, *, after: str = "", limit: int = 100, contains: str = "") -> list[WorkflowRecord]:
+        """Return workflows by id, from the one after ``after``."""
+        ...
+
+    def version(self, workflow_id: str, selector: str | int) -> VersionRecord | None:
+        """Return a version: active, latest, default (active, else latest), or a number."""
+        ...
+
+    def versions(self, workflow_id: str) -> list[VersionRecord]:
+        """Return every version, newest first."""
+        ...
+
+    def activate(self, workflow_id: str, version_id: int | None, now: int) -> None:
+        """Make a version the active one; None makes none of them active."""
+        ...
+
+    def delete_workflow(self, workflow_id: str, now: int) -> None:
+        """Forget a workflow, its versions, instances, attempts, logs and events; its instance numbers go on.
+
+        Raises:
+            RequestInvalid: an instance of it is not over.
+        """
+        ...
+
+
+class Instances(Protocol):
+    """Keeps runs and attempts, and is the only way to change them."""
+
+    def commit(self, changes: Changes) -> Committed:
+        """Write everything in one transaction, or nothing.
+
+        In this order: every task of ``held`` and ``done`` is still its owner's with its generation (the row of a
+        ``done`` one is deleted; if its ``wakes`` has grown since, it is set free instead, to be claimed again);
+        every run of ``runs`` has the ``seq`` that it was read with, and gets the next one; rows are written; each
+        admission is decided: if every permit has room, ``started`` is written, its claims are held and its task is
+        enqueued, else ``waiting`` is written and its claims wait; the claims of attempts that are written in a state
+        outside ``statuses.HOLDING`` are deleted (WAITING_FOR_PERMITS keeps waiting ones), and for each permit that
+        became free the waiting attempts next in line have their runs' tasks enqueued; starts are carried out by
+        ``strategies.arrive`` (a child that this ends at once wakes its parent's run); for every workflow with a
+        start, or with a run (not inline) that reached a terminal status or was unblocked, ``strategies.leaving``
+        lets instances go: ``is_queued`` becomes false and the run's task is enqueued; tasks are enqueued; events
+        and logs are appended.
+
+        Raises:
+            Conflict: a run has changed since it was read.
+            LeaseLost: a task is no longer held.
+        """
+        ...
+
+    def load(self, run_uuid: str) -> Snapshot | None:
+        """Return a run and the newest attempt of each of its steps, carried ones too."""
+        ...
+
+    def run(self, workflow_id: str, instance_id: int, run_id: int | None = None) -> Run | None:
+        """Return a run of an instance, the latest if none is named."""
+        ...
+
+    def run_by_request(self, workflow_id: str, request_id: str) -> Run | None:
+        """Return the run that a request has started already."""
+        ...
+
+    def runs(self, workflow_id: str, instance_id: int) -> list[Run]:
+        """Return every run of an instance, newest first."""
+        ...
+
+    def instances(
+        self,
+        *,
+        workflow_id: str | None = None,
+        statuses: Sequence[RunStatus] = (),
+        before: tuple[int, str] | None = None,
+        limit: int = 100,
+    ) -> list[Run]:
+        """Return the latest runs of instances that are no iterations, newest first.
+
+        ``before`` is the (created_at, uuid) of the last one of the page before.
+        """
+        ...
+
+    def attempt(self, attempt_uuid: str) -> Attempt | None:
+        """Return an attempt."""
+        ...
+
+    def attempts(self, run_uuid: str, step_id: str | None = None) -> list[Attempt]:
+        """Return all attempts of a run, or of one of its steps, oldest first."""
+        ...
+
+    def newest_attempt(self, workflow_id: str, instance_id: int, step_id: str) -> Attempt | None:
+        """Return the newest attempt of a step over all runs of an instance."""
+        ...
+
+    def children(self, attempt_uuid: str) -> Children:
+        """Count the child runs of an attempt, in time that follows the unfinished and failed ones."""
+        ...
+
+    def child_runs(
+        self, attempt_uuid: str, *, statuses: Sequence[RunStatus] = (), after: int = 0, limit: int = 1000
+    ) -> list[Run]:
+        """Return the latest child runs of an attempt by instance id, from the one after ``after``."""
+        ...
+
+    def child_params(self, attempt_uuid: str, step_id: str, param: str) -> dict[int, Json]:
+        """Return a stored param of a step over the iterations of a loop, by instance id."""
+        ...
+
+    def latest_inline(self, workflow_id: str, *, after: int = 0, limit: int = 1000) -> list[tuple[int, str, RunStatus]]:
+        """Return instance id, uuid and status of the latest runs under the name of a loop, from ``after`` on."""
+        ...
+
+    def rollup(self, root_uuid: str) -> dict[StepStatus, int]:
+        """Count the leaf steps of a whole tree by the status of their newest attempt."""
+        ...
+
+    def overdue(self, now: int, limit: int = 100) -> list[str]:
+        """Return the uuids of unfinished runs that are past their ``timeout_at``, or whose unfinished attempts are."""
+        ...
+
+    def events(
+        self, *, after: int = 0, run_uuid: str | None = None, root_uuid: str | None = None, limit: int = 1000
+    ) -> list[Event]:
+        """Return events in order, from the one after ``after``."""
+        ...
+
+    def append_log(self, chunk: LogChunk) -> None:
+        """Keep a piece of an attempt's log."""
+        ...
+
+    def log(self, attempt_uuid: str, *, after: int = -1) -> list[LogChunk]:
+        """Return an attempt's log from the piece after number ``after``."""
+        ...
+
+
+class Queue(Protocol):
+    """Hands tasks to workers."""
+
+    def now(self) -> int:
+        """Return the database's clock."""
+        ...
+
+    def register(self, worker: WorkerRecord) -> None:
+        """Make a worker known."""
+        ...
+
+    def heartbeat(self, worker_uuid: str, *, is_draining: bool = False) -> Beat:
+        """Say that a worker lives."""
+        ...
+
+    def retire(self, worker_uuid: str) -> None:
+        """Take a worker off the list, and free what it still holds."""
+        ...
+
+    def workers(self) -> list[WorkerRecord]:
+        """Return the workers that are alive."""
+        ...
+
+    def claim(self, worker_uuid: str, now: int, *, runs: int, steps: int) -> list[Task]:
+        """Take tasks that are due and free: at most so many runs and so many steps, by priority and age."""
+        ...
+
+    def release(self, tasks: Sequence[Task]) -> None:
+        """Give tasks back undone, for others to take."""
+        ...
+
+    def reap(self, silent_ms: int, *, is_gone: Callable[[WorkerRecord], bool]) -> list[str]:
+        """Take all tasks from workers that are silent, or gone for sure, and free them; return those workers.
+
+        Each task's ``generation`` and ``tries`` grow.
+        """
+        ...
+
+    def next_due(self, now: int) -> int | None:
+        """Return in how many milliseconds the next free task is due; None if there is none."""
+        ...
+
+    def wait(self, seconds: float) -> None:
+        """Sleep until a task may have come up, in this process or another, or the time is over."""
+        ...
+
+    def wake(self) -> None:
+        """End the ``wait`` of this process."""
+        ...
+
+    def counts(self) -> dict[TaskKind, int]:
+        """Count the tasks in the queue."""
+        ...
+
+
+class Controls(Protocol):
+    """Keeps breakpoints and the limits of tags."""
+
+    def set_breakpoint(self, point: Breakpoint) -> None:
+        """Let attempts pause there."""
+        ...
+
+    def delete_breakpoint(self, point: Breakpoint) -> bool:
+        """Let attempts no longer pause there; tell whether there was such a breakpoint."""
+        ...
+
+    def breakpoints(self, workflow_id: str | None = None) -> list[Breakpoint]:
+        """Return the breakpoints of a workflow, or all."""
+        ...
+
+    def paused(self, workflow_id: str, step_id: str) -> list[Attempt]:
+        """Return the attempts of a step that are paused, over all instances."""
+        ...
+
+    def set_tag_permit(self, tag: str, max_allowed: int, now: int) -> None:
+        """Limit how many steps of a tag run at once; those that wait are woken."""
+        ...
+
+    def delete_tag_permit(self, tag: str) -> bool:
+        """Lift a limit; those that wait are woken."""
+        ...
+
+    def tag_permits(self) -> list[TagPermit]:
+        """Return the limits, and how many permits are held."""
+        ...
+
+
+class EngineState(Definitions, Instances, Queue, Controls, Protocol):
+    """Everything that the engine keeps."""
+
+
+class State(StrEnum):
+    """How a call of a runtime ended."""
+
+    CONTINUE = "CONTINUE"
+    DONE = "DONE"
+    USER_ERROR = "USER_ERROR"
+    PLATFORM_ERROR = "PLATFORM_ERROR"
+    FATAL_ERROR = "FATAL_ERROR"
+    STOPPED = "STOPPED"
+    TIMED_OUT = "TIMED_OUT"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call of a runtime gave."""
+
+    state: State
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    """Plain values of output params, by name."""
+    artifacts: Mapping[str, Any] = field(default_factory=dict)
+    """What is to be kept about the outside work, in JSON's types; merged over what is kept already."""
+    message: str = ""
+    """Why it failed, or how it goes."""
+    poll_after: float = 0.0
+    """CONTINUE: call again after so many seconds; no worker is held until then."""
+
+
+class StepContext(Protocol):
+    """What a runtime is given about the attempt that it is to carry out."""
+
+    @property
+    def key(self) -> str:
+        """The attempt's uuid: the same whenever this attempt is carried out, and stored before it is."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """The attempt for people: workflow/instance/run/step/attempt."""
+        ...
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The values of the step's params; secrets stand in them in clear."""
+        ...
+
+    @property
+    def workflow_params(self) -> Mapping[str, Any]:
+        """The values of the workflow's params, secrets as stars."""
+        ...
+
+    @property
+    def artifacts(self) -> Mapping[str, Any]:
+        """What earlier calls have kept."""
+        ...
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the first call; if not, work may be under way somewhere, by us or by a worker that died."""
+        ...
+
+    @property
+    def folder(self) -> Path:
+        """A folder of the attempt's own on this machine, made when it is asked for."""
+        ...
+
+    @property
+    def timeout(self) -> float | None:
+        """How many seconds the attempt has left."""
+        ...
+
+    def keep(self, artifacts: Mapping[str, Any]) -> None:
+        """Store artifacts now, before going on: the name of the outside work, above all.
+
+        Raises:
+            LeaseLost: the attempt is no longer this worker's.
+        """
+        ...
+
+    def log(self, text: str) -> None:
+        """Append to the attempt's log; secrets are blackened."""
+        ...
+
+    def is_interrupted(self) -> bool:
+        """Tell whether the work is to end now: somebody stopped it, its time is up, or the worker has to go."""
+        ...
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep so long, or until interrupted; tell whether it was."""
+        ...
+
+
+class StepRuntime(Protocol):
+    """Carries out one type of step. Each call may come more than once, so it must bear repetition."""
+
+    def execute(self, context: StepContext) -> Outcome:
+        """Start the work or go on with it, and say how it stands."""
+        ...
+
+    def terminate(self, context: StepContext) -> None:
+        """End whatever work of this attempt is under way, if any; come back when it is over."""
+        ...
+
+
+Runtimes = Mapping[str, Callable[[], StepRuntime]]
+"""Makes the runtime of a step type, by the type's name."""
