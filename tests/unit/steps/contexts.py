@@ -1,0 +1,70 @@
+"""A step's context for tests: keeps in memory what a worker would store."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass
+class FakeContext:
+    """A StepContext whose answers a test sets, and which remembers what a runtime told it."""
+
+    home: Path
+    """Where the attempt's folder is made."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    workflow_params: Mapping[str, Any] = field(default_factory=dict)
+    artifacts: dict[str, Any] = field(default_factory=dict)
+    key: str = "0195-attempt"
+    title: str = "demo.pipeline/3/1/job.1/2"
+    is_first: bool = True
+    timeout: float | None = None
+    kept: list[dict[str, Any]] = field(default_factory=list)
+    """What each ``keep`` stored, in order."""
+    lines: list[str] = field(default_factory=list)
+    """What each ``log`` was given, in order."""
+    interruption: threading.Event = field(default_factory=threading.Event)
+    """Set it to interrupt the work."""
+
+    @property
+    def folder(self) -> Path:
+        """The attempt's folder."""
+        folder = self.home / "attempts" / self.key
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    @property
+    def text(self) -> str:
+        """The whole log."""
+        return "".join(self.lines)
+
+    def keep(self, artifacts: Mapping[str, Any]) -> None:
+        """Remember artifacts, merged over the earlier ones."""
+        self.kept.append(dict(artifacts))
+        self.artifacts.update(artifacts)
+
+    def log(self, text: str) -> None:
+        """Remember a piece of the log."""
+        self.lines.append(text)
+
+    def is_interrupted(self) -> bool:
+        """Tell whether a test interrupted the work."""
+        return self.interruption.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep until interrupted."""
+        return self.interruption.wait(seconds)
+
+    def again(self) -> "FakeContext":
+        """Return the context of the worker that takes the attempt over: it knows what was kept, and nothing else."""
+        return FakeContext(
+            self.home,
+            params=self.params,
+            workflow_params=self.workflow_params,
+            artifacts=dict(self.artifacts),
+            key=self.key,
+            title=self.title,
+            is_first=False,
+            timeout=self.timeout,
+        )
