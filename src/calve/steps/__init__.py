@@ -1,0 +1,1 @@
+"""The runtimes of the step types: what carries out a step."""

@@ -1,0 +1,39 @@
+"""How a step's work fails: raised where it is noticed, an outcome for the engine in the end."""
+
+from collections.abc import Callable
+
+from calve.engine.ports import Outcome, State, StepContext
+from calve.errors import CalveError, StepFailed
+
+
+def fatal(message: str, *, remedy: str = "") -> StepFailed:
+    """Return a failure that no retry will cure."""
+    return StepFailed(message, remedy=remedy, state=State.FATAL_ERROR)
+
+
+def of_user(message: str, *, remedy: str = "") -> StepFailed:
+    """Return a failure of what the user asked for."""
+    return StepFailed(message, remedy=remedy, state=State.USER_ERROR)
+
+
+def of_platform(message: str, *, remedy: str = "") -> StepFailed:
+    """Return a failure of something in between: a network, a server, a machine."""
+    return StepFailed(message, remedy=remedy, state=State.PLATFORM_ERROR)
+
+
+def stopped(what: str) -> StepFailed:
+    """Return the failure of work that was interrupted."""
+    return StepFailed(f"{what} was interrupted.", remedy="", state=State.STOPPED)
+
+
+def settled(work: Callable[[StepContext], Outcome], context: StepContext) -> Outcome:
+    """Carry out work; return its outcome, or that of the failure that it raises."""
+    try:
+        return work(context)
+    except StepFailed as failure:
+        return Outcome(State(failure.context["state"]), message=told(failure))
+
+
+def told(error: CalveError) -> str:
+    """Return what an error says, and what to do about it."""
+    return f"{error.message} {error.remedy}".rstrip()

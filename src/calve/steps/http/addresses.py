@@ -1,0 +1,102 @@
+"""Which hosts and addresses may be asked: the allow-list of the settings.
+
+A name must match a name of the list. What it resolves to must be a public address, or one that an address or a
+range of the list covers; so a name cannot lead into the own network unless the settings say so. An address that
+is written in the place of a name must be covered as well, public or not.
+"""
+
+import ipaddress
+import socket
+from collections.abc import Callable, Iterable
+
+from calve.steps.failures import fatal
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Resolver = Callable[[str, int], list[str]]
+"""Gives the addresses of a name."""
+
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_METADATA = ipaddress.IPv4Address("168.63.129.16")  # of Azure's machines: public by its number, not in fact
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """Return the addresses of a name, as the system finds them."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class AllowList:
+    """The hosts that may be asked: names, ``*.`` with a domain, ``*`` for every name, addresses and ranges."""
+
+    def __init__(self, entries: Iterable[str]) -> None:
+        ranges = {entry: _network(entry) for entry in entries}
+        self._names = frozenset(_folded(entry) for entry, network in ranges.items() if network is None)
+        self._ranges = tuple(network for network in ranges.values() if network is not None)
+
+    def check_host(self, host: str) -> None:
+        """Refuse a host that is not on the list, before anything is looked up.
+
+        Raises:
+            StepFailed: it is not.
+        """
+        address = _address(host)
+        is_listed = self._has_name(_folded(host)) if address is None else self._covers(address)
+        if not is_listed:
+            raise fatal(
+                f"The host {host} is not on the allow-list of the Http step.",
+                remedy=f"Add it to the settings: [http] allow = [{host!r}].".replace("'", '"'),
+            )
+
+    def check_address(self, host: str, text: str) -> None:
+        """Refuse an address that a host resolved to, if it may not be connected to.
+
+        Raises:
+            StepFailed: it may not.
+        """
+        address = _plain(ipaddress.ip_address(text.partition("%")[0]))
+        if not (self._covers(address) or (_is_public(address) and _address(host) is None)):
+            raise fatal(
+                f"The host {host} leads to {address}, which is not a public address.",
+                remedy=f'If that is meant, add its range to the settings: [http] allow = ["{address}"].',
+            )
+
+    def _has_name(self, host: str) -> bool:
+        _, *parents = (host[at:] for at in range(len(host)) if at == 0 or host[at - 1] == ".")
+        return host in self._names or "*" in self._names or any(f"*.{parent}" in self._names for parent in parents)
+
+    def _covers(self, address: Address) -> bool:
+        return any(address in network for network in self._ranges if network.version == address.version)
+
+
+def _folded(name: str) -> str:
+    return name.casefold().removesuffix(".")
+
+
+def _network(entry: str) -> Network | None:
+    try:
+        return ipaddress.ip_network(entry.strip("[]"), strict=False)
+    except ValueError:
+        return None
+
+
+def _address(host: str) -> Address | None:
+    try:
+        return _plain(ipaddress.ip_address(host.strip("[]").partition("%")[0]))
+    except ValueError:
+        return None
+
+
+def _plain(address: Address) -> Address:
+    """Return the IPv4 address that an IPv6 one stands for, if it does."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else address
+
+
+def _is_public(address: Address) -> bool:
+    is_special = address.is_multicast or address.is_reserved or address.is_unspecified or address == _METADATA
+    is_tunnel = isinstance(address, ipaddress.IPv6Address) and (address.sixtofour or address.teredo)
+    return address.is_global and not is_special and not is_tunnel

@@ -1,0 +1,93 @@
+"""Judges the answer of a request, and asks again where the answer says so."""
+
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from calve.definition.step_types.simple import HTTP
+from calve.engine.ports import Clock, Outcome, State, StepContext
+from calve.errors import ExpressionError
+from calve.expressions import evaluate_text
+from calve.steps.configs import fields
+from calve.steps.failures import fatal, settled
+from calve.steps.http.addresses import AllowList, Resolver, resolve
+from calve.steps.http.asking import Answer, ask
+
+_POLLS = "http_polls"
+_FIRST_POLL_SECONDS = 3.0
+_LONGEST_POLL_SECONDS = 60.0
+_LONGEST_PAUSE_SECONDS = 3600.0
+_STATES = ", ".join(State)
+
+
+class Http:
+    """Sends one request, and further ones while ``state_expr`` gives CONTINUE.
+
+    After a crash the request may be sent again, with the same Idempotency-Key.
+    """
+
+    def __init__(self, allowed: AllowList, clock: Clock, resolver: Resolver = resolve) -> None:
+        self._allowed = allowed
+        self._clock = clock
+        self._resolver = resolver
+
+    def execute(self, context: StepContext) -> Outcome:
+        """Send the request and judge the answer."""
+        return settled(self._ask, context)
+
+    def terminate(self, context: StepContext) -> None:
+        """Do nothing: a request ends with the call that sent it."""
+
+    def _ask(self, context: StepContext) -> Outcome:
+        config = fields(context, HTTP)
+        polls = int(context.artifacts.get(_POLLS, 0))
+        key = f"{context.key}-{polls}" if polls else context.key
+        answer = ask(config, context, key, allowed=self._allowed, resolver=self._resolver)
+        told = f"The answer is {answer.status} {answer.reason}".rstrip() + "."
+        context.log(f"{told} {len(answer.body):,} characters.\n")
+        state = _judged(config.get("state_expr"), answer)
+        outputs = {"status_code": answer.status, "response_body": answer.body}
+        message = "" if state is State.DONE else told
+        if state is not State.CONTINUE:
+            return Outcome(state, outputs, message=message)
+        pause = _asked_pause(answer.headers, self._clock()) or _backoff(polls)
+        return Outcome(state, outputs, {_POLLS: polls + 1}, message, poll_after=pause)
+
+
+def _judged(expression: str | None, answer: Answer) -> State:
+    if expression is None:
+        return _by_status(answer.status)
+    known = {"status_code": answer.status, "response_body": answer.body}
+    try:
+        given: Any = evaluate_text(expression, known).value
+    except ExpressionError as error:
+        raise fatal(f"state_expr: {error.message}") from None
+    if given not in set(State):
+        raise fatal(f"state_expr gave {given!r}, which is no state: {_STATES}.")
+    return State(given)
+
+
+def _by_status(status: int) -> State:
+    match status // 100:
+        case 2:
+            return State.DONE
+        case 4:
+            return State.FATAL_ERROR
+        case _:
+            return State.USER_ERROR
+
+
+def _asked_pause(headers: Mapping[str, str], now: int) -> float:
+    """Return how long the server asks to wait, in seconds: a number or a moment; 0 if it does not."""
+    asked = headers.get("retry-after", "").strip()
+    if asked.isascii() and asked.isdigit():
+        return min(float(asked), _LONGEST_PAUSE_SECONDS)
+    try:
+        moment = parsedate_to_datetime(asked)
+    except ValueError:
+        return 0.0
+    return min(max(moment.timestamp() - now / 1000, 0.0), _LONGEST_PAUSE_SECONDS)
+
+
+def _backoff(polls: int) -> float:
+    return min(_FIRST_POLL_SECONDS * 2.0 ** min(polls, 10), _LONGEST_POLL_SECONDS)

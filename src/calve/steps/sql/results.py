@@ -1,0 +1,136 @@
+"""What is kept of a statement's rows, and what must hold of them."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, time
+from decimal import Decimal
+from typing import Any
+
+from calve.steps.failures import of_user
+
+_TRUE = frozenset({"true", "t", "yes", "y", "1"})
+
+
+@dataclass(slots=True)
+class Rows:
+    """The rows of the last statement, counted and checked while they pass by."""
+
+    columns: Sequence[str]
+    limit: int
+    """How many are kept."""
+    count: int = 0
+    kept: list[Sequence[Any]] = field(default_factory=list)
+    false: str = ""
+    """The first value that is not true, for people."""
+
+    def take(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Count rows, and keep the first ones."""
+        for row in rows:
+            self.count += 1
+            if len(self.kept) < self.limit:
+                self.kept.append(row)
+            if not self.false and (wrong := [name for name, value in self._named(row) if not _is_true(value)]):
+                self.false = f"{wrong[0]} of row {self.count}"
+
+    def row(self, number: int) -> dict[str, Any]:
+        """Return one of the rows that are kept, by column, in JSON's types."""
+        return {name: plain(value) for name, value in self._named(self.kept[number])}
+
+    def _named(self, row: Sequence[Any]) -> Iterable[tuple[str, Any]]:
+        return zip(self.columns, row, strict=True)
+
+
+def check(expect: str | None, rows: Rows | None) -> None:
+    """Check what must hold of the rows.
+
+    Raises:
+        StepFailed: it does not.
+    """
+    if expect is None:
+        return
+    if rows is None:
+        raise of_user(f"sql.expect is {expect}, but the last statement gives no rows.")
+    if expect == "any_row" and not rows.count:
+        raise of_user("The last statement gave no row, and at least one was expected.")
+    if expect == "no_row" and rows.count:
+        raise of_user(
+            f"The last statement gave {rows.count:,} rows, and none was expected: the first is {shown(rows)}."
+        )
+    if expect == "all_true" and rows.false:
+        raise of_user(f"{rows.false} is not true, and every value was expected to be.")
+
+
+def outputs(fetch: str, rows: Rows | None, max_rows: int) -> dict[str, Any]:
+    """Return the outputs that ``fetch`` asks for. A missing value is an empty text: params know no null.
+
+    Raises:
+        StepFailed: there are more rows than may be kept, or the statement gives none.
+    """
+    if fetch == "none":
+        return {}
+    if rows is None:
+        raise of_user(f"sql.fetch is {fetch}, but the last statement gives no rows.")
+    if fetch == "rows":
+        if rows.count > max_rows:
+            raise of_user(
+                f"The last statement gave {rows.count:,} rows, and sql.max_rows is {max_rows:,}.",
+                remedy="Select fewer, or raise sql.max_rows.",
+            )
+        return {"rows": json.dumps([rows.row(number) for number in range(rows.count)], ensure_ascii=False)}
+    first = rows.row(0) if rows.count else {}
+    if fetch == "row":
+        return {"row": {name: "" if value is None else value for name, value in first.items()}}
+    return {"value": _text(next(iter(first.values()), None))}
+
+
+def shown(rows: Rows) -> str:
+    """Return the first row for people."""
+    return ", ".join(f"{name} = {_text(value)}"[:80] for name, value in list(rows.row(0).items())[:5])
+
+
+def plain(value: Any) -> Any:
+    """Return a value of a database in JSON's types.
+
+    A decimal is a number if it is one as a double too, else text; a moment is its ISO text, bytes are in hex.
+    """
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case Decimal():
+            return _number(value)
+        case date() | time():
+            return value.isoformat()
+        case bytes() | bytearray() | memoryview():
+            return bytes(value).hex()
+        case Mapping():
+            return {str(key): plain(item) for key, item in value.items()}
+        case list() | tuple() | set():
+            return [plain(item) for item in value]
+        case _:
+            return str(value)
+
+
+def _number(value: Decimal) -> int | float | str:
+    if not value.is_finite():
+        return str(value)
+    if value == value.to_integral_value() and value.as_tuple().exponent == 0:
+        return int(value)
+    return float(value) if Decimal(repr(float(value))) == value else str(value)
+
+
+def _text(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case _:
+            return json.dumps(value, ensure_ascii=False)
+
+
+def _is_true(value: Any) -> bool:
+    return value.lower() in _TRUE if isinstance(value, str) else bool(value)

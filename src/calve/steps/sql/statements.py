@@ -1,0 +1,125 @@
+"""Text of several SQL statements, taken apart, with the names that values are bound to. Pure.
+
+A semicolon ends a statement and a ``:name`` stands for a value only in code: not in quotes, comments, dollar
+quotes, or the body of a trigger of SQLite. ``::`` is a cast, ``a[1:n]`` a slice, ``:=`` an assignment.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+_TOKEN = re.compile(
+    r"""
+    (?P<escapes>(?<!\w)[eE]'(?:\\.|''|[^'\\])*')
+    | (?P<quoted>'(?:''|[^'])*' | "(?:""|[^"])*" | `(?:``|[^`])*`)
+    | (?P<dollars>(?<![\w$])\$(?P<tag>(?:[^\W\d]\w*)?)\$.*?\$(?P=tag)\$)
+    | (?P<line>--[^\n]*) | (?P<block>/\*) | (?P<end>;)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_BACKSLASHES = re.compile(r"'(?:\\.|''|[^'\\])*'|\"(?:\\.|\"\"|[^\"\\])*\"", re.DOTALL)
+_COMMENT_MARKS = re.compile(r"/\*|\*/")
+_COLON = re.compile(r"::|:=|(?<!\w):(?P<name>[^\W\d]\w*)|:")
+_LIST = re.compile(r"\bin\s*\Z", re.IGNORECASE)
+_NESTS_COMMENTS = frozenset({"postgresql", "mssql"})
+_KNOWS_BACKSLASHES = frozenset({"mysql", "mariadb"})
+
+
+class _Kind(StrEnum):
+    CODE = "code"
+    TEXT = "text"
+    COMMENT = "comment"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement."""
+
+    sql: str
+    """As it was written."""
+    template: str
+    """For ``sqlalchemy.text``: every colon that names no value is escaped."""
+    names: frozenset[str]
+    """The values that it wants."""
+    lists: frozenset[str]
+    """Those of them that stand after IN, and are lists."""
+
+
+def split(text: str, dialect: str) -> list[Statement]:
+    """Return the statements, without those that are only blanks and comments."""
+    statements: list[Statement] = []
+    parts: list[tuple[_Kind, str]] = []
+    for kind, piece in _tokens(text, dialect):
+        if kind is _Kind.END and _is_complete(parts, dialect):
+            statements += _made(parts)
+            parts = []
+        else:
+            parts.append((_Kind.CODE if kind is _Kind.END else kind, piece))
+    return statements + _made(parts)
+
+
+def _tokens(text: str, dialect: str) -> Iterator[tuple[_Kind, str]]:
+    """Yield the text in pieces, in order."""
+    at = 0
+    while match := _TOKEN.search(text, at):
+        start, end = match.span()
+        if match["quoted"] and dialect in _KNOWS_BACKSLASHES and (longer := _BACKSLASHES.match(text, start)):
+            end = longer.end()
+        elif match["block"]:
+            end = _end_of_comment(text, end, nests=dialect in _NESTS_COMMENTS)
+        yield _Kind.CODE, text[at:start]
+        is_comment = match["line"] or match["block"]
+        yield _Kind.END if match["end"] else _Kind.COMMENT if is_comment else _Kind.TEXT, text[start:end]
+        at = end
+    yield _Kind.CODE, text[at:]
+
+
+def _end_of_comment(text: str, at: int, *, nests: bool) -> int:
+    """Return where a comment ends whose start is before ``at``."""
+    depth = 1
+    for match in _COMMENT_MARKS.finditer(text, at):
+        if match[0] == "*/":
+            depth -= 1
+        elif nests:
+            depth += 1
+        if depth == 0:
+            return match.end()
+    return len(text)
+
+
+def _is_complete(parts: list[tuple[_Kind, str]], dialect: str) -> bool:
+    """Tell whether a semicolon ends the statement so far; in the body of a trigger it does not."""
+    if dialect != "sqlite":
+        return True
+    return sqlite3.complete_statement("".join(piece for _, piece in parts) + ";")
+
+
+def _made(parts: list[tuple[_Kind, str]]) -> list[Statement]:
+    """Return the statement that some pieces make; none, if there is only space in them."""
+    if not any(piece.strip() for kind, piece in parts if kind is not _Kind.COMMENT):
+        return []
+    names: set[str] = set()
+    lists: set[str] = set()
+    template = ""
+    for kind, piece in parts:
+        template += _bound(piece, names, lists) if kind is _Kind.CODE else piece.replace(":", r"\:")
+    sql = "".join(piece for _, piece in parts).strip()
+    return [Statement(sql, template.strip(), frozenset(names), frozenset(lists))]
+
+
+def _bound(code: str, names: set[str], lists: set[str]) -> str:
+    """Return code with its other colons escaped; note the names in it."""
+
+    def replaced(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name is None:
+            return match[0].replace(":", r"\:")
+        names.add(name)
+        if _LIST.search(code[: match.start()]):
+            lists.add(name)
+        return match[0]
+
+    return _COLON.sub(replaced, code)
