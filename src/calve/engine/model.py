@@ -83,6 +83,8 @@ class Restart:
     """Changed params by step."""
     skip: tuple[str, ...] = ()
     """Steps that are to be skipped."""
+    replaced: Mapping[str, str] = field(default_factory=dict)
+    """Steps that run again: the uuids of the attempts of earlier runs in whose place they run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,8 @@ class Admission:
     task: "NewTask"
     """What is put into the queue if it starts."""
     priority: int = 0
+    events: "tuple[Event, ...]" = ()
+    """What is recorded: the first if it waits, the second if it starts."""
 
 
 class TaskKind(StrEnum):
@@ -302,6 +306,14 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class PassDown:
+    """An action on an attempt that goes down to every child run of it that is not over and has none yet."""
+
+    attempt_uuid: str
+    pending: Pending
+
+
+@dataclass(frozen=True, slots=True)
 class LogChunk:
     """A piece of an attempt's log."""
 
@@ -326,6 +338,8 @@ class Changes:
     admissions: list[Admission] = field(default_factory=list)
     """Attempts that want permits. A new one stands in ``new_attempts`` too, a changed one in ``attempts``: in either
     way the admission's own form is what is written."""
+    passed_down: list[PassDown] = field(default_factory=list)
+    """Applied after runs are written: ``action`` is set, ``seq`` grows, the children's tasks are enqueued."""
     starts: list[Start] = field(default_factory=list)
     tasks: list[NewTask] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)

@@ -159,8 +159,8 @@ class Instances(Protocol):
         """Return a stored param of a step over the iterations of a loop, by instance id."""
         ...
 
-    def latest_inline(self, workflow_id: str, *, after: int = 0, limit: int = 1000) -> list[tuple[int, str, RunStatus]]:
-        """Return instance id, uuid and status of the latest runs under the name of a loop, from ``after`` on."""
+    def latest_inline(self, workflow_id: str, *, after: int = 0, limit: int = 1000) -> list[Run]:
+        """Return the latest runs of the iterations under the name of a loop, by number, after ``after``."""
         ...
 
     def rollup(self, root_uuid: str) -> dict[StepStatus, int]:

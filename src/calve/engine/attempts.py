@@ -1,0 +1,60 @@
+"""An attempt on its way: made, moved from state to state, ended."""
+
+from dataclasses import replace
+from typing import Any
+
+from calve.engine.blueprints import is_leaf, type_of
+from calve.engine.model import Attempt
+from calve.engine.states import RunState
+from calve.engine.statuses import StepStatus
+from calve.engine.work import Work, noted
+
+_MOMENTS = {
+    StepStatus.CREATED: "create",
+    StepStatus.INITIALIZED: "initialize",
+    StepStatus.PAUSED: "pause",
+    StepStatus.WAITING_FOR_SIGNALS: "wait_signal",
+    StepStatus.EVALUATING_PARAMS: "evaluate_param",
+    StepStatus.WAITING_FOR_PERMITS: "wait_permit",
+    StepStatus.STARTING: "start",
+    StepStatus.RUNNING: "execute",
+    StepStatus.FINISHING: "finish",
+}
+"""What the moment is called at which an attempt comes to a state; to a terminal one, it is the end."""
+
+
+def new_attempt(work: Work, state: RunState, step_id: str) -> Attempt:
+    """Return the first attempt of a step in a run."""
+    step = state.blueprint.steps[step_id]
+    return Attempt(
+        uuid=work.tools.new_id(),
+        run_uuid=state.run.uuid,
+        root_uuid=state.run.root_uuid,
+        step_id=step_id,
+        step_instance_id=state.blueprint.ordinals[step_id],
+        attempt_id=1,
+        type=type_of(step),
+        is_leaf=is_leaf(step),
+        tags=tuple(tag.name for tag in step.tags),
+        times={"create": work.now},
+    )
+
+
+def next_attempt(work: Work, state: RunState, before: Attempt, retries: dict[str, int]) -> Attempt:
+    """Return the attempt that follows another one in the same run, which it takes the place of."""
+    work.set_old_attempt(state, replace(before, is_superseded=True, due_at=None))
+    fresh = new_attempt(work, state, before.step_id)
+    return replace(fresh, attempt_id=before.attempt_id + 1, retries=retries)
+
+
+def moved(attempt: Attempt, status: StepStatus, now: int, **changes: Any) -> Attempt:
+    """Return an attempt in another state."""
+    moment = _MOMENTS.get(status, "end")
+    if moment == "end":
+        changes = {"ended_at": now, "due_at": None, "timeout_at": None, "action": None, **changes}
+    return replace(attempt, status=status, times={**attempt.times, moment: now}, **changes)
+
+
+def told(attempt: Attempt, now: int, message: str) -> Attempt:
+    """Return an attempt with one more line in its timeline; with the same, if there is nothing to say."""
+    return replace(attempt, timeline=noted(attempt.timeline, now, message)) if message else attempt

@@ -1,0 +1,105 @@
+"""Definitions as the engine runs them: the steps of a workflow or of a loop, read once and kept."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+from calve.definition.model.steps import FailureMode, ForeachStep, Step, TypedStep, WhileStep
+from calve.definition.model.workflow import Definition, Workflow
+from calve.engine.dag import Dag
+from calve.engine.model import VersionRecord
+from calve.errors import WorkflowMissing
+
+KEPT = 500
+_NO_OP = "NoOp"
+_APPROVAL = "Approval"
+
+Versions = Callable[[str, int], VersionRecord | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """What the runs of one workflow version, or of one loop in it, have in common."""
+
+    workflow: Workflow
+    steps: Mapping[str, Step]
+    """The steps of this level, in the order of the definition."""
+    dag: Dag
+    modes: Mapping[str, FailureMode]
+    ordinals: Mapping[str, int]
+
+    @classmethod
+    def of(cls, workflow: Workflow, steps: Sequence[Step]) -> "Blueprint":
+        """Return the blueprint of some steps of a workflow."""
+        return cls(
+            workflow=workflow,
+            steps={step.id: step for step in steps},
+            dag=Dag.of(steps),
+            modes={step.id: step.failure_mode for step in steps if step.failure_mode is not None},
+            ordinals={step.id: position for position, step in enumerate(steps, start=1)},
+        )
+
+
+def type_of(step: Step) -> str:
+    """Return the type of a step: what its job says, or the kind of composite that it is."""
+    return step.type if isinstance(step, TypedStep) else step.kind
+
+
+def is_leaf(step: Step) -> bool:
+    """Tell whether a step does something itself."""
+    return isinstance(step, TypedStep)
+
+
+def is_immediate(step: Step) -> bool:
+    """Tell whether a step has nothing to do, so that it needs no worker."""
+    return isinstance(step, TypedStep) and step.type == _NO_OP
+
+
+def is_approval(step: Step) -> bool:
+    """Tell whether a step waits for a person."""
+    return isinstance(step, TypedStep) and step.type == _APPROVAL
+
+
+def needs_worker(step: Step) -> bool:
+    """Tell whether a step's work is carried out by a runtime, rather than by the engine itself."""
+    return is_leaf(step) and not is_immediate(step) and not is_approval(step)
+
+
+class Blueprints:
+    """Reads definitions from the store, and keeps those used last; a version never changes."""
+
+    def __init__(self, versions: Versions) -> None:
+        self._versions = versions
+        self._kept: OrderedDict[tuple[str, int, str | None], Blueprint] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, workflow_id: str, version_id: int, inline_step: str | None = None) -> Blueprint:
+        """Return the blueprint of a version, or of a loop in it.
+
+        Raises:
+            WorkflowMissing: there is no such version.
+        """
+        key = (workflow_id, version_id, inline_step)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        made = self._make(workflow_id, version_id, inline_step)
+        with self._lock:
+            self._kept[key] = made
+            if len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return made
+
+    def _make(self, workflow_id: str, version_id: int, inline_step: str | None) -> Blueprint:
+        if inline_step is not None:
+            outer = self.get(workflow_id, version_id).workflow
+            loop = next(step for step in outer.all_steps() if step.id == inline_step)
+            assert isinstance(loop, ForeachStep | WhileStep)  # noqa: S101 - only loops have runs inside
+            return Blueprint.of(outer, loop.steps)
+        record = self._versions(workflow_id, version_id)
+        if record is None:
+            raise WorkflowMissing(f"There is no version {version_id} of {workflow_id}.", workflow=workflow_id)
+        workflow = Definition.model_validate(record.definition).workflow
+        return Blueprint.of(workflow, workflow.steps)

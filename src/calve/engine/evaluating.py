@@ -1,0 +1,190 @@
+"""The params of runs and steps, brought together and evaluated at the moment they are needed."""
+
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from calve.definition.model.params import Params as Definitions
+from calve.definition.model.steps import Step, TypedStep
+from calve.definition.params import (
+    DEFAULT_TIMEOUT_DAYS,
+    InstanceFunctions,
+    Language,
+    MergeContext,
+    ParamSource,
+    ParsedRetryPolicy,
+    StepScope,
+    evaluate_condition,
+    evaluate_step_params,
+    evaluate_workflow_params,
+    fresh_workflow_params,
+    merge,
+    parse_duration,
+    parse_retry_policy,
+    restarted_workflow_params,
+    step_params,
+    template_params,
+    values_of,
+)
+from calve.engine.blueprints import type_of
+from calve.engine.facts import Facts, StepParams, params_of, parsed, run_params
+from calve.engine.model import Attempt, Json, RunPolicy
+from calve.engine.states import Params, RunState
+from calve.engine.work import Work
+from calve.errors import ParamError
+
+DAY = 86_400_000
+RUN_PARAMS = 128
+_DEFINITIONS: TypeAdapter[Definitions] = TypeAdapter(Definitions)
+
+
+def definitions_of(written: Json) -> Definitions:
+    """Return params that are defined in JSON's types.
+
+    Raises:
+        ParamError: something in them is no param.
+    """
+    try:
+        return _DEFINITIONS.validate_python(dict(written))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else ""
+        raise ParamError(f"Param [{name}] cannot be read: {first['msg']}", param=name) from None
+
+
+def written(params: Definitions) -> dict[str, Any]:
+    """Return definitions of params in JSON's types."""
+    return {name: param.as_json() for name, param in params.items()}
+
+
+def merged_run_params(work: Work, state: RunState) -> Definitions:
+    """Return the params that a run has before they are evaluated.
+
+    Raises:
+        ParamError: a change that is not allowed, or a required param without value.
+    """
+    run = state.run
+    given = definitions_of(run.run_params)
+    if len(given) > RUN_PARAMS and not run.initiator.type.is_upstream:
+        raise ParamError(f"There are [{len(given)}] run params, more than the limit of [{RUN_PARAMS}]")
+    if run.policy is RunPolicy.START_FRESH_NEW_RUN:
+        return fresh_workflow_params(
+            defaults=work.tools.vocabulary.defaults.workflow,
+            definition=state.blueprint.workflow.params,
+            run=given,
+            initiator=run.initiator.type,
+        )
+    before = {earlier.run_id: earlier for earlier in work.tools.state.runs(run.workflow_id, run.instance_id)}
+    return restarted_workflow_params(
+        previous=parsed(before[run.run_id - 1].params),
+        run=definitions_of(before[1].run_params),
+        restart=given,
+        initiator=run.initiator.type,
+    )
+
+
+def evaluate_run(work: Work, state: RunState) -> Params:
+    """Return the params of a run with their results.
+
+    Raises:
+        ParamError: a param has no value, or none that fits.
+        ExpressionError: an expression gave no value.
+    """
+    merged = merged_run_params(work, state)
+    return evaluate_workflow_params(merged, workflow_id=state.run.workflow_id, language=_language(work, state, None))
+
+
+def evaluate_step(work: Work, state: RunState, step: Step, attempt: Attempt) -> Params:
+    """Return the params of a step with their results.
+
+    Raises:
+        ParamError: a param has no value, or none that fits.
+        ExpressionError: an expression gave no value.
+    """
+    defaults, run = work.tools.vocabulary.defaults, state.run
+    changed = run.restart.step_params.get(step.id)
+    params = step_params(
+        defaults=defaults.step,
+        type_defaults=defaults.of_type(type_of(step)),
+        template=_template(work, state, step),
+        injected={},
+        definition=step.params,
+        run={},
+        restart=definitions_of(changed) if changed else {},
+        initiator=run.initiator.type,
+        is_fresh=run.policy.is_fresh,
+    )
+    scope = StepScope(step.id, run_params(state), StepParams(state))
+    return evaluate_step_params(params, scope=scope, language=_language(work, state, attempt))
+
+
+def _template(work: Work, state: RunState, step: Step) -> Definitions:
+    """Return the params of a step's job template, changed by the workflow's params of the same names."""
+    if not isinstance(step, TypedStep) or step.sub_type is None:
+        return {}
+
+    def above(below: Definitions, own: Definitions) -> Definitions:
+        return merge(below, own, MergeContext(ParamSource.TEMPLATE_SCHEMA))
+
+    bare = step.model_copy(update={"params": {}})
+    schema = work.tools.vocabulary.templates.step_params(bare, state.blueprint.workflow.params, above)
+    return template_params(schema=schema, workflow=run_params(state))
+
+
+def condition_holds(work: Work, state: RunState, attempt: Attempt, expression: str) -> bool:
+    """Tell whether the condition of an edge holds, over the params of the step that it leaves.
+
+    Raises:
+        ParamError: it refers to nothing, or is neither true nor false.
+        ExpressionError: it gave no value.
+    """
+    if expression.strip(" ;") in {"true", ""}:
+        return True
+    return condition_over(work, state, attempt, expression, params_of(state, attempt))
+
+
+def condition_over(work: Work, state: RunState, attempt: Attempt, expression: str, own: Params) -> bool:
+    """Tell whether a condition holds over some params of a step.
+
+    Raises:
+        ParamError: it refers to nothing, or is neither true nor false.
+        ExpressionError: it gave no value.
+    """
+    scope = StepScope(attempt.step_id, run_params(state), StepParams(state))
+    language = _language(work, state, attempt)
+    return evaluate_condition(expression, own=own, scope=scope, language=language)
+
+
+def timeout_of(timeout: int | str | None, state: RunState, *, default_days: int | None = None) -> int | None:
+    """Return how many milliseconds something may take; None for as long as it likes.
+
+    Raises:
+        ParamError: it is not positive, or too long.
+    """
+    if timeout is None:
+        return None if default_days is None else default_days * DAY
+    return parse_duration(timeout, values_of(run_params(state)))
+
+
+def run_timeout(state: RunState) -> int:
+    """Return how many milliseconds a run may take.
+
+    Raises:
+        ParamError: it is not positive, or too long.
+    """
+    found = timeout_of(state.blueprint.workflow.timeout, state, default_days=DEFAULT_TIMEOUT_DAYS)
+    return found or DEFAULT_TIMEOUT_DAYS * DAY
+
+
+def retry_policy(step: Step, state: RunState) -> ParsedRetryPolicy:
+    """Return how often a step is tried again.
+
+    Raises:
+        ParamError: something in the policy is no number, or out of bounds.
+    """
+    policy = step.retry_policy if isinstance(step, TypedStep) else None
+    return parse_retry_policy(policy, values_of(run_params(state)) if policy else {})
+
+
+def _language(work: Work, state: RunState, attempt: Attempt | None) -> Language:
+    return Language(functions=InstanceFunctions(Facts(work, state, attempt)), clock=work.tools.clock)

@@ -1,0 +1,167 @@
+"""What expressions can ask about a running instance: the engine's side of ``calve.definition``'s port."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from calve.definition.params import ForeachResults, InstanceView, Parameter, StepView, UpstreamStep
+from calve.engine.blueprints import type_of
+from calve.engine.model import Attempt, Json, Run
+from calve.engine.states import Params, RunState
+from calve.engine.statuses import StepStatus
+from calve.engine.work import Work
+
+
+def parsed(stored: Json) -> Params:
+    """Return params that were stored."""
+    return {name: Parameter.from_stored(kept) for name, kept in stored.items()}
+
+
+def stored(params: Mapping[str, Parameter]) -> dict[str, Any]:
+    """Return params as they are stored."""
+    return {name: param.as_stored() for name, param in params.items()}
+
+
+def run_params(state: RunState) -> Params:
+    """Return the evaluated params of a run; an iteration has those of the run around it too."""
+    if state.params is None:
+        own = parsed(state.run.params)
+        state.params = {**run_params(state.outer), **own} if state.outer else own
+    return state.params
+
+
+def params_of(state: RunState, attempt: Attempt) -> Params:
+    """Return the evaluated params of an attempt."""
+    if attempt.uuid not in state.step_params:
+        state.step_params[attempt.uuid] = parsed(attempt.params)
+    return state.step_params[attempt.uuid]
+
+
+class StepParams(Mapping[str, Params]):
+    """The params of the steps that have an attempt, read when they are asked for; steps around a loop too."""
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+
+    def __getitem__(self, step_id: str) -> Params:
+        holder: RunState | None = self._state
+        while holder is not None:
+            if step_id in holder.attempts:
+                return params_of(holder, holder.attempts[step_id])
+            holder = holder.outer
+        raise KeyError(step_id)
+
+    def __iter__(self) -> Iterator[str]:
+        holder: RunState | None = self._state
+        while holder is not None:
+            yield from holder.attempts
+            holder = holder.outer
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Answers from a run in memory, and from the store for what lies below it."""
+
+    work: Work
+    state: RunState
+    attempt: Attempt | None = None
+
+    @property
+    def instance(self) -> InstanceView:
+        """The instance itself; of an iteration, the instance of the workflow around it."""
+        state = self.state
+        while state.outer is not None:
+            state = state.outer
+        return _view(state)
+
+    @property
+    def own_step(self) -> StepView | None:
+        """The step whose params are evaluated."""
+        attempt = self.attempt
+        if attempt is None:
+            return None
+        step = self.state.blueprint.steps[attempt.step_id]
+        return StepView(
+            step_id=attempt.step_id,
+            step_instance_id=attempt.step_instance_id,
+            step_instance_uuid=attempt.uuid,
+            step_attempt_id=attempt.attempt_id,
+            type=attempt.type,
+            sub_type=getattr(step, "sub_type", None),
+            error_retries=attempt.retries.get("error", 0),
+            dependencies=tuple(dependency.get("params") for dependency in attempt.dependencies),
+        )
+
+    @property
+    def environment(self) -> str:
+        """The name of the environment that calve runs in."""
+        return self.work.tools.environment
+
+    def step(self, step_id: str) -> UpstreamStep | None:
+        """Return a step of the instance; one that has not begun is NOT_CREATED."""
+        attempt = self.state.attempts.get(step_id)
+        if attempt is not None:
+            params = params_of(self.state, attempt)
+            return UpstreamStep(attempt.type, attempt.status.value, attempt.ended_at, params)
+        step = self.state.blueprint.steps.get(step_id)
+        return None if step is None else UpstreamStep(type_of(step), StepStatus.NOT_CREATED.value)
+
+    def signal(self, name: str) -> Mapping[str, str | int] | None:
+        """Return the params of a signal that started the instance."""
+        found: Mapping[str, str | int] | None = _view_run(self.state).initiator.trigger.get("signals", {}).get(name)
+        return found
+
+    def foreach_results(self, foreach_id: str, step_id: str, param: str) -> ForeachResults | None:
+        """Return a param over the iterations of a foreach."""
+        attempt = self.state.attempts.get(foreach_id)
+        total = (attempt.artifacts.get("maestro_foreach") or {}).get("total") if attempt else None
+        if attempt is None or total is None:
+            return None
+        found = self.work.tools.state.child_params(attempt.uuid, step_id, param)
+        values = {iteration: Parameter.from_stored(kept) for iteration, kept in found.items()}
+        if not values:
+            return None
+        first = next(iter(values.values()))
+        return ForeachResults(first.type, total, {number: value.result for number, value in values.items()})
+
+    def subworkflow_param(self, subworkflow_id: str, step_id: str, param: str) -> Parameter | None:
+        """Return a param of a step of a subworkflow."""
+        attempt = self.state.attempts.get(subworkflow_id)
+        children = self.work.tools.state.child_runs(attempt.uuid) if attempt else []
+        if not children:
+            return None
+        child = children[0]
+        found = self.work.tools.state.newest_attempt(child.workflow_id, child.instance_id, step_id)
+        kept = found.params.get(param) if found else None
+        return Parameter.from_stored(kept) if kept else None
+
+    def next_unique_id(self) -> int | str:
+        """Return an id that nothing else has."""
+        return self.work.tools.new_id()
+
+
+def _view_run(state: RunState) -> Run:
+    while state.outer is not None:
+        state = state.outer
+    return state.run
+
+
+def _view(state: RunState) -> InstanceView:
+    run, workflow = state.run, state.blueprint.workflow
+    owner = run.properties.get("owner")
+    zones = [trigger.timezone for trigger in workflow.time_triggers if trigger.timezone]
+    return InstanceView(
+        workflow_id=run.workflow_id,
+        initiator=run.initiator.type,
+        run_policy=run.policy.value,
+        workflow_instance_id=run.instance_id,
+        workflow_run_id=run.run_id,
+        owner=owner.get("name") if isinstance(owner, Mapping) else owner,
+        initiator_timezone=run.initiator.timezone,
+        initiator_user=run.initiator.user,
+        first_time_trigger_timezone=zones[0] if zones else None,
+        signal_params=run.initiator.trigger.get("params"),
+    )

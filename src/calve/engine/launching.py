@@ -1,0 +1,89 @@
+"""New runs: of a workflow that is started, of an instance that is restarted."""
+
+from dataclasses import replace
+from typing import Any
+
+from calve.definition.model.workflow import Criticality
+from calve.engine.model import Initiator, Json, Restart, Run, RunPolicy
+from calve.engine.statuses import RunStatus
+from calve.engine.work import Tools
+from calve.errors import WorkflowMissing
+
+_PRIORITIES = {None: 2, Criticality.CRITICAL: 0, Criticality.HIGH: 1, Criticality.MEDIUM: 2, Criticality.LOW: 3}
+
+
+def new_run(
+    tools: Tools,
+    workflow_id: str,
+    version: str | int,
+    *,
+    run_params: Json,
+    initiator: Initiator,
+    now: int,
+) -> Run:
+    """Return the first run of a new instance, which has no number yet.
+
+    Raises:
+        WorkflowMissing: there is no such workflow, or it has no such version.
+    """
+    workflow = tools.state.workflow(workflow_id)
+    if workflow is None:
+        raise WorkflowMissing(
+            f"There is no workflow {workflow_id}.", remedy="Push its definition first.", workflow=workflow_id
+        )
+    selector = int(version) if str(version).isdecimal() else str(version).lower()
+    record = tools.state.version(workflow_id, selector)
+    if record is None:
+        raise WorkflowMissing(
+            f"{workflow_id} has no version {version}.",
+            remedy=f"The latest is {workflow.latest_version}, the active one {workflow.active_version or 'none'}.",
+            workflow=workflow_id,
+        )
+    definition = tools.blueprints.get(workflow_id, record.version_id).workflow
+    of_tree = definition.instance_step_concurrency
+    properties: dict[str, Any] = dict(workflow.properties)
+    uuid = tools.new_id()
+    return Run(
+        uuid=uuid,
+        workflow_id=workflow_id,
+        instance_id=0,
+        run_id=1,
+        version_id=record.version_id,
+        owner_workflow=workflow_id,
+        root_uuid=uuid,
+        initiator=initiator,
+        priority=_PRIORITIES[definition.criticality],
+        properties={**properties, "instance_step_concurrency": of_tree} if of_tree else properties,
+        run_params=run_params,
+        created_at=now,
+    )
+
+
+def again(
+    before: Run, *, uuid: str, policy: RunPolicy, run_params: Json, restart: Restart, now: int, **changes: Any
+) -> Run:
+    """Return the run that restarts an instance after its latest run."""
+    return replace(
+        before,
+        uuid=uuid,
+        run_id=before.run_id + 1,
+        status=RunStatus.CREATED,
+        run_status=RunStatus.CREATED,
+        policy=policy,
+        run_params=run_params,
+        params={},
+        restart=restart,
+        carried={},
+        is_queued=False,
+        is_latest=True,
+        is_blocking=False,
+        action=None,
+        message="",
+        timeline=(),
+        created_at=now,
+        started_at=None,
+        ended_at=None,
+        timeout_at=None,
+        seq=0,
+        **{"root_uuid": uuid, "request_id": None, **changes},
+    )

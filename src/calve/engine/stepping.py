@@ -1,0 +1,93 @@
+"""How an attempt gets going: paused, held by signals, its params evaluated, its permits asked for."""
+
+from calve.definition.model.steps import Step
+from calve.definition.model.workflow import DEFAULT_CONCURRENCY
+from calve.engine.attempts import moved, told
+from calve.engine.blueprints import needs_worker
+from calve.engine.ending import finish
+from calve.engine.evaluating import evaluate_step, timeout_of
+from calve.engine.facts import stored
+from calve.engine.model import Admission, Attempt, Breakpoint, NewTask, Permit, TaskKind
+from calve.engine.states import RunState
+from calve.engine.statuses import StepStatus
+from calve.engine.work import Work
+from calve.errors import CalveError
+
+
+def prepare(work: Work, state: RunState, attempt: Attempt) -> Attempt:
+    """Move an attempt on until it runs, waits for something, or has ended."""
+    step = state.blueprint.steps[attempt.step_id]
+    if attempt.status is StepStatus.CREATED:
+        attempt = moved(attempt, StepStatus.INITIALIZED, work.now)
+        if _pauses(work, state, attempt):
+            return work.set_attempt(state, moved(attempt, StepStatus.PAUSED, work.now))
+    if attempt.status is StepStatus.INITIALIZED and step.signal_dependencies:
+        names = tuple({"name": dependency.name, "status": "PENDING"} for dependency in step.signal_dependencies)
+        waiting = moved(attempt, StepStatus.WAITING_FOR_SIGNALS, work.now, dependencies=names)
+        return work.set_attempt(state, waiting)
+    if attempt.status in {StepStatus.INITIALIZED, StepStatus.EVALUATING_PARAMS}:
+        return _evaluated(work, state, step, attempt)
+    if attempt.status is StepStatus.WAITING_FOR_PERMITS:
+        return _started(work, state, step, attempt)
+    return attempt
+
+
+def _pauses(work: Work, state: RunState, attempt: Attempt) -> bool:
+    run = state.run
+    place = (run.version_id, run.instance_id, run.run_id, attempt.attempt_id)
+    return any(
+        point.step_id == attempt.step_id and _matches(point, place) for point in work.breakpoints(run.owner_workflow)
+    )
+
+
+def _matches(point: Breakpoint, place: tuple[int, int, int, int]) -> bool:
+    wanted = (point.version_id, point.instance_id, point.run_id, point.attempt_id)
+    return all(want in {0, is_} for want, is_ in zip(wanted, place, strict=True))
+
+
+def _evaluated(work: Work, state: RunState, step: Step, attempt: Attempt) -> Attempt:
+    attempt = moved(attempt, StepStatus.EVALUATING_PARAMS, work.now)
+    try:
+        params = evaluate_step(work, state, step, attempt)
+    except CalveError as error:
+        failed = told(attempt, work.now, f"The params cannot be evaluated: {error.message}")
+        return finish(work, state, failed, StepStatus.INTERNALLY_FAILED)
+    state.step_params[attempt.uuid] = params
+    attempt = moved(attempt, StepStatus.WAITING_FOR_PERMITS, work.now, params=stored(params))
+    return _started(work, state, step, attempt)
+
+
+def _started(work: Work, state: RunState, step: Step, attempt: Attempt) -> Attempt:
+    """Start an attempt, now or when its permits are free."""
+    try:
+        started = _running(work, state, step, attempt)
+    except CalveError as error:
+        return finish(work, state, told(attempt, work.now, error.message), StepStatus.INTERNALLY_FAILED)
+    permits = _permits(state, step, attempt)
+    if not permits:
+        return work.set_attempt(state, started)
+    # The engine goes on by itself with what is no work of its own.
+    about = attempt.uuid if needs_worker(step) else None
+    kind = TaskKind.STEP if about else TaskKind.RUN
+    task = NewTask(kind, state.run.uuid, about, priority=state.run.priority)
+    work.admit(state, Admission(attempt, started, permits, task, state.run.priority))
+    return attempt
+
+
+def _running(work: Work, state: RunState, step: Step, attempt: Attempt) -> Attempt:
+    limit = timeout_of(step.timeout, state)
+    attempt = moved(attempt, StepStatus.STARTING, work.now)
+    return moved(attempt, StepStatus.RUNNING, work.now, timeout_at=None if limit is None else work.now + limit)
+
+
+def _permits(state: RunState, step: Step, attempt: Attempt) -> tuple[Permit, ...]:
+    """Return what an attempt counts against; a step that only runs others counts by its tags alone."""
+    run = state.run
+    of_tags = tuple(Permit(f"tag:{tag}", None) for tag in attempt.tags)
+    if not needs_worker(step):
+        return of_tags
+    limit = run.properties.get("step_concurrency") or DEFAULT_CONCURRENCY
+    of_workflow = Permit(f"workflow:{run.owner_workflow}", limit)
+    tree = run.properties.get("instance_step_concurrency")
+    of_tree = () if tree is None else (Permit(f"tree:{run.root_uuid}", tree),)
+    return (of_workflow, *of_tree, *of_tags)

@@ -1,0 +1,233 @@
+"""A piece of progress in the making: what it has read, and everything that it will change at once."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from calve.definition.vocabulary import Vocabulary
+from calve.engine.blueprints import Blueprints
+from calve.engine.model import (
+    Admission,
+    Attempt,
+    Breakpoint,
+    Changes,
+    Children,
+    Committed,
+    Event,
+    Json,
+    NewTask,
+    PassDown,
+    Pending,
+    Run,
+    Start,
+    TaskKind,
+)
+from calve.engine.ports import Clock, EngineState, NewId
+from calve.engine.states import Cache, RunState
+from calve.engine.statuses import RunStatus, StepStatus
+from calve.errors import WorkflowMissing
+
+TIMELINE = 32
+MOST_RUNS = 500
+"""How many runs one piece of progress makes at most; the rest is left to the next."""
+RUN_EVENT = "WORKFLOW_INSTANCE_STATUS_CHANGE"
+STEP_EVENT = "STEP_INSTANCE_STATUS_CHANGE"
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What every piece of progress is given."""
+
+    state: EngineState
+    blueprints: Blueprints
+    vocabulary: Vocabulary
+    cache: Cache
+    clock: Clock
+    new_id: NewId
+    environment: str = "local"
+    """What ``params.getExecutionEnvironment()`` gives."""
+
+
+@dataclass(slots=True)
+class Work:
+    """Collects changes; ``commit`` writes them whole, or not at all."""
+
+    tools: Tools
+    now: int
+    agenda: dict[str, None] = field(default_factory=dict)
+    """Runs that are to be moved on in this piece of progress, in order."""
+    states: dict[str, RunState] = field(default_factory=dict)
+    _touched: dict[str, None] = field(default_factory=dict)
+    _attempts: dict[str, Attempt] = field(default_factory=dict)
+    _admissions: dict[str, Admission] = field(default_factory=dict)
+    _tasks: dict[str, NewTask] = field(default_factory=dict)
+    _starts: list[Start] = field(default_factory=list)
+    _passed_down: dict[str, PassDown] = field(default_factory=dict)
+    _breakpoints: dict[str, list[Breakpoint]] = field(default_factory=dict)
+
+    def state(self, run_uuid: str, *, is_fresh: bool = False) -> RunState:
+        """Return a run that can be moved: from the cache, unless it must be fresh from the store.
+
+        Raises:
+            WorkflowMissing: there is no such run.
+        """
+        if run_uuid not in self.states:
+            kept = None if is_fresh else self.tools.cache.get(run_uuid)
+            self.states[run_uuid] = kept or self._read(run_uuid)
+        return self.states[run_uuid]
+
+    def _read(self, run_uuid: str) -> RunState:
+        found = self.tools.state.load(run_uuid)
+        if found is None:
+            raise WorkflowMissing(f"There is no run {run_uuid}.", run=run_uuid)
+        run = found.run
+        blueprint = self.tools.blueprints.get(run.owner_workflow, run.version_id, run.inline_step)
+        outer = self.state(run.parent.run_uuid) if run.is_inline and run.parent else None
+        state = RunState(run, blueprint, {attempt.step_id: attempt for attempt in found.attempts}, outer)
+        return state.copied()
+
+    def add_run(self, run: Run, outer: RunState | None) -> RunState:
+        """Take in a new run, and put it on the agenda."""
+        blueprint = self.tools.blueprints.get(run.owner_workflow, run.version_id, run.inline_step)
+        state = RunState(run, blueprint, {}, outer, is_new=True)
+        self.states[run.uuid] = state
+        self._touched[run.uuid] = None
+        self.agenda[run.uuid] = None
+        return state
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether no more runs should be made in this piece of progress."""
+        return len(self._touched) >= MOST_RUNS
+
+    def set_run(self, state: RunState, **changes: Any) -> None:
+        """Change a run."""
+        state.run = replace(state.run, **changes)
+        self._touched[state.run.uuid] = None
+
+    def is_admitting(self, attempt_uuid: str) -> bool:
+        """Tell whether an attempt is to start with this piece of progress, if it can."""
+        return attempt_uuid in self._admissions
+
+    def set_attempt(self, state: RunState, attempt: Attempt) -> Attempt:
+        """Add or change an attempt; it is the newest of its step."""
+        state.attempts[attempt.step_id] = attempt
+        self.set_old_attempt(state, attempt)
+        return attempt
+
+    def set_old_attempt(self, state: RunState, attempt: Attempt) -> None:
+        """Change an attempt that is not, or no longer, the newest of its step."""
+        self._attempts[attempt.uuid] = attempt
+        self._admissions.pop(attempt.uuid, None)
+        self._touched[state.run.uuid] = None
+
+    def admit(self, state: RunState, admission: Admission) -> None:
+        """Let an attempt start if its permits are free when this is committed."""
+        before = state.were.get(admission.waiting.uuid)
+        events = tuple(
+            self.step_event(state.run, attempt, before) for attempt in (admission.waiting, admission.started)
+        )
+        self.set_attempt(state, admission.waiting)
+        self._admissions[admission.waiting.uuid] = replace(admission, events=events)
+
+    def start(self, start: Start) -> None:
+        """Start an instance under its workflow's run strategy."""
+        self._starts.append(start)
+
+    def pass_down(self, attempt_uuid: str, pending: Pending) -> None:
+        """Do to the child runs of an attempt what was done to it."""
+        self._passed_down[attempt_uuid] = PassDown(attempt_uuid, pending)
+
+    def enqueue(self, task: NewTask) -> None:
+        """Put a task into the queue; of two about the same, the earlier."""
+        known = self._tasks.get(task.key)
+        if known is None or task.due_at < known.due_at:
+            self._tasks[task.key] = task
+
+    def wake(self, run_uuid: str, *, due_at: int = 0, priority: int = 0) -> None:
+        """Have a run moved on: in this piece of progress if it is new here, else by whoever comes first."""
+        if not due_at and run_uuid in self.states and self.states[run_uuid].run.uuid in self._touched:
+            self.agenda[run_uuid] = None
+        else:
+            self.enqueue(NewTask(TaskKind.RUN, run_uuid, due_at=due_at, priority=priority))
+
+    def breakpoints(self, workflow_id: str) -> list[Breakpoint]:
+        """Return the breakpoints of a workflow, as they were when this work first asked."""
+        if workflow_id not in self._breakpoints:
+            self._breakpoints[workflow_id] = self.tools.state.breakpoints(workflow_id)
+        return self._breakpoints[workflow_id]
+
+    def children(self, attempt_uuid: str) -> Children:
+        """Count the child runs of an attempt: those in the store, and those that this work has made."""
+        stored = self.tools.state.children(attempt_uuid)
+        made = [
+            state.run.status
+            for state in self.states.values()
+            if state.is_new and state.run.parent and state.run.parent.attempt_uuid == attempt_uuid
+        ]
+        return Children(
+            active=stored.active + sum(not status.is_terminal for status in made),
+            failed=stored.failed + made.count(RunStatus.FAILED),
+            timed_out=stored.timed_out + made.count(RunStatus.TIMED_OUT),
+            stopped=stored.stopped + made.count(RunStatus.STOPPED),
+        )
+
+    def changes(self) -> Changes:
+        """Return everything that is to be written."""
+        changes = Changes(
+            admissions=list(self._admissions.values()),
+            passed_down=list(self._passed_down.values()),
+            starts=self._starts,
+            tasks=list(self._tasks.values()),
+        )
+        for run_uuid in self._touched:
+            state = self.states[run_uuid]
+            (changes.new_runs if state.is_new else changes.runs).append(state.run)
+            changes.events += self._run_events(state)
+        for attempt in self._attempts.values():
+            state = self.states[attempt.run_uuid]
+            is_new = attempt.uuid not in state.were
+            (changes.new_attempts if is_new else changes.attempts).append(attempt)
+            changes.events += self._step_events(state, attempt)
+        return changes
+
+    def settle(self, committed: Committed) -> None:
+        """Keep what was written, as it was written."""
+        for uuid in committed.admitted:
+            started = self._admissions[uuid].started
+            self.states[started.run_uuid].attempts[started.step_id] = started
+        for run_uuid in self._touched:
+            state = self.states[run_uuid]
+            if not state.is_new:
+                state.run = replace(state.run, seq=state.run.seq + 1)
+            self.tools.cache.put(state)
+
+    def drop(self) -> None:
+        """Forget what was read: it is out of date."""
+        for run_uuid in self.states:
+            self.tools.cache.drop(run_uuid)
+
+    def _run_events(self, state: RunState) -> list[Event]:
+        if state.was is state.run.status:
+            return []
+        return [event_of(state.run, RUN_EVENT, self.now, before=state.was, after=state.run.status)]
+
+    def _step_events(self, state: RunState, attempt: Attempt) -> list[Event]:
+        before = state.were.get(attempt.uuid)
+        if before is attempt.status or attempt.uuid in self._admissions:
+            return []
+        return [self.step_event(state.run, attempt, before)]
+
+    def step_event(self, run: Run, attempt: Attempt, before: StepStatus | None) -> Event:
+        """Return the event that an attempt has come to its status."""
+        event = event_of(run, STEP_EVENT, self.now, before=before or StepStatus.NOT_CREATED, after=attempt.status)
+        return replace(event, step_id=attempt.step_id, attempt_id=attempt.attempt_id)
+
+
+def event_of(run: Run, kind: str, at: int, *, before: str | None, after: str) -> Event:
+    """Return an event about a run."""
+    return Event(kind, run.uuid, run.workflow_id, run.instance_id, run.run_id, at, before=before, after=after)
+
+
+def noted(timeline: tuple[Json, ...], at: int, message: str, kind: str = "LOG") -> tuple[Json, ...]:
+    """Return a timeline with one more entry; the oldest ones go."""
+    return (*timeline, {"type": kind, "timestamp": at, "message": message})[-TIMELINE:]
