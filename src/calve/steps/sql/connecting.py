@@ -80,7 +80,9 @@ def _failure(error: SQLAlchemyError, url: URL, what: str) -> StepFailed:
 
 def _scrubbed(text: str, url: URL) -> str:
     said = " ".join(text.split())
-    return said.replace(url.password, "***") if url.password else said
+    for secret in (url.password, url.query.get("password"), url.query.get("sslpassword")):
+        said = said.replace(str(secret), "***") if secret else said
+    return said
 
 
 def _engine(url: URL, *, in_transaction: bool) -> Engine:
@@ -111,7 +113,7 @@ def _connection(engine: Engine, url: URL) -> Iterator[Connection]:
     try:
         connection = engine.connect()
     except SQLAlchemyError as error:
-        shown = url.set(password=None, query={}).render_as_string()
+        shown = URL.create(url.drivername, url.username, None, url.host, url.port, url.database).render_as_string()
         reason = str(error.orig) if isinstance(error, DBAPIError) else str(error)
         raise of_platform(f"The database {shown} does not answer: {_scrubbed(reason, url)}.") from None
     with connection:

@@ -1,0 +1,337 @@
+"""SQL runs statements on a database, binds values apart from the text, and gives what was asked for."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import create_engine, text
+from tests.unit.steps.contexts import FakeContext
+
+from calve.engine.ports import Outcome, State
+from calve.steps.sql import Sql
+from calve.steps.sql.results import plain
+from calve.steps.sql.statements import split
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the address of an empty database, of both kinds in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/test.db"
+    return str(request.getfixturevalue("postgres_database"))
+
+
+@pytest.fixture
+def run(url: str, tmp_path: Path) -> Run:
+    """Return a way to run a SQL step."""
+
+    def run(query: str, **sql: Any) -> Outcome:
+        context = FakeContext(tmp_path, {"sql": {"url": url, "query": query, **sql}})
+        return Sql({}, tmp_path).execute(context)
+
+    return run
+
+
+def _told(url: str, query: str) -> Any:
+    """Return the first value of a query, by another connection."""
+    engine = create_engine(url)
+    try:
+        with engine.connect() as connection:
+            return connection.execute(text(query)).scalar()
+    finally:
+        engine.dispose()
+
+
+def test_statements_run_in_order(run: Run, url: str) -> None:
+    """And what they did is there."""
+    outcome = run("CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2), (3)")
+    assert (outcome.state, outcome.outputs) == (State.DONE, {"row_count": 2})
+    assert _told(url, "SELECT sum(n) FROM t") == 6
+
+
+def test_one_value_one_row_or_all_rows_are_kept(run: Run) -> None:
+    """As fetch says."""
+    query = "SELECT 1 AS n, 'a' AS name UNION ALL SELECT 2, NULL ORDER BY 1"
+    assert run(query).outputs == {"row_count": 2}
+    assert run(query, fetch="value").outputs == {"row_count": 2, "value": "1"}
+    assert run(query, fetch="row").outputs == {"row_count": 2, "row": {"n": 1, "name": "a"}}
+    rows = json.loads(run(query, fetch="rows").outputs["rows"])
+    assert rows == [{"n": 1, "name": "a"}, {"n": 2, "name": None}]
+
+
+def test_no_row_gives_an_empty_value(run: Run) -> None:
+    """As does a null, since params know none."""
+    nothing = "SELECT 1 AS n WHERE 1 = 0"
+    assert run(nothing, fetch="value").outputs == {"row_count": 0, "value": ""}
+    assert run(nothing, fetch="row").outputs == {"row_count": 0, "row": {}}
+    assert run(nothing, fetch="rows").outputs == {"row_count": 0, "rows": "[]"}
+    assert run("SELECT NULL AS n", fetch="value").outputs["value"] == ""
+    assert run("SELECT NULL AS n", fetch="row").outputs["row"] == {"n": ""}
+
+
+def test_more_rows_than_allowed_are_an_error(run: Run) -> None:
+    """Nothing is cut off in silence, also where the limit came as text."""
+    query = "SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT 3"
+    outcome = run(query, fetch="rows", max_rows="2")
+    assert outcome.state is State.USER_ERROR
+    assert outcome.message == (
+        "The last statement gave 3 rows, and sql.max_rows is 2. Select fewer, or raise sql.max_rows."
+    )
+    assert run(query, fetch="rows", max_rows=3).state is State.DONE
+    assert run(query, fetch="value", max_rows=1).outputs["row_count"] == 3
+
+
+@pytest.mark.parametrize("value", ["'; DROP TABLE t; --", '"; DROP TABLE t', "☃", "%s %(x)s {0} :n", "\\"])
+def test_a_value_stays_a_value(run: Run, url: str, value: str) -> None:
+    """Whatever it looks like."""
+    run("CREATE TABLE t (name TEXT)")
+    outcome = run("INSERT INTO t VALUES (:name)", parameters={"name": value})
+    assert outcome.state is State.DONE
+    assert _told(url, "SELECT name FROM t") == value
+
+
+def test_names_are_bound_only_in_code(run: Run) -> None:
+    """Not in quotes or comments; a percent sign is a percent sign."""
+    query = """
+        -- :comment; and more
+        SELECT ':text; :more' AS a, /* :block; */ :n AS b, '100%' AS c, 'it''s :x' AS d, '\\:y' AS e
+    """
+    row = run(query, parameters={"n": 5}, fetch="row").outputs["row"]
+    assert row == {"a": ":text; :more", "b": 5, "c": "100%", "d": "it's :x", "e": "\\:y"}
+
+
+def test_a_list_stands_after_in(run: Run) -> None:
+    """With as many values as it has, even none."""
+    query = "SELECT count(*) FROM (SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT 3) AS t WHERE n IN :wanted"
+    assert run(query, parameters={"wanted": [1, 3, 9]}, fetch="value").outputs["value"] == "2"
+    assert run(query, parameters={"wanted": []}, fetch="value").outputs["value"] == "0"
+
+
+def test_a_name_without_a_value_is_told(run: Run) -> None:
+    """Before anything runs."""
+    outcome = run("CREATE TABLE t (n INTEGER); SELECT :a, :b, :c", parameters={"b": 1})
+    assert (outcome.state, outcome.message.endswith("a, c.")) == (State.FATAL_ERROR, True)
+    assert run("CREATE TABLE t (n INTEGER)").state is State.DONE
+
+
+def test_one_transaction_does_all_or_nothing(run: Run, url: str) -> None:
+    """Also of what makes tables."""
+    run("CREATE TABLE t (n INTEGER)")
+    outcome = run("CREATE TABLE u (n INTEGER); INSERT INTO t VALUES (1); SELECT * FROM nowhere")
+    assert outcome.state is State.USER_ERROR
+    assert outcome.message.startswith("Statement 3 (SELECT * FROM nowhere): ")
+    assert _told(url, "SELECT count(*) FROM t") == 0
+    assert run("CREATE TABLE u (n INTEGER)").state is State.DONE
+
+
+def test_without_a_transaction_each_statement_counts_for_itself(run: Run, url: str) -> None:
+    """What was done before the error stays."""
+    run("CREATE TABLE t (n INTEGER)")
+    outcome = run("INSERT INTO t VALUES (1); SELECT * FROM nowhere", transaction=False)
+    assert (outcome.state, _told(url, "SELECT count(*) FROM t")) == (State.USER_ERROR, 1)
+    assert run("VACUUM", transaction=False).state is State.DONE
+    assert run("SELECT 1 AS a", transaction=False, fetch="value").outputs["value"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("expect", "query", "state"),
+    [
+        ("any_row", "SELECT 1 AS a", State.DONE),
+        ("any_row", "SELECT 1 AS a WHERE 1 = 0", State.USER_ERROR),
+        ("no_row", "SELECT 1 AS a WHERE 1 = 0", State.DONE),
+        ("no_row", "SELECT 1 AS a", State.USER_ERROR),
+        ("all_true", "SELECT 1 = 1 AS a, 2 AS b, 'true' AS c", State.DONE),
+        ("all_true", "SELECT 1 = 1 AS a UNION ALL SELECT 1 = 0", State.USER_ERROR),
+        ("all_true", "SELECT 1 AS a, NULL AS b", State.USER_ERROR),
+        ("all_true", "SELECT 1 AS a WHERE 1 = 0", State.DONE),
+        ("any_row", "CREATE TABLE w (n INTEGER)", State.USER_ERROR),
+    ],
+)
+def test_what_is_expected_must_hold(run: Run, expect: str, query: str, state: State) -> None:
+    """Or the step fails."""
+    assert run(query, expect=expect).state is state
+
+
+def test_what_was_not_expected_is_rolled_back(run: Run, url: str) -> None:
+    """And the message tells the row."""
+    run("CREATE TABLE t (n INTEGER)")
+    outcome = run("INSERT INTO t VALUES (7); SELECT n FROM t", expect="no_row")
+    assert outcome.message == "The last statement gave 1 rows, and none was expected: the first is n = 7."
+    assert _told(url, "SELECT count(*) FROM t") == 0
+
+
+def test_a_statement_without_rows_has_none_to_fetch(run: Run) -> None:
+    """That is told rather than left out."""
+    assert "gives no rows" in run("CREATE TABLE t (n INTEGER)", fetch="rows").message
+
+
+def test_many_rows_are_counted_but_not_held(run: Run) -> None:
+    """Only max_rows of them are kept."""
+    query = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i FROM n"
+    assert run(query, fetch="row").outputs == {"row_count": 20000, "row": {"i": 1}}
+    assert run(f"SELECT * FROM ({query}) AS t", expect="all_true").outputs == {"row_count": 20000}
+
+
+def test_an_interruption_cancels_the_statement(url: str, tmp_path: Path) -> None:
+    """And nothing of its transaction stays."""
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    context = FakeContext(tmp_path, {"sql": {"url": url, "query": f"CREATE TABLE t (n INTEGER); {endless}"}})
+    ended: list[Outcome] = []
+    thread = threading.Thread(target=lambda: ended.append(Sql({}, tmp_path).execute(context)))
+    thread.start()
+    while "2 of 2" not in context.text:
+        time.sleep(0.01)
+    context.interruption.set()
+    thread.join()
+    assert ended[0].state is State.STOPPED
+    again = FakeContext(tmp_path, {"sql": {"url": url, "query": "CREATE TABLE t (n INTEGER)"}})
+    assert Sql({}, tmp_path).execute(again).state is State.DONE
+
+
+def test_an_interruption_between_statements_ends_the_step(url: str, tmp_path: Path) -> None:
+    """Before the next one begins."""
+    context = FakeContext(tmp_path, {"sql": {"url": url, "query": "SELECT 1"}})
+    context.interruption.set()
+    assert Sql({}, tmp_path).execute(context).state is State.STOPPED
+
+
+def test_a_connection_of_the_settings_is_found_by_name(tmp_path: Path) -> None:
+    """Another name is told with those that there are; a relative file is one of the project."""
+    sql = Sql({"warehouse": "sqlite:///house.db"}, tmp_path)
+    query = {"query": "SELECT 1 AS a", "fetch": "value"}
+    assert sql.execute(FakeContext(tmp_path, {"sql": query | {"connection": "warehouse"}})).outputs["value"] == "1"
+    assert (tmp_path / "house.db").exists()
+    wrong = sql.execute(FakeContext(tmp_path, {"sql": query | {"connection": "werehouse"}}))
+    assert wrong.state is State.FATAL_ERROR
+    assert wrong.message == "There is no connection werehouse in the settings. [connections] has: warehouse."
+
+
+def test_the_statements_may_stand_in_a_file(tmp_path: Path) -> None:
+    """Of the project."""
+    (tmp_path / "check.sql").write_text("SELECT 'é' AS a;\n", encoding="utf-8")
+    sql = {"url": "sqlite://", "file": "check.sql", "fetch": "value"}
+    assert Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": sql})).outputs["value"] == "é"
+    missing = Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": sql | {"file": "none.sql"}}))
+    assert (missing.state, "none.sql" in missing.message) == (State.FATAL_ERROR, True)
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ({"query": "SELECT 1"}, "sql.url, sql.connection"),
+        ({"url": "sqlite://", "query": " ; -- nothing\n;"}, "no statement"),
+        ({"url": "sqlite://", "query": "SELECT 1", "fetch": "all"}, "sql.fetch is 'all'"),
+        ({"url": "sqlite://", "query": "SELECT 1", "max_rows": 0}, "sql.max_rows is 0; the least is 1"),
+        ({"url": "sqlite://", "query": "SELECT 1", "max_rows": 100_001}, "the most is 100000"),
+        ({"url": "hush", "query": "SELECT 1"}, "sql.url is not a database URL"),
+        ({"url": "nodb://u:hush@h/d", "query": "SELECT 1"}, "no driver for nodb"),
+    ],
+)
+def test_what_makes_no_sense_is_fatal(tmp_path: Path, sql: dict[str, Any], said: str) -> None:
+    """And never tells a password."""
+    outcome = Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": sql}))
+    assert outcome.state is State.FATAL_ERROR
+    assert said in outcome.message
+    assert "hush" not in outcome.message
+
+
+def test_a_database_that_does_not_answer_is_trouble_of_the_platform(tmp_path: Path) -> None:
+    """The message names it, without the password."""
+    sql = {"url": "postgresql+psycopg://me:hush@127.0.0.1:1/db", "query": "SELECT 1"}
+    outcome = Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": sql}))
+    assert outcome.state is State.PLATFORM_ERROR
+    assert "postgresql+psycopg://me@127.0.0.1:1/db" in outcome.message
+    assert "hush" not in outcome.message
+
+
+def test_a_connection_that_is_cut_is_trouble_of_the_platform(postgres_database: str, tmp_path: Path) -> None:
+    """Not of the statement."""
+    query = "SELECT pg_terminate_backend(pg_backend_pid())"
+    context = FakeContext(tmp_path, {"sql": {"url": postgres_database, "query": query}})
+    assert Sql({}, tmp_path).execute(context).state is State.PLATFORM_ERROR
+
+
+def test_postgresql_casts_moments_and_dollar_quotes(postgres_database: str, tmp_path: Path) -> None:
+    """A value is of the type that the statement needs."""
+    query = """
+        CREATE FUNCTION twice(n integer) RETURNS integer LANGUAGE plpgsql AS $body$ BEGIN RETURN n * 2; END; $body$;
+        CREATE TABLE t (day date);
+        INSERT INTO t VALUES (:day);
+        SELECT day, :n::int + 1 AS more, twice(4) AS twice, (ARRAY[1,2,3])[1:2] AS slice, sum(1.5) AS sum
+        FROM t WHERE day = :day GROUP BY day
+    """
+    sql = {"url": postgres_database, "query": query, "parameters": {"day": "2026-11-15", "n": "4"}, "fetch": "row"}
+    outcome = Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": sql}))
+    assert outcome.message == ""
+    assert outcome.outputs["row"] == {"day": "2026-11-15", "more": 5, "twice": 8, "slice": [1, 2], "sum": 1.5}
+
+
+def test_a_trigger_of_sqlite_is_one_statement(tmp_path: Path) -> None:
+    """Though there are semicolons in it."""
+    query = """
+        CREATE TABLE t (n INTEGER); CREATE TABLE u (n INTEGER);
+        CREATE TRIGGER copy AFTER INSERT ON t BEGIN INSERT INTO u VALUES (new.n); INSERT INTO u VALUES (0); END;
+        INSERT INTO t VALUES (5); SELECT count(*) FROM u
+    """
+    sql = {"url": "sqlite://", "query": query, "fetch": "value"}
+    assert Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": sql})).outputs["value"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "statements"),
+    [
+        ("postgresql", "a; b ;; -- c\n; /* ; */", ["a", "b"]),
+        ("postgresql", "a $$ ; $$; $x$ $$ ; $x$", ["a $$ ; $$", "$x$ $$ ; $x$"]),
+        ("postgresql", "/* ; /* ; */ ; */ a", ["/* ; /* ; */ ; */ a"]),
+        ("sqlite", "/* ; /* ; */ a; b", ["/* ; /* ; */ a", "b"]),
+        ("postgresql", r"SELECT E'\';', 'a\'; b", [r"SELECT E'\';', 'a\'", "b"]),
+        ("mysql", r"SELECT 'a\';b'; c", [r"SELECT 'a\';b'", "c"]),
+        ("mysql", 'SELECT "a\\";b", `c;d`; e', ['SELECT "a\\";b", `c;d`', "e"]),
+        ("postgresql", 'SELECT "a;""b"; c', ['SELECT "a;""b"', "c"]),
+        ("postgresql", "a /* never ends ;", ["a /* never ends ;"]),
+        ("postgresql", "", []),
+    ],
+)
+def test_statements_end_at_semicolons_in_code(dialect: str, text: str, statements: list[str]) -> None:
+    """Not at those in quotes and comments."""
+    assert [statement.sql for statement in split(text, dialect)] == statements
+
+
+def test_names_are_found_once_and_only_names() -> None:
+    """Casts, slices and assignments have colons as well."""
+    (statement,) = split("SELECT :a, :a, x::int, y[1:2], y[n:m], @v := 1, ':q' WHERE z IN (:b) AND w IN :c", "sqlite")
+    assert (sorted(statement.names), sorted(statement.lists)) == (["a", "b", "c"], ["c"])
+    assert statement.template.count(r"\:") == 6
+
+
+def test_values_become_those_of_json() -> None:
+    """Without losing what a double cannot hold."""
+    assert plain(Decimal(5)) == 5
+    assert plain(Decimal("1.50")) == 1.5
+    assert plain(Decimal("0.1234567890123456789")) == "0.1234567890123456789"
+    assert plain(Decimal("NaN")) == "NaN"
+    assert plain(float("inf")) == "inf"
+    assert plain(b"\x00\xff") == "00ff"
+    assert plain({"a": [Decimal(1), None]}) == {"a": [1, None]}
+    assert plain(UUID(int=1)) == "00000000-0000-0000-0000-000000000001"
+
+
+def test_the_log_tells_the_statements_and_not_the_values(tmp_path: Path) -> None:
+    """Nor the address."""
+    sql = {"url": f"sqlite:///{tmp_path}/hush.db", "query": "SELECT :v AS a", "parameters": {"v": "hush"}}
+    context = FakeContext(tmp_path, {"sql": sql})
+    Sql({}, tmp_path).execute(context)
+    assert context.text == "-- 1 of 1\nSELECT :v AS a\n-- 1 rows\n"
+
+
+def test_there_is_nothing_to_end(tmp_path: Path) -> None:
+    """A transaction ends with its connection."""
+    Sql({}, tmp_path).terminate(FakeContext(tmp_path))
