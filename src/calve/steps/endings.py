@@ -1,0 +1,98 @@
+"""What the end of a process means for its step."""
+
+import signal
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import assert_never
+
+from calve.engine.ports import Outcome, State, StepContext
+from calve.errors import StepFailed
+from calve.steps.failures import told
+from calve.steps.outputs import Given, given_by
+from calve.steps.processes import Ending, How
+
+Told = Callable[[Sequence[str]], str]
+"""Picks what to tell out of the last lines of standard error."""
+_KILLED = frozenset({signal.SIGKILL, signal.SIGTERM})
+_SHOWN_LINES = 5
+_SHOWN_CHARACTERS = 2_000
+
+
+def outcome(
+    ending: Ending,
+    context: StepContext,
+    *,
+    success: Collection[int] = (0,),
+    fatal: Collection[int] = (),
+    told_by: Told | None = None,
+    more: Sequence[Path] = (),
+) -> Outcome:
+    """Return the outcome of a step whose program has ended, with what it gave back."""
+    match ending.how:
+        case How.NOT_STARTED:
+            return Outcome(State.FATAL_ERROR, message=f"The program could not be started: {ending.tail[0]}.")
+        case How.STOPPED:
+            return Outcome(State.STOPPED, message="The program was ended.")
+        case How.TIMED_OUT:
+            return Outcome(State.TIMED_OUT, message="The program was ended, as its time was up.")
+        case How.LOST:
+            return Outcome(State.PLATFORM_ERROR, message=_lost(ending))
+        case How.EXITED:
+            state = _state(ending.code, success, fatal)
+            message = "" if state is State.DONE else _message(ending, told_by or last_lines)
+            return _with_outputs(ending, context, state, message, more)
+        case _:
+            assert_never(ending.how)
+
+
+def exit_code(code: int) -> int:
+    """Return an exit code as shells give it: a signal counts from 128 on."""
+    return 128 - code if code < 0 else code
+
+
+def last_lines(lines: Sequence[str]) -> str:
+    """Return the last lines that say something."""
+    return "\n".join([line for line in lines if line.strip()][-_SHOWN_LINES:])[-_SHOWN_CHARACTERS:]
+
+
+def _lost(ending: Ending) -> str:
+    return " ".join(["The process that looks after the program was killed from outside.", *ending.tail])
+
+
+def _state(code: int, success: Collection[int], fatal: Collection[int]) -> State:
+    if code in success:
+        return State.DONE
+    if code in fatal:
+        return State.FATAL_ERROR
+    return State.PLATFORM_ERROR if _signal(code) in _KILLED else State.USER_ERROR
+
+
+def _signal(code: int) -> signal.Signals | None:
+    """Return the signal that ended the program, or one of its own programs if it is a shell."""
+    number = exit_code(code) - 128
+    is_one = number in {member.value for member in signal.Signals}
+    return signal.Signals(number) if is_one else None
+
+
+def _message(ending: Ending, told_by: Told) -> str:
+    killer = _signal(ending.code)
+    said = told_by(ending.tail)
+    if killer in _KILLED:
+        head = f"The program was killed by {killer.name}, not by calve; did the machine run out of memory?"
+    elif killer is not None and ending.code < 0:
+        head = f"The program was ended by {killer.name}."
+    else:
+        head = f"The program ended with exit code {ending.code}."
+    return f"{head}\n{said}".rstrip()
+
+
+def _with_outputs(ending: Ending, context: StepContext, state: State, message: str, more: Sequence[Path]) -> Outcome:
+    code = {"exit_code": exit_code(ending.code)}
+    try:
+        given = given_by(ending.place, *more)
+    except StepFailed as failure:
+        if state is State.DONE:
+            return Outcome(State.USER_ERROR, code, message=told(failure))
+        context.log(f"{told(failure)}\n")
+        given = Given()
+    return Outcome(state, {**given.params, **code}, given.artifacts, message)

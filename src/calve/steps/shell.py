@@ -1,0 +1,68 @@
+"""Carries out Shell steps: a command, a script or a file."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from calve.definition.step_types.programs import SHELL
+from calve.engine.ports import Outcome, State, StepContext
+from calve.steps.configs import fields, text
+from calve.steps.endings import outcome
+from calve.steps.failures import settled
+from calve.steps.places import Place
+from calve.steps.processes import Program, end, run
+from calve.steps.surroundings import Surroundings
+
+_HINTS = {
+    126: "A program was found, but could not be run: is it executable?",
+    127: "A program was not found: is it installed, and on PATH?",
+}
+
+
+class Shell:
+    """Runs a command or a script on the worker."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+
+    def execute(self, context: StepContext) -> Outcome:
+        """Run it to its end."""
+        return settled(self._execute, context)
+
+    def terminate(self, context: StepContext) -> None:
+        """End it and all that it started."""
+        end(context, self._surroundings)
+
+    def _execute(self, context: StepContext) -> Outcome:
+        config = fields(context, SHELL)
+        ending = run(context, self._surroundings, lambda place: self._program(context, config, place))
+        fatal = config.get("fatal_codes", ())
+        found = outcome(ending, context, success=config["success_codes"], fatal=fatal)
+        hint = _HINTS.get(found.outputs.get("exit_code", 0))
+        if hint and found.state is State.USER_ERROR:
+            return replace(found, state=State.FATAL_ERROR, message=f"{hint} {found.message}")
+        return found
+
+    def _program(self, context: StepContext, config: Mapping[str, Any], place: Place) -> Program:
+        environment = self._surroundings.environment_for(context, config.get("env", {}))
+        cwd = self._surroundings.locate(config["cwd"], "The folder to run in") if "cwd" in config else None
+        return Program(self._argv(config, place), environment, cwd)
+
+    def _argv(self, config: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+        given = config["interpreter"]
+        interpreter = given.split() if isinstance(given, str) else [text(word) for word in given]
+        arguments = [text(word) for word in config.get("args", ())]
+        command = config.get("command")
+        if isinstance(command, str):
+            return (*interpreter, "-c", command, interpreter[0], *arguments)
+        if command is not None:
+            return (*map(text, command), *arguments)
+        return (*interpreter, self._script(config, place), *arguments)
+
+    def _script(self, config: Mapping[str, Any], place: Place) -> str:
+        """Return the path of the script to run; the text of one is written beside the process's files."""
+        if "file" in config:
+            return str(self._surroundings.locate(config["file"], "The script"))
+        path = place.folder / "script"
+        path.write_text(config["script"], "utf-8")
+        return str(path)

@@ -1,0 +1,67 @@
+"""What steps that run programs find around them: the project's folder, an environment, a Python, a Java."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from calve.engine.ports import StepContext
+from calve.steps.configs import texts
+from calve.steps.failures import fatal
+
+_OWN = "CALVE_"
+_TITLE = ("CALVE_WORKFLOW_ID", "CALVE_INSTANCE_ID", "CALVE_RUN_ID", "CALVE_STEP_ID", "CALVE_ATTEMPT_ID")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The machine and the project as a program sees them."""
+
+    project: Path
+    """What relative paths of a definition are relative to."""
+    environment: Mapping[str, str]
+    """The worker's own environment."""
+    python: str
+    """The Python that calve itself runs on."""
+    grace_seconds: float = 10.0
+    """How long a program may take to end after it was asked to."""
+    java_home: Path | None = None
+
+    @property
+    def clean_environment(self) -> dict[str, str]:
+        """The worker's environment without calve's own variables, which hold passwords and addresses."""
+        return {name: value for name, value in self.environment.items() if not name.startswith(_OWN)}
+
+    def environment_for(self, context: StepContext, more: Mapping[str, Any]) -> dict[str, str]:
+        """Return the environment of an attempt's program: the worker's, the attempt's names and ``more``.
+
+        Raises:
+            StepFailed: a variable cannot have such a name or value.
+        """
+        given = texts(more)
+        for name, value in given.items():
+            if not name or "=" in name or "\0" in name + value:
+                raise fatal(f"env: {name!r} cannot be a variable: its name is empty or holds =, or there is a NUL.")
+        names = dict(zip(_TITLE, context.title.rsplit("/", 4), strict=False))
+        return self.clean_environment | names | {"CALVE_ATTEMPT_KEY": context.key} | given
+
+    def locate(self, text: str, what: str) -> Path:
+        """Return the path of a file or folder of the project, or an absolute one.
+
+        Raises:
+            StepFailed: it is not there.
+        """
+        path = self.resolve(text, what)
+        if not path.exists():
+            raise fatal(f"{what} is not there: {text}. It was looked for at {path}.")
+        return path
+
+    def resolve(self, text: str, what: str) -> Path:
+        """Return the path that a text means, whether there is something or not.
+
+        Raises:
+            StepFailed: it cannot be a path.
+        """
+        if not text or "\0" in text:
+            raise fatal(f"{what} cannot be a path: {text!r}.")
+        return self.project / Path(text).expanduser()
