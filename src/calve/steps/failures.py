@@ -22,7 +22,7 @@ def of_platform(message: str, *, remedy: str = "") -> StepFailed:
 
 
 def stopped(what: str) -> StepFailed:
-    """Return the failure of work that was interrupted."""
+    """Return the failure of work that was interrupted; ``settled`` knows whether its time was up."""
     return StepFailed(f"{what} was interrupted.", remedy="", state=State.STOPPED)
 
 
@@ -31,7 +31,9 @@ def settled(work: Callable[[StepContext], Outcome], context: StepContext) -> Out
     try:
         return work(context)
     except StepFailed as failure:
-        return Outcome(State(failure.context["state"]), message=told(failure))
+        state = State(failure.context["state"])
+        is_late = state is State.STOPPED and context.timeout is not None and context.timeout <= 0
+        return Outcome(State.TIMED_OUT if is_late else state, message=told(failure))
 
 
 def told(error: CalveError) -> str:

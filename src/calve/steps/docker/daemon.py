@@ -1,0 +1,162 @@
+"""The Docker Engine, spoken to over its HTTP API."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from calve.engine.ports import State
+from calve.errors import StepFailed
+from calve.steps.docker.containers import reference
+from calve.steps.failures import fatal, of_platform
+
+_SECONDS = 60.0
+_HEADER = 8
+_STREAMS = {1: "O", 2: "E"}
+
+
+class ImageMissing(StepFailed):
+    """The daemon does not have the image."""
+
+
+class Daemon:
+    """A Docker daemon, at ``unix://PATH``, ``tcp://HOST:PORT`` or an http address."""
+
+    def __init__(self, host: str) -> None:
+        self._host = host
+        self._client = _client(host)
+        self._has_answered = False
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._client.close()
+
+    def create(self, name: str, body: Mapping[str, Any]) -> None:
+        """Create a container, unless there is one of that name already.
+
+        Raises:
+            StepFailed: the daemon refuses it, or does not have the image.
+        """
+        answer = self._send("POST", "/containers/create", params={"name": name}, json=body)
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            raise ImageMissing(f"Docker does not have the image {body['Image']}.", state=State.FATAL_ERROR)
+        if answer.status_code != httpx.codes.CONFLICT:
+            _check(answer)
+
+    def start(self, name: str) -> None:
+        """Start a container; one that was started already goes on.
+
+        Raises:
+            StepFailed: it cannot be started.
+        """
+        answer = self._send("POST", f"/containers/{name}/start")
+        if answer.status_code == httpx.codes.NOT_FOUND:  # so it says of a program that the image does not have
+            raise fatal(f"The container cannot be started: {_reason(answer)}")
+        _check(answer)
+
+    def state(self, name: str) -> Mapping[str, Any] | None:
+        """Return how a container stands; None if there is none of that name."""
+        answer = self._send("GET", f"/containers/{name}/json")
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return None
+        state: Mapping[str, Any] = _check(answer).json()["State"]
+        return state
+
+    def output(self, name: str) -> Iterator[tuple[str, bytes]]:
+        """Yield what a container prints until it ends: O for standard output or E for standard error, and bytes."""
+        query = {"follow": "true", "stdout": "true", "stderr": "true"}
+        timeout = httpx.Timeout(_SECONDS, read=None)
+        path = f"/containers/{name}/logs"
+        with self._errors(), self._client.stream("GET", path, params=query, timeout=timeout) as answer:
+            if answer.is_error:
+                answer.read()
+                _check(answer)
+            yield from _frames(answer.iter_raw())
+
+    def stop(self, name: str, grace_seconds: float) -> None:
+        """Ask a container to end, kill it after a while, and wait until it is over; there may be none."""
+        timeout = _SECONDS + grace_seconds
+        self._send("POST", f"/containers/{name}/stop", params={"t": round(grace_seconds)}, timeout=timeout)
+
+    def remove(self, name: str) -> None:
+        """Remove a container and its own volumes; there may be none."""
+        answer = self._send("DELETE", f"/containers/{name}", params={"force": "true", "v": "true"})
+        if answer.status_code not in {httpx.codes.NOT_FOUND, httpx.codes.CONFLICT}:  # it is being removed already
+            _check(answer)
+
+    def pull(self, image: str) -> Iterator[str]:
+        """Fetch an image; yield how it goes.
+
+        Raises:
+            StepFailed: it cannot be had.
+        """
+        repository, tag = reference(image)
+        query = {"fromImage": repository, "tag": tag}
+        with self._errors(), self._client.stream("POST", "/images/create", params=query, timeout=600) as answer:
+            if answer.is_error:
+                answer.read()
+                raise fatal(f"The image {image} cannot be fetched: {_reason(answer)}")
+            for line in answer.iter_lines():
+                said = json.loads(line) if line.strip() else {}
+                if "error" in said:
+                    raise of_platform(f"The image {image} cannot be fetched: {said['error']}")
+                yield str(said.get("status", ""))
+
+    def _send(self, method: str, path: str, **more: Any) -> httpx.Response:
+        with self._errors():
+            answer = self._client.request(method, path, **more)
+        self._has_answered = True
+        return answer
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn trouble with the connection into failures."""
+        try:
+            yield
+        except httpx.HTTPError as error:
+            reason = str(error) or type(error).__name__
+            if self._has_answered or not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+                raise of_platform(f"The Docker daemon at {self._host} broke off: {reason}.") from None
+            remedy = "Start one, or name another in the settings: [docker] host."
+            raise fatal(f"There is no Docker daemon at {self._host}: {reason}.", remedy=remedy) from None
+
+
+def _client(host: str) -> httpx.Client:
+    scheme, _, rest = host.partition("://")
+    match scheme:
+        case "unix":
+            transport = httpx.HTTPTransport(uds=rest, trust_env=False)
+            return httpx.Client(transport=transport, base_url="http://docker", timeout=_SECONDS, trust_env=False)
+        case "tcp" | "http":
+            return httpx.Client(base_url=f"http://{rest}", timeout=_SECONDS, trust_env=False)
+        case "https":
+            return httpx.Client(base_url=host, timeout=_SECONDS, trust_env=False)
+        case _:
+            raise fatal(f"docker.host is {host}: write unix:///PATH, tcp://HOST:PORT or https://HOST:PORT.")
+
+
+def _check(answer: httpx.Response) -> httpx.Response:
+    if answer.is_server_error:
+        raise of_platform(f"Docker failed: {_reason(answer)}")
+    if answer.is_error:
+        raise fatal(f"Docker refused: {_reason(answer)}")
+    return answer
+
+
+def _reason(answer: httpx.Response) -> str:
+    try:
+        return str(answer.json()["message"])
+    except (ValueError, LookupError, TypeError):
+        return f"{answer.status_code} {answer.text[:500]}"
+
+
+def _frames(parts: Iterator[bytes]) -> Iterator[tuple[str, bytes]]:
+    """Take the two streams of a container apart: each piece has a head that tells its stream and length."""
+    data = b""
+    for part in parts:
+        data += part
+        while len(data) >= _HEADER and len(data) >= (end := _HEADER + int.from_bytes(data[4:_HEADER], "big")):
+            yield _STREAMS.get(data[0], "O"), data[_HEADER:end]
+            data = data[end:]

@@ -1,0 +1,176 @@
+"""Runs a container to its end, and finds it again after a crash."""
+
+import threading
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+from calve.definition.step_types.programs import DOCKER
+from calve.engine.ports import Outcome, State, StepContext
+from calve.errors import StepFailed
+from calve.steps.configs import fields
+from calve.steps.docker.containers import creation, name_of
+from calve.steps.docker.daemon import Daemon, ImageMissing
+from calve.steps.endings import last_lines
+from calve.steps.failures import of_platform, settled, stopped, told
+from calve.steps.outputs import Given
+from calve.steps.printed import Printed
+from calve.steps.streams import Output
+
+_KEPT = "docker"
+_FIRST_LOOK_SECONDS = 0.05
+_LONGEST_LOOK_SECONDS = 1.0
+_LOG_SECONDS = 10.0
+_OVER = frozenset({"exited", "dead"})
+
+
+class Docker:
+    """Starts a container named after the attempt, waits for its end and removes it.
+
+    A worker that takes the attempt over on the same machine finds the container by its name and goes on with it,
+    with its log from the beginning; on another machine, it starts one of its own.
+    """
+
+    def __init__(self, host: str, grace_seconds: float) -> None:
+        self._host = host
+        self._grace_seconds = grace_seconds
+
+    def execute(self, context: StepContext) -> Outcome:
+        """Run the container to its end."""
+        return settled(self._run, context)
+
+    def terminate(self, context: StepContext) -> None:
+        """Stop the attempt's container, if there is one, and remove it."""
+        name = name_of(context.key)
+        with closing(Daemon(self._host)) as daemon:
+            daemon.stop(name, self._grace_seconds)
+            daemon.remove(name)
+
+    def _run(self, context: StepContext) -> Outcome:
+        config = fields(context, DOCKER)
+        name = name_of(context.key)
+        with closing(Daemon(self._host)) as daemon:
+            ending = context.artifacts.get(_KEPT, {}).get("ending")
+            if ending is None:
+                ending = self._finish(daemon, name, config, context)
+                context.keep({_KEPT: {"container": name, "host": self._host, "ending": ending}})
+            daemon.remove(name)
+        return Outcome(State(ending["state"]), ending["outputs"], ending["artifacts"], ending["message"])
+
+    def _finish(self, daemon: Daemon, name: str, config: Mapping[str, Any], context: StepContext) -> dict[str, Any]:
+        context.keep({_KEPT: {"container": name, "host": self._host}})
+        _start(daemon, name, config, context)
+        follower = _Follower(daemon, name, context)
+        follower.start()
+        state = _wait(daemon, name, context)
+        if state is None:
+            daemon.stop(name, self._grace_seconds)
+            follower.join(_LOG_SECONDS)
+            daemon.remove(name)
+            raise stopped("The container")
+        follower.join(_LOG_SECONDS)
+        return _ending(state, follower, context)
+
+
+def _start(daemon: Daemon, name: str, config: Mapping[str, Any], context: StepContext) -> None:
+    """Create and start the container, unless that was done before."""
+    state = daemon.state(name)
+    if state is None:
+        _create(daemon, name, config, context)
+        state = daemon.state(name) or {}
+    else:
+        context.log(f"The container {name} is there already: {state['Status']}. Its log follows from the beginning.\n")
+    if state.get("Status") == "created":
+        try:
+            daemon.start(name)
+        except StepFailed:
+            daemon.remove(name)
+            raise
+
+
+def _create(daemon: Daemon, name: str, config: Mapping[str, Any], context: StepContext) -> None:
+    body = creation(config, context.key, context.title)
+    if config["pull"] == "always":
+        _pull(daemon, config["image"], context)
+    try:
+        daemon.create(name, body)
+    except ImageMissing:
+        if config["pull"] != "missing":
+            raise
+        _pull(daemon, config["image"], context)
+        daemon.create(name, body)
+
+
+def _pull(daemon: Daemon, image: str, context: StepContext) -> None:
+    context.log(f"Fetching the image {image}\n")
+    for _ in daemon.pull(image):
+        if context.is_interrupted():
+            raise stopped("Fetching the image")
+
+
+def _wait(daemon: Daemon, name: str, context: StepContext) -> Mapping[str, Any] | None:
+    """Return how the container stands once it is over; None if the step was interrupted before."""
+    pause = _FIRST_LOOK_SECONDS
+    while True:
+        state = daemon.state(name)
+        if state is None:
+            raise of_platform(f"The container {name} is gone: somebody removed it.")
+        if state["Status"] in _OVER:
+            return state
+        if context.wait(pause):
+            return None
+        pause = min(pause * 2, _LONGEST_LOOK_SECONDS)
+
+
+class _Follower(threading.Thread):
+    """Logs what the container prints while it runs."""
+
+    def __init__(self, daemon: Daemon, name: str, context: StepContext) -> None:
+        super().__init__(name="calve-docker-log", daemon=True)
+        self._daemon = daemon
+        self._container = name
+        self._context = context
+        self._output = Output(context.log)
+        self._printed = {"O": Printed(), "E": Printed()}
+
+    def run(self) -> None:
+        """Read until the container ends."""
+        try:
+            for letter, data in self._daemon.output(self._container):
+                self._output.feed(letter, data)
+                self._printed[letter].feed(data)
+        except StepFailed as failure:
+            self._context.log(f"The log broke off: {told(failure)}\n")
+        self._output.close()
+
+    def given(self) -> Given:
+        """Return what the program gave back."""
+        return self._printed["O"].given().then(self._printed["E"].given())
+
+    def tail(self) -> str:
+        """Return the last lines of standard error."""
+        return last_lines(list(self._output.tail))
+
+
+def _ending(state: Mapping[str, Any], follower: _Follower, context: StepContext) -> dict[str, Any]:
+    """Return what the end of the container means, ready to be kept."""
+    code = int(state["ExitCode"])
+    verdict, message = _judged(state, code, follower)
+    try:
+        given = follower.given()
+    except StepFailed as failure:
+        context.log(f"{told(failure)}\n")
+        given = Given()
+        if verdict is State.DONE:
+            verdict, message = State.USER_ERROR, told(failure)
+    outputs = {**given.params, "exit_code": code}
+    return {"state": verdict, "message": message, "outputs": outputs, "artifacts": dict(given.artifacts)}
+
+
+def _judged(state: Mapping[str, Any], code: int, follower: _Follower) -> tuple[State, str]:
+    if state.get("OOMKilled"):
+        return State.PLATFORM_ERROR, "The container was killed: it used more memory than docker.memory allows."
+    if code == 0 and not state.get("Error"):
+        return State.DONE, ""
+    told_by_docker = f" {state['Error']}." if state.get("Error") else ""
+    return State.USER_ERROR, f"The container ended with exit code {code}.{told_by_docker}\n{follower.tail()}".rstrip()
