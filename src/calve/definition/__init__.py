@@ -1,5 +1,6 @@
 """What a user may write: workflows, steps, params, triggers. Pure."""
 
+from calve.definition.giving import given_params
 from calve.definition.loading import Loaded, load
 from calve.definition.model.workflow import Definition
 from calve.definition.problems import Problem, Severity
@@ -16,6 +17,7 @@ __all__ = [
     "Scripts",
     "Severity",
     "Vocabulary",
+    "given_params",
     "installed",
     "load",
     "rendered",

@@ -4,22 +4,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
-from calve.definition.document import Mark, Node
-from calve.definition.forms.params import params
+from calve.definition.giving import given_params
 from calve.definition.model.params import Param, Params
 from calve.definition.model.steps import ForeachStep, Step, WhileStep
 from calve.definition.model.workflow import Definition
 from calve.definition.params import Parameter, holds_secret
-from calve.definition.problems import Problems
 from calve.definition.resolving import Resolution, resolve
 from calve.definition.vocabulary import Vocabulary
-from calve.errors import ParamError
 from calve.expressions import Clock, system_millis
-
-_PARAM: TypeAdapter[Param] = TypeAdapter(Param)
-_COMMAND_LINE = Node(None, Mark(1, 1), "")
 
 
 def rendered(
@@ -31,7 +23,7 @@ def rendered(
         ParamError: a param cannot be evaluated, or a given value does not fit the one it is for.
         ExpressionError: an expression gave no value.
     """
-    run = dict(_as_param(name, value, definition.workflow.params) for name, value in given.items())
+    run = given_params(given, definition.workflow.params)
     resolution = resolve(definition, vocabulary, run=run, clock=clock)
     if resolution.failures:
         raise resolution.failures[0].error
@@ -39,22 +31,6 @@ def rendered(
     resolved = _replaced({**workflow.params, **run}, resolution.workflow)
     steps = tuple(_step(step, resolution) for step in workflow.steps)
     return definition.model_copy(update={"workflow": workflow.model_copy(update={"params": resolved, "steps": steps})})
-
-
-def _as_param(key: str, value: Any, declared: Params) -> tuple[str, Param]:
-    """Return a plain value as a param: of the type that is declared, or else as YAML would take it."""
-    problems = Problems()
-    placed = params({key: _COMMAND_LINE.made(value)}, problems)
-    if problems.errors or not placed:
-        raise ParamError(f"The param [{key}] cannot be given: {problems.errors[0].message}", param=key)
-    ((name, node),) = placed.items()
-    written = node.plain()
-    if name in declared and written["type"] != declared[name].type:
-        written = {"type": declared[name].type, "value": value}
-    try:
-        return name, _PARAM.validate_python(written)
-    except ValidationError as error:
-        raise ParamError(f"The value {value!r} of the param [{name}] is no {written['type']}", param=name) from error
 
 
 def _step(step: Step, resolution: Resolution) -> Step:

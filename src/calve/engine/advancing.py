@@ -103,7 +103,6 @@ def _move_attempts(work: Work, state: RunState) -> None:
 
 
 def _move(work: Work, state: RunState, attempt: Attempt) -> None:
-    step = state.blueprint.steps[attempt.step_id]
     is_decision = attempt.action is not None and attempt.action.action in {Action.APPROVE, Action.REJECT}
     if attempt.action is not None and not is_decision:
         attempt = act(work, state, attempt)

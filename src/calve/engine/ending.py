@@ -8,7 +8,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from calve.definition.document import Mark, Node
 from calve.definition.model.params import Param
-from calve.definition.model.steps import Step
 from calve.definition.params import Parameter, with_outputs
 from calve.engine.attempts import moved, next_attempt, told
 from calve.engine.evaluating import condition_holds, retry_policy
@@ -34,7 +33,7 @@ def end(work: Work, state: RunState, attempt: Attempt, outcome: Outcome) -> Atte
     attempt = told(attempt, work.now, outcome.message)
     if outcome.outputs:
         try:
-            attempt = _with_outputs(work, state, step, attempt, outcome.outputs)
+            attempt = take_outputs(work, state, attempt, outcome.outputs)
         except CalveError as error:
             attempt = told(attempt, work.now, error.message)
             if outcome.state is State.DONE:
@@ -89,7 +88,13 @@ def retry(work: Work, state: RunState, attempt: Attempt) -> Attempt:
     return work.set_attempt(state, next_attempt(work, state, attempt, retries))
 
 
-def _with_outputs(work: Work, state: RunState, step: Step, attempt: Attempt, outputs: Mapping[str, Any]) -> Attempt:
+def take_outputs(work: Work, state: RunState, attempt: Attempt, outputs: Mapping[str, Any]) -> Attempt:
+    """Return an attempt with what its work gave: params that the step or its type declares.
+
+    Raises:
+        ParamError: neither declares one of them, or it may not be changed.
+    """
+    step = state.blueprint.steps[attempt.step_id]
     params = params_of(state, attempt)
     declared = work.tools.vocabulary.types.outputs(_NOWHERE.made(step.as_json()), kind=step.kind).params
     definitions = {name: _definition(name, value, params) for name, value in outputs.items()}

@@ -1,0 +1,90 @@
+"""Where something is: an instance, one of its runs, a step in it, however deep."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from calve.engine.model import Attempt, Run
+from calve.engine.ports import Instances
+from calve.errors import RequestInvalid, WorkflowMissing
+
+_LOOPS = ("maestro_foreach", "maestro_while")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An instance; with a path, a step in it: ``job``, ``loop/3/job``, ``subworkflow/job``."""
+
+    workflow_id: str
+    instance_id: int
+    run_id: int | None = None
+    path: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        run = "" if self.run_id is None else f" run {self.run_id}"
+        step = f" step {'/'.join(self.path)}" if self.path else ""
+        return f"{self.workflow_id} instance {self.instance_id}{run}{step}"
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The steps on the way, from the outermost."""
+        return tuple(part for part in self.path if not part.isdecimal())
+
+    @property
+    def iterations(self) -> tuple[int, ...]:
+        """The iterations on the way."""
+        return tuple(int(part) for part in self.path if part.isdecimal())
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an address leads to: the run that holds the step, and its newest attempt, if it has one."""
+
+    run: Run
+    step_id: str = ""
+    attempt: Attempt | None = None
+
+
+def find_run(instances: Instances, address: Address) -> Run:
+    """Return the run of an instance that an address names, whatever its path.
+
+    Raises:
+        WorkflowMissing: there is none.
+    """
+    run = instances.run(address.workflow_id, address.instance_id, address.run_id)
+    if run is None:
+        raise WorkflowMissing(f"There is no {address}.", workflow=address.workflow_id, instance=address.instance_id)
+    return run
+
+
+def find(instances: Instances, address: Address) -> Found:
+    """Return what an address leads to.
+
+    Raises:
+        WorkflowMissing: there is no such instance, or a step on the way has not begun.
+        RequestInvalid: the path makes no sense.
+    """
+    run = find_run(instances, address)
+    if not address.path:
+        return Found(run)
+    if address.path[-1].isdecimal():
+        raise RequestInvalid(f"{address}: the path ends in an iteration, not in a step.")
+    for part, following in pairwise(address.path):
+        if not part.isdecimal():
+            run = _inside(instances, run, part, following, address)
+    step_id = address.path[-1]
+    return Found(run, step_id, instances.newest_attempt(run.workflow_id, run.instance_id, step_id))
+
+
+def _inside(instances: Instances, run: Run, step_id: str, following: str, address: Address) -> Run:
+    """Return the child run of a step: the iteration that follows in the path, or the subworkflow's instance."""
+    attempt = instances.newest_attempt(run.workflow_id, run.instance_id, step_id)
+    loop = next((attempt.artifacts[key] for key in _LOOPS if key in attempt.artifacts), None) if attempt else None
+    if attempt is not None and loop is None:
+        children = instances.child_runs(attempt.uuid, limit=1)
+        if children:
+            return children[0]
+    if loop is not None and following.isdecimal():
+        child = instances.run(loop["loop_workflow_id"], int(following))
+        if child is not None:
+            return child
+    raise WorkflowMissing(f"There is no {address}: {step_id} has nothing inside that is called {following}.")

@@ -1,0 +1,95 @@
+"""What people do to instances and steps that exist: stop, kill, skip, resume, approve."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from calve.engine.actions import RUN_ACTIONS, STEP_ACTIONS, Action
+from calve.engine.addresses import Address, Found, find
+from calve.engine.facts import parsed
+from calve.engine.model import Attempt, Changes, Json, NewTask, Pending, Run, TaskKind
+from calve.engine.refusing import refuse
+from calve.engine.statuses import RunStatus, StepStatus
+from calve.engine.work import Tools
+from calve.errors import ActionRefused, Conflict, WorkflowMissing
+
+AGAIN = 20
+"""How often an action is tried again because the instance moved meanwhile."""
+_DECISIONS = (Action.APPROVE, Action.REJECT)
+
+
+def act(
+    tools: Tools, address: Address, action: Action, *, by: str = "", reason: str = "", params: Json | None = None
+) -> Run:
+    """Ask an action of an instance, or of the step that the address names; return the run that it concerns.
+
+    Raises:
+        WorkflowMissing: there is no such instance or step.
+        ActionRefused: it is in no state for that.
+    """
+    for _ in range(AGAIN):
+        found = find(tools.state, address)
+        pending = Pending(action, by, tools.clock(), reason, params=params or {})
+        try:
+            changes = _of_step(address, found, pending) if address.path else _of_run(address, found.run, pending)
+            tools.state.commit(changes)
+        except Conflict:
+            continue
+        return found.run
+    raise Conflict(f"{address} moves all the time.")
+
+
+def _of_run(address: Address, run: Run, pending: Pending) -> Changes:
+    possible = RUN_ACTIONS[run.status]
+    if pending.action not in possible:
+        raise refuse(str(address), pending.action, run.status, possible)
+    if pending.action is Action.UNBLOCK:
+        return Changes(runs=[replace(run, is_blocking=False)])
+    return Changes(runs=[replace(run, action=pending)], tasks=[_task(run)])
+
+
+def _of_step(address: Address, found: Found, pending: Pending) -> Changes:
+    attempt = found.attempt
+    if attempt is None:
+        raise WorkflowMissing(f"{address} has not begun.")
+    possible = possible_for(attempt)
+    if pending.action not in possible or found.run.status.is_terminal:
+        raise refuse(str(address), pending.action, attempt.status, possible)
+    _check_approver(address, attempt, pending)
+    return Changes(runs=[found.run], attempts=[replace(attempt, action=pending)], tasks=[_task(found.run)])
+
+
+def possible_for(attempt: Attempt) -> tuple[Action, ...]:
+    """Return what can be done with an attempt as it stands."""
+    is_asking = attempt.type == "Approval" and attempt.status is StepStatus.RUNNING
+    return (*STEP_ACTIONS[attempt.status], *(_DECISIONS if is_asking else ()))
+
+
+def _check_approver(address: Address, attempt: Attempt, pending: Pending) -> None:
+    if pending.action not in _DECISIONS:
+        return
+    asked = parsed(attempt.params)["approval"].result.get("approvers") or []
+    if asked and pending.by not in asked:
+        raise ActionRefused(
+            f"{pending.by or 'You'} may not decide about {address}.", remedy=f"Ask one of: {', '.join(asked)}."
+        )
+
+
+def _task(run: Run) -> NewTask:
+    return NewTask(TaskKind.RUN, run.uuid, priority=run.priority)
+
+
+def for_all(tools: Tools, workflow_id: str, do: Callable[[Address], Run]) -> list[Run]:
+    """Do something to every instance of a workflow that is not over; one that ends meanwhile is left out."""
+    live = [status for status in RunStatus if not status.is_terminal]
+    done: list[Run] = []
+    before: tuple[int, str] | None = None
+    while True:
+        page = tools.state.instances(workflow_id=workflow_id, statuses=live, before=before)
+        for run in page:
+            try:
+                done.append(do(Address(workflow_id, run.instance_id)))
+            except ActionRefused:
+                continue
+        if not page:
+            return done
+        before = (page[-1].created_at, page[-1].uuid)

@@ -1,0 +1,127 @@
+"""What a runtime is given: the attempt that it carries out, seen from inside the worker."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, Lock
+from typing import Any
+
+from calve.definition.params import HIDDEN, reveal, shown, values_of
+from calve.engine.model import LogChunk
+from calve.engine.states import Params
+
+LOG_BYTES = 8_000_000
+"""How much of a log is kept in the store; more than that stays in a file on the worker."""
+
+Resolve = Callable[[str], str]
+"""Gives the text of a secret."""
+
+
+@dataclass(slots=True)
+class Log:
+    """The log of one attempt: collected here, handed out in pieces."""
+
+    attempt_uuid: str
+    folder: Path
+    number: int
+    """Of the next piece."""
+    _pieces: list[str] = field(default_factory=list)
+    _size: int = 0
+    _lock: Lock = field(default_factory=Lock)
+
+    def write(self, text: str) -> None:
+        """Add text; what is too much for the store goes to a file, and the log says so."""
+        with self._lock:
+            was, self._size = self._size, self._size + len(text)
+            if self._size <= LOG_BYTES:
+                self._pieces.append(text)
+                return
+            file = self.folder / "log.txt"
+            if was <= LOG_BYTES:
+                self._pieces.append(f"\n… the log is longer than {LOG_BYTES:,} characters; the rest is in {file}\n")
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with file.open("a", encoding="utf-8") as rest:
+                rest.write(text)
+
+    def take(self) -> list[LogChunk]:
+        """Return what has been written since the last time, as one piece; nothing, if nothing has."""
+        with self._lock:
+            text, self._pieces = "".join(self._pieces), []
+            if not text:
+                return []
+            self.number += 1
+            return [LogChunk(self.attempt_uuid, self.number - 1, text)]
+
+
+@dataclass(slots=True)
+class Context:
+    """Implements ``ports.StepContext``."""
+
+    key: str
+    title: str
+    params: Mapping[str, Any]
+    workflow_params: Mapping[str, Any]
+    artifacts: dict[str, Any]
+    is_first: bool
+    root: Path
+    deadline: float | None
+    """When the attempt's time is up, on the clock of ``monotonic``."""
+    monotonic: Callable[[], float]
+    record: Callable[[dict[str, Any]], None]
+    lines: Log
+    secrets: tuple[str, ...] = ()
+    interrupted: Event = field(default_factory=Event)
+
+    @property
+    def folder(self) -> Path:
+        """A folder of the attempt's own, made when it is asked for."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        return self.root
+
+    @property
+    def timeout(self) -> float | None:
+        """How many seconds are left."""
+        return None if self.deadline is None else max(0.0, self.deadline - self.monotonic())
+
+    def keep(self, artifacts: Mapping[str, Any]) -> None:
+        """Store artifacts now."""
+        self.record(dict(artifacts))
+        self.artifacts.update(artifacts)
+
+    def log(self, text: str) -> None:
+        """Append to the attempt's log, secrets blackened."""
+        for secret in self.secrets:
+            text = text.replace(secret, HIDDEN)
+        self.lines.write(text if text.endswith("\n") else f"{text}\n")
+
+    def is_interrupted(self) -> bool:
+        """Tell whether the work is to end now."""
+        return self.interrupted.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep so long, or until interrupted; tell whether it was."""
+        return self.interrupted.wait(seconds)
+
+
+def revealed(params: Params, resolve: Resolve) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the values of params with secrets in clear, and the texts of those secrets.
+
+    Raises:
+        ParamError: a secret has no text.
+    """
+    used: dict[str, None] = {}
+
+    def remembering(name: str) -> str:
+        text = resolve(name)
+        if text:
+            used[text] = None
+        return text
+
+    values = reveal(values_of(params), remembering)
+    return values, tuple(sorted(used, key=len, reverse=True))
+
+
+def hidden(params: Params) -> dict[str, Any]:
+    """Return the values of params with stars for secrets."""
+    values: dict[str, Any] = shown(values_of(params))
+    return values

@@ -1,0 +1,174 @@
+"""The engine as the rest of calve sees it: everything that one can ask of workflows and their instances."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from calve.definition import Definition
+from calve.engine import commands, starts
+from calve.engine.actions import Action
+from calve.engine.addresses import Address, find
+from calve.engine.model import Breakpoint, Json, Run, Started, VersionRecord
+from calve.engine.ports import EngineState
+from calve.engine.recording import put_outputs
+from calve.engine.statuses import StepStatus
+from calve.engine.work import Tools
+from calve.errors import ActionRefused, RequestInvalid, WorkflowMissing
+
+LIMIT = 1_000
+"""The highest limit that a tag may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Push, start, stop, restart and watch workflows; carrying them out is the ``Worker``'s part."""
+
+    tools: Tools
+
+    @property
+    def state(self) -> EngineState:
+        """Everything that is kept, to be read."""
+        return self.tools.state
+
+    def push(self, definition: Definition, *, author: str = "") -> VersionRecord:
+        """Keep a definition as the next version of its workflow.
+
+        Raises:
+            RequestInvalid: its run strategy contradicts the instances that are not over.
+        """
+        written = definition.as_json()
+        return self.tools.state.push(
+            definition.workflow.id,
+            written,
+            written.get("properties", {}),
+            is_active=definition.is_active,
+            author=author,
+            now=self.tools.clock(),
+        )
+
+    def delete(self, workflow_id: str) -> None:
+        """Forget a workflow and everything that it has done.
+
+        Raises:
+            WorkflowMissing: there is no such workflow.
+            RequestInvalid: an instance of it is not over.
+        """
+        if self.tools.state.workflow(workflow_id) is None:
+            raise WorkflowMissing(f"There is no workflow {workflow_id}.", workflow=workflow_id)
+        self.tools.state.delete_workflow(workflow_id, self.tools.clock())
+
+    def start(self, workflow_id: str, **request: Any) -> Started:
+        """Start an instance; ``starts.start`` says what a request may hold."""
+        return starts.start(self.tools, workflow_id, **request)
+
+    def restart(self, address: Address, **request: Any) -> Started:
+        """Run an instance again; ``starts.restart`` says what a request may hold."""
+        return starts.restart(self.tools, address, **request)
+
+    def stop(self, address: Address, *, by: str = "", reason: str = "") -> Run:
+        """Stop an instance or a step: it ends as STOPPED."""
+        return commands.act(self.tools, address, Action.STOP, by=by, reason=reason)
+
+    def kill(self, address: Address, *, by: str = "", reason: str = "") -> Run:
+        """Kill an instance or a step: it ends as FAILED."""
+        return commands.act(self.tools, address, Action.KILL, by=by, reason=reason)
+
+    def stop_all(self, workflow_id: str, *, by: str = "") -> list[Run]:
+        """Stop every instance of a workflow that is not over."""
+        return commands.for_all(self.tools, workflow_id, lambda address: self.stop(address, by=by))
+
+    def kill_all(self, workflow_id: str, *, by: str = "") -> list[Run]:
+        """Kill every instance of a workflow that is not over."""
+        return commands.for_all(self.tools, workflow_id, lambda address: self.kill(address, by=by))
+
+    def skip(self, address: Address, *, by: str = "") -> Run:
+        """Skip a step: the steps after it go on. A step that has ended is skipped by a restart.
+
+        Raises:
+            RequestInvalid: the address names no step.
+        """
+        found = find(self.tools.state, address)
+        if not address.path:
+            raise RequestInvalid(f"{address}: which step?", remedy="Name the step that is to be skipped.")
+        if found.attempt is not None and found.attempt.status.is_final and found.run.status.is_terminal:
+            if Action.SKIP not in commands.possible_for(found.attempt):
+                return commands.act(self.tools, address, Action.SKIP, by=by)
+            return self.restart(address, skip=(address.steps[-1],)).run
+        return commands.act(self.tools, address, Action.SKIP, by=by)
+
+    def unblock(self, address: Address, *, by: str = "") -> Run:
+        """Let STRICT_SEQUENTIAL go on in spite of a failed instance."""
+        return commands.act(self.tools, address, Action.UNBLOCK, by=by)
+
+    def bypass(self, address: Address, *, by: str = "") -> Run:
+        """Let a step go on without the signals that it waits for."""
+        return commands.act(self.tools, address, Action.BYPASS_STEP_DEPENDENCIES, by=by)
+
+    def approve(self, address: Address, *, by: str, comment: str = "") -> Run:
+        """Agree to what an Approval step asks."""
+        return commands.act(self.tools, address, Action.APPROVE, by=by, params={"comment": comment})
+
+    def reject(self, address: Address, *, by: str, comment: str = "") -> Run:
+        """Refuse what an Approval step asks."""
+        return commands.act(self.tools, address, Action.REJECT, by=by, params={"comment": comment})
+
+    def pause(self, point: Breakpoint) -> None:
+        """Let attempts pause before they begin, where a breakpoint says.
+
+        Raises:
+            WorkflowMissing: there is no such workflow or step.
+        """
+        version = self.tools.state.version(point.workflow_id, point.version_id or "latest")
+        if version is None:
+            raise WorkflowMissing(f"There is no workflow {point.workflow_id}.", workflow=point.workflow_id)
+        workflow = self.tools.blueprints.get(point.workflow_id, version.version_id).workflow
+        steps = [step.id for step in workflow.all_steps()]
+        if point.step_id not in steps:
+            raise WorkflowMissing(
+                f"{point.workflow_id} has no step {point.step_id}.", remedy=f"It has {', '.join(steps)}."
+            )
+        self.tools.state.set_breakpoint(replace(point, created_at=self.tools.clock()))
+
+    def resume(self, address: Address, *, by: str = "") -> Run:
+        """Let one paused step go on."""
+        return commands.act(self.tools, address, Action.RESUME, by=by)
+
+    def unpause(self, point: Breakpoint, *, by: str = "") -> list[Run]:
+        """Take a breakpoint away, and let all attempts that it has paused go on."""
+        self.tools.state.delete_breakpoint(point)
+        return [run for run in (self._resumed(attempt.uuid, by) for attempt in self._paused(point)) if run is not None]
+
+    def _paused(self, point: Breakpoint) -> list[Any]:
+        return self.tools.state.paused(point.workflow_id, point.step_id)
+
+    def _resumed(self, attempt_uuid: str, by: str) -> Run | None:
+        """Resume an attempt; None if it has moved on by itself."""
+        attempt = self.tools.state.attempt(attempt_uuid)
+        snapshot = self.tools.state.load(attempt.run_uuid) if attempt else None
+        if attempt is None or snapshot is None or attempt.status is not StepStatus.PAUSED:
+            return None
+        run = snapshot.run
+        try:
+            return self.resume(Address(run.workflow_id, run.instance_id, None, (attempt.step_id,)), by=by)
+        except ActionRefused:
+            return None
+
+    def put_outputs(self, attempt_uuid: str, outputs: Mapping[str, Any], artifacts: Json | None = None) -> None:
+        """Take output params and artifacts of an attempt that runs, from the work itself.
+
+        Raises:
+            WorkflowMissing: there is no such attempt.
+            ActionRefused: it does not run.
+            ParamError: the step declares no such param.
+        """
+        put_outputs(self.tools, attempt_uuid, outputs, artifacts or {})
+
+    def limit_tag(self, tag: str, max_allowed: int) -> None:
+        """Limit how many steps of a tag run at once.
+
+        Raises:
+            RequestInvalid: the limit makes no sense.
+        """
+        if not 0 <= max_allowed <= LIMIT:
+            raise RequestInvalid(f"The limit of a tag is between 0 and {LIMIT}, not {max_allowed}.")
+        self.tools.state.set_tag_permit(tag, max_allowed, self.tools.clock())

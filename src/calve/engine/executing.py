@@ -1,0 +1,189 @@
+"""Carrying out one attempt: its runtime is called, and what came of it is recorded."""
+
+import logging
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from calve.engine.contexts import Context, Log, Resolve, hidden, revealed
+from calve.engine.facts import params_of, run_params
+from calve.engine.model import Attempt, LogChunk, Task
+from calve.engine.ports import Outcome, Runtimes, State, StepRuntime
+from calve.engine.states import RunState
+from calve.engine.statuses import HOLDING
+from calve.engine.turns import CALLS, Turn, Turns
+from calve.engine.work import Tools, Work
+from calve.errors import CalveError, LeaseLost, StepFailed, StoreError, WorkflowMissing
+
+log = logging.getLogger(__name__)
+
+AGAIN = (0.05, 0.2, 0.5, 1.0, 2.0)
+"""Seconds between tries to reach a database that does not answer; the last one from then on."""
+
+
+@dataclass(slots=True)
+class Executor:
+    """Carries out attempts for one worker."""
+
+    tools: Tools
+    turns: Turns
+    runtimes: Runtimes
+    folder: Path
+    resolve: Resolve
+    monotonic: Callable[[], float]
+    is_dead: threading.Event
+    """Set when the worker has to let go of everything."""
+    contexts: dict[str, Context] = field(default_factory=dict)
+    _made: dict[str, StepRuntime] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def carry_out(self, task: Task, when_over: Callable[[], None]) -> Turn | None:
+        """Carry out the attempt that a task is about, and record what came of it; None if it is not ours to record.
+
+        ``when_over`` is called when the work is done, before it is recorded.
+        """
+        state, attempt = self._found(task)
+        if state is None or attempt is None or attempt.status not in HOLDING:
+            when_over()
+            return self._recorded(task, Outcome(State.STOPPED), [])
+        lines = Log(attempt.uuid, self.folder / attempt.uuid, self._next_piece(task, attempt))
+        outcome = self._outcome(task, state, attempt, lines)
+        when_over()
+        if outcome is None:
+            for chunk in lines.take():
+                self.tools.state.append_log(chunk)
+            return None
+        return self._recorded(task, outcome, lines.take())
+
+    def interrupt(self, attempt_uuids: Iterable[str]) -> None:
+        """Have the work of some attempts end, if it is in our hands."""
+        with self._lock:
+            found = [self.contexts[uuid] for uuid in attempt_uuids if uuid in self.contexts]
+        for context in found:
+            context.interrupted.set()
+
+    def interrupt_all(self) -> None:
+        """Have all work end."""
+        with self._lock:
+            found = list(self.contexts)
+        self.interrupt(found)
+
+    def flush(self) -> None:
+        """Hand the logs that were written to the store."""
+        with self._lock:
+            contexts = list(self.contexts.values())
+        for context in contexts:
+            for chunk in context.lines.take():
+                self.tools.state.append_log(chunk)
+
+    def _found(self, task: Task) -> tuple[RunState | None, Attempt | None]:
+        """Return the attempt, from the cache if it is known there."""
+        for is_fresh in (False, True):
+            work = Work(self.tools, self.tools.clock())
+            try:
+                state = work.state(task.run_uuid, is_fresh=is_fresh)
+            except WorkflowMissing:
+                return None, None
+            for attempt in state.attempts.values():
+                if attempt.uuid == task.attempt_uuid and (attempt.status in HOLDING or is_fresh):
+                    return state, attempt
+        return None, None
+
+    def _next_piece(self, task: Task, attempt: Attempt) -> int:
+        """Return the number of the next piece of the log: 0, unless the attempt was in other hands before."""
+        if _is_first(task, attempt):
+            return 0
+        pieces = self.tools.state.log(attempt.uuid)
+        return pieces[-1].number + 1 if pieces else 0
+
+    def _outcome(self, task: Task, state: RunState, attempt: Attempt, lines: Log) -> Outcome | None:
+        """Call the runtime; return None if the worker has to go, so that another one will take over."""
+        try:
+            context = self._context(task, state, attempt, lines)
+            runtime = self._runtime(attempt.type)
+        except CalveError as error:
+            return Outcome(State.FATAL_ERROR, message=error.message)
+        with self._in_hand(context):
+            try:
+                if attempt.action is not None or state.run.action is not None:
+                    runtime.terminate(context)
+                    return Outcome(State.STOPPED)
+                if context.timeout == 0:
+                    runtime.terminate(context)
+                    return Outcome(State.TIMED_OUT, message="The step took too long.")
+                outcome = runtime.execute(context)
+            except LeaseLost:
+                return None
+            except StepFailed as error:
+                outcome = Outcome(State.USER_ERROR, message=error.message)
+            except StoreError as error:
+                outcome = Outcome(State.PLATFORM_ERROR, message=error.message)
+            except Exception as error:  # noqa: BLE001 - the boundary around what others wrote
+                context.log(traceback.format_exc())
+                outcome = Outcome(State.PLATFORM_ERROR, message=f"{type(error).__name__}: {error}")
+        return None if self.is_dead.is_set() and outcome.state is State.STOPPED else outcome
+
+    def _runtime(self, type_name: str) -> StepRuntime:
+        with self._lock:
+            if type_name not in self._made:
+                if type_name not in self.runtimes:
+                    known = ", ".join(sorted(self.runtimes))
+                    raise StepFailed(f"This worker cannot carry out steps of type {type_name}; it knows {known}.")
+                self._made[type_name] = self.runtimes[type_name]()
+            return self._made[type_name]
+
+    def _context(self, task: Task, state: RunState, attempt: Attempt, lines: Log) -> Context:
+        run, now = state.run, self.tools.clock()
+        params, secrets = revealed(params_of(state, attempt), self.resolve)
+        left = None if attempt.timeout_at is None else max(0, attempt.timeout_at - now) / 1_000
+        return Context(
+            key=attempt.uuid,
+            title=f"{run.workflow_id}/{run.instance_id}/{run.run_id}/{attempt.step_id}/{attempt.attempt_id}",
+            params=params,
+            workflow_params=hidden(run_params(state)),
+            artifacts=dict(attempt.artifacts),
+            is_first=_is_first(task, attempt),
+            root=lines.folder,
+            deadline=None if left is None else self.monotonic() + left,
+            monotonic=self.monotonic,
+            record=lambda artifacts: self.turns.keep(task, artifacts),
+            lines=lines,
+            secrets=secrets,
+        )
+
+    @contextmanager
+    def _in_hand(self, context: Context) -> Iterator[None]:
+        with self._lock:
+            self.contexts[context.key] = context
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self.contexts[context.key]
+
+    def _recorded(self, task: Task, outcome: Outcome, logs: list[LogChunk]) -> Turn | None:
+        """Record an outcome, however long the database is away; what is done must not be done again for that."""
+        for again in _pauses():
+            try:
+                return self.turns.record(task, outcome, logs)
+            except LeaseLost:
+                log.warning("attempt %s was given to another worker; what came of it here is dropped", task.key)
+                return None
+            except StoreError as error:
+                log.warning("the outcome of %s cannot be recorded yet: %s", task.key, error.message)
+                if self.is_dead.wait(again):
+                    return None
+        return None
+
+
+def _is_first(task: Task, attempt: Attempt) -> bool:
+    return task.generation <= 1 and CALLS not in attempt.artifacts
+
+
+def _pauses() -> Iterator[float]:
+    yield from AGAIN
+    while True:
+        yield AGAIN[-1]

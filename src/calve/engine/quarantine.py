@@ -1,0 +1,40 @@
+"""What happens to a run that cannot be moved: it is set aside as failed, and the others go on."""
+
+from dataclasses import replace
+
+from calve.engine.attempts import moved, told
+from calve.engine.model import Changes, NewTask, Task, TaskKind
+from calve.engine.statuses import RunStatus, StepStatus
+from calve.engine.work import Tools, noted
+
+
+def quarantine(tools: Tools, task: Task, reason: str) -> Changes:
+    """Return the changes that set a run aside: its unfinished steps are INTERNALLY_FAILED, and it is FAILED."""
+    now = tools.clock()
+    tools.cache.drop(task.run_uuid)
+    found = tools.state.load(task.run_uuid)
+    changes = Changes(done=[task])
+    if found is None or found.run.status.is_terminal:
+        return changes
+    run = found.run
+    for attempt in found.attempts:
+        if attempt.run_uuid == run.uuid and not attempt.status.is_final:
+            failed = moved(told(attempt, now, reason), StepStatus.INTERNALLY_FAILED, now)
+            changes.attempts.append(failed)
+    changes.runs.append(
+        replace(
+            run,
+            status=RunStatus.FAILED,
+            run_status=RunStatus.FAILED,
+            ended_at=now,
+            is_queued=False,
+            is_blocking=True,
+            action=None,
+            timeout_at=None,
+            message=reason,
+            timeline=noted(run.timeline, now, reason),
+        )
+    )
+    if run.parent is not None:
+        changes.tasks.append(NewTask(TaskKind.RUN, run.parent.run_uuid, priority=run.priority))
+    return changes

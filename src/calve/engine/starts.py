@@ -1,0 +1,163 @@
+"""Starting and restarting instances."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from calve.definition import given_params
+from calve.definition.model.steps import FailureMode
+from calve.engine.actions import RUN_ACTIONS, STEP_ACTIONS, Action
+from calve.engine.addresses import Address, find, find_run
+from calve.engine.attempts import next_attempt
+from calve.engine.children import REPLACED
+from calve.engine.evaluating import merged_run_params, written
+from calve.engine.launching import again, new_run
+from calve.engine.model import Changes, Initiator, Json, Restart, Run, RunPolicy, Start, Started, StartStatus
+from calve.engine.refusing import refuse
+from calve.engine.restarts import run_again
+from calve.engine.states import RunState
+from calve.engine.statuses import RunStatus
+from calve.engine.work import Tools, Work, noted
+from calve.errors import CalveError, RequestInvalid
+
+
+def start(
+    tools: Tools,
+    workflow_id: str,
+    *,
+    version: str | int = "active",
+    params: Mapping[str, Any] | None = None,
+    definitions: Json | None = None,
+    request_id: str | None = None,
+    initiator: Initiator | None = None,
+    priority: int | None = None,
+    tags: tuple[str, ...] = (),
+    persist_failed_run: bool = False,
+) -> Started:
+    """Start an instance under its workflow's run strategy; the same request starts it once.
+
+    Args:
+        tools: what the engine works with.
+        workflow_id: which workflow.
+        version: active, latest, default, or a number.
+        params: run params as plain values.
+        definitions: run params as definitions, in JSON's types.
+        request_id: names the request.
+        initiator: who starts it; a person, if not given.
+        priority: lower comes first; by the workflow's criticality, if not given.
+        tags: tags of the run.
+        persist_failed_run: keep an instance as FAILED whose params make no sense, rather than refuse it.
+
+    Raises:
+        WorkflowMissing: there is no such workflow or version.
+        ParamError: the params make no sense.
+    """
+    if request_id is not None and (known := tools.state.run_by_request(workflow_id, request_id)) is not None:
+        return Started(StartStatus.DUPLICATED, known)
+    now = tools.clock()
+    run = new_run(tools, workflow_id, version, run_params={}, initiator=initiator or Initiator(), now=now)
+    blueprint = tools.blueprints.get(workflow_id, run.version_id)
+    given = written(given_params(params or {}, blueprint.workflow.params))
+    run = replace(
+        run,
+        run_params={**given, **(definitions or {})},
+        request_id=request_id,
+        tags=tags,
+        priority=run.priority if priority is None else priority,
+    )
+    try:
+        merged_run_params(Work(tools, now), RunState(run, blueprint, {}))
+    except CalveError as error:
+        if not persist_failed_run:
+            raise
+        run = replace(run, message=error.message, timeline=noted((), now, error.message))
+    return tools.state.commit(Changes(starts=[Start(run)])).started[0]
+
+
+def restart(
+    tools: Tools,
+    address: Address,
+    *,
+    policy: RunPolicy = RunPolicy.RESTART_FROM_INCOMPLETE,
+    params: Mapping[str, Any] | None = None,
+    step_params: Mapping[str, Mapping[str, Any]] | None = None,
+    skip: tuple[str, ...] = (),
+    request_id: str | None = None,
+) -> Started:
+    """Run an instance again: what is incomplete, everything, or from the step that the address names.
+
+    Raises:
+        WorkflowMissing: there is no such instance or step.
+        ActionRefused: it is not over.
+        RequestInvalid: there is nothing to run again.
+        ParamError: the params make no sense.
+    """
+    before = find_run(tools.state, replace(address, run_id=None))
+    if request_id is not None and before.request_id == request_id:
+        return Started(StartStatus.DUPLICATED, before)
+    if before.is_inline:
+        raise RequestInvalid(f"{address} is an iteration.", remedy="Restart the instance around it, with a path.")
+    if not before.status.is_terminal:
+        if address.path:
+            return Started(StartStatus.CREATED, _in_place(tools, address))
+        raise refuse(str(address), Action.RESTART, before.status, RUN_ACTIONS[before.status])
+    blueprint = tools.blueprints.get(before.owner_workflow, before.version_id)
+    steps = {step.id: step for step in blueprint.workflow.all_steps()}
+    if address.path:
+        policy = RunPolicy.RESTART_FROM_SPECIFIC
+        find(tools.state, replace(address, run_id=None))
+    changed = {
+        step_id: written(given_params(given, steps[step_id].params if step_id in steps else {}))
+        for step_id, given in (step_params or {}).items()
+    }
+    plan = Restart(address.steps, address.iterations, changed, skip)
+    _check_steps(plan, steps, address)
+    now = tools.clock()
+    given = written(given_params(params or {}, blueprint.workflow.params))
+    run = again(
+        before, uuid=tools.new_id(), policy=policy, run_params=given, restart=plan, now=now, request_id=request_id
+    )
+    merged_run_params(Work(tools, now), RunState(run, blueprint, {}))
+    _check_anything(tools, before, run, address)
+    return tools.state.commit(Changes(starts=[Start(run, is_restart=True)])).started[0]
+
+
+def _check_steps(plan: Restart, steps: Mapping[str, object], address: Address) -> None:
+    for step_id in (*plan.step_params, *plan.skip, *plan.step_path[:1]):
+        if step_id not in steps:
+            raise RequestInvalid(f"{address.workflow_id} has no step {step_id}.", remedy=f"It has {', '.join(steps)}.")
+
+
+def _check_anything(tools: Tools, before: Run, run: Run, address: Address) -> None:
+    blueprint = tools.blueprints.get(run.owner_workflow, run.version_id)
+    snapshot = tools.state.load(before.uuid)
+    known = {attempt.step_id: attempt for attempt in (snapshot.attempts if snapshot else ())}
+    if not run_again(blueprint.dag, known, run.policy, run.restart):
+        raise RequestInvalid(
+            f"Nothing of {address} is incomplete.", remedy="Restart it from the beginning, or name a step."
+        )
+
+
+def _in_place(tools: Tools, address: Address) -> Run:
+    """Begin another attempt of a step that has failed while its run goes on."""
+    found = find(tools.state, address)
+    attempt = found.attempt
+    status = attempt.status if attempt else None
+    if attempt is None or status is None or not status.is_restartable or found.run.status.is_terminal:
+        possible = STEP_ACTIONS[status] if status else ()
+        others = tuple(action for action in possible if action is not Action.RESTART)
+        raise refuse(str(address), Action.RESTART, status or RunStatus.CREATED, others)
+    work = Work(tools, tools.clock())
+    state = work.state(found.run.uuid, is_fresh=True)
+    mode = state.blueprint.steps[attempt.step_id].failure_mode or FailureMode.FAIL_AFTER_RUNNING
+    if mode is not FailureMode.FAIL_AFTER_RUNNING:
+        raise RequestInvalid(
+            f"{address} cannot be restarted while its workflow runs: its failure mode is {mode}.",
+            remedy="Wait until the instance is over.",
+        )
+    fresh = next_attempt(work, state, attempt, {})
+    work.set_attempt(state, replace(fresh, artifacts={REPLACED: attempt.uuid}))
+    work.wake(state.run.uuid, due_at=1)
+    tools.state.commit(work.changes())
+    tools.cache.drop(state.run.uuid)
+    return state.run

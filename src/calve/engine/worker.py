@@ -1,0 +1,287 @@
+"""A worker: claims tasks, carries them out in threads, and stays alive in the eyes of the others."""
+
+import logging
+import queue
+import random
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from calve.engine.clocks import AnchoredClock
+from calve.engine.executing import Executor
+from calve.engine.model import Changes, NewTask, Task, TaskKind, WorkerRecord
+from calve.engine.turns import Turn, Turns
+from calve.engine.work import Tools
+from calve.errors import CalveError, LeaseLost, StoreError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """How a worker behaves; times in seconds."""
+
+    slots: int = 8
+    """How many steps it carries out at once."""
+    turners: int = 2
+    """How many runs it moves on at once."""
+    tick: float = 0.5
+    heartbeat: float = 2.0
+    lease: float = 10.0
+    """After how long a silent worker counts as dead."""
+    poll: float = 1.0
+    """How long it sleeps at most when nothing calls it."""
+    tries: int = 5
+    """How many workers may die over a task before it is set aside."""
+    drain: float = 30.0
+    """How long steps may go on after the worker was told to end."""
+
+
+Listener = Callable[[Turn], None]
+"""Is told of every turn that was written."""
+IsGone = Callable[[WorkerRecord], bool]
+"""Tells of a worker whether its process is gone for sure."""
+MakeExecutor = Callable[[Turns, threading.Event], Executor]
+
+
+class Worker:
+    """Carries out the tasks of a store until it is told to end."""
+
+    def __init__(
+        self,
+        tools: Tools,
+        make_executor: MakeExecutor,
+        *,
+        clock: AnchoredClock,
+        identity: WorkerRecord,
+        is_gone: IsGone = lambda _: False,
+        options: WorkerOptions | None = None,
+        listener: Listener = lambda _: None,
+    ) -> None:
+        self._tools, self._clock, self._options = tools, clock, options or WorkerOptions()
+        self._identity, self._is_gone, self._listener = identity, is_gone, listener
+        self._turns = Turns(tools, self._own)
+        self._ending, self._left = threading.Event(), threading.Event()
+        self._executor = make_executor(self._turns, self._left)
+        self._steps: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._runs: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._free = self._options.slots
+        self._moving = 0
+        self._failures: dict[str, int] = {}
+
+    @property
+    def uuid(self) -> str:
+        """Under which name it is known now; another one after it was taken for dead."""
+        return self._identity.uuid
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether nothing is in its hands."""
+        with self._lock:
+            return self._free == self._options.slots and not self._moving
+
+    def run(self) -> None:
+        """Work until ``end`` is called; then let the steps under way come to their end, and leave."""
+        options = self._options
+        works = [self._carry_out_steps] * options.slots + [self._move_runs] * options.turners + [self._beat]
+        threads = [threading.Thread(target=work, name=f"calve-{work.__name__}", daemon=True) for work in works]
+        self._register()
+        for thread in threads:
+            thread.start()
+        try:
+            while not self._ending.is_set():
+                self._guarded(self._dispatch)
+            self._drain()
+        finally:
+            self._left.set()
+            self._executor.interrupt_all()
+            for _ in range(options.slots):
+                self._steps.put(None)
+            for _ in range(options.turners):
+                self._runs.put(None)
+            for thread in threads:
+                thread.join(timeout=options.drain)
+            self._guarded(lambda: self._tools.state.retire(self.uuid))
+
+    def end(self) -> None:
+        """Claim nothing more, and leave when the steps under way have ended or their time is over."""
+        self._ending.set()
+        self._tools.state.wake()
+
+    # What the main thread does.
+
+    def _register(self) -> None:
+        now = self._tools.state.now()
+        self._clock.anchor(now)
+        self._identity = replace(
+            self._identity, uuid=self._tools.new_id(), started_at=now, heartbeat_at=now, slots=self._options.slots
+        )
+        self._tools.state.register(self._identity)
+        self._reap()
+
+    def _dispatch(self) -> None:
+        """Claim what there is room for, or sleep until something comes up."""
+        state, now = self._tools.state, self._clock()
+        with self._lock:
+            steps, runs = self._free, 2 * self._options.turners - self._moving
+        tasks = state.claim(self.uuid, now, runs=runs, steps=steps) if steps > 0 or runs > 0 else []
+        self._accept(tasks)
+        if not tasks:
+            due = state.next_due(now)
+            longest = self._options.poll
+            state.wait(longest if due is None or not (steps and runs) else min(longest, max(due, 1) / 1_000))
+
+    def _drain(self) -> None:
+        """Wait for the steps under way, then have them end."""
+        until = self._clock() + self._options.drain * 1_000
+        while not self.is_idle and self._clock() < until:
+            self._left.wait(0.05)
+
+    def _guarded(self, what: Callable[[], object]) -> None:
+        """Bear with a database that is away for a while."""
+        try:
+            what()
+        except StoreError as error:
+            log.warning("%s", error.message)
+            self._ending.wait(random.uniform(0.1, 1.0))  # noqa: S311 - so that not all come back at once
+
+    # What goes to the threads, and what they do.
+
+    def _own(self, changes: Changes) -> None:
+        """Take at once as many of the new steps as there are free hands."""
+        with self._lock:
+            free = 0 if self._ending.is_set() else self._free
+        for position, admission in enumerate(changes.admissions):
+            if free > 0 and admission.task.kind is TaskKind.STEP:
+                free -= 1
+                changes.admissions[position] = replace(admission, task=replace(admission.task, owner=self.uuid))
+
+    def _accept(self, tasks: Sequence[Task]) -> None:
+        """Hand tasks to the threads; those for which no hand is free go back."""
+        too_many = []
+        for task in tasks:
+            with self._lock:
+                if task.kind is TaskKind.RUN:
+                    self._moving += 1
+                    self._runs.put(task)
+                elif self._free > 0:
+                    self._free -= 1
+                    self._steps.put(task)
+                else:
+                    too_many.append(task)
+        if too_many:
+            self._tools.state.release(too_many)
+
+    def _carry_out_steps(self) -> None:
+        while (task := self._steps.get()) is not None:
+            self._told(self._carry_out(task))
+
+    def _carry_out(self, task: Task) -> Turn | None:
+        is_over = False
+
+        def over() -> None:
+            nonlocal is_over
+            is_over = True
+            self._hand_is_free()
+
+        try:
+            if task.tries >= self._options.tries:
+                return self._give_up(task, f"{task.tries} workers died over it")
+            return self._executor.carry_out(task, over)
+        except Exception:
+            log.exception("attempt %s cannot be carried out", task.key)
+            return self._failed(task)
+        finally:
+            if not is_over:
+                self._hand_is_free()
+
+    def _hand_is_free(self) -> None:
+        with self._lock:
+            self._free += 1
+            was_full = self._free == 1
+        if was_full:
+            self._tools.state.wake()
+
+    def _move_runs(self) -> None:
+        while (task := self._runs.get()) is not None:
+            try:
+                self._told(self._move(task))
+            finally:
+                with self._lock:
+                    self._moving -= 1
+                    was_full = self._moving == 2 * self._options.turners - 1
+                if was_full:
+                    self._tools.state.wake()
+
+    def _move(self, task: Task) -> Turn | None:
+        try:
+            if task.tries >= self._options.tries:
+                return self._give_up(task, f"{task.tries} workers died over it")
+            turn = self._turns.move_run(task)
+            self._failures.pop(task.key, None)
+        except LeaseLost:
+            return None
+        except StoreError as error:
+            log.warning("run %s cannot be moved yet: %s", task.key, error.message)
+            self._guarded(lambda: self._tools.state.release([task]))
+            return None
+        except Exception:
+            log.exception("run %s cannot be moved", task.key)
+            return self._failed(task)
+        return turn
+
+    def _failed(self, task: Task) -> Turn | None:
+        """Try a task again that the engine itself stumbled over, and set its run aside after some times."""
+        self._failures[task.key] = self._failures.get(task.key, 0) + 1
+        if self._failures[task.key] < self._options.tries:
+            self._guarded(lambda: self._tools.state.release([task]))
+            return None
+        del self._failures[task.key]
+        return self._give_up(task, "the engine stumbled over it again and again; its log says why")
+
+    def _give_up(self, task: Task, why: str) -> Turn | None:
+        try:
+            return self._turns.give_up(task, f"Set aside: {why}.")
+        except CalveError as error:
+            log.warning("run %s cannot be set aside yet: %s", task.run_uuid, error.message)
+            return None
+
+    def _told(self, turn: Turn | None) -> None:
+        """Take on what a turn has left in our hands, and tell of it."""
+        if turn is None:
+            return
+        self._accept(turn.committed.held)
+        asked = [attempt.uuid for attempt in turn.changes.attempts if attempt.action is not None]
+        if asked:
+            self._executor.interrupt(asked)
+        self._listener(turn)
+
+    # What the heart does.
+
+    def _beat(self) -> None:
+        options, ticks = self._options, 0
+        often = max(1, round(options.heartbeat / options.tick))
+        while not self._left.wait(options.tick):
+            ticks += 1
+            self._guarded(self._executor.flush)
+            if ticks % often == 0:
+                self._guarded(self._live)
+
+    def _live(self) -> None:
+        beat = self._tools.state.heartbeat(self.uuid, is_draining=self._ending.is_set())
+        if not beat.is_alive:
+            log.warning("this worker was silent too long and taken for dead; it begins anew")
+            self._executor.interrupt_all()
+            self._register()
+            return
+        self._clock.anchor(beat.now)
+        self._executor.interrupt(beat.interrupted)
+        self._reap()
+        late = self._tools.state.overdue(self._clock())
+        if late:
+            self._tools.state.commit(Changes(tasks=[NewTask(TaskKind.RUN, run_uuid) for run_uuid in late]))
+
+    def _reap(self) -> None:
+        for dead in self._tools.state.reap(int(self._options.lease * 1_000), is_gone=self._is_gone):
+            log.warning("worker %s is gone; others take over what it held", dead)
