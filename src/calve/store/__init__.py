@@ -1,6 +1,7 @@
 """Durable state in one SQL database: SQLite where it is embedded, PostgreSQL where many share it."""
 
 from calve.store.captures import SqlCaptureState
+from calve.store.engine_state import SqlEngineState
 from calve.store.store import Store, open_store
 
-__all__ = ["SqlCaptureState", "Store", "open_store"]
+__all__ = ["SqlCaptureState", "SqlEngineState", "Store", "open_store"]

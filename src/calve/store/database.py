@@ -31,6 +31,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from calve.errors import EnvironmentUnfit, SettingsInvalid, StoreError, StoreUnavailable
 from calve.failpoints import reach
+from calve.store.locking import FileLock
 
 BUSY_SECONDS = 30
 CONNECT_SECONDS = 10
@@ -54,13 +55,19 @@ class Database:
         """The URL without its password and options."""
         hidden = (parsed.password, parsed.query.get("password"), parsed.query.get("sslpassword"))
         self._secrets = [str(secret) for secret in hidden if secret]
+        self.is_postgresql = parsed.get_backend_name() == "postgresql"
+        self.file = None if self.is_postgresql else _file(parsed)
+        """The file of SQLite, if there is one."""
+        self._lock = FileLock(None if self.file is None else self.file.with_name(f"{self.file.name}-lock"))
         with self._translated():
-            self._engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed)
+            self._engine = _postgresql(parsed) if self.is_postgresql else _sqlite(parsed, self.file, self._lock)
         self._writer = self._engine.execution_options(calve_write=True)
 
     def close(self) -> None:
-        """Close every connection."""
-        self._engine.dispose()
+        """Close every connection; the last one to a SQLite file moves what was written from the log into the file."""
+        with self._translated(), self._lock.held(BUSY_SECONDS):
+            self._engine.dispose()
+        self._lock.close()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -74,10 +81,25 @@ class Database:
 
         The failpoints ``store.<name>.before_commit`` and ``.after_commit`` stand on both sides of the commit.
         """
-        with self._translated(), self._writer.begin() as connection:
+        with (
+            self._translated(),
+            self._writer.connect() as connection,
+            self._lock.held(BUSY_SECONDS),  # threads have queued up for the one connection already
+            connection.begin(),
+        ):
             yield connection
             reach(f"store.{name}.before_commit")
         reach(f"store.{name}.after_commit")
+
+    def listener(self, channel: str) -> Any:
+        """Return a connection of PostgreSQL's driver of the caller's own, which hears what is sent to the channel."""
+        with self._translated():
+            pooled = self._engine.raw_connection()
+            pooled.detach()
+            connection: Any = pooled.driver_connection
+            connection.autocommit = True
+            connection.execute(f"LISTEN {channel}")
+        return connection
 
     def lock_schema(self, connection: Connection) -> None:
         """Let nobody else change the schema until the transaction ends; SQLite has one writer anyway."""
@@ -94,6 +116,7 @@ class Database:
                 f"The state database {self.shown} does not answer: {self._reason(error)}",
                 remedy="Check store.url, and that the database runs and lets you in.",
                 store=self.shown,
+                **_state_of(error),
             ) from None
         except SQLAlchemyError as error:
             raise StoreError(
@@ -105,6 +128,12 @@ class Database:
         for secret in self._secrets:
             said = said.replace(secret, "***")
         return said
+
+
+def _state_of(error: Exception) -> dict[str, str]:
+    """Return PostgreSQL's own code of an error, where it has one."""
+    code = getattr(getattr(error, "orig", None), "sqlstate", None)
+    return {} if code is None else {"sqlstate": code}
 
 
 def fits(connection: Connection, statement: Executable) -> bool:
@@ -155,11 +184,16 @@ def _postgresql(url: URL) -> Engine:
         ) from None
 
 
-def _sqlite(url: URL) -> Engine:
-    if url.database and url.database != ":memory:" and not url.database.startswith("file:"):
-        path = Path(url.database).absolute()  # the process may change its folder later
-        path.parent.mkdir(parents=True, exist_ok=True)
-        url = url.set(database=str(path))
+def _file(url: URL) -> Path | None:
+    if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
+        return None
+    return Path(url.database).absolute()  # the process may change its folder later
+
+
+def _sqlite(url: URL, file: Path | None, lock: FileLock) -> Engine:
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        url = url.set(database=str(file))
     engine = create_engine(
         url,
         connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
@@ -169,7 +203,12 @@ def _sqlite(url: URL) -> Engine:
         pool_timeout=BUSY_SECONDS,
         hide_parameters=True,
     )
-    event.listen(engine, "connect", _prepare_sqlite)
+
+    def prepare(connection: sqlite3.Connection, _record: Any) -> None:
+        with lock.held(BUSY_SECONDS):  # the switch to the write-ahead log is a write
+            _prepare_sqlite(connection, _record)
+
+    event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
 

@@ -1,22 +1,48 @@
 """The state database as the rest of calve sees it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
 from calve.store.captures import SqlCaptureState
 from calve.store.database import Database
+from calve.store.engine_state import SqlEngineState
+from calve.store.locking import only_scheduler
 from calve.store.migrate import migrate
+from calve.store.notifying import Bell
+from calve.store.transacting import Transactions
 
 
 class Store:
-    """The state database; ``captures`` keeps checkpoints and captures. Close it when done."""
+    """The state database. Close it when done.
+
+    ``captures`` keeps checkpoints and captures, ``engine`` keeps workflows and what becomes of them.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._bell = Bell(database)
         self.captures = SqlCaptureState(database)
+        self.engine = SqlEngineState(Transactions(database, self._bell))
+
+    @contextmanager
+    def hold_scheduler(self) -> Iterator[None]:
+        """Be the only process that schedules on a SQLite file; on PostgreSQL, many may.
+
+        Raises:
+            StoreBusy: another process does so; it is named.
+        """
+        file = self._database.file
+        if file is None:
+            yield
+            return
+        with only_scheduler(file.with_name(f"{file.name}-scheduler")):
+            yield
 
     def close(self) -> None:
         """Give all connections back; the store cannot be used any more."""
+        self._bell.close()
         self._database.close()
 
     def __enter__(self) -> Self:

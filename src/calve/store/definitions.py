@@ -1,0 +1,231 @@
+"""Workflows and their versions (the port is ``calve.engine.ports.Definitions``)."""
+
+import json
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, insert, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from calve.engine.model import Json, VersionRecord, WorkflowRecord
+from calve.engine.statuses import RunStatus
+from calve.engine.strategies import QueueView, check_change
+from calve.errors import RequestInvalid, WorkflowMissing
+from calve.store.engine_rows import dumped, loaded, version_of, workflow_of
+from calve.store.engine_tables import attempt, breakpoint_, claim, event, log_chunk, run, task, version, workflow
+from calve.store.starting import Line, is_blocked, read_line, strategy_of
+from calve.store.transacting import Transaction, Transactions
+
+_RESET = frozenset({"run_strategy", "step_concurrency", "alerting"})
+"""Properties that a push without them sets back to their defaults."""
+_INSERT: dict[bool, Any] = {False: sqlite.insert, True: postgresql.insert}
+_LIVE = [status.value for status in RunStatus if not status.is_terminal]
+
+
+class SqlDefinitions:
+    """Keeps workflows and their versions."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def push(
+        self, workflow_id: str, definition: Json, properties: Json, *, is_active: bool, author: str, now: int
+    ) -> VersionRecord:
+        """Keep a definition as the next version, and its properties as the newest snapshot.
+
+        Raises:
+            RequestInvalid: the run strategy cannot be changed now.
+        """
+
+        def keep(transaction: Transaction) -> VersionRecord:
+            before = _locked(transaction, workflow_id, now)
+            merged = _merged(loaded(before.properties), properties)
+            strategy = _strategy_text(merged)
+            _check_strategy(transaction.connection, before, strategy)
+            record = VersionRecord(workflow_id, before.latest_version + 1, definition, author, now)
+            _insert_version(transaction.connection, record)
+            values: dict[str, Any] = {
+                "latest_version": record.version_id,
+                "properties": dumped(merged),
+                "strategy": strategy,
+                "modified_at": now,
+                "deleted_at": None,
+            }
+            if is_active:
+                values["active_version"] = record.version_id
+            if before.deleted_at is not None:
+                values["created_at"] = now
+            _change(transaction.connection, workflow_id, values)
+            return record
+
+        return self._transactions.write("push", keep)
+
+    def workflow(self, workflow_id: str) -> WorkflowRecord | None:
+        """Return a workflow, or None if there is none, or it was deleted."""
+        with self._transactions.read() as connection:
+            row = _existing(connection, workflow_id)
+        return None if row is None else workflow_of(row)
+
+    def workflows(self, *, after: str = "", limit: int = 100, contains: str = "") -> list[WorkflowRecord]:
+        """Return workflows by id, from the one after ``after``."""
+        query = select(workflow).where(workflow.c.deleted_at.is_(None), workflow.c.workflow_id > after)
+        if contains:
+            query = query.where(workflow.c.workflow_id.icontains(contains, autoescape=True))
+        with self._transactions.read() as connection:
+            rows = connection.execute(query.order_by(workflow.c.workflow_id).limit(limit))
+            return [workflow_of(row) for row in rows]
+
+    def version(self, workflow_id: str, selector: str | int) -> VersionRecord | None:
+        """Return a version: active, latest, default (active, else latest), or a number."""
+        with self._transactions.read() as connection:
+            row = _existing(connection, workflow_id)
+            number = None if row is None else _number(row, str(selector))
+            if number is None:
+                return None
+            is_it = (version.c.workflow_id == workflow_id) & (version.c.version_id == number)
+            found = connection.execute(select(version).where(is_it)).one_or_none()
+        return None if found is None else version_of(found)
+
+    def versions(self, workflow_id: str) -> list[VersionRecord]:
+        """Return every version, newest first."""
+        query = select(version).where(version.c.workflow_id == workflow_id).order_by(version.c.version_id.desc())
+        with self._transactions.read() as connection:
+            return [version_of(row) for row in connection.execute(query)]
+
+    def activate(self, workflow_id: str, version_id: int | None, now: int) -> None:
+        """Make a version the active one; None makes none of them active.
+
+        Raises:
+            WorkflowMissing: there is no such workflow or version.
+        """
+
+        def change(transaction: Transaction) -> None:
+            row = _existing(transaction.connection, workflow_id)
+            if row is None or (version_id is not None and not 1 <= version_id <= row.latest_version):
+                raise _missing(workflow_id, version_id)
+            _change(transaction.connection, workflow_id, {"active_version": version_id, "modified_at": now})
+
+        self._transactions.write("activate", change)
+
+    def delete_workflow(self, workflow_id: str, now: int) -> None:
+        """Forget a workflow, its versions, instances, attempts, logs and events; its instance numbers go on.
+
+        Raises:
+            RequestInvalid: an instance of it is not over.
+            WorkflowMissing: there is no such workflow.
+        """
+
+        def forget(transaction: Transaction) -> None:
+            connection = transaction.connection
+            lock = select(workflow).where(workflow.c.workflow_id == workflow_id).with_for_update()
+            row = connection.execute(lock).one_or_none()
+            if row is None or row.deleted_at is not None:
+                raise _missing(workflow_id, None)
+            _check_over(connection, workflow_id)
+            _delete_runs(connection, workflow_id)
+            connection.execute(delete(version).where(version.c.workflow_id == workflow_id))
+            connection.execute(delete(breakpoint_).where(breakpoint_.c.workflow_id == workflow_id))
+            gone = {"active_version": None, "latest_version": 0, "properties": "{}", "strategy": None}
+            _change(connection, workflow_id, gone | {"deleted_at": now, "modified_at": now})
+
+        self._transactions.write("delete_workflow", forget)
+
+
+def _existing(connection: Connection, workflow_id: str) -> Row[Any] | None:
+    is_it = (workflow.c.workflow_id == workflow_id) & workflow.c.deleted_at.is_(None)
+    return connection.execute(select(workflow).where(is_it)).one_or_none()
+
+
+def _locked(transaction: Transaction, workflow_id: str, now: int) -> Row[Any]:
+    """Make the row of a workflow, if need be, and lock it."""
+    row = {
+        "workflow_id": workflow_id,
+        "latest_version": 0,
+        "properties": "{}",
+        "last_instance": 0,
+        "created_at": now,
+        "modified_at": now,
+    }
+    insert_ = _INSERT[transaction.is_postgresql](workflow).values(row)
+    transaction.connection.execute(insert_.on_conflict_do_nothing())
+    query = select(workflow).where(workflow.c.workflow_id == workflow_id).with_for_update()
+    return transaction.connection.execute(query).one()
+
+
+def _merged(before: Json, pushed: Json) -> dict[str, Any]:
+    kept = {name: value for name, value in before.items() if name not in _RESET}
+    return kept | {name: value for name, value in pushed.items() if value is not None}
+
+
+def _strategy_text(properties: Json) -> str | None:
+    strategy = properties.get("run_strategy")
+    return None if strategy is None else json.dumps(strategy, sort_keys=True)
+
+
+def _check_strategy(connection: Connection, before: Row[Any], after: str | None) -> None:
+    old, new = strategy_of(before.strategy), strategy_of(after)
+    if old.rule is new.rule:
+        return
+    line = Line(before.workflow_id, new, before.last_instance)
+    read_line(connection, line)
+    blocked = is_blocked(connection, before.workflow_id)
+    check_change(old, new, QueueView(line.view.queued, line.view.active, blocked))
+
+
+def _insert_version(connection: Connection, record: VersionRecord) -> None:
+    row = {
+        "workflow_id": record.workflow_id,
+        "version_id": record.version_id,
+        "definition": dumped(record.definition),
+        "author": record.author,
+        "created_at": record.created_at,
+    }
+    connection.execute(insert(version).values(row))
+
+
+def _change(connection: Connection, workflow_id: str, values: dict[str, Any]) -> None:
+    connection.execute(update(workflow).where(workflow.c.workflow_id == workflow_id).values(values))
+
+
+def _number(row: Row[Any], selector: str) -> int | None:
+    match selector.lower():
+        case "active":
+            found = row.active_version
+        case "latest":
+            found = row.latest_version
+        case "default":
+            found = row.active_version or row.latest_version
+        case number:
+            found = int(number) if number.isascii() and number.isdigit() else None
+    return None if found is None else int(found)
+
+
+def _missing(workflow_id: str, version_id: int | None) -> WorkflowMissing:
+    what = f"workflow {workflow_id}" if version_id is None else f"version {version_id} of workflow {workflow_id}"
+    return WorkflowMissing(f"There is no {what}.", workflow=workflow_id)
+
+
+def _mine(workflow_id: str) -> Any:
+    """Match the runs of a workflow: its instances, their iterations, and what they are the root of."""
+    roots = select(run.c.uuid).where(run.c.workflow_id == workflow_id)
+    return or_(run.c.workflow_id == workflow_id, run.c.owner_workflow == workflow_id, run.c.root_uuid.in_(roots))
+
+
+def _check_over(connection: Connection, workflow_id: str) -> None:
+    query = select(run.c.workflow_id, run.c.instance_id).where(_mine(workflow_id), run.c.status.in_(_LIVE)).limit(1)
+    row = connection.execute(query).one_or_none()
+    if row is not None:
+        raise RequestInvalid(
+            f"{workflow_id} cannot be deleted: {row.workflow_id}/{row.instance_id} is not over.",
+            remedy="Stop it first, or wait until it ends.",
+            workflow=workflow_id,
+        )
+
+
+def _delete_runs(connection: Connection, workflow_id: str) -> None:
+    runs = select(run.c.uuid).where(_mine(workflow_id))
+    attempts = select(attempt.c.uuid).where(attempt.c.run_uuid.in_(runs))
+    connection.execute(delete(log_chunk).where(log_chunk.c.attempt_uuid.in_(attempts)))
+    connection.execute(delete(claim).where(claim.c.attempt_uuid.in_(attempts)))
+    for table in (task, event, attempt):
+        connection.execute(delete(table).where(table.c.run_uuid.in_(runs)))
+    connection.execute(delete(run).where(_mine(workflow_id)))

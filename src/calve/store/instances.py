@@ -1,0 +1,270 @@
+"""Runs and attempts (the port is ``calve.engine.ports.Instances``); ``committing`` says how they change."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    bindparam,
+    func,
+    not_,
+    select,
+    text,
+    tuple_,
+)
+
+from calve.engine.model import Attempt, Changes, Children, Committed, Event, Json, LogChunk, Run, Snapshot
+from calve.engine.statuses import RunStatus, StepStatus
+from calve.store.committing import commit
+from calve.store.engine_rows import attempt_of, loaded, run_of
+from calve.store.engine_tables import (
+    HAS_TIMEOUT,
+    IS_COUNTED,
+    IS_INSTANCE,
+    IS_LATEST,
+    IS_LIVE,
+    IS_UNENDED,
+    IS_UNSUCCESSFUL,
+    attempt,
+    log_chunk,
+    run,
+)
+from calve.store.fencing import chunks
+from calve.store.recording import append_logs, read_events
+from calve.store.transacting import Transactions
+
+_later = attempt.alias("later")
+_IS_NEWEST = not_(
+    select(_later.c.uuid)
+    .where(
+        _later.c.run_uuid == attempt.c.run_uuid,
+        _later.c.step_id == attempt.c.step_id,
+        _later.c.attempt_id > attempt.c.attempt_id,
+    )
+    .exists()
+)
+"""No later attempt of the same step in the same run."""
+_RUN = select(run).where(run.c.uuid == bindparam("uuid"))
+_NEWEST = select(attempt).where(attempt.c.run_uuid == bindparam("run_uuid"), _IS_NEWEST)
+_ATTEMPTS = select(attempt).where(attempt.c.uuid.in_(bindparam("uuids", expanding=True)))
+_ATTEMPT = select(attempt).where(attempt.c.uuid == bindparam("uuid"))
+_LIVE = [status.value for status in RunStatus if not status.is_terminal]
+_late = select(attempt.c.run_uuid, attempt.c.timeout_at).where(text(HAS_TIMEOUT), text(IS_UNENDED)).subquery("late")
+_IS_CHILD = run.c.parent_attempt == bindparam("attempt_uuid")
+_CHILDREN = (
+    select(run.c.status, func.count().label("number"))
+    .where(_IS_CHILD, text("parent_attempt IS NOT NULL"), text(IS_LATEST), text(IS_UNSUCCESSFUL))
+    .group_by(run.c.status)
+)
+_ROLLUP = (
+    select(attempt.c.status, func.count().label("number"))
+    .where(attempt.c.root_uuid == bindparam("root_uuid"), text(IS_COUNTED))
+    .group_by(attempt.c.status)
+)
+_OVERDUE_RUNS = (
+    select(run.c.uuid)
+    .where(text(HAS_TIMEOUT), text(IS_LIVE), run.c.timeout_at <= bindparam("now"))
+    .limit(bindparam("number"))
+)
+_OVERDUE_ATTEMPTS = (
+    select(_late.c.run_uuid)
+    .join(run, run.c.uuid == _late.c.run_uuid)
+    .where(_late.c.timeout_at <= bindparam("now"), run.c.status.in_(_LIVE))
+    .limit(bindparam("number"))
+)
+_CARRIED = select(run.c.uuid, run.c.instance_id, run.c.carried).where(_IS_CHILD, run.c.is_latest.is_(True))
+
+
+class SqlInstances:
+    """Keeps runs and attempts."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def commit(self, changes: Changes) -> Committed:
+        """Write everything in one transaction, or nothing.
+
+        Raises:
+            Conflict: a run has changed since it was read.
+            LeaseLost: a task is no longer held.
+            WorkflowMissing: the workflow of a start is not there.
+        """
+        return self._transactions.write("engine", lambda transaction: commit(transaction, changes))
+
+    def load(self, run_uuid: str) -> Snapshot | None:
+        """Return a run and the newest attempt of each of its steps, carried ones too."""
+        with self._transactions.read() as connection:
+            row = connection.execute(_RUN, {"uuid": run_uuid}).one_or_none()
+            if row is None:
+                return None
+            found = run_of(row)
+            own = [attempt_of(each) for each in connection.execute(_NEWEST, {"run_uuid": run_uuid})]
+            attempts = own + _carried(connection, found, {each.step_id for each in own})
+        return Snapshot(found, tuple(sorted(attempts, key=lambda each: each.step_instance_id)))
+
+    def run(self, workflow_id: str, instance_id: int, run_id: int | None = None) -> Run | None:
+        """Return a run of an instance, the latest if none is named."""
+        query = _of_instance(workflow_id, instance_id).limit(1)
+        return self._first_run(query if run_id is None else query.where(run.c.run_id == run_id))
+
+    def run_by_request(self, workflow_id: str, request_id: str) -> Run | None:
+        """Return the run that a request has started already."""
+        return self._first_run(select(run).where(run.c.workflow_id == workflow_id, run.c.request_id == request_id))
+
+    def runs(self, workflow_id: str, instance_id: int) -> list[Run]:
+        """Return every run of an instance, newest first."""
+        return self._runs(_of_instance(workflow_id, instance_id))
+
+    def instances(
+        self,
+        *,
+        workflow_id: str | None = None,
+        statuses: Sequence[RunStatus] = (),
+        before: tuple[int, str] | None = None,
+        limit: int = 100,
+    ) -> list[Run]:
+        """Return the latest runs of instances that are no iterations, newest first."""
+        query = select(run).where(text(IS_LATEST), text(IS_INSTANCE))
+        if workflow_id is not None:
+            query = query.where(run.c.workflow_id == workflow_id)
+        if before is not None:
+            query = query.where(tuple_(run.c.created_at, run.c.uuid) < before)
+        query = query.where(*_is_in(statuses)).order_by(run.c.created_at.desc(), run.c.uuid.desc())
+        return self._runs(query.limit(limit))
+
+    def attempt(self, attempt_uuid: str) -> Attempt | None:
+        """Return an attempt."""
+        with self._transactions.read() as connection:
+            row = connection.execute(_ATTEMPT, {"uuid": attempt_uuid}).one_or_none()
+        return None if row is None else attempt_of(row)
+
+    def attempts(self, run_uuid: str, step_id: str | None = None) -> list[Attempt]:
+        """Return all attempts of a run, or of one of its steps, oldest first."""
+        query = select(attempt).where(attempt.c.run_uuid == run_uuid)
+        if step_id is not None:
+            query = query.where(attempt.c.step_id == step_id)
+        with self._transactions.read() as connection:
+            rows = connection.execute(query.order_by(attempt.c.attempt_id, attempt.c.step_instance_id))
+            return [attempt_of(row) for row in rows]
+
+    def newest_attempt(self, workflow_id: str, instance_id: int, step_id: str) -> Attempt | None:
+        """Return the newest attempt of a step over all runs of an instance."""
+        query = (
+            select(attempt)
+            .join(run, run.c.uuid == attempt.c.run_uuid)
+            .where(run.c.workflow_id == workflow_id, run.c.instance_id == instance_id, attempt.c.step_id == step_id)
+            .order_by(run.c.run_id.desc(), attempt.c.attempt_id.desc())
+            .limit(1)
+        )
+        with self._transactions.read() as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else attempt_of(row)
+
+    def children(self, attempt_uuid: str) -> Children:
+        """Count the child runs of an attempt, in time that follows the unfinished and failed ones."""
+        with self._transactions.read() as connection:
+            rows = connection.execute(_CHILDREN, {"attempt_uuid": attempt_uuid})
+            found = {RunStatus(row.status): row.number for row in rows}
+        return Children(
+            active=sum(number for status, number in found.items() if not status.is_terminal),
+            failed=found.get(RunStatus.FAILED, 0),
+            timed_out=found.get(RunStatus.TIMED_OUT, 0),
+            stopped=found.get(RunStatus.STOPPED, 0),
+        )
+
+    def child_runs(
+        self, attempt_uuid: str, *, statuses: Sequence[RunStatus] = (), after: int = 0, limit: int = 1000
+    ) -> list[Run]:
+        """Return the latest child runs of an attempt by instance id, from the one after ``after``."""
+        is_child = run.c.parent_attempt == attempt_uuid
+        query = select(run).where(is_child, run.c.is_latest.is_(True), run.c.instance_id > after, *_is_in(statuses))
+        return self._runs(query.order_by(run.c.instance_id, run.c.workflow_id).limit(limit))
+
+    def child_params(self, attempt_uuid: str, step_id: str, param: str) -> dict[int, Json]:
+        """Return a stored param of a step over the iterations of a loop, by instance id."""
+        own = (
+            select(run.c.instance_id, attempt.c.params)
+            .join(attempt, attempt.c.run_uuid == run.c.uuid)
+            .where(_IS_CHILD, run.c.is_latest.is_(True), attempt.c.step_id == step_id, _IS_NEWEST)
+        )
+        place = {"attempt_uuid": attempt_uuid}
+        with self._transactions.read() as connection:
+            params = {row.instance_id: row.params for row in connection.execute(own, place)}
+            carried = {
+                loaded(row.carried)[step_id]: row.instance_id
+                for row in connection.execute(_CARRIED, place)
+                if row.instance_id not in params and step_id in loaded(row.carried)
+            }
+            for some in chunks(list(carried)):
+                rows = connection.execute(_ATTEMPTS, {"uuids": some})
+                params |= {carried[row.uuid]: row.params for row in rows}
+        found = {instance_id: loaded(written) for instance_id, written in sorted(params.items())}
+        return {instance_id: stored[param] for instance_id, stored in found.items() if param in stored}
+
+    def latest_inline(self, workflow_id: str, *, after: int = 0, limit: int = 1000) -> list[Run]:
+        """Return the latest runs of the iterations under the name of a loop, by number, after ``after``."""
+        is_of = (run.c.workflow_id == workflow_id, run.c.instance_id > after, run.c.is_latest.is_(True))
+        return self._runs(select(run).where(*is_of).order_by(run.c.instance_id).limit(limit))
+
+    def rollup(self, root_uuid: str) -> dict[StepStatus, int]:
+        """Count the leaf steps of a whole tree by the status of their newest attempt."""
+        with self._transactions.read() as connection:
+            rows = connection.execute(_ROLLUP, {"root_uuid": root_uuid})
+            return {StepStatus(row.status): row.number for row in rows}
+
+    def overdue(self, now: int, limit: int = 100) -> list[str]:
+        """Return the uuids of unfinished runs that are past their ``timeout_at``, or whose unfinished attempts are."""
+        place = {"now": now, "number": limit}
+        with self._transactions.read() as connection:
+            found = dict.fromkeys(connection.scalars(_OVERDUE_RUNS, place))
+            found |= dict.fromkeys(connection.scalars(_OVERDUE_ATTEMPTS, place))
+        return list(found)[:limit]
+
+    def events(
+        self, *, after: int = 0, run_uuid: str | None = None, root_uuid: str | None = None, limit: int = 1000
+    ) -> list[Event]:
+        """Return events in order, from the one after ``after``."""
+        with self._transactions.read() as connection:
+            return read_events(connection, after=after, run_uuid=run_uuid, root_uuid=root_uuid, limit=limit)
+
+    def append_log(self, chunk: LogChunk) -> None:
+        """Keep a piece of an attempt's log; the same piece may come twice.
+
+        Raises:
+            Conflict: another piece has that number.
+        """
+        self._transactions.write("append_log", lambda transaction: append_logs(transaction, [chunk]))
+
+    def log(self, attempt_uuid: str, *, after: int = -1) -> list[LogChunk]:
+        """Return an attempt's log from the piece after number ``after``."""
+        query = (
+            select(log_chunk)
+            .where(log_chunk.c.attempt_uuid == attempt_uuid, log_chunk.c.number > after)
+            .order_by(log_chunk.c.number)
+        )
+        with self._transactions.read() as connection:
+            return [LogChunk(row.attempt_uuid, row.number, row.text) for row in connection.execute(query)]
+
+    def _runs(self, query: Select[tuple[object, ...]]) -> list[Run]:
+        with self._transactions.read() as connection:
+            return [run_of(row) for row in connection.execute(query)]
+
+    def _first_run(self, query: Select[tuple[object, ...]]) -> Run | None:
+        return next(iter(self._runs(query)), None)
+
+
+def _of_instance(workflow_id: str, instance_id: int) -> Select[tuple[object, ...]]:
+    is_of = (run.c.workflow_id == workflow_id, run.c.instance_id == instance_id)
+    return select(run).where(*is_of).order_by(run.c.run_id.desc())
+
+
+def _is_in(statuses: Sequence[RunStatus]) -> list[ColumnElement[bool]]:
+    return [run.c.status.in_([status.value for status in statuses])] if statuses else []
+
+
+def _carried(connection: Connection, found: Run, known: set[str]) -> list[Attempt]:
+    uuids = [uuid for step_id, uuid in found.carried.items() if step_id not in known]
+    if not uuids:
+        return []
+    return [attempt_of(row) for row in connection.execute(_ATTEMPTS, {"uuids": uuids})]

@@ -1,0 +1,74 @@
+"""Appends events and logs.
+
+PostgreSQL numbers events when they are written, but shows them when they are committed: who has read number 6 could
+never see number 5, which came a moment later. So each event carries the number of its transaction, and is shown only
+when no older transaction is under way; after a minute it is shown in any case, lest a long transaction of somebody
+else, or the numbers of a restored backup, hide it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sqlalchemy import Connection, bindparam, insert, select, text
+from sqlalchemy.dialects import postgresql, sqlite
+
+from calve.engine.model import Event, LogChunk
+from calve.errors import Conflict
+from calve.store.engine_rows import event_of, event_row, plain
+from calve.store.engine_tables import event, log_chunk, run
+from calve.store.fencing import chunks
+from calve.store.transacting import Transaction
+
+_SETTLED = text(
+    "(event.xid < (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint"
+    " OR event.at < (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 60000)"
+)
+_ROOTS = select(run.c.uuid, run.c.root_uuid).where(run.c.uuid.in_(bindparam("uuids", expanding=True)))
+_EVENTS = insert(event)
+_LOGS = {
+    False: sqlite.insert(log_chunk).on_conflict_do_nothing(),
+    True: postgresql.insert(log_chunk).on_conflict_do_nothing(),
+}
+_KEPT = select(log_chunk.c.text).where(
+    log_chunk.c.attempt_uuid == bindparam("attempt_uuid"), log_chunk.c.number == bindparam("number")
+)
+
+
+def append_events(connection: Connection, events: Sequence[Event], roots: Mapping[str, str]) -> None:
+    """Append events; ``roots`` has the roots of the runs that were written just now."""
+    if not events:
+        return
+    missing = sorted({each.run_uuid for each in events} - roots.keys())
+    found = dict(roots)
+    for some in chunks(missing):
+        found |= {row.uuid: row.root_uuid for row in connection.execute(_ROOTS, {"uuids": some})}
+    connection.execute(_EVENTS, [event_row(each, found.get(each.run_uuid, each.run_uuid)) for each in events])
+
+
+def read_events(
+    connection: Connection, *, after: int, run_uuid: str | None, root_uuid: str | None, limit: int
+) -> list[Event]:
+    """Return events in order, from the one after ``after``; none will ever come before the last of them."""
+    query = select(event).where(event.c.seq > after).order_by(event.c.seq).limit(limit)
+    if run_uuid is not None:
+        query = query.where(event.c.run_uuid == run_uuid)
+    if root_uuid is not None:
+        query = query.where(event.c.root_uuid == root_uuid)
+    if connection.dialect.name == "postgresql":
+        query = query.where(_SETTLED)
+    return [event_of(row) for row in connection.execute(query)]
+
+
+def append_logs(transaction: Transaction, logs: Iterable[LogChunk]) -> None:
+    """Append pieces of logs; the same piece may come twice.
+
+    Raises:
+        Conflict: another piece has that number.
+    """
+    for chunk in logs:
+        row = {"attempt_uuid": chunk.attempt_uuid, "number": chunk.number, "text": plain(chunk.text)}
+        if transaction.connection.execute(_LOGS[transaction.is_postgresql], row).rowcount == 1:
+            continue
+        if transaction.connection.scalar(_KEPT, row) != row["text"]:
+            raise Conflict(
+                f"The log of {chunk.attempt_uuid} has another piece {chunk.number}.", attempt=chunk.attempt_uuid
+            )

@@ -1,0 +1,308 @@
+"""Starts instances, and lets them leave the queue, by the run strategies: under the lock of the workflow's row."""
+
+import json
+from bisect import insort
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import BindParameter, Connection, bindparam, select, text, update
+
+from calve.definition.model.workflow import Rule, RunStrategy
+from calve.engine.actions import Action
+from calve.engine.model import Changes, Event, NewTask, Pending, Run, Start, Started, StartStatus, TaskKind
+from calve.engine.statuses import RunStatus
+from calve.engine.strategies import BATCH, DEFAULT, QueueView, arrive, leaving, needs_all
+from calve.engine.work import RUN_EVENT
+from calve.errors import Conflict, WorkflowMissing
+from calve.store.engine_rows import pending_text, run_of
+from calve.store.engine_tables import IS_INSTANCE, IS_LIVE, run, workflow
+from calve.store.fencing import chunks
+
+_uuids: BindParameter[Any] = bindparam("uuids", expanding=True)
+_LOCK = (
+    select(workflow.c.workflow_id, workflow.c.strategy, workflow.c.last_instance)
+    .where(workflow.c.workflow_id.in_(bindparam("ids", expanding=True)), workflow.c.deleted_at.is_(None))
+    .order_by(workflow.c.workflow_id)
+    .with_for_update()
+)
+_NUMBERED = (
+    update(workflow).where(workflow.c.workflow_id == bindparam("the_id")).values(last_instance=bindparam("number"))
+)
+_KNOWN = select(run).where(
+    run.c.workflow_id == bindparam("workflow_id"), run.c.request_id.in_(bindparam("requests", expanding=True))
+)
+_LIVE = (
+    select(run.c.uuid, run.c.is_queued, run.c.instance_id, run.c.run_id)
+    .where(run.c.workflow_id == bindparam("workflow_id"), text(IS_INSTANCE), text(IS_LIVE))
+    .order_by(run.c.is_queued, run.c.instance_id, run.c.run_id)
+)
+_LIVE_LIMITED = _LIVE.limit(bindparam("limit"))
+_BLOCKING = select(run.c.uuid).where(run.c.workflow_id == bindparam("workflow_id"), text("is_blocking")).limit(1)
+_NEWEST = (
+    select(run.c.run_id, run.c.status)
+    .where(run.c.workflow_id == bindparam("workflow_id"), run.c.instance_id == bindparam("instance_id"))
+    .order_by(run.c.run_id.desc())
+    .limit(1)
+)
+_OLDER = (
+    update(run)
+    .where(
+        run.c.workflow_id == bindparam("the_workflow"),
+        run.c.instance_id == bindparam("the_instance"),
+        run.c.run_id < bindparam("the_run"),
+        run.c.is_latest.is_(True),
+    )
+    .values(is_latest=False, is_blocking=False, seq=run.c.seq + 1)
+)
+_LEAVE = update(run).where(run.c.uuid.in_(_uuids)).values(is_queued=False, seq=run.c.seq + 1)
+_STOPPED = select(
+    run.c.uuid, run.c.workflow_id, run.c.instance_id, run.c.run_id, run.c.root_uuid, run.c.parent_run
+).where(run.c.uuid.in_(_uuids))
+_STOP_QUEUED = (
+    update(run)
+    .where(run.c.uuid.in_(_uuids))
+    .values(
+        is_queued=False,
+        status=RunStatus.STOPPED.value,
+        run_status=RunStatus.STOPPED.value,
+        message=bindparam("why"),
+        ended_at=bindparam("now"),
+        seq=run.c.seq + 1,
+    )
+)
+_STOP_ACTIVE = (
+    update(run)
+    .where(run.c.uuid.in_(_uuids), run.c.action.is_(None))
+    .values(action=bindparam("pending"), seq=run.c.seq + 1)
+)
+_REFUSED = "Not started: another instance is not over, and the run strategy is FIRST_ONLY."
+
+
+@lru_cache(maxsize=1_000)
+def strategy_of(written: str | None) -> RunStrategy:
+    """Return the run strategy that a workflow's row holds."""
+    return DEFAULT if written is None else RunStrategy.model_validate(json.loads(written))
+
+
+@dataclass(slots=True)
+class Line:
+    """The instances of one workflow that are not over, and what becomes of them in this transaction."""
+
+    workflow_id: str
+    strategy: RunStrategy
+    last_instance: int
+    queued: list[tuple[int, int, str]] = field(default_factory=list)
+    active: list[str] = field(default_factory=list)
+    is_blocked: bool = False
+
+    @property
+    def view(self) -> QueueView:
+        """The instances as the strategies see them."""
+        return QueueView(tuple(uuid for _, _, uuid in self.queued), tuple(self.active), self.is_blocked)
+
+
+@dataclass(slots=True)
+class Launch:
+    """What starting and leaving came to."""
+
+    answers: dict[str, tuple[StartStatus, Run]] = field(default_factory=dict)
+    """What became of each start, by the uuid of the run that it brought."""
+    new: dict[str, Run] = field(default_factory=dict)
+    """Runs that are to be inserted."""
+    tasks: list[NewTask] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    roots: dict[str, str] = field(default_factory=dict)
+    """The roots of runs that events are about."""
+
+    def started(self, starts: Sequence[Start]) -> tuple[Started, ...]:
+        """Return what became of each start, in order."""
+        answers = [self.answers[start.run.uuid] for start in starts]
+        return tuple(Started(status, self.new.get(made.uuid, made)) for status, made in answers)
+
+
+def lock_workflows(connection: Connection, changes: Changes) -> dict[str, Line]:
+    """Lock the rows of all workflows whose instances these changes start or end, in one order for all.
+
+    Raises:
+        WorkflowMissing: one that is to be started is not there.
+    """
+    starting = {start.run.workflow_id for start in changes.starts}
+    ending = {
+        each.workflow_id
+        for each in (*changes.runs, *changes.new_runs)
+        if each.inline_step is None and each.status.is_terminal
+    }
+    if not starting and not ending:
+        return {}
+    rows: list[Any] = []
+    for some in chunks(sorted(starting | ending)):
+        rows += connection.execute(_LOCK, {"ids": some})
+    lines = {row.workflow_id: Line(row.workflow_id, strategy_of(row.strategy), row.last_instance) for row in rows}
+    for missing in sorted(starting - lines.keys()):
+        raise WorkflowMissing(f"There is no workflow {missing}.", workflow=missing)
+    return lines
+
+
+def no_longer_latest(connection: Connection, runs: Iterable[Run]) -> None:
+    """Let new runs take the place of the earlier ones of their instances."""
+    rows = [
+        {"the_workflow": each.workflow_id, "the_instance": each.instance_id, "the_run": each.run_id}
+        for each in runs
+        if each.run_id > 1
+    ]
+    if rows:
+        connection.execute(_OLDER, rows)
+
+
+def launch(connection: Connection, lines: dict[str, Line], starts: Sequence[Start]) -> Launch:
+    """Carry out starts, and let instances leave the queues.
+
+    Raises:
+        Conflict: the instance that is to be restarted is not over, or was restarted by somebody else.
+    """
+    launched = Launch()
+    for workflow_id, line in lines.items():
+        mine = [start for start in starts if start.run.workflow_id == workflow_id]
+        known = _known(connection, line, mine)
+        restarts = [start.run for start in mine if start.is_restart and start.run.request_id not in known]
+        for each in restarts:
+            _check_restart(connection, each)
+        no_longer_latest(connection, restarts)
+        read_line(connection, line)
+        for start in mine:
+            launched.answers[start.run.uuid] = _answer(connection, line, start, known, launched)
+        if mine:
+            connection.execute(_NUMBERED, {"the_id": workflow_id, "number": line.last_instance})
+        _let_go(connection, line, launched)
+    return launched
+
+
+def _known(connection: Connection, line: Line, starts: Sequence[Start]) -> dict[str | None, Run]:
+    """Return the runs that the same requests have started already, by request."""
+    requests = [start.run.request_id for start in starts if start.run.request_id is not None]
+    known: dict[str | None, Run] = {}
+    for some in chunks(requests):
+        rows = connection.execute(_KNOWN, {"workflow_id": line.workflow_id, "requests": some})
+        known |= {row.request_id: run_of(row) for row in rows}
+    return known
+
+
+def _check_restart(connection: Connection, again: Run) -> None:
+    place = {"workflow_id": again.workflow_id, "instance_id": again.instance_id}
+    newest = connection.execute(_NEWEST, place).one_or_none()
+    if newest is None or newest.run_id != again.run_id - 1 or not RunStatus(newest.status).is_terminal:
+        raise Conflict(
+            f"Run {again.run_id - 1} of {again.workflow_id}/{again.instance_id} is not over, or not the latest.",
+            workflow=again.workflow_id,
+            instance=again.instance_id,
+        )
+
+
+def read_line(connection: Connection, line: Line) -> None:
+    """Read the instances that are not over, as many as the run strategy looks at."""
+    place: dict[str, Any] = {"workflow_id": line.workflow_id}
+    if needs_all(line.strategy.rule):
+        rows = connection.execute(_LIVE, place)
+    else:
+        rows = connection.execute(_LIVE_LIMITED, place | {"limit": line.strategy.concurrency + BATCH})
+    for row in rows:
+        if row.is_queued:
+            line.queued.append((row.instance_id, row.run_id, row.uuid))
+        else:
+            line.active.append(row.uuid)
+    if line.strategy.rule is Rule.STRICT_SEQUENTIAL:
+        line.is_blocked = is_blocked(connection, line.workflow_id)
+
+
+def is_blocked(connection: Connection, workflow_id: str) -> bool:
+    """Tell whether a workflow has a failed instance that nobody has unblocked or restarted."""
+    return connection.scalar(_BLOCKING, {"workflow_id": workflow_id}) is not None
+
+
+def _answer(
+    connection: Connection, line: Line, start: Start, known: dict[str | None, Run], launched: Launch
+) -> tuple[StartStatus, Run]:
+    if start.run.request_id in known:
+        return StartStatus.DUPLICATED, known[start.run.request_id]
+    arrival = arrive(line.strategy, line.view)
+    if not start.is_restart:
+        line.last_instance += 1
+    made = replace(
+        start.run, instance_id=start.run.instance_id if start.is_restart else line.last_instance, is_queued=True
+    )
+    if start.run.request_id is not None:
+        known[start.run.request_id] = made
+    if arrival.is_refused:
+        launched.new[made.uuid] = _refused(made)
+        return StartStatus.STOPPED, made
+    _stop(connection, line, arrival.stopped, made, launched)
+    insort(line.queued, (made.instance_id, made.run_id, made.uuid))
+    launched.new[made.uuid] = made
+    return StartStatus.CREATED, made
+
+
+def _refused(made: Run) -> Run:
+    return replace(
+        made,
+        is_queued=False,
+        status=RunStatus.STOPPED,
+        run_status=RunStatus.STOPPED,
+        message=_REFUSED,
+        ended_at=made.created_at,
+    )
+
+
+def _stop(connection: Connection, line: Line, stopped: Sequence[str], by: Run, launched: Launch) -> None:
+    """Stop queued instances at once, and ask the active ones to stop."""
+    if not stopped:
+        return
+    why = f"Stopped by instance {by.instance_id}: the run strategy is {line.strategy.rule}."
+    gone = set(stopped)
+    queued = [uuid for _, _, uuid in line.queued if uuid in gone]
+    line.queued = [place for place in line.queued if place[2] not in gone]
+    for uuid in queued:
+        if uuid in launched.new:  # it came in this very transaction
+            launched.new[uuid] = replace(_refused(launched.new[uuid]), message=why)
+    stored = [uuid for uuid in queued if uuid not in launched.new]
+    for some in chunks(stored):
+        _stop_queued(connection, some, why, by.created_at, launched)
+    asked = pending_text(Pending(Action.STOP, at=by.created_at, reason=why))
+    active = [uuid for uuid in line.active if uuid in gone]
+    for some in chunks(active):
+        connection.execute(_STOP_ACTIVE, {"uuids": some, "pending": asked})
+    launched.tasks += [NewTask(TaskKind.RUN, uuid) for uuid in active]
+
+
+def _stop_queued(connection: Connection, uuids: Sequence[str], why: str, now: int, launched: Launch) -> None:
+    connection.execute(_STOP_QUEUED, {"uuids": uuids, "why": why, "now": now})
+    for row in connection.execute(_STOPPED, {"uuids": uuids}):
+        launched.roots[row.uuid] = row.root_uuid
+        launched.events.append(
+            Event(
+                RUN_EVENT,
+                row.uuid,
+                row.workflow_id,
+                row.instance_id,
+                row.run_id,
+                now,
+                before=RunStatus.CREATED,
+                after=RunStatus.STOPPED,
+                detail={"message": why},
+            )
+        )
+        if row.parent_run is not None:
+            launched.tasks.append(NewTask(TaskKind.RUN, row.parent_run))
+
+
+def _let_go(connection: Connection, line: Line, launched: Launch) -> None:
+    """Let instances leave the queue."""
+    going = leaving(line.strategy, line.view)
+    for uuid in going:
+        launched.tasks.append(NewTask(TaskKind.RUN, uuid))
+        if uuid in launched.new:
+            launched.new[uuid] = replace(launched.new[uuid], is_queued=False)
+    stored = [uuid for uuid in going if uuid not in launched.new]
+    for some in chunks(stored):
+        connection.execute(_LEAVE, {"uuids": some})

@@ -1,0 +1,110 @@
+"""Transactions of the engine: tried again where they may be, and known to be committed or not.
+
+PostgreSQL breaks deadlocks by ending one transaction: that one is carried out again. If the connection is cut while
+the commit is under way, nobody knows whether it was carried out; the number of the transaction, asked for as its last
+statement, tells it afterwards (``pg_xact_status``). If not even that can be asked, the caller gets StoreUnavailable,
+and may give the same changes again: their runs and tasks are then no longer as they were read, so that nothing is
+written twice.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sqlalchemy import Connection, text
+
+from calve.errors import StoreUnavailable
+from calve.store import database as databases
+from calve.store.database import Database
+from calve.store.notifying import CHANNEL, Bell
+
+Result = TypeVar("Result")
+
+_AGAIN = frozenset({"40001", "40P01"})
+"""PostgreSQL's codes of a serialization failure and of a deadlock."""
+_TRIES = 10
+_ASK_SECONDS = 0.2
+_LAST = text("SELECT pg_current_xact_id_if_assigned()::text")
+_LAST_WAKING = text("SELECT pg_current_xact_id_if_assigned()::text FROM pg_notify(:channel, '')").bindparams(
+    channel=CHANNEL
+)
+_OUTCOME = text("SELECT pg_xact_status(CAST(:xid AS xid8))")
+
+
+@dataclass(slots=True)
+class Transaction:
+    """One transaction under way."""
+
+    connection: Connection
+    is_postgresql: bool
+    is_waking: bool = False
+    """Whether there is something new for those who wait."""
+    xid: str | None = None
+
+
+class Transactions:
+    """Reads and writes of the engine."""
+
+    def __init__(self, database: Database, bell: Bell) -> None:
+        self._database = database
+        self.bell = bell
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Give a connection to read with."""
+        with self._database.read() as connection:
+            yield connection
+
+    @property
+    def is_postgresql(self) -> bool:
+        """Tell which of the two databases it is."""
+        return self._database.is_postgresql
+
+    def write(self, name: str, work: Callable[[Transaction], Result]) -> Result:
+        """Carry out work in one transaction, and return what it returns."""
+        for _ in range(_TRIES - 1):
+            try:
+                return self._try(name, work)
+            except StoreUnavailable as error:
+                if error.context.get("sqlstate") not in _AGAIN:
+                    raise
+        return self._try(name, work)
+
+    def _try(self, name: str, work: Callable[[Transaction], Result]) -> Result:
+        under_way: Transaction | None = None
+        try:
+            with self._database.write(name) as connection:
+                transaction = Transaction(connection, self.is_postgresql)
+                result = work(transaction)
+                if transaction.is_postgresql:
+                    transaction.xid = connection.scalar(_LAST_WAKING if transaction.is_waking else _LAST)
+                under_way = transaction
+        except StoreUnavailable:
+            if under_way is None or under_way.xid is None or not self._is_committed(under_way.xid):
+                raise
+        if transaction.is_waking:
+            self.bell.ring()
+        return result
+
+    def _is_committed(self, xid: str) -> bool:
+        """Ask what became of a transaction whose commit was not answered; False if it was not carried out.
+
+        Raises:
+            StoreUnavailable: nobody knows.
+        """
+        until = time.monotonic() + databases.BUSY_SECONDS
+        while True:
+            try:
+                with self._database.read() as connection:
+                    status = connection.scalar(_OUTCOME, {"xid": xid})
+            except StoreUnavailable:
+                status = None
+                if time.monotonic() > until:
+                    raise
+            if status in {"committed", "aborted"}:
+                return bool(status == "committed")
+            if time.monotonic() > until:
+                return False
+            time.sleep(_ASK_SECONDS)
