@@ -134,6 +134,30 @@ class CaptureSettings(_Section):
     """How long a forgotten capture keeps its source's files from being expired."""
 
 
+class HttpSettings(_Section):
+    """What Http steps may do."""
+
+    allow: Words = ()
+    """The hosts that they may ask: names, ``*.`` with a domain, addresses and ranges; none, if it is empty."""
+
+
+class DockerSettings(_Section):
+    """Where Docker steps run."""
+
+    host: str = "unix:///var/run/docker.sock"
+    """The daemon: ``unix:///PATH``, ``tcp://HOST:PORT`` or ``https://HOST:PORT``."""
+
+
+class KubernetesSettings(_Section):
+    """Where Kubernetes steps run."""
+
+    config: Path | None = None
+    """The kubeconfig; by default ``KUBECONFIG``, ``~/.kube/config``, or the cluster that calve runs in."""
+    context: str | None = None
+    """The context of the kubeconfig; by default its current one."""
+    namespace: str = "default"
+
+
 class Settings(_Section):
     """Everything that can be set."""
 
@@ -146,6 +170,11 @@ class Settings(_Section):
     default_catalog: str
     spark: SparkSettings
     capture: CaptureSettings = CaptureSettings()
+    connections: dict[str, str] = {}
+    """The databases of SQL steps: SQLAlchemy addresses by name."""
+    http: HttpSettings = HttpSettings()
+    docker: DockerSettings = DockerSettings()
+    kubernetes: KubernetesSettings = KubernetesSettings()
     failpoints: str | None = None
     debug: bool = False
 
@@ -240,6 +269,8 @@ def _path_of(variable: str, raw: Mapping[str, Any]) -> Key:
             above = ("catalogs", _same(name, raw, "catalogs"))
         case "spark", ["conf", *key] if key:
             above = ("spark", "conf")
+        case "connections", [name]:
+            return ("connections", _same(name, raw, "connections", made=name))
         case _:
             above, key = (), []
     if above:
@@ -250,15 +281,15 @@ def _path_of(variable: str, raw: Mapping[str, Any]) -> Key:
     return path
 
 
-def _same(key: str, raw: Mapping[str, Any], *above: str) -> str:
-    """Return the key of the table ``above`` that a variable means, or the one it would make."""
+def _same(key: str, raw: Mapping[str, Any], *above: str, made: str | None = None) -> str:
+    """Return the key of the table ``above`` that a variable means, or the one it makes: ``made``, else hyphened."""
     table: Any = raw
     for step in above:
         table = table.get(step, {}) if isinstance(table, Mapping) else {}
     plain = key.replace("-", "_")
     names = table if isinstance(table, Mapping) else ()
     found = (name for name in names if name.lower().replace("-", "_") == plain)
-    return next(found, key.replace("_", "-"))
+    return next(found, key.replace("_", "-") if made is None else made)
 
 
 def _with_defaults(raw: dict[str, Any], project: Path, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -278,6 +309,11 @@ def _with_defaults(raw: dict[str, Any], project: Path, environ: Mapping[str, str
     capture = _table(raw, "capture")
     if isinstance(capture.get("location"), str):
         capture["location"] = _absolute(capture["location"], project)
+    connections = {name: _absolute_sqlite(url, project) for name, url in _table(raw, "connections").items()}
+    docker = {"host": environ["DOCKER_HOST"]} if environ.get("DOCKER_HOST") else {}
+    kubernetes = _table(raw, "kubernetes")
+    if isinstance(kubernetes.get("config"), str):
+        kubernetes["config"] = project / Path(kubernetes["config"]).expanduser()
     default = "lake" if "lake" in catalogs else next(iter(catalogs))
     return raw | {
         "home": home,
@@ -286,6 +322,10 @@ def _with_defaults(raw: dict[str, Any], project: Path, environ: Mapping[str, str
         "default_catalog": raw.get("default_catalog") or default,
         "spark": spark,
         "capture": capture,
+        "connections": connections,
+        "http": _table(raw, "http"),
+        "docker": docker | _table(raw, "docker"),
+        "kubernetes": kubernetes,
     }
 
 
@@ -332,7 +372,7 @@ def _unknown(path: Key, origin: str, written: str, model: type[BaseModel]) -> Se
     is_variable = written.startswith(PREFIX)
     known = {
         PREFIX + "__".join(key).upper() if is_variable else ".".join(key): key
-        for key in (*_keys(model), ("catalogs", "NAME", "KEY"))
+        for key in (*_keys(model), ("catalogs", "NAME", "KEY"), ("connections", "NAME"))
     }
     near = get_close_matches(written, known, n=1, cutoff=0.5)
     where = "environment" if is_variable else origin

@@ -148,6 +148,41 @@ def test_the_environment_wins(load: Load, tmp_path: Path) -> None:
     assert found.catalogs["second"].kind == "rest"
 
 
+def test_what_steps_reach_is_set(load: Load, tmp_path: Path) -> None:
+    """Hosts, databases, a daemon and a cluster; by default no host and no database."""
+    nothing = load()
+    assert (nothing.http.allow, nothing.connections) == ((), {})
+    assert nothing.docker.host == "unix:///var/run/docker.sock"
+    assert (nothing.kubernetes.namespace, nothing.kubernetes.config) == ("default", None)
+    found = load(
+        """
+        [http]
+        allow = ["api.example.com", "10.0.0.0/8"]
+        [connections]
+        Ware-House = "sqlite:///house.db"
+        other = "postgresql://h/d"
+        [kubernetes]
+        config = "kube.yaml"
+        context = "prod"
+        """,
+        CALVE_CONNECTIONS__OTHER="postgresql://u:p@h/d",
+        CALVE_CONNECTIONS__NEW_ONE="sqlite:///new.db",
+        CALVE_KUBERNETES__NAMESPACE="jobs",
+        DOCKER_HOST="tcp://127.0.0.1:2375",
+    )
+    assert found.http.allow == ("api.example.com", "10.0.0.0/8")
+    assert found.connections == {
+        "Ware-House": f"sqlite:///{tmp_path}/house.db",
+        "other": "postgresql://u:p@h/d",
+        "new_one": f"sqlite:///{tmp_path}/new.db",
+    }
+    assert found.docker.host == "tcp://127.0.0.1:2375"
+    assert (found.kubernetes.config, found.kubernetes.context) == (tmp_path / "kube.yaml", "prod")
+    assert found.kubernetes.namespace == "jobs"
+    assert load("", CALVE_HTTP__ALLOW="a.test, b.test").http.allow == ("a.test", "b.test")
+    assert load("", DOCKER_HOST="tcp://a:1", CALVE_DOCKER__HOST="tcp://b:1").docker.host == "tcp://b:1"
+
+
 @pytest.mark.parametrize(
     ("toml", "named", "near"),
     [
@@ -156,6 +191,7 @@ def test_the_environment_wins(load: Load, tmp_path: Path) -> None:
         ('default_catalogue = "x"', "default_catalogue", "default_catalog"),
         ('project = "x"', "project", ""),
         ("[capture]\nlease_maxage = '7d'", "capture.lease_maxage", "capture.lease_max_age"),
+        ("[http]\nallowed = ['x']", "http.allowed", "http.allow"),
     ],
 )
 def test_an_unknown_key_is_named_with_the_nearest(load: Load, tmp_path: Path, toml: str, named: str, near: str) -> None:
@@ -173,6 +209,7 @@ def test_an_unknown_key_is_named_with_the_nearest(load: Load, tmp_path: Path, to
         ("CALVE_HOEM", "CALVE_HOME"),
         ("CALVE_SPARK__MASTR", "CALVE_SPARK__MASTER"),
         ("CALVE_CATALOGS__LAKE", "CALVE_CATALOGS__NAME__KEY"),
+        ("CALVE_CONNECTION__A", "CALVE_CONNECTIONS__NAME"),
         ("CALVE_PROJECT", ""),
     ],
 )
@@ -196,6 +233,8 @@ def test_an_unknown_variable_is_named_with_the_nearest(load: Load, variable: str
         ("[capture]\nlease_max_age = '0d'", "longer than nothing"),
         ("default_catalog = 'x'", "default_catalog names 'x', but the catalogs are: lake"),
         ("[spark]\npackages = 1", "spark.packages"),
+        ("connections = 1", "connections is a table"),
+        ("[connections]\na = 1", "connections.a"),
     ],
 )
 def test_a_senseless_value_is_refused(load: Load, toml: str, said: str) -> None:
