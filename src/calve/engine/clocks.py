@@ -22,7 +22,7 @@ class AnchoredClock:
         return int(self._monotonic() * 1_000) + self._offset
 
     def anchor(self, now: int) -> None:
-        """Take over what a database says that others follow too; one of our own has this machine's clock, which jumps."""
+        """Take over what a database says that others follow too; one of our own jumps as this machine does."""
         if self._is_shared:
             self._set(now)
 
