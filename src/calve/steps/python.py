@@ -87,6 +87,8 @@ def _checked(name: str) -> str:
 
 def _explained(found: Outcome, place: Place) -> Outcome:
     """Return a failed outcome with what the runner says about it: the error, and whether a retry can cure it."""
+    if found.state is not State.USER_ERROR:
+        return found
     try:
         failure = json.loads((place.folder / "failure.json").read_text("utf-8"))
     except (OSError, ValueError):

@@ -3,7 +3,7 @@
 This file is run by whichever Python a step asks for, also one that has no calve: it needs the standard library alone,
 and Python 3.8 or later. What goes in is in a file, as others can read an argument list.
 """
-# ruff: noqa: E402, I001 - see the first statement
+# ruff: noqa: E402 - see the first statement
 
 from __future__ import annotations
 
