@@ -1,14 +1,23 @@
 """The composition root: the only module that knows every part."""
 
+import os
 import secrets
+import socket
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from calve.capture import CaptureOptions, Captures
-from calve.lake import Lake
 from calve.settings import Settings, load
-from calve.store import open_store
+from calve.store import Store, open_store
+
+if TYPE_CHECKING:
+    from calve.capture import Captures
+    from calve.engine import Engine, Listener, Worker, WorkerOptions, WorkerRecord
 
 _LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 
@@ -24,7 +33,7 @@ def utc_now() -> datetime:
 
 
 @contextmanager
-def open_captures(settings: Settings | None = None) -> Iterator[Captures]:
+def open_captures(settings: Settings | None = None) -> "Iterator[Captures]":
     """Open the lake and the state database of a project, ready to capture.
 
     >>> with open_captures() as captures:  # doctest: +SKIP
@@ -32,6 +41,9 @@ def open_captures(settings: Settings | None = None) -> Iterator[Captures]:
     ...     spark.sql(f"INSERT INTO db.target SELECT * FROM {change.tables[0].relation}")
     ...     captures.commit(change.capture_id)
     """
+    from calve.capture import CaptureOptions, Captures
+    from calve.lake import Lake
+
     settings = settings or load()
     lake = Lake(settings)
     try:
@@ -40,3 +52,88 @@ def open_captures(settings: Settings | None = None) -> Iterator[Captures]:
             yield Captures(lake, store.captures, clock=utc_now, new_id=new_id, options=options)
     finally:
         lake.close()
+
+
+def new_uuid() -> str:
+    """Return a fresh uuid of version 7: ids of one moment lie together, which databases like."""
+    value = int(time.time() * 1_000) << 80 | secrets.randbits(80)
+    value = value & ~(0xF << 76) | 0x7 << 76
+    value = value & ~(0x3 << 62) | 0x2 << 62
+    digits = f"{value:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """A project's engine, and what it takes to carry out its tasks."""
+
+    settings: Settings
+    store: Store
+    engine: "Engine"
+
+    def worker(self, *, options: "WorkerOptions | None" = None, listener: "Listener | None" = None) -> "Worker":
+        """Return a worker on this machine, which does nothing until it is run."""
+        from calve.engine import AnchoredClock, Executor, Worker, WorkerOptions, WorkerRecord
+        from calve.steps import Services, Surroundings, load_runtimes
+
+        settings, tools = self.settings, self.engine.tools
+        surroundings = Surroundings(
+            project=settings.project,
+            environment=os.environ,  # noqa: TID251 - handed to programs that steps run, never read
+            python=sys.executable,
+            java_home=settings.spark.java_home,
+        )
+        runtimes = load_runtimes(Services.of(settings, surroundings, tools.clock))
+        clock = tools.clock
+        assert isinstance(clock, AnchoredClock)  # noqa: S101 - open_workplace made it
+        return Worker(
+            tools,
+            lambda turns, left: Executor(
+                tools,
+                turns,
+                runtimes,
+                settings.home / "attempts",
+                settings.secret,
+                time.monotonic,
+                left,
+            ),
+            clock=clock,
+            identity=WorkerRecord("", this_machine(), os.getpid(), 0, 0, 0),
+            is_gone=is_gone,
+            options=options or WorkerOptions(slots=settings.worker.slots, lease=settings.worker.lease.total_seconds()),
+            listener=listener or (lambda _: None),
+        )
+
+
+@contextmanager
+def open_workplace(settings: Settings | None = None) -> Iterator[Workplace]:
+    """Open the state database of a project, and the engine on it."""
+    from calve.definition import installed
+    from calve.engine import AnchoredClock, Blueprints, Cache, Engine, Tools
+
+    settings = settings or load()
+    with open_store(settings.store.url) as store:
+        state = store.engine
+        clock = AnchoredClock(state.now, is_shared=not settings.store.url.startswith("sqlite"))
+        tools = Tools(state, Blueprints(state.version), installed(), Cache(), clock, new_uuid)
+        yield Workplace(settings, store, Engine(tools))
+
+
+def this_machine() -> str:
+    """Return a name of this machine since it was started: process numbers mean something only there."""
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    since = boot.read_text().strip()[:8] if boot.exists() else ""
+    return f"{socket.gethostname()}:{since}" if since else socket.gethostname()
+
+
+def is_gone(worker: "WorkerRecord") -> bool:
+    """Tell whether a worker's process is gone for sure: it was on this machine, and is no more."""
+    if worker.host != this_machine() or worker.pid == os.getpid():
+        return False
+    try:
+        os.kill(worker.pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False

@@ -12,7 +12,7 @@ from calve.engine.states import Cache
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.engine.turns import Turn
 from calve.engine.work import Tools
-from calve.engine.worker import Worker, WorkerOptions
+from calve.engine.worker import Listener, Worker, WorkerOptions
 
 __all__ = [
     "RUN_ACTIONS",
@@ -26,6 +26,7 @@ __all__ = [
     "Engine",
     "Executor",
     "Initiator",
+    "Listener",
     "Outcome",
     "RunPolicy",
     "RunStatus",
