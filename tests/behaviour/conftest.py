@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.engines import Playground
 
-from calve.store import SqlCaptureState, Store, open_store
+from calve.store import SqlCaptureState, SqlEngineState, Store, open_store
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -27,3 +28,17 @@ def store(store_url: str) -> Iterator[Store]:
 def state(store: Store) -> SqlCaptureState:
     """Give the capture state of an open store."""
     return store.captures
+
+
+@pytest.fixture
+def engine(store: Store) -> SqlEngineState:
+    """Give the engine's state of an open store."""
+    return store.engine
+
+
+@pytest.fixture
+def playground(store: Store, store_url: str, tmp_path: Path) -> Iterator[Playground]:
+    """Give an engine on an open store; when the test is over, nothing may be left behind."""
+    playground = Playground(store, store_url, tmp_path / "attempts")
+    yield playground
+    playground.check()
