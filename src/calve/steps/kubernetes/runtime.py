@@ -1,0 +1,137 @@
+"""Starts a job, looks after it from time to time, and tells its end; no worker is held in between."""
+
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+from calve.definition.step_types.programs import KUBERNETES
+from calve.engine.ports import Outcome, State, StepContext
+from calve.errors import StepFailed
+from calve.steps.configs import fields
+from calve.steps.failures import of_platform, settled, told
+from calve.steps.kubernetes.jobs import ClusterSilent, Jobs
+from calve.steps.kubernetes.manifests import ATTEMPT, label, manifest, name_of
+from calve.steps.kubernetes.verdicts import Verdict, judge
+from calve.steps.outputs import Given
+from calve.steps.printed import Printed
+from calve.steps.services import Cluster
+from calve.steps.streams import Output
+
+_KEPT = "kubernetes"
+_FIRST_LOOK_SECONDS = 1.0
+_LONGEST_LOOK_SECONDS = 15.0
+_MISSES = 20
+"""How often in a row the cluster may not answer before the step fails: about five minutes."""
+_GONE_SECONDS = 120.0
+_TICK = 0.2
+
+
+class Kubernetes:
+    """Runs a container as a job whose name follows from the attempt, or from the key that the step gives."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def execute(self, context: StepContext) -> Outcome:
+        """Start the job, or see how it stands."""
+        return settled(self._look, context)
+
+    def terminate(self, context: StepContext) -> None:
+        """Delete the attempt's job with its pod, and wait until both are gone; a job of another attempt stays."""
+        config = fields(context, KUBERNETES)
+        name = name_of(config, context.key)
+        until = time.monotonic() + _GONE_SECONDS
+        with closing(self._jobs(config)) as jobs:
+            job = jobs.read(name)
+            if job is None or not _is_ours(job, context):
+                return
+            jobs.delete(name)
+            while jobs.read(name) is not None:
+                if time.monotonic() > until:
+                    raise of_platform(f"The job {name} is still not gone after {_GONE_SECONDS:g} s.")
+                time.sleep(_TICK)
+
+    def _jobs(self, config: Mapping[str, Any]) -> Jobs:
+        return Jobs(self._cluster, config.get("namespace", self._cluster.namespace))
+
+    def _look(self, context: StepContext) -> Outcome:
+        config = fields(context, KUBERNETES)
+        kept = dict(context.artifacts.get(_KEPT, {}))
+        with closing(self._jobs(config)) as jobs:
+            try:
+                return self._turn(jobs, config, kept, context)
+            except ClusterSilent as silence:  # the job may well run: to give up now could mean to start a second one
+                misses = kept.get("misses", 0) + 1
+                if misses > _MISSES:
+                    raise
+                return _again({**kept, "misses": misses}, told(silence), misses)
+
+    def _turn(self, jobs: Jobs, config: Mapping[str, Any], kept: dict[str, Any], context: StepContext) -> Outcome:
+        if not kept.get("is_started"):
+            return _submit(jobs, config, context)
+        job = jobs.read(kept["job"])
+        if job is None:
+            raise of_platform(f"The job {kept['job']} is gone: somebody deleted it.")
+        pod = jobs.pod(kept["job"])
+        verdict = judge(job, pod)
+        if verdict.state is State.CONTINUE:
+            looks = kept.get("looks", 0) + 1
+            return _again({**kept, "looks": looks, "misses": 0}, verdict.message, looks)
+        outcome = _ending(jobs, verdict, pod, context)
+        if not verdict.is_over and _is_ours(job, context):
+            jobs.delete(kept["job"])
+        return outcome
+
+
+def _submit(jobs: Jobs, config: Mapping[str, Any], context: StepContext) -> Outcome:
+    """Create the job, or find the one that there is."""
+    name = name_of(config, context.key)
+    body = manifest(config, name, key=context.key, title=context.title, timeout=context.timeout)
+    context.keep({_KEPT: {"job": name}})
+    job = jobs.create(body)
+    if job is None:
+        job = jobs.read(name)
+        if job is None or _is_leaving(job):
+            return _again({"job": name}, "An earlier job of the same name is being deleted.", 0)
+        if not _is_ours(job, context) and judge(job, jobs.pod(name)).state not in {State.CONTINUE, State.DONE}:
+            jobs.delete(name)
+            return _again({"job": name}, "An earlier job of the same key failed, and is deleted.", 0)
+        context.log(f"The job {name} is there already.\n")
+    else:
+        context.log(f"The job {name} was created.\n")
+    return _again({"job": name, "is_started": True}, "The job was created.", 0)
+
+
+def _again(kept: Mapping[str, Any], message: str, times: int) -> Outcome:
+    pause = min(_FIRST_LOOK_SECONDS * 1.5 ** min(times, 20), _LONGEST_LOOK_SECONDS)
+    return Outcome(State.CONTINUE, artifacts={_KEPT: dict(kept)}, message=message, poll_after=pause)
+
+
+def _is_ours(job: Mapping[str, Any], context: StepContext) -> bool:
+    labels: Mapping[str, Any] = job["metadata"].get("labels") or {}
+    return labels.get(ATTEMPT) == label(context.key)
+
+
+def _is_leaving(job: Mapping[str, Any]) -> bool:
+    return bool(job["metadata"].get("deletionTimestamp"))
+
+
+def _ending(jobs: Jobs, verdict: Verdict, pod: Mapping[str, Any] | None, context: StepContext) -> Outcome:
+    """Return the outcome of a job that is over, with its log and what its program gave back."""
+    printed = Printed()
+    if pod is not None and verdict.exit_code is not None:
+        output = Output(context.log)
+        for data in jobs.log(pod["metadata"]["name"]):
+            output.feed("O", data)
+            printed.feed(data)
+        output.close()
+    code = {} if verdict.exit_code is None else {"exit_code": verdict.exit_code}
+    try:
+        given = printed.given()
+    except StepFailed as failure:
+        context.log(f"{told(failure)}\n")
+        if verdict.state is State.DONE:
+            return Outcome(State.USER_ERROR, code, message=told(failure))
+        given = Given()
+    return Outcome(verdict.state, {**given.params, **code}, given.artifacts, verdict.message)

@@ -1,0 +1,109 @@
+"""The runtimes that there are: the built-in ones, and those that installed packages add.
+
+NoOp, Approval, subworkflow, foreach, while and template are carried out by the engine itself.
+
+A package adds a runtime by an entry point of the group ``calve.step_runtimes``, named like the step type, that gives
+something to call without arguments: a class with ``execute`` and ``terminate``, most simply. It declares the type
+itself under ``calve.step_types``. See examples/step-type.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
+
+from calve.engine.ports import Runtimes, StepRuntime
+from calve.errors import EnvironmentUnfit
+from calve.steps.services import Services
+
+ENTRY_POINTS = "calve.step_runtimes"
+
+
+def _sleep(services: Services) -> StepRuntime:
+    from calve.steps.sleep import Sleep
+
+    return Sleep(services.clock)
+
+
+def _http(services: Services) -> StepRuntime:
+    from calve.steps.http import Http
+    from calve.steps.http.addresses import AllowList
+
+    return Http(AllowList(services.http_allow), services.clock)
+
+
+def _sql(services: Services) -> StepRuntime:
+    from calve.steps.sql import Sql
+
+    return Sql(services.connections, services.surroundings.project)
+
+
+def _docker(services: Services) -> StepRuntime:
+    from calve.steps.docker import Docker
+
+    return Docker(services.docker_host, services.surroundings.grace_seconds)
+
+
+def _kubernetes(services: Services) -> StepRuntime:
+    from calve.steps.kubernetes import Kubernetes
+
+    return Kubernetes(services.cluster)
+
+
+def _shell(services: Services) -> StepRuntime:
+    from calve.steps.shell import Shell
+
+    return Shell(services.surroundings)
+
+
+def _python(services: Services) -> StepRuntime:
+    from calve.steps.python import Python
+
+    return Python(services.surroundings)
+
+
+def _java(services: Services) -> StepRuntime:
+    from calve.steps.java import Java
+
+    return Java(services.surroundings)
+
+
+def _notebook(services: Services) -> StepRuntime:
+    from calve.steps.notebook import Notebook
+
+    return Notebook(services.surroundings)
+
+
+BUILT_IN: dict[str, Callable[[Services], StepRuntime]] = {
+    "Sleep": _sleep,
+    "Http": _http,
+    "SQL": _sql,
+    "Docker": _docker,
+    "Kubernetes": _kubernetes,
+    "Shell": _shell,
+    "Python": _python,
+    "Java": _java,
+    "Notebook": _notebook,
+}
+"""Makes the runtime of a built-in step type; what it needs is imported only then."""
+
+
+def load_runtimes(services: Services) -> Runtimes:
+    """Return how each runtime is made, by the name of its step type; those of installed packages win."""
+    built_in: dict[str, Callable[[], StepRuntime]] = {name: partial(make, services) for name, make in BUILT_IN.items()}
+    return built_in | {point.name: partial(_made, point) for point in entry_points(group=ENTRY_POINTS)}
+
+
+def _made(point: EntryPoint) -> StepRuntime:
+    """Make a runtime of another package.
+
+    Raises:
+        EnvironmentUnfit: the package is broken.
+    """
+    try:
+        runtime: StepRuntime = point.load()()
+    except Exception as error:
+        raise EnvironmentUnfit(
+            f"The runtime of {point.name} steps, {point.value}, cannot be made: {type(error).__name__}: {error}",
+            remedy="Reinstall the package that adds it, or ask its authors.",
+        ) from error
+    return runtime
