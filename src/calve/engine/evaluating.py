@@ -7,13 +7,16 @@ from pydantic import TypeAdapter, ValidationError
 from calve.definition.model.params import Params as Definitions
 from calve.definition.model.steps import Step, TypedStep
 from calve.definition.params import (
+    DEFAULT_PARAMS,
     DEFAULT_TIMEOUT_DAYS,
     InstanceFunctions,
     Language,
     MergeContext,
+    Parameter,
     ParamSource,
     ParsedRetryPolicy,
     StepScope,
+    cleaned,
     evaluate_condition,
     evaluate_step_params,
     evaluate_workflow_params,
@@ -36,6 +39,7 @@ from calve.errors import ParamError
 DAY = 86_400_000
 RUN_PARAMS = 128
 _DEFINITIONS: TypeAdapter[Definitions] = TypeAdapter(Definitions)
+_FACTS = cleaned(merge({}, DEFAULT_PARAMS.step, MergeContext(ParamSource.SYSTEM_DEFAULT)))
 
 
 def definitions_of(written: Json) -> Definitions:
@@ -103,8 +107,9 @@ def evaluate_step(work: Work, state: RunState, step: Step, attempt: Attempt) -> 
     """
     defaults, run = work.tools.vocabulary.defaults, state.run
     changed = run.restart.step_params.get(step.id)
+    known = _own_facts(defaults.step, state, attempt, work.now)
     params = step_params(
-        defaults=defaults.step,
+        defaults={name: param for name, param in defaults.step.items() if name not in known},
         type_defaults=defaults.of_type(type_of(step)),
         template=_template(work, state, step),
         injected={},
@@ -115,7 +120,25 @@ def evaluate_step(work: Work, state: RunState, step: Step, attempt: Attempt) -> 
         is_fresh=run.policy.is_fresh,
     )
     scope = StepScope(step.id, run_params(state), StepParams(state))
-    return evaluate_step_params(params, scope=scope, language=_language(work, state, attempt))
+    return evaluate_step_params(params, scope=scope, language=_language(work, state, attempt), known=known)
+
+
+def _own_facts(defaults: Definitions, state: RunState, attempt: Attempt, now: int) -> Params:
+    """Return the params that every step has by itself; what their expressions ask for is at hand here."""
+    outer = state
+    while outer.outer is not None:
+        outer = outer.outer
+    values = {
+        "workflow_instance_id": outer.run.instance_id,
+        "step_instance_uuid": attempt.uuid,
+        "step_attempt_id": attempt.attempt_id,
+        "step_id": attempt.step_id,
+    }
+    return {
+        name: Parameter(name, _FACTS[name], value, now)
+        for name, value in values.items()
+        if defaults.get(name) is DEFAULT_PARAMS.step[name]
+    }
 
 
 def _template(work: Work, state: RunState, step: Step) -> Definitions:

@@ -45,14 +45,20 @@ def evaluate_workflow_params(params: Params, *, workflow_id: str, language: Lang
     return _Evaluation(params, WorkflowScope(workflow_id), language).all()
 
 
-def evaluate_step_params(params: Params, *, scope: StepScope, language: Language = PLAIN) -> dict[str, Parameter]:
-    """Return the params of a step with their results.
+def evaluate_step_params(
+    params: Params,
+    *,
+    scope: StepScope,
+    language: Language = PLAIN,
+    known: Mapping[str, Parameter] | None = None,
+) -> dict[str, Parameter]:
+    """Return the params of a step with their results, after those that are ``known`` already.
 
     Raises:
         ParamError: a param refers to nothing or to itself, does not fit its type, or is too large.
         ExpressionError: an expression gave no value.
     """
-    return _Evaluation(params, scope, language).all()
+    return {**(known or {}), **_Evaluation(params, scope, language, known).all()}
 
 
 def evaluate_in_step(
