@@ -14,6 +14,7 @@ from peers import airflow
 from peers.timing import Round, report, require, timed, wait_until
 
 PROGRAMS = ("api-server", "scheduler", "dag-processor")
+RUNS = "/api/v2/dags/chain/dagRuns"
 ENDED = ("success", "failed")
 GRACE = 30
 
@@ -65,10 +66,7 @@ class Server:
 
     def run(self, steps: int) -> None:
         """Start the DAG, wait until it has ended, and see that every task ran."""
-        run = (
-            "/api/v2/dags/chain/dagRuns/"
-            + self.call("/api/v2/dags/chain/dagRuns", {"logical_date": None})["dag_run_id"]
-        )
+        run = f"{RUNS}/{self.call(RUNS, {'logical_date': None})['dag_run_id']}"
         wait_until(lambda: self.call(run)["state"] in ENDED, "Airflow has ended the run", every=0.1)
         tasks = self.call(f"{run}/taskInstances?limit={steps}")["task_instances"]
         require([task["state"] for task in tasks] == ["success"] * steps, "the DAG did not run every task")
@@ -82,8 +80,16 @@ def started(program: str, home: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            process.terminate()
-            process.wait(GRACE)
+            _stop(process)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 @contextmanager
