@@ -68,8 +68,8 @@ class Java:
             return ("-jar", str(jar))
         if main_class is None and jar is not None:
             main_class = _main_class(jar)  # java ignores the class path beside -jar
-        entries = [str(jar), *classpath] if jar is not None else classpath or ["."]
-        return ("-cp", os.pathsep.join(entries), str(main_class))
+        entries = [str(jar), *classpath] if jar is not None else classpath
+        return (*(["-cp", os.pathsep.join(entries)] if entries else []), str(main_class))
 
     def _entry(self, item: str) -> str:
         """Return a jar, a folder, or all jars of a folder, written with a star."""
