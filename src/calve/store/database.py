@@ -95,8 +95,8 @@ class Database:
         """Return a connection of PostgreSQL's driver of the caller's own, which hears what is sent to the channel."""
         with self._translated():
             pooled = self._engine.raw_connection()
+            connection: Any = pooled.driver_connection  # before it is detached: afterwards there is none
             pooled.detach()
-            connection: Any = pooled.driver_connection
             connection.autocommit = True
             connection.execute(f"LISTEN {channel}")
         return connection
