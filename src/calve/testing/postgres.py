@@ -1,0 +1,96 @@
+"""A PostgreSQL to throw away: started from the installed programs on a free port, gone when it is no longer needed."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from calve.errors import EnvironmentUnfit
+
+_INSTALL = ("apt-get", "install", "-y", "--no-install-recommends", "postgresql")
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    """A running PostgreSQL."""
+
+    port: int
+    folder: Path
+    binaries: Path
+    user: str | None
+    options: str
+
+    @property
+    def url(self) -> str:
+        """Its address, for SQLAlchemy."""
+        return f"postgresql+psycopg://postgres@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        log = str(self.folder / "log")
+        self._run("pg_ctl", "-D", str(self.folder / "data"), "-w", "-l", log, "-o", self.options, "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        """Stop it: ``immediate`` is like a power cut, ``fast`` says goodbye."""
+        self._run("pg_ctl", "-D", str(self.folder / "data"), "-w", "-m", mode, "stop")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [str(self.binaries / program), *arguments]
+        said = subprocess.run(  # noqa: S603 - PostgreSQL's own programs
+            command, user=self.user, cwd=self.folder, capture_output=True, text=True, check=False
+        )
+        if said.returncode:
+            raise EnvironmentUnfit(f"{program} failed: {said.stdout}{said.stderr}")
+
+
+@contextmanager
+def throwaway_postgres(*, is_durable: bool = False) -> Iterator[Postgres]:
+    """Start a PostgreSQL of one's own, and remove it in the end.
+
+    Args:
+        is_durable: wait for the disk at each commit, as one would in earnest; much slower.
+
+    Raises:
+        EnvironmentUnfit: its programs are not installed, or it does not start.
+    """
+    user = "postgres" if os.geteuid() == 0 else None  # PostgreSQL refuses root
+    # Not pytest's own folder: only its owner may enter that.
+    folder = Path(tempfile.mkdtemp(prefix="calve-postgres-"))
+    if user:
+        shutil.chown(folder, user)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c max_connections=200"
+    server = Postgres(port, folder, _binaries(), user, options if is_durable else f"{options} -c fsync=off")
+    data = str(folder / "data")
+    try:
+        server._run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")  # noqa: SLF001 - its maker
+        server.start()
+        yield server
+        if (folder / "data" / "postmaster.pid").exists():
+            server.stop()
+    finally:
+        shutil.rmtree(folder)
+
+
+def _binaries() -> Path:
+    """Return the folder of PostgreSQL's programs, installing it if need and rights be."""
+    if _installed() is None and os.geteuid() == 0 and (apt := shutil.which("apt-get")):
+        subprocess.run([apt, "update"], capture_output=True, check=False)  # noqa: S603 - Debian's own
+        subprocess.run([apt, *_INSTALL[1:]], capture_output=True, check=False)  # noqa: S603 - Debian's own
+    if (found := _installed()) is None:
+        raise EnvironmentUnfit("PostgreSQL's programs are not here.", remedy=f"Install them: {' '.join(_INSTALL)}")
+    return found
+
+
+def _installed() -> Path | None:
+    packaged = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)
+    on_path = shutil.which("initdb")
+    found = [*packaged, *([Path(on_path).resolve()] if on_path else [])]
+    return found[0].parent if found else None
