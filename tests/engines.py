@@ -37,8 +37,8 @@ from calve.store.engine_tables import attempt as attempt_table
 from calve.store.engine_tables import claim, task
 
 DONE = Outcome(State.DONE)
-BUSY = Outcome(State.CONTINUE, poll_after=1_000_000)
-"""Work that goes on until somebody ends it."""
+BUSY = Outcome(State.CONTINUE, poll_after=3_600)
+"""Work that goes on, and is looked at after an hour."""
 USER_ERROR = Outcome(State.USER_ERROR, message="wrong input")
 PLATFORM_ERROR = Outcome(State.PLATFORM_ERROR, message="no connection")
 FATAL_ERROR = Outcome(State.FATAL_ERROR, message="no way")

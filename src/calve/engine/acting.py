@@ -14,9 +14,11 @@ from calve.engine.work import Work
 
 
 def ask(work: Work, state: RunState, attempt: Attempt, pending: Pending) -> Attempt:
-    """Ask an action of an attempt; one that was asked before it stays, unless this one is harsher."""
+    """Ask an end of an attempt; one that was asked for before stays, unless this one is harsher."""
     known = attempt.action
-    if known is not None and not (pending.action is Action.KILL and known.action is not Action.KILL):
+    is_ending = known is not None and ended_by(known.action) is not None
+    is_harsher = known is not None and pending.action is Action.KILL and known.action is not Action.KILL
+    if is_ending and not is_harsher:
         return attempt
     return work.set_attempt(state, replace(attempt, action=pending))
 

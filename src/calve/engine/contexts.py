@@ -96,11 +96,13 @@ class Context:
 
     def is_interrupted(self) -> bool:
         """Tell whether the work is to end now."""
-        return self.interrupted.is_set()
+        return self.interrupted.is_set() or self.timeout == 0
 
     def wait(self, seconds: float) -> bool:
         """Sleep so long, or until interrupted; tell whether it was."""
-        return self.interrupted.wait(seconds)
+        left = self.timeout
+        self.interrupted.wait(seconds if left is None else min(seconds, left))
+        return self.is_interrupted()
 
 
 def revealed(params: Params, resolve: Resolve) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from calve.engine.acting import cut_short
+from calve.engine.acting import ask, cut_short
 from calve.engine.advancing import advance
 from calve.engine.attempts import told
 from calve.engine.ending import end
@@ -68,6 +68,8 @@ class Turns:
                 return
             state, attempt = found
             work.agenda[task.run_uuid] = None
+            if state.run.action is not None:
+                attempt = ask(work, state, attempt, replace(state.run.action, is_upstream=True))
             if attempt.action is not None:
                 cut_short(work, state, replace(attempt, artifacts={**attempt.artifacts, **outcome.artifacts}))
             elif outcome.state is State.CONTINUE:
