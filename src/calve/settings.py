@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from difflib import get_close_matches
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from calve.errors import SettingsInvalid
 
@@ -25,6 +26,7 @@ PREFIX = "CALVE_"
 _FOREIGN = ("CALVE_URL", "CALVE_TOKEN", "CALVE_TEST_")  # read by others: the client, the tests
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_HOST = re.compile(r"\*|(?:\*\.)?[\w-]+(?:\.[\w-]+)*\.?")
 _KINDS = {"http": "rest", "thrift": "hive", "sqlite": "sql", "postgresql": "sql"}
 
 Key = tuple[str, ...]
@@ -64,6 +66,14 @@ def _strings(table: object, prefix: str = "") -> dict[str, str]:
         else:
             raise ValueError(f"{prefix}{key} is neither text, a number nor true or false")  # noqa: TRY004 - as above
     return flat
+
+
+def _is_range(text: str) -> bool:
+    try:
+        ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return True
 
 
 def _words(value: object) -> object:
@@ -139,6 +149,14 @@ class HttpSettings(_Section):
 
     allow: Words = ()
     """The hosts that they may ask: names, ``*.`` with a domain, addresses and ranges; none, if it is empty."""
+
+    @field_validator("allow")
+    @classmethod
+    def _are_hosts(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        for entry in entries:
+            if not _HOST.fullmatch(entry) and not _is_range(entry):
+                raise ValueError(f"{entry!r} is neither the name of a host, *. with a domain, nor a range of addresses")
+        return entries
 
 
 class DockerSettings(_Section):

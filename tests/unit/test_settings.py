@@ -157,7 +157,7 @@ def test_what_steps_reach_is_set(load: Load, tmp_path: Path) -> None:
     found = load(
         """
         [http]
-        allow = ["api.example.com", "10.0.0.0/8"]
+        allow = ["api.example.com", "*.example.com", "*", "10.0.0.0/8", "::1"]
         [connections]
         Ware-House = "sqlite:///house.db"
         other = "postgresql://h/d"
@@ -170,7 +170,7 @@ def test_what_steps_reach_is_set(load: Load, tmp_path: Path) -> None:
         CALVE_KUBERNETES__NAMESPACE="jobs",
         DOCKER_HOST="tcp://127.0.0.1:2375",
     )
-    assert found.http.allow == ("api.example.com", "10.0.0.0/8")
+    assert found.http.allow == ("api.example.com", "*.example.com", "*", "10.0.0.0/8", "::1")
     assert found.connections == {
         "Ware-House": f"sqlite:///{tmp_path}/house.db",
         "other": "postgresql://u:p@h/d",
@@ -235,6 +235,9 @@ def test_an_unknown_variable_is_named_with_the_nearest(load: Load, variable: str
         ("[spark]\npackages = 1", "spark.packages"),
         ("connections = 1", "connections is a table"),
         ("[connections]\na = 1", "connections.a"),
+        ("[http]\nallow = ['https://a.test']", "http.allow: 'https://a.test' is neither"),
+        ("[http]\nallow = ['a.test:443']", "neither the name of a host"),
+        ("[http]\nallow = ['10.0.0.0/33']", "nor a range"),
     ],
 )
 def test_a_senseless_value_is_refused(load: Load, toml: str, said: str) -> None:

@@ -460,6 +460,13 @@ def test_a_program_that_is_not_in_the_image_is_fatal(daemon: FakeDaemon, tmp_pat
     assert daemon.containers == {}
 
 
+def test_something_else_that_the_daemon_lacks_is_fatal(daemon: FakeDaemon, tmp_path: Path) -> None:
+    """It is not taken for the image."""
+    daemon.create_error = 404, "network nowhere not found"
+    outcome = Docker(daemon.host, 1).execute(_context(tmp_path, network="nowhere"))
+    assert (outcome.state, outcome.message) == (State.FATAL_ERROR, "Docker refused: network nowhere not found")
+
+
 def test_a_failing_daemon_is_trouble_of_the_platform(daemon: FakeDaemon, tmp_path: Path) -> None:
     """It may recover."""
     daemon.create_error = 500, "disk full"

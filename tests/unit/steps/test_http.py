@@ -15,6 +15,7 @@ import pytest
 from tests.unit.steps.contexts import FakeContext
 
 from calve.engine.ports import Outcome, State
+from calve.errors import StepFailed
 from calve.steps.http import Http
 from calve.steps.http.addresses import AllowList
 
@@ -196,7 +197,7 @@ def test_an_expression_decides_otherwise(ask: Ask, server: Server, expression: s
     assert ask(server.url + "/", expression=expression).state is state
 
 
-@pytest.mark.parametrize("expression", ["'NEARLY'", "1 + 1", "nobody", "1 +", "throw 'no'"])
+@pytest.mark.parametrize("expression", ["'NEARLY'", "1 + 1", "new String[]{'DONE'}", "nobody", "1 +", "throw 'no'"])
 def test_an_expression_that_gives_no_state_is_fatal(ask: Ask, server: Server, expression: str) -> None:
     """The message says so."""
     outcome = ask(server.url, expression=expression)
@@ -346,6 +347,22 @@ def test_a_range_of_the_settings_opens_the_own_network(tmp_path: Path, server: S
     assert [ask(host) for host in ("example.com", "evil-example.com", "example.com.evil.test")] == [
         State.FATAL_ERROR
     ] * 3
+
+
+def test_an_address_is_allowed_as_such() -> None:
+    """However it is written; a name of another alphabet is that of the wire."""
+    allowed = AllowList(["::1", "[fd00::1]", "10.0.0.0/8", "bücher.example"])
+    for host in ("::1", "0:0::1", "fd00::1", "10.9.9.9", "::ffff:10.9.9.9", "xn--bcher-kva.example", "BÜCHER.example"):
+        allowed.check_host(host)
+    for host in ("::2", "11.0.0.1", "::ffff:11.0.0.1", "bucher.example", "8.8.8.8"):
+        with pytest.raises(StepFailed, match="not on the allow-list"):
+            allowed.check_host(host)
+
+
+def test_an_empty_map_is_a_body(ask: Ask, server: Server) -> None:
+    """Of JSON."""
+    ask(server.url, method="POST", body={})
+    assert server.asked[0][3] == b"{}"
 
 
 def test_the_next_address_is_tried(tmp_path: Path, server: Server) -> None:

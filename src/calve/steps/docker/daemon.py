@@ -40,7 +40,7 @@ class Daemon:
             StepFailed: the daemon refuses it, or does not have the image.
         """
         answer = self._send("POST", "/containers/create", params={"name": name}, json=body)
-        if answer.status_code == httpx.codes.NOT_FOUND:
+        if answer.status_code == httpx.codes.NOT_FOUND and "image" in _reason(answer).lower():
             raise ImageMissing(f"Docker does not have the image {body['Image']}.", state=State.FATAL_ERROR)
         if answer.status_code != httpx.codes.CONFLICT:
             _check(answer)

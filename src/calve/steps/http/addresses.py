@@ -70,7 +70,9 @@ class AllowList:
 
 
 def _folded(name: str) -> str:
-    return name.casefold().removesuffix(".")
+    """Return a name as it is compared: in small letters, and in ASCII as the wire has it."""
+    plain = name.casefold().removesuffix(".")
+    return plain if plain.isascii() else plain.encode("idna").decode("ascii")
 
 
 def _network(entry: str) -> Network | None:

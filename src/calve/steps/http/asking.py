@@ -59,7 +59,7 @@ def shown(request: httpx.Request) -> str:
 
 def _request(config: Mapping[str, Any], key: str) -> httpx.Request:
     body = config.get("body")
-    content: dict[str, Any] = {"content": body} if isinstance(body, str) else {"json": body} if body else {}
+    content: dict[str, Any] = {"content": body} if isinstance(body, str) else {"json": body} if body is not None else {}
     try:
         url = httpx.URL(config["url"])
         query = config.get("query")
@@ -112,7 +112,7 @@ def _follow(transport: Transport, request: httpx.Request, context: StepContext, 
 def _check(url: httpx.URL, allowed: AllowList) -> None:
     if url.scheme not in {"http", "https"} or not url.host:
         raise fatal(f"{url.scheme}://{url.host} is not an address of http or https.")
-    allowed.check_host(url.host)
+    allowed.check_host(url.raw_host.decode("ascii"))
 
 
 def _redirected(before: httpx.Request, after: httpx.Request) -> httpx.Request:

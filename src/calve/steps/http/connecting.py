@@ -16,6 +16,8 @@ from calve.steps.http.addresses import AllowList, Resolver
 
 _SLICE_SECONDS = 0.25
 """How long a read blocks at most before it looks whether it is to end."""
+_CONNECT_SECONDS = 10.0
+"""How long to wait for a connection at most."""
 
 
 class Deadline:
@@ -66,7 +68,8 @@ class _Stream(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ARG002 - the port's signature
     ) -> httpcore.NetworkStream:
-        return _Stream(self._inner.start_tls(ssl_context, server_hostname, self._deadline.left()), self._deadline)
+        left = min(self._deadline.left(), _CONNECT_SECONDS)
+        return _Stream(self._inner.start_tls(ssl_context, server_hostname, left), self._deadline)
 
     def get_extra_info(self, info: str) -> Any:
         return self._inner.get_extra_info(info)
@@ -103,7 +106,7 @@ class _Network(httpcore.NetworkBackend):
     def _connect(
         self, address: str, port: int, local: str | None, options: Iterable[httpcore.SOCKET_OPTION] | None
     ) -> httpcore.NetworkStream:
-        left = self._deadline.left()
+        left = min(self._deadline.left(), _CONNECT_SECONDS)
         return _Stream(self._sockets.connect_tcp(address, port, left, local, options), self._deadline)
 
     def _resolve(self, host: str, port: int) -> list[str]:

@@ -62,7 +62,7 @@ def _judged(expression: str | None, answer: Answer) -> State:
         given: Any = evaluate_text(expression, known).value
     except ExpressionError as error:
         raise fatal(f"state_expr: {error.message}") from None
-    if given not in set(State):
+    if not isinstance(given, str) or given not in set(State):
         raise fatal(f"state_expr gave {given!r}, which is no state: {_STATES}.")
     return State(given)
 
