@@ -81,6 +81,12 @@ class Worker:
         with self._lock:
             return self._free == self._options.slots and not self._moving
 
+    @property
+    def under_way(self) -> int:
+        """How many steps it carries out now."""
+        with self._lock:
+            return self._options.slots - self._free
+
     def run(self) -> None:
         """Work until ``end`` is called; then let the steps under way come to their end, and leave."""
         options = self._options
