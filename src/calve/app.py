@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 import socket
 import sys
 import time
@@ -17,7 +18,7 @@ from calve.store import Store, open_store
 
 if TYPE_CHECKING:
     from calve.capture import Captures
-    from calve.engine import Engine, Listener, Worker, WorkerOptions, WorkerRecord
+    from calve.engine import Engine, Listener, Runtimes, Worker, WorkerOptions, WorkerRecord
 
 _LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 
@@ -71,19 +72,26 @@ class Workplace:
     store: Store
     engine: "Engine"
 
-    def worker(self, *, options: "WorkerOptions | None" = None, listener: "Listener | None" = None) -> "Worker":
-        """Return a worker on this machine, which does nothing until it is run."""
+    def worker(
+        self,
+        *,
+        options: "WorkerOptions | None" = None,
+        listener: "Listener | None" = None,
+        runtimes: "Runtimes | None" = None,
+    ) -> "Worker":
+        """Return a worker on this machine, which does nothing until it is run.
+
+        Args:
+            options: how it behaves; by the settings, if not given.
+            listener: is told of every turn that was written.
+            runtimes: what carries out steps, by type; all that is installed, if not given.
+        """
         from calve.engine import AnchoredClock, Executor, Worker, WorkerOptions, WorkerRecord
-        from calve.steps import Services, Surroundings, load_runtimes
 
         settings, tools = self.settings, self.engine.tools
-        surroundings = Surroundings(
-            project=settings.project,
-            environment=os.environ,  # noqa: TID251 - handed to programs that steps run, never read
-            python=sys.executable,
-            java_home=settings.spark.java_home,
-        )
-        runtimes = load_runtimes(Services.of(settings, surroundings, tools.clock))
+        folder = settings.home / "attempts"
+        _forget_old(folder, settings.worker.keep_files.total_seconds())
+        runtimes = self._runtimes() if runtimes is None else runtimes
         clock = tools.clock
         assert isinstance(clock, AnchoredClock)  # noqa: S101 - open_workplace made it
         return Worker(
@@ -92,7 +100,7 @@ class Workplace:
                 tools,
                 turns,
                 runtimes,
-                settings.home / "attempts",
+                folder,
                 settings.secret,
                 time.monotonic,
                 left,
@@ -100,8 +108,34 @@ class Workplace:
             clock=clock,
             identity=WorkerRecord("", this_machine(), os.getpid(), 0, 0, 0),
             is_gone=is_gone,
-            options=options or WorkerOptions(slots=settings.worker.slots, lease=settings.worker.lease.total_seconds()),
+            options=options
+            or WorkerOptions(
+                slots=settings.worker.slots,
+                lease=settings.worker.lease.total_seconds(),
+                drain=settings.worker.drain.total_seconds(),
+            ),
             listener=listener or (lambda _: None),
+        )
+
+    def _runtimes(self) -> "Runtimes":
+        from calve.steps import Cluster, Services, Surroundings, load_runtimes
+
+        settings = self.settings
+        surroundings = Surroundings(
+            project=settings.project,
+            environment=os.environ,  # noqa: TID251 - handed to the programs that steps run, never read
+            python=sys.executable,
+            java_home=settings.spark.java_home,
+        )
+        return load_runtimes(
+            Services(
+                self.engine.tools.clock,
+                surroundings,
+                http_allow=settings.http.allow,
+                connections=settings.connections,
+                docker_host=settings.docker.host,
+                cluster=Cluster(settings.kubernetes.config, settings.kubernetes.context, settings.kubernetes.namespace),
+            )
         )
 
 
@@ -117,6 +151,13 @@ def open_workplace(settings: Settings | None = None) -> Iterator[Workplace]:
         clock = AnchoredClock(state.now, is_shared=not settings.store.url.startswith("sqlite"))
         tools = Tools(state, Blueprints(state.version), installed(), Cache(), clock, new_uuid)
         yield Workplace(settings, store, Engine(tools))
+
+
+def _forget_old(folder: Path, seconds: float) -> None:
+    """Remove the folders of attempts that nothing has been written to for a long time."""
+    for attempt in folder.iterdir() if folder.is_dir() else ():
+        if time.time() - attempt.stat().st_mtime > seconds:
+            shutil.rmtree(attempt, ignore_errors=True)
 
 
 def this_machine() -> str:

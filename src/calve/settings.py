@@ -19,7 +19,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from calve.errors import SettingsInvalid
+from calve.errors import ParamError, SettingsInvalid
 
 FILE = "calve.toml"
 PREFIX = "CALVE_"
@@ -176,6 +176,19 @@ class KubernetesSettings(_Section):
     namespace: str = "default"
 
 
+class WorkerSettings(_Section):
+    """How workers behave."""
+
+    slots: Annotated[int, Field(ge=1, le=1_000)] = 8
+    """How many steps a worker carries out at once."""
+    lease: Duration = timedelta(seconds=10)
+    """After how long a silent worker counts as dead, and others take over."""
+    drain: Duration = timedelta(seconds=30)
+    """How long steps may go on after a worker was told to end."""
+    keep_files: Duration = timedelta(days=7)
+    """How long the folder of an attempt is kept."""
+
+
 class Settings(_Section):
     """Everything that can be set."""
 
@@ -193,8 +206,23 @@ class Settings(_Section):
     http: HttpSettings = HttpSettings()
     docker: DockerSettings = DockerSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
+    worker: WorkerSettings = WorkerSettings()
+    secrets: dict[str, str] = Field(default={}, exclude=True, repr=False)
+    """The texts of SECRET params by name; given by the environment rather than by a file."""
     failpoints: str | None = None
     debug: bool = False
+
+    def secret(self, name: str) -> str:
+        """Return the text of a secret.
+
+        Raises:
+            ParamError: there is none of that name.
+        """
+        if name not in self.secrets:
+            raise ParamError(
+                f"The secret [{name}] is not here.", remedy=f"Set {PREFIX}SECRETS__{name.upper()} for the worker."
+            )
+        return self.secrets[name]
 
     @model_validator(mode="after")
     def _default_catalog_exists(self) -> Self:
