@@ -10,6 +10,7 @@ import click
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from calve.app import Workplace
     from calve.capture import Captures
     from calve.settings import Settings
 
@@ -36,6 +37,23 @@ class State:
         from calve.app import open_captures
 
         return open_captures(self.settings)
+
+    def workplace(self) -> "AbstractContextManager[Workplace]":
+        """Open the project's engine."""
+        from calve.app import open_workplace
+
+        return open_workplace(self.settings)
+
+    @cached_property
+    def user(self) -> str:
+        """Whoever runs the command."""
+        import getpass
+        import os
+
+        try:
+            return getpass.getuser()
+        except (KeyError, OSError):  # a container may know its user by number only
+            return str(os.getuid())
 
     @property
     def wants_traceback(self) -> bool:

@@ -1,0 +1,99 @@
+"""``calve push``: definitions become versions of workflows."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from calve.cli.files import found, is_workflow, load_file, show_problem
+from calve.cli.output import print_json
+from calve.cli.state import State, json_option
+from calve.errors import RequestInvalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from calve.definition import Definition, Loaded
+    from calve.engine import Engine
+    from calve.engine.model import VersionRecord
+
+_MISSING = "script_missing"
+"""A warning while a definition is written; once it is pushed, the script would be missing for good."""
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--inactive", is_flag=True, help="Keep the version without making it the active one.")
+@json_option
+@click.pass_obj
+def push(state: State, files: tuple[Path, ...], *, inactive: bool) -> int:
+    r"""Keep definitions as new versions of their workflows, ready to run.
+
+    \b
+      calve push pipeline.yaml
+      calve push workflows/
+
+    A FILE is YAML, JSON or Python (calve.dsl), - is standard input, and a folder stands for all such files in it.
+    Everything is checked first: if anything is wrong, nothing is pushed.
+    """
+    loaded = [
+        result for file, is_named in found(files) for result in load_file(file) if is_named or is_workflow(result)
+    ]
+    definitions = accepted(state, loaded)
+    if definitions is None:
+        return 1
+    with state.workplace() as workplace:
+        pushed = [keep(workplace.engine, definition, state.user, inactive=inactive) for definition in definitions]
+    if state.json:
+        print_json({"ok": True, "pushed": [_as_json(record, inactive=inactive) for record in pushed]})
+        return 0
+    for record in pushed:
+        click.echo(f"{record.workflow_id} version {record.version_id}{' (not active)' if inactive else ''}")
+    return 0
+
+
+def accepted(state: State, loaded: "Iterable[Loaded]") -> "list[Definition] | None":
+    """Return the definitions if all of them can be pushed; otherwise show what is wrong with which."""
+    loaded = list(loaded)
+    definitions = [result.definition for result in loaded if result.definition and not _lacks_script(result)]
+    if len(definitions) == len(loaded):
+        _check_different(definitions)
+        return definitions
+    if state.json:
+        problems = [{"file": result.name, **problem.as_json()} for result in loaded for problem in result.problems]
+        print_json({"ok": False, "pushed": [], "problems": problems})
+        return None
+    for result in loaded:
+        for problem in result.problems:
+            show_problem(result.name, problem)
+    click.echo(
+        f"{len(loaded) - len(definitions)} of {len(loaded)} definitions cannot be pushed; nothing was.", err=True
+    )
+    return None
+
+
+def keep(engine: "Engine", definition: "Definition", author: str, *, inactive: bool = False) -> "VersionRecord":
+    """Push one definition."""
+    chosen = definition.model_copy(update={"is_active": False}) if inactive else definition
+    return engine.push(chosen, author=author)
+
+
+def _lacks_script(result: "Loaded") -> bool:
+    return any(problem.code == _MISSING for problem in result.problems)
+
+
+def _check_different(definitions: "list[Definition]") -> None:
+    ids = [definition.workflow.id for definition in definitions]
+    twice = sorted({workflow_id for workflow_id in ids if ids.count(workflow_id) > 1})
+    if twice:
+        raise RequestInvalid(f"{', '.join(twice)} is described more than once.", remedy="Push one of them.")
+
+
+def _as_json(record: "VersionRecord", *, inactive: bool) -> dict[str, Any]:
+    return {
+        "workflow_id": record.workflow_id,
+        "workflow_version_id": record.version_id,
+        "is_active": not inactive and bool(record.definition.get("is_active", True)),
+        "create_time": record.created_at,
+        "author": record.author,
+    }
