@@ -17,7 +17,7 @@ from calve.engine.model import Admission, Attempt, Changes, NewTask, Permit, Tas
 from calve.engine.statuses import HOLDING, StepStatus
 from calve.store.engine_tables import claim, tag_permit
 from calve.store.fencing import chunks
-from calve.store.transacting import Transaction
+from calve.store.transacting import StartOver, Transaction
 
 TAG = "tag:"
 """What the name of a tag's permit begins with."""
@@ -54,6 +54,7 @@ _LINE = (
 )
 _CLAIMS = select(claim.c.attempt_uuid, claim.c.permit, claim.c.max_held).where(claim.c.attempt_uuid.in_(_uuids))
 _LOCK = text("SELECT pg_advisory_xact_lock(:space, key) FROM unnest(CAST(:keys AS int[])) AS key")
+_TRY_LOCK = text("SELECT bool_and(pg_try_advisory_xact_lock(:space, key)) FROM unnest(CAST(:keys AS int[])) AS key")
 
 
 def _upsert(insert: Any) -> Any:
@@ -66,6 +67,11 @@ def _upsert(insert: Any) -> Any:
 
 
 _UPSERT = {False: _upsert(sqlite.insert), True: _upsert(postgresql.insert)}
+
+
+def _keys(names: Iterable[str]) -> list[int]:
+    """Return the numbers of the locks of permits, in order."""
+    return sorted({crc32(name.encode()) - 2**31 for name in names})
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +138,16 @@ class Room:
             self.limits |= {TAG + row.tag: row.max_allowed for row in rows}
 
     def _lock(self, names: Sequence[str]) -> None:
-        if self.transaction.is_postgresql:
-            keys = sorted({crc32(name.encode()) - 2**31 for name in names})
-            self.transaction.connection.execute(_LOCK, {"space": _LOCKS, "keys": keys})
+        """Lock permits, the first ones in order; who would wait for more has to start over, lest he wait for ever."""
+        if not self.transaction.is_postgresql:
+            return
+        foreseen = self.transaction.foreseen
+        place = {"space": _LOCKS, "keys": _keys(names if self.held else foreseen | set(names))}
+        if not self.held:
+            self.transaction.connection.execute(_LOCK, place)
+        elif not (foreseen.issuperset(names) or self.transaction.connection.scalar(_TRY_LOCK, place)):
+            foreseen.update(names)
+            raise StartOver
 
     def take(self, permits: Sequence[Permit]) -> bool:
         """Take one of each permit, if all have room."""

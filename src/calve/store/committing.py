@@ -37,17 +37,17 @@ _PASS_DOWN = (
 def commit(transaction: Transaction, changes: Changes) -> Committed:
     """Write everything that one piece of progress changes: see ``calve.engine.ports.Instances.commit``.
 
-    The rows of workflows are locked before all others, so that two transactions never wait for each other's. Permits
-    are freed before new ones are asked for: a step that follows another takes over its permit.
+    All transactions lock in one order, so that none waits for another that waits for it: workflows, permits, tasks,
+    runs. Permits are freed before new ones are asked for: a step that follows another takes over its permit.
     """
     connection = transaction.connection
     lines = lock_workflows(connection, changes)
+    admitted = settle_permits(transaction, changes)
     give_back(transaction, changes)
     update_runs(connection, changes.runs)
     no_longer_latest(connection, changes.new_runs)
     _insert_runs(connection, changes.new_runs)
     passed = _pass_down(connection, changes.passed_down)
-    admitted = settle_permits(transaction, changes)
     _write_attempts(connection, changes, admitted.uuids)
     launched = launch(connection, lines, changes.starts) if lines else Launch()
     _insert_runs(connection, list(launched.new.values()))

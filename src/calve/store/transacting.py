@@ -10,7 +10,7 @@ written twice.
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from sqlalchemy import Connection, text
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 _AGAIN = frozenset({"40001", "40P01"})
 """PostgreSQL's codes of a serialization failure and of a deadlock."""
-_TRIES = 10
+_TRIES = 50
 _ASK_SECONDS = 0.2
 _LAST = text("SELECT pg_current_xact_id_if_assigned()::text")
 _LAST_WAKING = text("SELECT pg_current_xact_id_if_assigned()::text FROM pg_notify(:channel, '')").bindparams(
@@ -42,6 +42,12 @@ class Transaction:
     is_waking: bool = False
     """Whether there is something new for those who wait."""
     xid: str | None = None
+    foreseen: set[str] = field(default_factory=set)
+    """What earlier tries found out that they should have locked first."""
+
+
+class StartOver(Exception):
+    """The transaction has to lock more, and in the right order: it begins again, knowing it."""
 
 
 class Transactions:
@@ -64,19 +70,22 @@ class Transactions:
 
     def write(self, name: str, work: Callable[[Transaction], Result]) -> Result:
         """Carry out work in one transaction, and return what it returns."""
+        foreseen: set[str] = set()
         for _ in range(_TRIES - 1):
             try:
-                return self._try(name, work)
+                return self._try(name, work, foreseen)
+            except StartOver:
+                continue
             except StoreUnavailable as error:
                 if error.context.get("sqlstate") not in _AGAIN:
                     raise
-        return self._try(name, work)
+        return self._try(name, work, foreseen)
 
-    def _try(self, name: str, work: Callable[[Transaction], Result]) -> Result:
+    def _try(self, name: str, work: Callable[[Transaction], Result], foreseen: set[str]) -> Result:
         under_way: Transaction | None = None
         try:
             with self._database.write(name) as connection:
-                transaction = Transaction(connection, self.is_postgresql)
+                transaction = Transaction(connection, self.is_postgresql, foreseen=foreseen)
                 result = work(transaction)
                 if transaction.is_postgresql:
                     transaction.xid = connection.scalar(_LAST_WAKING if transaction.is_waking else _LAST)
