@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from calve.engine import Engine, Listener, Runtimes, Worker, WorkerOptions, WorkerRecord
 
 _LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
+_PROCESS = secrets.token_hex(4)
+"""Tells this process from others that had its number."""
 
 
 def new_id() -> str:
@@ -106,7 +108,7 @@ class Workplace:
                 left,
             ),
             clock=clock,
-            identity=WorkerRecord("", this_machine(), os.getpid(), 0, 0, 0),
+            identity=WorkerRecord("", f"{this_machine()}/{_PROCESS}", os.getpid(), 0, 0, 0),
             is_gone=is_gone,
             options=options
             or WorkerOptions(
@@ -164,13 +166,16 @@ def this_machine() -> str:
     """Return a name of this machine since it was started: process numbers mean something only there."""
     boot = Path("/proc/sys/kernel/random/boot_id")
     since = boot.read_text().strip()[:8] if boot.exists() else ""
-    return f"{socket.gethostname()}:{since}" if since else socket.gethostname()
+    return f"{socket.gethostname()}/{since}"
 
 
 def is_gone(worker: "WorkerRecord") -> bool:
     """Tell whether a worker's process is gone for sure: it was on this machine, and is no more."""
-    if worker.host != this_machine() or worker.pid == os.getpid():
+    machine, _, process = worker.host.rpartition("/")
+    if machine != this_machine():
         return False
+    if worker.pid == os.getpid():
+        return process != _PROCESS  # a process that had our number before us, as in a container that was restarted
     try:
         os.kill(worker.pid, 0)
     except ProcessLookupError:
