@@ -412,6 +412,13 @@ def test_an_end_that_was_kept_counts(daemon: FakeDaemon, tmp_path: Path) -> None
     assert len(daemon.bodies) == 1
 
 
+def test_a_container_of_another_machine_is_not_found(daemon: FakeDaemon, tmp_path: Path) -> None:
+    """One is started here, and the log says so."""
+    context = _context(tmp_path).again()
+    assert Docker(daemon.host, 1).execute(context).state is State.DONE
+    assert context.text == f"There is no container {NAME} on this machine; it is started here.\n"
+
+
 def test_a_container_that_was_created_only_is_started(daemon: FakeDaemon, tmp_path: Path) -> None:
     """By a worker that died in between."""
     daemon.containers[NAME] = Container({})
@@ -437,8 +444,10 @@ def test_terminating_removes_whatever_is_there(daemon: FakeDaemon, tmp_path: Pat
     """Once, twice, or nothing at all."""
     daemon.containers[NAME] = Container({}, status="running")
     docker = Docker(daemon.host, 1)
-    docker.terminate(_context(tmp_path))
-    docker.terminate(_context(tmp_path))
+    context = _context(tmp_path)
+    context.artifacts["docker"] = {"container": NAME, "host": daemon.host}
+    docker.terminate(context)
+    docker.terminate(context)
     assert (daemon.containers, daemon.removed) == ({}, [NAME])
 
 
@@ -485,6 +494,9 @@ def test_no_daemon_is_fatal_and_says_what_to_set(tmp_path: Path, host: str) -> N
 
 def test_an_address_of_another_kind_is_refused(tmp_path: Path) -> None:
     """With those that can be used."""
-    assert "unix:///PATH" in Docker("ssh://host", 1).execute(_context(tmp_path)).message
-    with pytest.raises(StepFailed):
-        Docker("ssh://host", 1).terminate(_context(tmp_path))
+    context = _context(tmp_path)
+    assert "unix:///PATH" in Docker("ssh://host", 1).execute(context).message
+    Docker("ssh://host", 1).terminate(context)
+    context.artifacts["docker"] = {}
+    with pytest.raises(StepFailed, match=r"docker\.host is ssh://host"):
+        Docker("ssh://host", 1).terminate(context)

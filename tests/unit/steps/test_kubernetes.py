@@ -181,7 +181,7 @@ def test_a_job_is_created_looked_after_and_told(api: FakeCluster, runtime: Kuber
     context = _context(tmp_path)
     first = _turn(runtime, context)
     assert (first.state, first.poll_after) == (State.CONTINUE, 1.0)
-    assert context.kept == [{"kubernetes": {"job": NAME}}]
+    assert context.kept == [{"kubernetes": {"job": NAME, "namespace": "default"}}]
     second = _turn(runtime, context)
     assert (second.state, second.message) == (State.CONTINUE, "There is no pod yet.")
     api.show({"phase": "Running"})

@@ -40,7 +40,9 @@ class Docker:
         return settled(self._run, context)
 
     def terminate(self, context: StepContext) -> None:
-        """Stop the attempt's container, if there is one, and remove it."""
+        """Stop the attempt's container, if one was ever to be started, and remove it."""
+        if _KEPT not in context.artifacts:
+            return
         name = name_of(context.key)
         with closing(Daemon(self._host)) as daemon:
             daemon.stop(name, self._grace_seconds)
@@ -76,6 +78,8 @@ def _start(daemon: Daemon, name: str, config: Mapping[str, Any], context: StepCo
     """Create and start the container, unless that was done before."""
     state = daemon.state(name)
     if state is None:
+        if not context.is_first:
+            context.log(f"There is no container {name} on this machine; it is started here.\n")
         _create(daemon, name, config, context)
         state = daemon.state(name) or {}
     else:

@@ -39,68 +39,68 @@ class Kubernetes:
 
     def terminate(self, context: StepContext) -> None:
         """Delete the attempt's job with its pod, and wait until both are gone; a job of another attempt stays."""
-        config = fields(context, KUBERNETES)
-        name = name_of(config, context.key)
+        kept = context.artifacts.get(_KEPT)
+        if kept is None:
+            return  # none was ever to be created
         until = time.monotonic() + _GONE_SECONDS
-        with closing(self._jobs(config)) as jobs:
-            job = jobs.read(name)
+        with closing(Jobs(self._cluster, kept["namespace"])) as jobs:
+            job = jobs.read(kept["job"])
             if job is None or not _is_ours(job, context):
                 return
-            jobs.delete(name)
-            while jobs.read(name) is not None:
+            jobs.delete(kept["job"])
+            while jobs.read(kept["job"]) is not None:
                 if time.monotonic() > until:
-                    raise of_platform(f"The job {name} is still not gone after {_GONE_SECONDS:g} s.")
+                    raise of_platform(f"The job {kept['job']} is still not gone after {_GONE_SECONDS:g} s.")
                 time.sleep(_TICK)
-
-    def _jobs(self, config: Mapping[str, Any]) -> Jobs:
-        return Jobs(self._cluster, config.get("namespace", self._cluster.namespace))
 
     def _look(self, context: StepContext) -> Outcome:
         config = fields(context, KUBERNETES)
-        kept = dict(context.artifacts.get(_KEPT, {}))
-        with closing(self._jobs(config)) as jobs:
+        named = {"job": name_of(config, context.key), "namespace": config.get("namespace", self._cluster.namespace)}
+        kept = {**named, **context.artifacts.get(_KEPT, {})}
+        with closing(Jobs(self._cluster, kept["namespace"])) as jobs:
             try:
-                return self._turn(jobs, config, kept, context)
+                return _turn(jobs, config, kept, context)
             except ClusterSilent as silence:  # the job may well run: to give up now could mean to start a second one
                 misses = kept.get("misses", 0) + 1
                 if misses > _MISSES:
                     raise
                 return _again({**kept, "misses": misses}, told(silence), misses)
 
-    def _turn(self, jobs: Jobs, config: Mapping[str, Any], kept: dict[str, Any], context: StepContext) -> Outcome:
-        if not kept.get("is_started"):
-            return _submit(jobs, config, context)
-        job = jobs.read(kept["job"])
-        if job is None:
-            raise of_platform(f"The job {kept['job']} is gone: somebody deleted it.")
-        pod = jobs.pod(kept["job"])
-        verdict = judge(job, pod)
-        if verdict.state is State.CONTINUE:
-            looks = kept.get("looks", 0) + 1
-            return _again({**kept, "looks": looks, "misses": 0}, verdict.message, looks)
-        outcome = _ending(jobs, verdict, pod, context)
-        if not verdict.is_over and _is_ours(job, context):
-            jobs.delete(kept["job"])
-        return outcome
+
+def _turn(jobs: Jobs, config: Mapping[str, Any], kept: dict[str, Any], context: StepContext) -> Outcome:
+    if not kept.get("is_started"):
+        return _submit(jobs, config, kept, context)
+    job = jobs.read(kept["job"])
+    if job is None:
+        raise of_platform(f"The job {kept['job']} is gone: somebody deleted it.")
+    pod = jobs.pod(kept["job"])
+    verdict = judge(job, pod)
+    if verdict.state is State.CONTINUE:
+        looks = kept.get("looks", 0) + 1
+        return _again({**kept, "looks": looks, "misses": 0}, verdict.message, looks)
+    outcome = _ending(jobs, verdict, pod, context)
+    if not verdict.is_over and _is_ours(job, context):
+        jobs.delete(kept["job"])
+    return outcome
 
 
-def _submit(jobs: Jobs, config: Mapping[str, Any], context: StepContext) -> Outcome:
+def _submit(jobs: Jobs, config: Mapping[str, Any], kept: Mapping[str, Any], context: StepContext) -> Outcome:
     """Create the job, or find the one that there is."""
-    name = name_of(config, context.key)
+    name = kept["job"]
     body = manifest(config, name, key=context.key, title=context.title, timeout=context.timeout)
-    context.keep({_KEPT: {"job": name}})
+    context.keep({_KEPT: kept})
     job = jobs.create(body)
     if job is None:
         job = jobs.read(name)
         if job is None or _is_leaving(job):
-            return _again({"job": name}, "An earlier job of the same name is being deleted.", 0)
+            return _again(kept, "An earlier job of the same name is being deleted.", 0)
         if not _is_ours(job, context) and judge(job, jobs.pod(name)).state not in {State.CONTINUE, State.DONE}:
             jobs.delete(name)
-            return _again({"job": name}, "An earlier job of the same key failed, and is deleted.", 0)
+            return _again(kept, "An earlier job of the same key failed, and is deleted.", 0)
         context.log(f"The job {name} is there already.\n")
     else:
         context.log(f"The job {name} was created.\n")
-    return _again({"job": name, "is_started": True}, "The job was created.", 0)
+    return _again({**kept, "is_started": True, "misses": 0}, "The job was created.", 0)
 
 
 def _again(kept: Mapping[str, Any], message: str, times: int) -> Outcome:
