@@ -11,7 +11,7 @@ import shutil
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,23 +26,15 @@ _MARGIN = 5.0
 
 def machine() -> dict[str, str]:
     """Return what tells this machine, and this boot of it, from others: a process number means something only here."""
-    return {
-        "host": socket.gethostname(),
-        "boot_id": _read("/proc/sys/kernel/random/boot_id"),
-        "namespace": _namespace(),
-    }
+    boot_id = _known(Path("/proc/sys/kernel/random/boot_id").read_text).strip()
+    namespace = _known(lambda: str(Path("/proc/self/ns/pid").readlink()))
+    return {"host": socket.gethostname(), "boot_id": boot_id, "namespace": namespace}
 
 
-def _read(path: str) -> str:
+def _known(ask: Callable[[], str]) -> str:
+    """Return the answer; nothing where there is no /proc."""
     try:
-        return Path(path).read_text("utf-8").strip()
-    except OSError:
-        return ""
-
-
-def _namespace() -> str:
-    try:
-        return str(Path("/proc/self/ns/pid").readlink())
+        return ask()
     except OSError:
         return ""
 
@@ -186,13 +178,13 @@ def kill_orphans(place: Place) -> None:
     found = place.processes()
     if found is None or found[0].is_replaced():
         return
-    while _members(found[0].pid):
+    while members(found[0].pid):
         with suppress(ProcessLookupError):
             os.killpg(found[0].pid, signal.SIGKILL)
         time.sleep(_TICK)
 
 
-def _members(group: int) -> list[int]:
+def members(group: int) -> list[int]:
     """Return the processes of a group that are not over."""
     numbers = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
     stats = {pid: stat_of(pid) for pid in numbers}

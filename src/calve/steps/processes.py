@@ -145,10 +145,10 @@ class _Process:
             raise fatal("There is nothing to run: the command is empty.")
         cwd = program.cwd or _fresh(self._context.folder / "work")
         grace = str(self._surroundings.grace_seconds)
-        head = [str(self._place.folder), "|".join(machine().values()), str(cwd), grace, str(lock)]
+        who = [str(self._place.folder), "|".join(machine().values()), str(os.getpid())]
         environment = {**program.environment, "CALVE_OUTPUT": str(self._place.output)}
         words = [*program.argv, *(f"{name}={value}" for name, value in environment.items())]
-        fields = [*head, str(len(program.argv)), *words]
+        fields = [*who, str(cwd), grace, str(lock), str(len(program.argv)), *words]
         if any("\0" in word for word in fields):
             raise fatal("There is a NUL in the command, its arguments or its folder; no program can be given one.")
         content = b"\0".join(os.fsencode(word) for word in fields)

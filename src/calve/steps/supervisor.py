@@ -5,7 +5,7 @@ the children of a dead parent (PR_SET_PDEATHSIG) comes when the *thread* ends th
 not to theirs. So each program has a supervisor, a small process in between:
 
 - Its standard input is a pipe from the worker. When that closes, the worker is gone, whatever the cause, and the
-  whole tree is killed at once.
+  whole tree is killed at once. So it is when the worker's process ends but a copy of it still holds the pipe.
 - It is the only thread of its process, so PR_SET_PDEATHSIG is safe here: if it is killed itself, so is the program.
 - Whatever loses its parent in the tree becomes its child (PR_SET_CHILD_SUBREAPER), also what has left the group and the
   session. That it has no child any more means that nothing is left.
@@ -44,9 +44,10 @@ class Job:
     """What to run, as the worker says it: fields that end in a NUL, which none of them can hold."""
 
     def __init__(self, message: bytes) -> None:
-        folder, machine, cwd, grace, lock, count, *words = message.split(b"\0")
+        folder, machine, worker, cwd, grace, lock, count, *words = message.split(b"\0")
         self.folder = os.fsdecode(folder)
         self.machine = machine
+        self.worker = int(worker)
         self.cwd = cwd
         self.grace = float(grace)
         self.lock = int(lock)
@@ -105,8 +106,9 @@ class Printed:
 class Supervisor:
     """Watches a program, its output and the worker."""
 
-    def __init__(self, job: Job, pid: int, streams: dict[int, tuple[bytes, Printed]], wake: int) -> None:
+    def __init__(self, job: Job, pid: int, streams: dict[int, tuple[bytes, Printed]], wake: int, worker: int) -> None:
         self._job = job
+        self._worker = worker
         self._pid = pid
         self._streams = streams
         self._wake = wake
@@ -133,6 +135,8 @@ class Supervisor:
         poller = select.poll()
         poller.register(_IN, select.POLLIN)
         poller.register(self._wake, select.POLLIN)
+        if self._worker >= 0:
+            poller.register(self._worker, select.POLLIN)
         if self._pending:
             poller.register(_OUT, select.POLLOUT)
         for fd in self._streams if can_read else ():
@@ -153,6 +157,8 @@ class Supervisor:
     def _react(self, fd: int) -> None:
         if fd == _IN:
             self._listen()
+        elif fd == self._worker:
+            self._die_with_worker()
         elif fd == self._wake:
             if signal.SIGTERM in os.read(self._wake, 512):
                 self._stop()
@@ -238,6 +244,7 @@ class Supervisor:
 def main() -> None:
     """Read a job from standard input, and carry it out."""
     job = Job(_exactly(int.from_bytes(_exactly(8), "big")))
+    worker = _watched(job.worker)
     os.set_inheritable(job.lock, False)
     os.set_blocking(_OUT, False)
     _prctl(_SET_CHILD_SUBREAPER, 1)
@@ -248,7 +255,7 @@ def main() -> None:
         return
     pid, out, err = launched
     streams = {out: (b"O", Printed(job.path("printed.out"))), err: (b"E", Printed(job.path("printed.err")))}
-    Supervisor(job, pid, streams, wake).watch()
+    Supervisor(job, pid, streams, wake, worker).watch()
 
 
 def _exactly(count: int) -> bytes:
@@ -259,6 +266,17 @@ def _exactly(count: int) -> bytes:
             os._exit(0)  # the worker died before it had said what to run
         data += piece
     return data
+
+
+def _watched(worker: int) -> int:
+    """Return a descriptor that becomes readable when the worker ends, where there are such."""
+    try:
+        watched = os.pidfd_open(worker)
+    except (AttributeError, OSError):
+        watched = -1
+    if os.getppid() != worker:
+        os._exit(0)  # it ended before it could be watched
+    return watched
 
 
 def _prctl(option: int, value: int) -> None:

@@ -16,9 +16,9 @@ from tests.unit.steps.running import SLOW, is_gone, number_in, shell, surroundin
 
 from calve.engine.ports import Outcome, State
 from calve.errors import LeaseLost, StoreUnavailable
-from calve.steps import streams
-from calve.steps.places import Identity, Place, machine, place_of
-from calve.steps.processes import Program, run
+from calve.steps import streams, supervisor
+from calve.steps.places import Identity, Place, _known, machine, members, place_of
+from calve.steps.processes import _BOOT, Program, run
 from calve.steps.shell import Shell
 from calve.steps.streams import Frames, Lines, Output
 from calve.steps.supervisor import start_of
@@ -38,6 +38,20 @@ thread.join()
 threading.Event().wait()
 """
 
+_FORKING = """
+import os, signal, sys
+from pathlib import Path
+from tests.unit.steps.running import shell, surroundings
+from calve.steps.shell import Shell
+class Forking(type(shell(Path(sys.argv[1]), ""))):
+    def log(self, text):
+        if os.fork() == 0:
+            signal.pause()
+context = Forking(Path(sys.argv[1]), {"shell": {"command": sys.argv[2]}})
+Shell(surroundings(context.home)).execute(context)
+"""
+"""A worker that makes a copy of itself, which inherits the pipes of the program."""
+
 _TREE = f"""
 echo $$ > main; {SLOW} & echo $! > child
 setsid sh -c 'echo $$ > "$1"; exec {SLOW}' sh escaped &
@@ -46,8 +60,9 @@ setsid sh -c 'echo $$ > "$1"; exec {SLOW}' sh escaped &
 """Starts a child, one that leaves the session, and one that loses its parent too and cannot be asked to end."""
 
 
-def _worker(home: Path, command: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", _WORKER, home, command], cwd=Path(__file__).parents[3])
+def _worker(home: Path, command: str, source: str = _WORKER) -> subprocess.Popen[bytes]:
+    root = Path(__file__).parents[3]
+    return subprocess.Popen([sys.executable, "-c", source, home, command], cwd=root, start_new_session=True)
 
 
 def _in_thread(context: FakeContext, **changes: Any) -> tuple[threading.Thread, list[Outcome]]:
@@ -81,6 +96,28 @@ def test_a_killed_worker_takes_the_whole_tree_with_it(tmp_path: Path) -> None:
     for number in numbers:
         until(lambda number=number: is_gone(number))  # type: ignore[misc]
     assert not (folder / "processes" / "main" / "exit").exists()
+
+
+def test_a_copy_of_a_killed_worker_keeps_nothing_alive(tmp_path: Path) -> None:
+    """A worker that forked left its pipes to the copy; it is the worker that counts."""
+    worker = _worker(tmp_path, f"echo $$ > main; echo fork; {SLOW}", _FORKING)
+    number = number_in(shell(tmp_path, "").folder / "work" / "main")
+    until(lambda: len(members(worker.pid)) > 1)
+    worker.kill()
+    worker.wait()
+    until(lambda: is_gone(number))
+    assert members(worker.pid)
+    os.killpg(worker.pid, signal.SIGKILL)
+
+
+def test_a_supervisor_whose_worker_is_gone_runs_nothing(tmp_path: Path) -> None:
+    """Whether it was told what to run or not."""
+    boot = [sys.executable, "-I", "-S", "-c", _BOOT, str(Path(supervisor.__file__).parent)]
+    fields = [str(tmp_path), "here", "1", str(tmp_path), "1", "0", "2", "touch", "ran", "PATH=/usr/bin:/bin"]
+    message = "\0".join(fields).encode()
+    for said in (b"", b"\0" * 4, len(message).to_bytes(8, "big") + message):
+        assert subprocess.run(boot, input=said, capture_output=True, check=True).stdout == b""
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_program_outlives_the_thread_that_started_another(tmp_path: Path) -> None:
@@ -332,6 +369,11 @@ def test_numbers_of_another_machine_mean_nothing(tmp_path: Path) -> None:
     assert place.processes() is None
 
 
+def test_what_the_machine_does_not_tell_is_nothing() -> None:
+    """Not every system has /proc."""
+    assert _known(Path("/no/such/file").read_text) == ""
+
+
 def test_without_starts_any_process_of_the_number_counts() -> None:
     """Where there is no /proc a number is all there is."""
     assert Identity(os.getpid(), "").is_alive()
@@ -394,6 +436,23 @@ def test_huge_output_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert context.text.endswith("\n1000000\nlast words\n")
     assert "lines are left out, here are the last ones:" in context.text
     assert len(context.text) < 300_000
+
+
+def test_a_worker_that_is_slow_to_read_loses_nothing(tmp_path: Path) -> None:
+    """What does not fit into the pipes waits for it."""
+
+    class Slow(FakeContext):
+        def log(self, text: str) -> None:
+            until((tmp_path / "go").exists)
+            super().log(text)
+
+    context = Slow(tmp_path, {"shell": {"command": "seq 5; touch begun; seq 100000"}})
+    thread, found = _in_thread(context)
+    until((context.folder / "work" / "begun").exists)
+    (tmp_path / "go").touch()
+    thread.join()
+    assert found[0].state is State.DONE
+    assert context.text.splitlines()[5:] == [str(number) for number in range(1, 100001)]
 
 
 def test_a_large_environment_is_handed_over(tmp_path: Path) -> None:
