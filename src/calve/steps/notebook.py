@@ -89,9 +89,8 @@ class Notebook:
     def _program(
         self, context: StepContext, config: Mapping[str, Any], place: Place, source: str, target: str
     ) -> Program:
-        parameters = place.folder / "parameters.yaml"
-        parameters.touch(mode=0o600)
-        parameters.write_text(yaml.safe_dump(dict(config.get("parameters", {})), allow_unicode=True), "utf-8")
+        given = yaml.safe_dump(dict(config.get("parameters", {})), allow_unicode=True)
+        parameters = place.write("parameters.yaml", given)
         options = ["--no-progress-bar", "--log-output", "--parameters_file", str(parameters)]
         options += ["--kernel", config["kernel"]] if "kernel" in config else []
         options += _options(config.get("papermill_arguments", ()))

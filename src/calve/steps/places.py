@@ -85,6 +85,21 @@ class Place:
         """The file with what went wrong in the supervisor."""
         return self.folder / "supervisor.err"
 
+    def write(self, name: str, content: str) -> Path:
+        """Write a file for the program, which may hold secrets: only the worker's user can read it, until the end."""
+        path = self._private / name
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.write_text(content, "utf-8")
+        return path
+
+    def forget(self) -> None:
+        """Delete the files that may hold secrets."""
+        shutil.rmtree(self._private, ignore_errors=True)
+
+    @property
+    def _private(self) -> Path:
+        return self.folder / "private"
+
     def clear(self) -> None:
         """Forget an earlier process."""
         for path in self.folder.iterdir():

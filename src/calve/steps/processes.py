@@ -79,9 +79,12 @@ def run(
             return Ending(How.EXITED, place, code)
         place.clear()
         _tell_loss(context)
-        program = make(place)
-        context.keep({"process": {**machine(), "key": context.key, "name": name}})
-        return _Process(context, surroundings, place, program).follow(lock)
+        try:
+            program = make(place)
+            context.keep({"process": {**machine(), "key": context.key, "name": name}})
+            return _Process(context, surroundings, place, program).follow(lock)
+        finally:
+            place.forget()
 
 
 def end(context: StepContext, surroundings: Surroundings) -> None:

@@ -42,9 +42,7 @@ class Python:
 
     def _program(self, context: StepContext, config: Mapping[str, Any], place: Place) -> Program:
         folders = [str(self._surroundings.locate(text(item), "A folder of path")) for item in config.get("path", ())]
-        job = place.folder / "job.json"
-        job.touch(mode=0o600)
-        job.write_text(json.dumps(self._job(config, place, len(folders))), "utf-8")
+        job = place.write("job.json", json.dumps(self._job(config, place, len(folders))))
         cwd = self._surroundings.locate(config["cwd"], "The folder to run in") if "cwd" in config else None
         environment = self._environment(context, config, folders)
         return Program((self._interpreter(config), str(_RUNNER), str(job)), environment, cwd)
@@ -61,10 +59,7 @@ class Python:
     def _file(self, config: Mapping[str, Any], place: Place) -> str:
         if "file" in config:
             return str(self._surroundings.locate(config["file"], "The Python file"))
-        path = place.folder / "source" / "source.py"
-        path.parent.mkdir(mode=0o700)
-        path.write_text(config["source"], "utf-8")
-        return str(path)
+        return str(place.write("source.py", config["source"]))
 
     def _interpreter(self, config: Mapping[str, Any]) -> str:
         """Return the Python to run; a bare name is looked for on PATH."""

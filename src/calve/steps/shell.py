@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from calve.definition.step_types.programs import SHELL
@@ -53,16 +54,13 @@ class Shell:
         interpreter = given.split() if isinstance(given, str) else [text(word) for word in given]
         arguments = [text(word) for word in config.get("args", ())]
         command = config.get("command")
-        if isinstance(command, str):
-            return (*interpreter, "-c", command, interpreter[0], *arguments)
-        if command is not None:
+        if isinstance(command, list | tuple):
             return (*map(text, command), *arguments)
-        return (*interpreter, self._script(config, place), *arguments)
+        return (*interpreter, str(self._script(config, place)), *arguments)
 
-    def _script(self, config: Mapping[str, Any], place: Place) -> str:
-        """Return the path of the script to run; the text of one is written beside the process's files."""
+    def _script(self, config: Mapping[str, Any], place: Place) -> Path:
+        """Return the file to run. A command line is one too: as an argument others could read the secrets in it."""
         if "file" in config:
-            return str(self._surroundings.locate(config["file"], "The script"))
-        path = place.folder / "script"
-        path.write_text(config["script"], "utf-8")
-        return str(path)
+            return self._surroundings.locate(config["file"], "The script")
+        name = "command" if "command" in config else "script"
+        return place.write(name, config[name])

@@ -185,7 +185,7 @@ def test_folders_of_path_come_first(tmp_path: Path) -> None:
     context.params["python"]["args"] = [str(tmp_path)]
     _run(context)
     shown = [str(tmp_path / name) for name in ("first", "second")]
-    script = str(context.folder / "processes" / "main" / "source")
+    script = str(context.folder / "processes" / "main" / "private")
     assert context.text == f"{[*shown, script, str(tmp_path), f'{tmp_path}/third']}\n"
 
 
@@ -207,7 +207,7 @@ def test_a_bare_interpreter_is_looked_for_on_path(tmp_path: Path) -> None:
 
 
 def test_secrets_stand_in_no_argument_list(tmp_path: Path) -> None:
-    """Arguments go in by a file that only the worker's user can read, and which is gone once it was read."""
+    """Arguments go in by a file that only the worker's user can read, and which is gone in the end."""
     source = "print(open('/proc/self/cmdline').read().replace(chr(0), ' '))\nimport sys\nprint(len(sys.argv[1]))"
     context = _context(tmp_path, source=source, args=["canary"], env={"TOKEN": "canary"})
     assert _run(context).state is State.DONE

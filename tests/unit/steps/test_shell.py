@@ -94,9 +94,9 @@ def test_the_environment_is_the_workers_without_what_is_calves(tmp_path: Path) -
     }
 
 
-def test_secrets_of_env_stand_in_no_argument_list(tmp_path: Path) -> None:
-    """Neither the program's arguments nor its supervisor's hold what env holds."""
-    command = 'cat /proc/$$/cmdline /proc/$PPID/cmdline | tr "\\0" " "; echo "${#TOKEN}"'
+def test_secrets_stand_in_no_argument_list(tmp_path: Path) -> None:
+    """No argument list holds what env and the command hold, the supervisor's neither, nor any file in the end."""
+    command = 'cat /proc/$$/cmdline /proc/$PPID/cmdline | tr "\\0" " "; echo "${#TOKEN}" # canary'
     context = shell(tmp_path, command, env={"TOKEN": "canary"})
     _run(context)
     assert "supervisor" in context.text
