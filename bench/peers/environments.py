@@ -73,15 +73,18 @@ def missing(names: Sequence[str]) -> list[str]:
     return [name for name in names if environment(name) is None]
 
 
-def install(name: str) -> Path:
-    """Make a peer's environment, or bring it to what ``pyproject.toml`` asks for, and return its interpreter."""
-    peer = PEERS[name]
+def install(names: Sequence[str]) -> None:
+    """Make the environments of some peers, or bring them to what ``pyproject.toml`` asks for."""
+    for peer in {PEERS[name].environment: PEERS[name] for name in names}.values():
+        _make(peer)
+
+
+def _make(peer: Peer) -> None:
     peer.stamp.unlink(missing_ok=True)
     if not peer.python.exists():
         _uv("venv", "--python", sys.executable, str(peer.home))
     _uv("pip", "install", "--python", str(peer.python), "--group", f"peers-{peer.environment}")
     peer.stamp.touch()
-    return peer.python
 
 
 def _uv(*arguments: str) -> None:
