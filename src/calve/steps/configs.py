@@ -61,10 +61,8 @@ def _fitting(item: Field, value: Any, name: str) -> Any:
     """Return a value as the field wants it."""
     if not any(_is_of(kind, value) for kind in item.types):
         value = _cast(item, value, name)
-    if item.choices and value not in item.choices:
-        raise fatal(f"{name} is {value!r}, but must be one of {', '.join(item.choices)}.")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        _check_bounds(item, value, name)
+    for one in value if isinstance(value, list | tuple) else (value,):
+        _check(item, one, name)
     if item.fields and isinstance(value, Mapping):
         return _read(item.fields, value, f"{name}.")
     return value
@@ -84,7 +82,11 @@ def _cast(item: Field, value: Any, name: str) -> Any:
     raise fatal(f"{reason}.")
 
 
-def _check_bounds(item: Field, value: float, name: str) -> None:
+def _check(item: Field, value: Any, name: str) -> None:
+    if item.choices and value not in item.choices:
+        raise fatal(f"{name} is {value!r}, but must be one of {', '.join(item.choices)}.")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return
     if item.minimum is not None and value < item.minimum:
         raise fatal(f"{name} is {value}; the least is {item.minimum}.")
     if item.maximum is not None and value > item.maximum:

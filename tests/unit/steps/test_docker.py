@@ -55,6 +55,7 @@ class FakeDaemon:
     start_error: tuple[int, str] | None = None
     create_error: tuple[int, str] | None = None
     more: dict[str, Any] = field(default_factory=dict)
+    log_error: int = 200
 
     def answer(self, method: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Any]:
         """Return the status and the JSON of an answer."""
@@ -125,6 +126,12 @@ class _Handler(BaseHTTPRequestHandler):
         split = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(split.query).items()}
         text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if split.path.endswith("/logs") and daemon.log_error != 200:
+            self.send_response(daemon.log_error)
+            self.send_header("Content-Length", "7")
+            self.end_headers()
+            self.wfile.write(b"no JSON")
+            return
         if split.path.endswith("/logs"):
             self._logs(daemon.containers[split.path.split("/")[2]])
             return
@@ -474,6 +481,23 @@ def test_something_else_that_the_daemon_lacks_is_fatal(daemon: FakeDaemon, tmp_p
     daemon.create_error = 404, "network nowhere not found"
     outcome = Docker(daemon.host, 1).execute(_context(tmp_path, network="nowhere"))
     assert (outcome.state, outcome.message) == (State.FATAL_ERROR, "Docker refused: network nowhere not found")
+
+
+def test_an_interruption_ends_the_fetching_of_an_image(daemon: FakeDaemon, tmp_path: Path) -> None:
+    """Nothing is started then."""
+    daemon.images.clear()
+    context = _context(tmp_path)
+    context.interruption.set()
+    assert Docker(daemon.host, 1).execute(context).state is State.STOPPED
+    assert daemon.containers == {}
+
+
+def test_a_log_that_breaks_off_is_told_and_no_failure(daemon: FakeDaemon, tmp_path: Path) -> None:
+    """The container ends all the same."""
+    daemon.log_error = 500
+    context = _context(tmp_path)
+    assert Docker(daemon.host, 1).execute(context).state is State.DONE
+    assert context.text == "The log broke off: Docker failed: 500 no JSON\n"
 
 
 def test_a_failing_daemon_is_trouble_of_the_platform(daemon: FakeDaemon, tmp_path: Path) -> None:

@@ -383,6 +383,21 @@ def test_a_name_that_nobody_knows_is_trouble_of_the_platform(tmp_path: Path) -> 
     assert (outcome.state, "not known" in outcome.message) == (State.PLATFORM_ERROR, True)
 
 
+def test_a_resolver_that_never_answers_has_a_deadline(tmp_path: Path) -> None:
+    """The system's knows none."""
+    never = threading.Event()
+
+    def silent(_host: str, _port: int) -> list[str]:
+        never.wait(30)
+        return []
+
+    http = Http(AllowList(["*"]), lambda: NOW, silent)
+    context = FakeContext(tmp_path, {"http": {"url": "http://slow.test/", "timeout_seconds": 1}})
+    outcome = http.execute(context)
+    never.set()
+    assert (outcome.state, outcome.message) == (State.PLATFORM_ERROR, "There was no complete answer within 1 s.")
+
+
 def test_redirects_are_followed_and_credentials_stay_behind(ask: Ask, server: Server, other: Server) -> None:
     """On the same host they go along; another one gets neither them nor headers of the user's own."""
     server.replies["/a"] = Reply(307, headers={"Location": "/b"})

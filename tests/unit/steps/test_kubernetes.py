@@ -40,6 +40,8 @@ class FakeCluster:
     """The statuses of the next answers."""
     linger: int = 0
     """How often a deleted job is still seen."""
+    is_garbled: bool = False
+    """What fails is told in no JSON."""
 
     def finish(self, condition: str, pod: dict[str, Any] | None, name: str = NAME, **more: Any) -> None:
         """Let a job end."""
@@ -54,7 +56,7 @@ class FakeCluster:
     def answer(self, method: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Any]:
         """Return the status of an answer, and its JSON."""
         if self.failing:
-            return self.failing.pop(0), {"message": "not now"}
+            return self.failing.pop(0), b"<html>" if self.is_garbled else {"message": "not now"}
         match method, path.strip("/").split("/"):
             case "POST", ["apis", "batch", "v1", "namespaces", namespace, "jobs"]:
                 return self._create(namespace, body)
@@ -468,6 +470,23 @@ def test_no_kubeconfig_is_fatal_and_says_what_to_set(tmp_path: Path) -> None:
     assert (missing.state, "[kubernetes] config" in missing.message) == (State.FATAL_ERROR, True)
     wrong = Kubernetes(Cluster(_config(tmp_path, 1), "other")).execute(_context(tmp_path))
     assert (wrong.state, "other" in wrong.message) == (State.FATAL_ERROR, True)
+
+
+def test_a_pod_of_the_cluster_needs_no_kubeconfig(
+    api: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The account of the pod that calve runs in is used; here its certificate is wrong, so it is asked for nothing."""
+    (tmp_path / "token").write_text("t")
+    monkeypatch.setattr("calve.steps.kubernetes.jobs._ACCOUNT", tmp_path / "token")
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    outcome = Kubernetes(Cluster()).execute(_context(tmp_path))
+    assert (outcome.state, "no Kubernetes cluster" in outcome.message, api.created) == (State.FATAL_ERROR, True, [])
+
+
+def test_an_answer_that_is_no_json_is_told_as_it_is(api: FakeCluster, runtime: Kubernetes, tmp_path: Path) -> None:
+    """A proxy in between may have said it."""
+    api.failing, api.is_garbled = [403], True
+    assert "403" in runtime.execute(_context(tmp_path)).message
 
 
 def test_a_missing_client_is_fatal_and_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
