@@ -37,9 +37,10 @@ fix: venv ## Let ruff mend what it can
 docs: venv ## Build the documentation into site/
 	@$(BIN)/zensical build --strict
 
-bench: venv java ## Measure capture against its peers, the language, and how long calve takes to start
+bench: venv java ## Measure capture and the engine against their peers, the language, and how long calve takes to start
 	@$(BIN)/python bench/startup.py
 	@$(BIN)/python bench/language.py
+	@$(BIN)/python bench/engine.py
 	@$(BIN)/python bench/capture.py
 
 lock: venv ## Pin the newest versions that fit pyproject.toml
@@ -47,4 +48,4 @@ lock: venv ## Pin the newest versions that fit pyproject.toml
 		--group dev --group docs --custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
 
 clean: ## Remove what make made
-	@rm -rf .venv .calve dist site
+	@rm -rf .venv .calve dist site bench/.peers
