@@ -136,7 +136,14 @@ class Turns:
 
 
 def _attempt_of(work: Work, task: Task) -> tuple[RunState, Attempt] | None:
-    """Return the attempt that a task is about, unless it has ended already."""
-    state = work.state(task.run_uuid)
-    found = [attempt for attempt in state.attempts.values() if attempt.uuid == task.attempt_uuid]
-    return (state, found[0]) if found and found[0].status in HOLDING else None
+    """Return the attempt that a task is about, unless it has ended already.
+
+    A cached run may be older than the attempt: only what is fresh from the store tells that there is nothing to do.
+    """
+    for is_fresh in (False, True):
+        work.states.pop(task.run_uuid, None)
+        state = work.state(task.run_uuid, is_fresh=is_fresh)
+        for attempt in state.attempts.values():
+            if attempt.uuid == task.attempt_uuid and attempt.status in HOLDING:
+                return state, attempt
+    return None
