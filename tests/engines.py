@@ -29,6 +29,7 @@ from calve.engine import (
     WorkerOptions,
     WorkerRecord,
 )
+from calve.engine.facts import parsed
 from calve.engine.model import Attempt, Changes, NewTask, Run, Task, TaskKind, VersionRecord
 from calve.engine.statuses import HOLDING
 from calve.engine.turns import Turns
@@ -216,7 +217,7 @@ class Playground:
 
     def result(self, run: Run, step_id: str, param: str) -> object:
         """Return the value of a step's param."""
-        return self.attempt(run, step_id).params[param]["result"]
+        return parsed(self.attempt(run, step_id).params)[param].result
 
     def told(self, run: Run, step_id: str) -> str:
         """Return the timeline of a step's newest attempt as text."""

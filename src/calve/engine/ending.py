@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from calve.definition.document import Mark, Node
-from calve.definition.model.params import Param
+from calve.definition.model.params import Param, ParamType
 from calve.definition.params import Parameter, with_outputs
 from calve.engine.attempts import moved, next_attempt, told
 from calve.engine.evaluating import condition_holds, retry_policy
@@ -96,12 +96,15 @@ def take_outputs(work: Work, state: RunState, attempt: Attempt, outputs: Mapping
     """
     step = state.blueprint.steps[attempt.step_id]
     params = params_of(state, attempt)
-    declared = work.tools.vocabulary.types.outputs(_NOWHERE.made(step.as_json()), kind=step.kind).params
+    typical = work.tools.vocabulary.types.outputs(_NOWHERE.made(step.as_json()), kind=step.kind)
     definitions = {name: _definition(name, value, params) for name, value in outputs.items()}
-    own = {name: output for name, output in definitions.items() if name in params}
-    given = {name: output for name, output in definitions.items() if name not in params and name in declared}
-    unknown = {name: output for name, output in definitions.items() if name not in own and name not in given}
-    changed = with_outputs(params, {**own, **unknown}, evaluated_time=work.now)
+    given = {
+        name: output
+        for name, output in definitions.items()
+        if name not in params and (typical.is_open or name in typical.params)
+    }
+    own = {name: output for name, output in definitions.items() if name not in given}
+    changed = with_outputs(params, own, evaluated_time=work.now)
     for name, output in given.items():
         changed[name] = Parameter(name, output, _plain(output), work.now)
     state.step_params[attempt.uuid] = changed
@@ -110,6 +113,8 @@ def take_outputs(work: Work, state: RunState, attempt: Attempt, outputs: Mapping
 
 def _definition(name: str, value: Any, params: Params) -> Param:
     """Return what a step gave as a param: a plain value, or a definition as Maestro's programs write it."""
+    if name in params and params[name].type is ParamType.SECRET:
+        raise ParamError(f"Output [{name}] cannot be taken: it would be stored in clear", param=name)
     if not (isinstance(value, Mapping) and "value" in value and value.keys() <= {"value", "type", "name", "mode"}):
         value = {"value": value, "type": params[name].type.value if name in params else _type_name(name, value)}
     try:

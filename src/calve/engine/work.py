@@ -81,9 +81,18 @@ class Work:
             raise WorkflowMissing(f"There is no run {run_uuid}.", run=run_uuid)
         run = found.run
         blueprint = self.tools.blueprints.get(run.owner_workflow, run.version_id, run.inline_step)
-        outer = self.state(run.parent.run_uuid) if run.is_inline and run.parent else None
-        state = RunState(run, blueprint, {attempt.step_id: attempt for attempt in found.attempts}, outer)
+        state = RunState(run, blueprint, {attempt.step_id: attempt for attempt in found.attempts}, self._around(run))
         return state.copied()
+
+    def _around(self, run: Run) -> RunState | None:
+        """Return the run around an iteration; one that the cache knows from before its loop began will not do."""
+        parent = run.parent if run.is_inline else None
+        if parent is None:
+            return None
+        outer = self.state(parent.run_uuid)
+        if all(attempt.uuid != parent.attempt_uuid for attempt in outer.attempts.values()):
+            outer = self.states[parent.run_uuid] = self._read(parent.run_uuid)
+        return outer
 
     def add_run(self, run: Run, outer: RunState | None) -> RunState:
         """Take in a new run, and put it on the agenda."""
@@ -144,8 +153,8 @@ class Work:
             self._tasks[task.key] = task
 
     def wake(self, run_uuid: str, *, due_at: int = 0, priority: int = 0) -> None:
-        """Have a run moved on: in this piece of progress if it is new here, else by whoever comes first."""
-        if not due_at and run_uuid in self.states and self.states[run_uuid].run.uuid in self._touched:
+        """Have a run moved on: in this piece of progress if it has a part in it, else by whoever comes first."""
+        if not due_at and run_uuid in self._touched and not self.is_full:
             self.agenda[run_uuid] = None
         else:
             self.enqueue(NewTask(TaskKind.RUN, run_uuid, due_at=due_at, priority=priority))
@@ -156,14 +165,18 @@ class Work:
             self._breakpoints[workflow_id] = self.tools.state.breakpoints(workflow_id)
         return self._breakpoints[workflow_id]
 
-    def children(self, attempt_uuid: str) -> Children:
-        """Count the child runs of an attempt: those in the store, and those that this work has made."""
-        stored = self.tools.state.children(attempt_uuid)
-        made = [
-            state.run.status
+    def made_by(self, attempt_uuid: str) -> list[RunState]:
+        """Return the child runs of an attempt that this work has made."""
+        return [
+            state
             for state in self.states.values()
             if state.is_new and state.run.parent and state.run.parent.attempt_uuid == attempt_uuid
         ]
+
+    def children(self, attempt_uuid: str) -> Children:
+        """Count the child runs of an attempt: those in the store, and those that this work has made."""
+        stored = self.tools.state.children(attempt_uuid)
+        made = [state.run.status for state in self.made_by(attempt_uuid)]
         return Children(
             active=stored.active + sum(not status.is_terminal for status in made),
             failed=stored.failed + made.count(RunStatus.FAILED),
@@ -179,15 +192,17 @@ class Work:
             starts=self._starts,
             tasks=list(self._tasks.values()),
         )
+        ends: list[Event] = []
         for run_uuid in self._touched:
             state = self.states[run_uuid]
             (changes.new_runs if state.is_new else changes.runs).append(state.run)
-            changes.events += self._run_events(state)
+            (ends if state.run.status.is_terminal else changes.events).extend(self._run_events(state))
         for attempt in self._attempts.values():
             state = self.states[attempt.run_uuid]
             is_new = attempt.uuid not in state.were
             (changes.new_attempts if is_new else changes.attempts).append(attempt)
             changes.events += self._step_events(state, attempt)
+        changes.events += ends  # a run ends after its steps
         return changes
 
     def settle(self, committed: Committed) -> None:

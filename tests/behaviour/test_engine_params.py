@@ -1,0 +1,250 @@
+"""What steps are given and what they give: params, outputs, secrets."""
+
+from typing import Any
+
+import pytest
+from tests.engines import BUSY, DONE, Playground
+
+from calve.engine import Initiator, Outcome, RunStatus, State, StepContext, StepStatus
+from calve.engine.facts import parsed
+from calve.errors import ActionRefused, ParamError, WorkflowMissing
+
+S = StepStatus
+
+
+def given(playground: Playground, outputs: dict[str, Any], keys: str) -> tuple[StepStatus, str, Any]:
+    """Return how a step ended that gave some outputs, what its timeline says, and its params."""
+    playground.push(f"Workflow:\n  id: w\n  jobs:\n    - job: {{id: a, type: Sleep, {keys}}}\n")
+    playground.script.parts["a"] = Outcome(State.DONE, outputs)
+    run = playground.start()
+    found = {name: param.result for name, param in parsed(playground.attempt(run, "a").params).items()}
+    return playground.statuses(run)["a"], playground.told(run, "a"), found
+
+
+def test_a_step_gives_the_params_that_it_declares(playground: Playground) -> None:
+    """Of each type; as a plain value, or as Maestro's programs write it."""
+    status, _, params = given(
+        playground,
+        {
+            "rows": 7,
+            "rate": 0.5,
+            "label": "x",
+            "is_new": True,
+            "days": [20260101, 20260102],
+            "cities": ["a"],
+            "pairs": {"k": "v"},
+            "written": {"name": "written", "type": "LONG", "value": 9, "mode": "MUTABLE"},
+        },
+        "rows: 0, rate: 0.1, label: '', is_new: false, days: [1], cities: [], pairs<map>: {}, written: 1",
+    )
+    assert status is S.SUCCEEDED
+    assert params["rows"] == 7
+    assert params["rate"] == 0.5
+    assert params["label"] == "x"
+    assert params["is_new"] is True
+    assert params["days"] == [20260101, 20260102]
+    assert params["cities"] == ["a"]
+    assert params["pairs"] == {"k": "v"}
+    assert params["written"] == 9
+
+
+def test_an_output_is_marked_as_one(playground: Playground) -> None:
+    """By its source."""
+    given(playground, {"rows": 7}, "rows: 0")
+    run = playground.state.instances()[0]
+    kept = playground.attempt(run, "a").params["rows"]
+    assert "OUTPUT_PARAMETER" in str(kept)
+
+
+def test_an_output_that_nobody_declared_is_an_error(playground: Playground) -> None:
+    """The step has failed for good: its program and its definition do not agree."""
+    status, told, _ = given(playground, {"rows": 7}, "other: 1")
+    assert status is S.FATALLY_FAILED
+    assert "Invalid output parameter [rows], not defined in params" in told
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ({"a": {"b": 1}}, "is of a type that no param has"),
+        ([1, "x"], "is of a type that no param has"),
+        (None, "is of a type that no param has"),
+        ({"value": "x", "type": "LONG"}, "cannot be taken"),
+    ],
+)
+def test_an_output_that_no_param_can_hold_is_an_error(playground: Playground, value: object, says: str) -> None:
+    """Whatever it is."""
+    status, told, _ = given(playground, {"rows": value}, "other: 1")
+    assert status is S.FATALLY_FAILED
+    assert says in told
+
+
+@pytest.mark.parametrize("mode", ["CONSTANT", "IMMUTABLE", "MUTABLE_ON_START", "MUTABLE_ON_START_RESTART"])
+def test_only_a_mutable_param_can_be_given(playground: Playground, mode: str) -> None:
+    """The other four modes refuse it."""
+    status, told, params = given(playground, {"rows": 7}, f"rows({mode}): 0")
+    assert status is S.FATALLY_FAILED
+    assert f"Cannot modify param with mode [{mode}] for parameter [rows]" in told
+    assert params["rows"] == 0
+
+
+def test_an_output_of_another_type_is_an_error(playground: Playground) -> None:
+    """A text is no number."""
+    status, _, params = given(playground, {"rows": "many"}, "rows: 0")
+    assert (status, params["rows"]) == (S.FATALLY_FAILED, 0)
+
+
+def test_the_outputs_of_a_type_need_no_declaration(playground: Playground) -> None:
+    """An Http step has a status_code."""
+    playground.push("""
+Workflow:
+  id: w
+  jobs:
+    - job: {id: ask, type: Http, http: {url: 'https://example.com'}, transition: ["IF status_code == 204 THEN quiet"]}
+    - job: {id: quiet, type: Sleep, '!code<long>': ask__status_code}
+""")
+    playground.script.parts["ask"] = Outcome(State.DONE, {"status_code": 204})
+    run = playground.start()
+    assert playground.result(run, "ask", "status_code") == 204
+    assert playground.result(run, "quiet", "code") == 204
+
+
+def test_a_failure_keeps_its_outputs_and_its_reason(playground: Playground) -> None:
+    """Outputs that cannot be taken do not hide why it failed."""
+    playground.push("Workflow: {id: w, jobs: [{job: {id: a, type: Sleep, rows: 0}}]}")
+    playground.script.parts["a"] = Outcome(State.FATAL_ERROR, {"rows": 3}, message="disk full")
+    run = playground.start()
+    assert playground.result(run, "a", "rows") == 3
+    playground.script.parts["a"] = Outcome(State.FATAL_ERROR, {"unknown": 3}, message="disk full")
+    run = playground.start()
+    assert "disk full\nInvalid output parameter [unknown]" in playground.told(run, "a")
+
+
+def test_work_hands_in_outputs_while_it_runs(playground: Playground) -> None:
+    """They and its artifacts are kept at once; when it is over, no more are taken."""
+    playground.push("Workflow: {id: w, jobs: [{job: {id: a, type: Sleep, rows: 0}}]}")
+    playground.script.parts["a"] = [BUSY, DONE]
+    run = playground.start()
+    key = playground.attempt(run, "a").uuid
+    playground.engine.put_outputs(key, {"rows": 5}, {"page": 2})
+    assert playground.result(run, "a", "rows") == 5
+    assert playground.attempt(run, "a").artifacts["page"] == 2
+    playground.engine.put_outputs(key, {}, {"page": 3})
+    assert playground.attempt(run, "a").artifacts["page"] == 3
+    with pytest.raises(ParamError, match="not defined in params"):
+        playground.engine.put_outputs(key, {"unknown": 5})
+    playground.advance(3_600)
+    assert playground.result(run, "a", "rows") == 5
+    with pytest.raises(ActionRefused, match="is over"):
+        playground.engine.put_outputs(key, {"rows": 6})
+    with pytest.raises(WorkflowMissing, match="no attempt"):
+        playground.engine.put_outputs("nobody", {"rows": 6})
+
+
+def test_steps_read_what_others_gave(playground: Playground) -> None:
+    """By name, by function, with their status and their end."""
+    playground.push("""
+Workflow:
+  id: w
+  owner: tester
+  jobs:
+    - job: {id: a, type: Sleep, rows: 0}
+    - job:
+        id: b
+        type: Sleep
+        '!by_name<long>': a__rows + 1
+        '!by_function<long>': "params.getFromStep('a', 'rows') + 2"
+        '!status': "params.getFromStep('a', 'MAESTRO_STEP_STATUS')"
+        '!ended<long>': "params.getFromStep('a', 'MAESTRO_STEP_END_TIME')"
+        '!own': "params.getFromStep('step_id') + '/' + params.getFromStep('step_attempt_id')"
+        '!instance': "params.getFromInstance('workflow_id') + '/' + params.getFromInstance('workflow_instance_id')"
+        '!policy': "params.getFromInstance('RUN_POLICY')"
+        '!who': "params.getFromInstance('INITIATOR_RUNNER_NAME')"
+        '!unique': "params.nextUniqueId()"
+        '!where': "params.getExecutionEnvironment()"
+        text: "rows=${a__rows}"
+  dag: sequential
+""")
+    playground.script.parts["a"] = Outcome(State.DONE, {"rows": 10})
+    run = playground.start(initiator=Initiator(user="ann"))
+    found = {name: kept.get("result") for name, kept in playground.attempt(run, "b").params.items()}
+    assert found["by_name"] == 11
+    assert found["by_function"] == 12
+    assert found["status"] == "SUCCEEDED"
+    assert found["ended"] == playground.clock()
+    assert found["own"] == "b/1"
+    assert found["instance"] == "w/1"
+    assert found["policy"] == "START_FRESH_NEW_RUN"
+    assert found["who"] == "ann"
+    assert found["where"] == "local"
+    assert found["text"] == "rows=10"
+    assert found["workflow_instance_id"] == 1
+    assert found["step_instance_uuid"] == playground.attempt(run, "b").uuid
+
+
+def test_a_step_may_ask_for_the_status_of_one_that_never_ran(playground: Playground) -> None:
+    """UNSATISFIED and NOT_CREATED are answers; a step that does not exist is an error."""
+    playground.push("""
+Workflow:
+  id: w
+  jobs:
+    - job: {id: a, type: Sleep, never: false, transition: ["IF never THEN b", c]}
+    - job: {id: b, type: Sleep, transition: [c]}
+    - job: {id: c, type: Sleep, '!b': "params.getFromStep('b', 'MAESTRO_STEP_STATUS')", transition: [d]}
+    - job: {id: d, type: Sleep, '!e': "params.getFromStep('e', 'MAESTRO_STEP_STATUS')", transition: [e]}
+    - job: {id: e, type: Sleep}
+""")
+    run = playground.start()
+    assert playground.result(run, "c", "b") == "UNSATISFIED"
+    assert playground.result(run, "d", "e") == "NOT_CREATED"
+
+
+def test_a_secret_reaches_the_work_and_nothing_else(playground: Playground) -> None:
+    """Not the store, not the log, not the params that others see."""
+    playground.push("""
+Workflow:
+  id: w
+  token<secret>: TOKEN
+  jobs:
+    - job: {id: a, type: Sleep, password<secret>: PASSWORD, header: "Bearer ${token}", seen: ''}
+""")
+    playground.secrets |= {"TOKEN": "s3cr3t-token", "PASSWORD": "pa55word"}
+    seen: list[Any] = []
+
+    def work(context: StepContext) -> Outcome:
+        seen.append((context.params["password"], context.params["header"], context.workflow_params["token"]))
+        context.log("using pa55word and s3cr3t-token")
+        return DONE
+
+    playground.script.parts["a"] = work
+    run = playground.start()
+    assert run.status is RunStatus.SUCCEEDED
+    assert seen == [("pa55word", "Bearer s3cr3t-token", "***")]
+    attempt = playground.attempt(run, "a")
+    assert playground.log(attempt) == "using *** and ***\n"
+    for stored in (str(attempt), str(run)):
+        assert "s3cr3t-token" not in stored
+        assert "pa55word" not in stored
+
+
+def test_a_secret_without_text_fails_the_step(playground: Playground) -> None:
+    """Before any work is begun."""
+    playground.push("Workflow: {id: w, jobs: [{job: {id: a, type: Sleep, 'p<secret>': MISSING}}]}")
+
+    def nothing(name: str) -> str:
+        raise ParamError(f"There is no secret {name}.")
+
+    playground.executor.resolve = nothing
+    run = playground.start()
+    assert playground.statuses(run) == {"a": S.FATALLY_FAILED}
+    assert "There is no secret MISSING." in playground.told(run, "a")
+    assert playground.script.calls == []
+
+
+def test_a_secret_cannot_be_given(playground: Playground) -> None:
+    """An output in its place would be stored in clear."""
+    playground.secrets["PASSWORD"] = "pa55word"
+    status, told, _ = given(playground, {"password": "my words"}, "'password<secret>': PASSWORD")
+    assert status is S.FATALLY_FAILED
+    assert "it would be stored in clear" in told
+    assert "my words" not in str(playground.attempt(playground.state.instances()[0], "a"))

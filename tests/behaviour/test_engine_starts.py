@@ -1,0 +1,218 @@
+"""Starting instances, and running them again: requests, versions, params, priorities."""
+
+import pytest
+from tests.engines import BUSY, FATAL_ERROR, Playground
+
+from calve.engine import Initiator, RunPolicy, RunStatus, StartStatus, StepStatus
+from calve.errors import ActionRefused, ParamError, RequestInvalid, WorkflowMissing
+
+S = StepStatus
+ONE = "Workflow: {id: w, jobs: [{job: {id: a, type: Sleep}}]}"
+
+
+def test_the_same_request_starts_once(playground: Playground) -> None:
+    """The second answer names the first instance."""
+    playground.push(ONE)
+    first, second = (playground.begin(request_id="r1") for _ in range(2))
+    assert (first.status, second.status) == (StartStatus.CREATED, StartStatus.DUPLICATED)
+    assert second.run.uuid == first.run.uuid
+    assert playground.begin(request_id="r2").run.instance_id == 2
+
+
+def test_the_same_request_restarts_once(playground: Playground) -> None:
+    """Also when the first answer was lost."""
+    playground.push(ONE)
+    run = playground.start()
+    again = playground.restart(run, policy=RunPolicy.RESTART_FROM_BEGINNING, request_id="r1")
+    repeated = playground.engine.restart(
+        playground.address(run), policy=RunPolicy.RESTART_FROM_BEGINNING, request_id="r1"
+    )
+    assert (repeated.status, repeated.run.uuid) == (StartStatus.DUPLICATED, again.uuid)
+
+
+def test_a_version_is_chosen_by_name_or_number(playground: Playground) -> None:
+    """Each instance keeps the definition that it began with."""
+    for n in (1, 2, 3):
+        playground.push(f"Workflow: {{id: w, n: {n}, run_strategy: parallel, jobs: [{{job: {{id: a, type: Sleep}}}}]}}")
+    playground.state.activate("w", 2, playground.clock())
+    chosen = {
+        version: playground.start(version=version).params["n"]["result"]
+        for version in ("active", "latest", "default", "1", 3)
+    }
+    assert chosen == {"active": 2, "latest": 3, "default": 2, "1": 1, 3: 3}
+    playground.state.activate("w", None, playground.clock())
+    assert playground.start(version="default").version_id == 3
+    with pytest.raises(WorkflowMissing, match="no version active") as missing:
+        playground.begin()
+    assert missing.value.remedy == "The latest is 3, the active one none."
+    with pytest.raises(WorkflowMissing, match="no version 9"):
+        playground.begin(version=9)
+
+
+def test_run_params_change_what_their_mode_lets_them(playground: Playground) -> None:
+    """They take the declared type; one that is not declared is added."""
+    playground.push("""
+Workflow:
+  id: w
+  n: 1
+  label: x
+  'fixed(constant)': 1
+  jobs:
+    - job: {id: a, type: Sleep, '!m<long>': n + 1}
+""")
+    run = playground.start(params={"n": 41, "label": "y", "more": "yes"})
+    assert playground.result(run, "a", "m") == 42
+    assert {name: run.params[name]["result"] for name in ("label", "more")} == {"label": "y", "more": "yes"}
+    with pytest.raises(ParamError, match=r"Cannot modify param with mode \[CONSTANT\] for parameter \[fixed\]"):
+        playground.begin(params={"fixed": 2})
+    with pytest.raises(ParamError, match="is no LONG"):
+        playground.begin(params={"n": "many"})
+
+
+def test_run_params_may_be_definitions(playground: Playground) -> None:
+    """Which a trigger passes on, for one."""
+    playground.push("Workflow: {id: w, n: 1, jobs: [{job: {id: a, type: Sleep}}]}")
+    run = playground.start(definitions={"n": {"type": "LONG", "expression": "20 + 1"}})
+    assert run.params["n"]["result"] == 21
+    with pytest.raises(ParamError, match="cannot be read"):
+        playground.begin(definitions={"n": {"type": "LONG", "value": "x"}})
+
+
+def test_there_is_a_limit_to_run_params(playground: Playground) -> None:
+    """128, as in Maestro."""
+    playground.push(ONE)
+    with pytest.raises(ParamError, match="more than the limit"):
+        playground.begin(params={f"p{n}": n for n in range(129)})
+
+
+def test_a_start_with_bad_params_may_be_kept_as_failed(playground: Playground) -> None:
+    """So that somebody can look at it."""
+    playground.push("Workflow: {id: w, 'fixed(constant)': 1, jobs: [{job: {id: a, type: Sleep}}]}")
+    run = playground.start(params={"fixed": 2}, persist_failed_run=True)
+    assert run.status is RunStatus.FAILED
+    assert "Cannot modify param with mode [CONSTANT]" in run.message
+
+
+@pytest.mark.parametrize(
+    ("criticality", "priority"), [("critical", 0), ("high", 1), ("medium", 2), ("low", 3), (None, 2)]
+)
+def test_criticality_is_priority(playground: Playground, criticality: str | None, priority: int) -> None:
+    """Unless the start says otherwise."""
+    key = f"criticality: {criticality}, " if criticality else ""
+    playground.push(f"Workflow: {{id: w, {key}jobs: [{{job: {{id: a, type: Sleep}}}}]}}")
+    assert playground.start().priority == priority
+    assert playground.start(priority=7).priority == 7
+
+
+def test_the_more_critical_comes_first(playground: Playground) -> None:
+    """When there is more to do than hands."""
+    for name, criticality in (("low", "low"), ("high", "high"), ("usual", "medium")):
+        playground.push(
+            f"Workflow: {{id: {name}, criticality: {criticality}, jobs: [{{job: {{id: {name}, type: Sleep}}}}]}}"
+        )
+        playground.begin(name)
+    for task in playground.claim(steps=0):
+        playground.do(task)
+    while tasks := playground.claim(runs=0, steps=1):
+        playground.do(tasks[0])
+    assert playground.script.calls == ["high", "usual", "low"]
+
+
+def test_a_start_says_who_and_what(playground: Playground) -> None:
+    """Its initiator and its tags stay with it."""
+    playground.push(ONE)
+    run = playground.start(initiator=Initiator(user="ann", timezone="UTC"), tags=("nightly",))
+    assert (run.initiator.user, run.tags) == ("ann", ("nightly",))
+
+
+def test_a_restart_keeps_results_and_takes_new_params(playground: Playground) -> None:
+    """By their modes; what is IMMUTABLE is evaluated again."""
+    playground.push("""
+Workflow:
+  id: w
+  n: 1
+  kept: 1
+  start_only(mutable_on_start): 1
+  '!at<long>(immutable)': System.currentTimeMillis()
+  '!once<long>(constant)': System.currentTimeMillis()
+  jobs:
+    - job: {id: a, type: Sleep, m: 1, '!sum<long>': n + kept}
+""")
+    playground.script.parts["a"] = FATAL_ERROR
+    run = playground.start(params={"kept": 10, "start_only": 5})
+    playground.advance(100)
+    again = playground.restart(run, params={"n": 2}, step_params={"a": {"m": 7}})
+    assert playground.result(again, "a", "sum") == 12
+    assert playground.result(again, "a", "m") == 7
+    assert again.params["start_only"]["result"] == 5
+    assert again.params["at"]["result"] == playground.clock()
+    assert again.params["once"]["result"] == playground.clock() - 100_000
+    with pytest.raises(ParamError, match="MUTABLE_ON_START"):
+        playground.engine.restart(playground.address(run), params={"start_only": 6})
+
+
+def test_only_what_is_over_can_be_restarted(playground: Playground) -> None:
+    """And only if something of it is incomplete, or all of it is meant."""
+    playground.push(ONE)
+    playground.script.parts["a"] = BUSY
+    run = playground.start()
+    with pytest.raises(ActionRefused, match="is IN_PROGRESS: RESTART is not possible"):
+        playground.engine.restart(playground.address(run))
+    playground.engine.stop(playground.address(run))
+    playground.settle()
+    playground.script.parts.clear()
+    again = playground.restart(run)
+    assert (again.run_id, again.status) == (2, RunStatus.SUCCEEDED)
+    with pytest.raises(RequestInvalid, match="Nothing of w instance 1 is incomplete"):
+        playground.engine.restart(playground.address(run))
+    assert playground.restart(run, policy=RunPolicy.RESTART_FROM_BEGINNING).run_id == 3
+    assert playground.restart(run, "a").run_id == 4
+
+
+def test_a_restart_names_steps_that_exist(playground: Playground) -> None:
+    """Those whose params change, and those that are skipped."""
+    playground.push(ONE)
+    run = playground.start()
+    with pytest.raises(RequestInvalid, match="w has no step b") as unknown:
+        playground.engine.restart(playground.address(run), skip=("b",))
+    assert unknown.value.remedy == "It has a."
+    with pytest.raises(RequestInvalid, match="w has no step b"):
+        playground.engine.restart(playground.address(run), step_params={"b": {"n": 1}})
+
+
+def test_a_failed_step_runs_again_while_its_run_goes_on(playground: Playground) -> None:
+    """As another attempt of the same run; what waited for it goes on."""
+    playground.push("""
+Workflow:
+  id: w
+  jobs:
+    - job: {id: bad, type: Sleep, transition: [next]}
+    - job: {id: slow, type: Sleep}
+    - job: {id: next, type: Sleep}
+""")
+    playground.script.parts |= {"bad": FATAL_ERROR, "slow": BUSY}
+    run = playground.start()
+    playground.script.parts.pop("bad")
+    playground.restart(run, "bad")
+    assert playground.statuses(run) == {"bad": S.SUCCEEDED, "slow": S.RUNNING, "next": S.SUCCEEDED}
+    assert [attempt.status for attempt in playground.state.attempts(run.uuid, "bad")] == [S.FATALLY_FAILED, S.SUCCEEDED]
+    with pytest.raises(ActionRefused, match="RESTART is not possible") as refused:
+        playground.engine.restart(playground.address(run, "slow"))
+    assert refused.value.context["possible"] == ["STOP", "KILL", "SKIP"]
+
+
+def test_a_step_whose_failure_ends_or_spares_the_run_waits_for_its_end(playground: Playground) -> None:
+    """Only FAIL_AFTER_RUNNING leaves something to run again."""
+    playground.push("""
+Workflow:
+  id: w
+  jobs:
+    - job: {id: bad, type: Sleep, failure_mode: ignore_failure}
+    - job: {id: slow, type: Sleep}
+""")
+    playground.script.parts |= {"bad": BUSY, "slow": BUSY}
+    run = playground.start()
+    playground.engine.stop(playground.address(run, "bad"))
+    playground.settle()
+    with pytest.raises(RequestInvalid, match="its failure mode is IGNORE_FAILURE"):
+        playground.engine.restart(playground.address(run, "bad"))
