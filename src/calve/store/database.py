@@ -65,7 +65,10 @@ class Database:
 
     def close(self) -> None:
         """Close every connection; the last one to a SQLite file moves what was written from the log into the file."""
-        with self._translated(), self._lock.held(BUSY_SECONDS):
+        try:
+            with self._lock.held(BUSY_SECONDS):
+                self._engine.dispose()
+        except OSError:  # who holds the lock has the file open: this connection is not the last, and moves nothing
             self._engine.dispose()
         self._lock.close()
 

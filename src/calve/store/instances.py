@@ -73,7 +73,8 @@ _OVERDUE_ATTEMPTS = (
     .where(_late.c.timeout_at <= bindparam("now"), run.c.status.in_(_LIVE))
     .limit(bindparam("number"))
 )
-_CARRIED = select(run.c.uuid, run.c.instance_id, run.c.carried).where(_IS_CHILD, run.c.is_latest.is_(True))
+_IS_OF_LOOP = run.c.workflow_id == bindparam("workflow_id")
+_CARRIED = select(run.c.uuid, run.c.instance_id, run.c.carried).where(_IS_OF_LOOP, run.c.is_latest.is_(True))
 
 
 class SqlInstances:
@@ -181,14 +182,14 @@ class SqlInstances:
         query = select(run).where(is_child, run.c.is_latest.is_(True), run.c.instance_id > after, *_is_in(statuses))
         return self._runs(query.order_by(run.c.instance_id, run.c.workflow_id).limit(limit))
 
-    def child_params(self, attempt_uuid: str, step_id: str, param: str) -> dict[int, Json]:
-        """Return a stored param of a step over the iterations of a loop, by instance id."""
+    def child_params(self, workflow_id: str, step_id: str, param: str) -> dict[int, Json]:
+        """Return a stored param of a step over the iterations under the name of a loop, by number."""
         own = (
             select(run.c.instance_id, attempt.c.params)
             .join(attempt, attempt.c.run_uuid == run.c.uuid)
-            .where(_IS_CHILD, run.c.is_latest.is_(True), attempt.c.step_id == step_id, _IS_NEWEST)
+            .where(_IS_OF_LOOP, run.c.is_latest.is_(True), attempt.c.step_id == step_id, _IS_NEWEST)
         )
-        place = {"attempt_uuid": attempt_uuid}
+        place = {"workflow_id": workflow_id}
         with self._transactions.read() as connection:
             params = {row.instance_id: row.params for row in connection.execute(own, place)}
             carried = {

@@ -2,14 +2,19 @@
 
 import shutil
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from alembic.script import ScriptDirectory
-from sqlalchemy import text
+from sqlalchemy import inspect, text
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex
 
+from calve.capture.model import Artifacts
+from calve.engine.actions import Action
+from calve.engine.model import Breakpoint, LogChunk, TagPermit, TaskKind
+from calve.engine.statuses import RunStatus, StepStatus
 from calve.store import migrate, open_store, tables
 
 
@@ -83,3 +88,52 @@ def test_a_migration_that_fails_leaves_the_old_schema(
     with sqlite3.connect(tmp_path / "calve.db") as connection:
         assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
     connection.close()
+
+
+def test_a_database_of_captures_gets_the_engine(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the first schema holds is still there, and workflows can be pushed."""
+    scripts = tmp_path / "migrations"
+    (scripts / "versions").mkdir(parents=True)
+    shutil.copy(migrate.SCRIPTS / "versions" / "0001_captures.py", scripts / "versions")
+    with monkeypatch.context() as patch:
+        patch.setattr(migrate, "SCRIPTS", scripts)
+        patch.setattr(migrate, "HEAD", "0001")
+        with open_store(url) as store:
+            store.captures.begin("c1", "a", None, Artifacts(), datetime(2026, 3, 1, tzinfo=UTC))
+            with store._database.read() as connection:
+                assert not inspect(connection).has_table("run")
+    with open_store(url) as store:
+        assert store.captures.capture("c1").number == 1
+        store.engine.push("w", {}, {}, is_active=True, author="me", now=1)
+        assert len(store.engine.versions("w")) == 1
+
+
+def test_what_the_second_schema_holds_stays_readable(url: str, tmp_path: Path) -> None:
+    """A database as this version wrote it, in SQL: whatever comes later has to read it."""
+    script = (Path(__file__).parents[2] / "data" / "store" / "0002.sql").read_text()
+    with sqlite3.connect(tmp_path / "calve.db") as connection:
+        connection.executescript(script)
+    connection.close()
+    with open_store(url) as store:
+        engine = store.engine
+        (run,) = engine.instances()
+        assert (run.workflow_id, run.instance_id, run.status, run.params["day"]["value"]) == (
+            "daily",
+            1,
+            RunStatus.IN_PROGRESS,
+            20260301,
+        )
+        assert run.action is not None
+        assert run.action.action is Action.STOP
+        found = engine.load(run.uuid)
+        assert found is not None
+        assert [(each.step_id, each.status) for each in found.attempts] == [("merge", StepStatus.RUNNING)]
+        assert engine.log(found.attempts[0].uuid) == [LogChunk(found.attempts[0].uuid, 0, "hello\n")]
+        assert [event.after for event in engine.events()] == ["CREATED", "RUNNING"]
+        assert engine.counts() == {TaskKind.RUN: 1, TaskKind.STEP: 1}
+        assert engine.tag_permits() == [TagPermit("heavy", 2, 1)]
+        assert engine.breakpoints() == [Breakpoint("daily", "merge", created_by="ann", created_at=5)]
+        assert [worker.host for worker in engine.workers()] == ["host"]
+        version = engine.version("daily", "active")
+        assert version is not None
+        assert version.definition == {"workflow": {"id": "daily"}}
