@@ -402,7 +402,7 @@ def test_a_lock_that_a_starting_worker_holds_is_waited_for(tmp_path: Path) -> No
 
 def test_what_a_program_leaves_behind_ends_with_it(tmp_path: Path) -> None:
     """A step is over when its program is; a last word of what it left is heard, and no open pipe holds it up."""
-    context = shell(tmp_path, f"(sleep 0.1; echo late) & {SLOW} & echo $! > child; echo soon")
+    context = shell(tmp_path, f"(sleep 0.02; echo late) & {SLOW} & echo $! > child; echo soon")
     assert Shell(surroundings(tmp_path)).execute(context).state is State.DONE
     assert is_gone(number_in(context.folder / "work" / "child"))
     assert context.text == "soon\nlate\n"
