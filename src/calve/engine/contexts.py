@@ -52,6 +52,11 @@ class Log:
             self.number += 1
             return [LogChunk(self.attempt_uuid, self.number - 1, text)]
 
+    def put_back(self, chunk: LogChunk) -> None:
+        """Take a piece back that could not be kept; it comes with the next."""
+        with self._lock:
+            self._pieces.insert(0, chunk.text)
+
 
 @dataclass(slots=True)
 class Context:

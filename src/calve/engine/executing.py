@@ -5,7 +5,8 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
 from pathlib import Path
 
 from calve.engine.contexts import Context, Log, Resolve, hidden, revealed
@@ -16,12 +17,14 @@ from calve.engine.states import RunState
 from calve.engine.statuses import HOLDING
 from calve.engine.turns import CALLS, Turn, Turns
 from calve.engine.work import Tools, Work
-from calve.errors import CalveError, LeaseLost, StepFailed, StoreError, WorkflowMissing
+from calve.errors import CalveError, Conflict, LeaseLost, StepFailed, StoreError, WorkflowMissing
 
 log = logging.getLogger(__name__)
 
 AGAIN = (0.05, 0.2, 0.5, 1.0, 2.0)
 """Seconds between tries to reach a database that does not answer; the last one from then on."""
+SPARE = 10_000
+"""How many pieces of a log are left to a worker that was taken for dead."""
 
 
 @dataclass(slots=True)
@@ -53,8 +56,7 @@ class Executor:
         outcome = self._outcome(task, state, attempt, lines)
         when_over()
         if outcome is None:
-            for chunk in lines.take():
-                self.tools.state.append_log(chunk)
+            self._hand_in(lines)
             return None
         return self._recorded(task, outcome, lines.take())
 
@@ -76,8 +78,15 @@ class Executor:
         with self._lock:
             contexts = list(self.contexts.values())
         for context in contexts:
-            for chunk in context.lines.take():
+            self._hand_in(context.lines)
+
+    def _hand_in(self, lines: Log) -> None:
+        for chunk in lines.take():
+            try:
                 self.tools.state.append_log(chunk)
+            except CalveError as error:
+                lines.put_back(chunk)
+                log.warning("the log of %s cannot be kept yet: %s", chunk.attempt_uuid, error.message)
 
     def _found(self, task: Task) -> tuple[RunState | None, Attempt | None]:
         """Return the attempt, from the cache if it is known there."""
@@ -93,11 +102,15 @@ class Executor:
         return None, None
 
     def _next_piece(self, task: Task, attempt: Attempt) -> int:
-        """Return the number of the next piece of the log: 0, unless the attempt was in other hands before."""
+        """Return the number of the next piece of the log: 0, unless the attempt was called for before.
+
+        A worker that was taken for dead may go on writing for a while: it is left some numbers.
+        """
         if _is_first(task, attempt):
             return 0
         pieces = self.tools.state.log(attempt.uuid)
-        return pieces[-1].number + 1 if pieces else 0
+        last = pieces[-1].number if pieces else -1
+        return last + 1 + (SPARE if task.generation > 1 else 0)
 
     def _outcome(self, task: Task, state: RunState, attempt: Attempt, lines: Log) -> Outcome | None:
         """Call the runtime; return None if the worker has to go, so that another one will take over."""
@@ -124,7 +137,11 @@ class Executor:
             except Exception as error:  # noqa: BLE001 - the boundary around what others wrote
                 context.log(traceback.format_exc())
                 outcome = Outcome(State.PLATFORM_ERROR, message=f"{type(error).__name__}: {error}")
-        return None if self.is_dead.is_set() and outcome.state is State.STOPPED else outcome
+        if outcome.state is not State.STOPPED:
+            return outcome
+        if self.is_dead.is_set():
+            return None
+        return replace(outcome, state=State.TIMED_OUT) if context.timeout == 0 else outcome
 
     def _runtime(self, type_name: str) -> StepRuntime:
         with self._lock:
@@ -149,7 +166,7 @@ class Executor:
             root=lines.folder,
             deadline=None if left is None else self.monotonic() + left,
             monotonic=self.monotonic,
-            record=lambda artifacts: self.turns.keep(task, artifacts),
+            record=lambda artifacts: self._kept(task, artifacts),
             lines=lines,
             secrets=secrets,
         )
@@ -158,25 +175,41 @@ class Executor:
     def _in_hand(self, context: Context) -> Iterator[None]:
         with self._lock:
             self.contexts[context.key] = context
+        if self.is_dead.is_set():
+            context.interrupted.set()
         try:
             yield
         finally:
             with self._lock:
                 del self.contexts[context.key]
 
+    def _kept(self, task: Task, artifacts: dict[str, object]) -> None:
+        """Keep artifacts of an attempt, however long the database is away: the step is not to blame."""
+        pauses = _pauses()
+        while True:
+            try:
+                return self.turns.keep(task, artifacts)
+            except StoreError as error:
+                log.warning("the artifacts of %s cannot be kept yet: %s", task.key, error.message)
+                if self.is_dead.wait(next(pauses)):
+                    raise
+
     def _recorded(self, task: Task, outcome: Outcome, logs: list[LogChunk]) -> Turn | None:
         """Record an outcome, however long the database is away; what is done must not be done again for that."""
-        for again in _pauses():
+        pauses, conflicts = _pauses(), 0
+        while True:
             try:
                 return self.turns.record(task, outcome, logs)
             except LeaseLost:
                 log.warning("attempt %s was given to another worker; what came of it here is dropped", task.key)
                 return None
-            except StoreError as error:
+            except (Conflict, StoreError) as error:
+                conflicts += isinstance(error, Conflict)
+                if conflicts > len(AGAIN):
+                    raise
                 log.warning("the outcome of %s cannot be recorded yet: %s", task.key, error.message)
-                if self.is_dead.wait(again):
-                    return None
-        return None
+            if self.is_dead.wait(next(pauses)):
+                return None
 
 
 def _is_first(task: Task, attempt: Attempt) -> bool:
@@ -184,6 +217,4 @@ def _is_first(task: Task, attempt: Attempt) -> bool:
 
 
 def _pauses() -> Iterator[float]:
-    yield from AGAIN
-    while True:
-        yield AGAIN[-1]
+    return chain(AGAIN, repeat(AGAIN[-1]))
