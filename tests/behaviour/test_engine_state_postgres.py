@@ -246,7 +246,7 @@ def cut(store: Store, when: Callable[[Connection], None]) -> Iterator[None]:
     left = [None]
 
     def on_commit(connection: Connection) -> None:
-        if left and connection.get_execution_options().get("calve_write"):
+        if left:
             left.pop()
             when(connection)
 

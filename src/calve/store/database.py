@@ -61,7 +61,6 @@ class Database:
         self._lock = FileLock(None if self.file is None else self.file.with_name(f"{self.file.name}-lock"))
         with self._translated():
             self._engine = _postgresql(parsed) if self.is_postgresql else _sqlite(parsed, self.file, self._lock)
-        self._writer = self._engine.execution_options(calve_write=True)
 
     def close(self) -> None:
         """Close every connection; the last one to a SQLite file moves what was written from the log into the file."""
@@ -76,6 +75,7 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """Give a connection to read with."""
         with self._translated(), self._engine.connect() as connection:
+            self._begin(connection, "BEGIN")
             yield connection
 
     @contextmanager
@@ -86,13 +86,19 @@ class Database:
         """
         with (
             self._translated(),
-            self._writer.connect() as connection,
+            self._engine.connect() as connection,
             self._lock.held(BUSY_SECONDS),  # threads have queued up for the one connection already
             connection.begin(),
         ):
+            self._begin(connection, "BEGIN IMMEDIATE")
             yield connection
             reach(f"store.{name}.before_commit")
         reach(f"store.{name}.after_commit")
+
+    def _begin(self, connection: Connection, statement: str) -> None:
+        """Begin a transaction of SQLite, whose driver leaves that to us: a write locks before it reads."""
+        if not self.is_postgresql:
+            connection.exec_driver_sql(statement)
 
     def listener(self, channel: str) -> Any:
         """Return a connection of PostgreSQL's driver of the caller's own, which hears what is sent to the channel."""
@@ -212,12 +218,11 @@ def _sqlite(url: URL, file: Path | None, lock: FileLock) -> Engine:
             _prepare_sqlite(connection, _record)
 
     event.listen(engine, "connect", prepare)
-    event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
-    connection.isolation_level = None  # the driver's own BEGIN comes too late; ours is below
+    connection.isolation_level = None  # the driver's own BEGIN comes too late; ours is above
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")  # a commit survives a power cut
     until = time.monotonic() + BUSY_SECONDS
@@ -230,8 +235,3 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
             time.sleep(0.01)
         else:
             return
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    is_write = connection.get_execution_options().get("calve_write", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_write else "BEGIN")

@@ -230,11 +230,7 @@ class SqlInstances:
             return read_events(connection, after=after, run_uuid=run_uuid, root_uuid=root_uuid, limit=limit)
 
     def append_log(self, chunk: LogChunk) -> None:
-        """Keep a piece of an attempt's log; the same piece may come twice.
-
-        Raises:
-            Conflict: another piece has that number.
-        """
+        """Keep a piece of an attempt's log; the same piece may come twice."""
         self._transactions.write("append_log", lambda transaction: append_logs(transaction, [chunk]))
 
     def log(self, attempt_uuid: str, *, after: int = -1) -> list[LogChunk]:

@@ -68,6 +68,7 @@ _INTERRUPTED = (
     .select_from(task.join(attempt, attempt.c.uuid == task.c.attempt_uuid).join(run, run.c.uuid == attempt.c.run_uuid))
     .where(task.c.owner == bindparam("worker"), or_(attempt.c.action.is_not(None), run.c.action.is_not(None)))
 )
+_OWNED = select(task).where(task.c.owner == bindparam("worker"))
 _ALIVE = select(worker).where(worker.c.is_dead.is_(False)).order_by(worker.c.started_at, worker.c.uuid)
 
 
@@ -111,7 +112,8 @@ class SqlQueue:
             if now is None:
                 return Beat(False, transaction.connection.execute(_NOW[transaction.is_postgresql]).scalar_one())
             interrupted = transaction.connection.scalars(_INTERRUPTED, {"worker": worker_uuid})
-            return Beat(True, now, frozenset(interrupted))
+            owned = transaction.connection.execute(_OWNED, {"worker": worker_uuid})
+            return Beat(True, now, frozenset(interrupted), tuple(task_of(row) for row in owned))
 
         return self._transactions.write("heartbeat", beat)
 

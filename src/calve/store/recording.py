@@ -8,11 +8,10 @@ else, or the numbers of a restored backup, hide it.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, bindparam, insert, select, text
+from sqlalchemy import Connection, bindparam, func, insert, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from calve.engine.model import Event, LogChunk
-from calve.errors import Conflict
 from calve.store.engine_rows import event_of, event_row, plain
 from calve.store.engine_tables import event, log_chunk, run
 from calve.store.fencing import chunks
@@ -31,6 +30,8 @@ _LOGS = {
 _KEPT = select(log_chunk.c.text).where(
     log_chunk.c.attempt_uuid == bindparam("attempt_uuid"), log_chunk.c.number == bindparam("number")
 )
+
+_LAST = select(func.max(log_chunk.c.number)).where(log_chunk.c.attempt_uuid == bindparam("attempt_uuid"))
 
 
 def append_events(connection: Connection, events: Sequence[Event], roots: Mapping[str, str]) -> None:
@@ -59,16 +60,13 @@ def read_events(
 
 
 def append_logs(transaction: Transaction, logs: Iterable[LogChunk]) -> None:
-    """Append pieces of logs; the same piece may come twice.
+    """Append pieces of logs; the same piece may come twice, and what has another's number comes last.
 
-    Raises:
-        Conflict: another piece has that number.
+    A worker that was taken for dead may still hand in a piece, under a number that its successor has used too.
     """
     for chunk in logs:
         row = {"attempt_uuid": chunk.attempt_uuid, "number": chunk.number, "text": plain(chunk.text)}
-        if transaction.connection.execute(_LOGS[transaction.is_postgresql], row).rowcount == 1:
-            continue
-        if transaction.connection.scalar(_KEPT, row) != row["text"]:
-            raise Conflict(
-                f"The log of {chunk.attempt_uuid} has another piece {chunk.number}.", attempt=chunk.attempt_uuid
-            )
+        while transaction.connection.execute(_LOGS[transaction.is_postgresql], row).rowcount != 1:
+            if transaction.connection.scalar(_KEPT, row) == row["text"]:
+                break
+            row["number"] = transaction.connection.scalar(_LAST, row) + 1
