@@ -23,7 +23,7 @@ Show = Callable[["Run"], None]
 
 LINES = 10
 """How much of a failed step's log is shown."""
-_OFTEN = 0.1
+_OFTEN = 0.25
 _PASSED = frozenset({"CREATED", "INITIALIZED", "EVALUATING_PARAMS", "STARTING", "FINISHING"})
 """States that a step is in for a moment, and of which nobody is told."""
 
@@ -72,23 +72,43 @@ class _Lines:
     """Prints a line for each event of a run."""
 
     def __init__(self, engine: "Engine") -> None:
-        self._engine = engine
+        self._state = engine.state
         self._last = 0
+        self._seq = -1
 
     def __call__(self, run: "Run") -> None:
-        while events := self._engine.state.events(after=self._last, run_uuid=run.uuid):
+        if run.seq == self._seq:
+            return
+        self._seq = run.seq
+        while events := self._state.events(after=self._last, run_uuid=run.uuid):
             self._last = events[-1].seq
             for event in events:
-                _print(event)
+                if event.after is not None and event.after not in _PASSED:
+                    self._print(event)
 
+    def _print(self, event: "Event") -> None:
+        attempt = f" (attempt {event.attempt_id})" if (event.attempt_id or 1) > 1 else ""
+        what = event.step_id or f"{event.workflow_id} {event.instance_id}"
+        at = datetime.fromtimestamp(event.at / 1_000).astimezone()
+        click.echo(f"{at:%H:%M:%S}  {what} {event.after}{attempt}{self._reason(event)}", err=True)
 
-def _print(event: "Event") -> None:
-    if event.after is None or event.after in _PASSED:
-        return
-    attempt = f" (attempt {event.attempt_id})" if (event.attempt_id or 1) > 1 else ""
-    what = event.step_id or f"{event.workflow_id} {event.instance_id}"
-    at = datetime.fromtimestamp(event.at / 1_000).astimezone()
-    click.echo(f"{at:%H:%M:%S}  {what} {event.after}{attempt}", err=True)
+    def _reason(self, event: "Event") -> str:
+        """Return what was said about an attempt that has failed."""
+        from calve.engine.statuses import StepStatus
+
+        if event.step_id is None or event.after is None:
+            return ""
+        status = StepStatus(event.after)
+        if status.is_complete or not status.is_terminal:
+            return ""
+        attempts = self._state.attempts(event.run_uuid, event.step_id)
+        said = [
+            entry["message"]
+            for attempt in attempts
+            if attempt.attempt_id == event.attempt_id
+            for entry in attempt.timeline
+        ]
+        return f": {' '.join(said)}" if said else ""
 
 
 def summarize(state: State, engine: "Engine", run: "Run") -> int:

@@ -97,6 +97,8 @@ def logs(state: State, workflow: str, instance: int, step: str, attempt_id: int 
             print_json({**attempt_json(run, engine.state.attempt(attempt.uuid) or attempt), "log": text})
         elif not text:
             click.echo(f"{step} has written nothing.", err=True)
+        elif not text.endswith("\n"):
+            click.echo()
 
 
 def _recent(engine: "Engine", workflow: str | None) -> "list[Run]":
