@@ -1,5 +1,6 @@
 """Where something is: an instance, one of its runs, a step in it, however deep."""
 
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -7,6 +8,8 @@ from calve.engine.model import Attempt, Run
 from calve.engine.ports import Instances
 from calve.errors import RequestInvalid, WorkflowMissing
 
+_PATH = re.compile(r"(?:\D[^/]*/(?:\d+/)?)*\D[^/]*/")
+"""Steps, some of them followed by the number of an iteration; the last one is a step."""
 _LOOPS = ("maestro_foreach", "maestro_while")
 
 
@@ -66,8 +69,10 @@ def find(instances: Instances, address: Address) -> Found:
     run = find_run(instances, address)
     if not address.path:
         return Found(run)
-    if address.path[-1].isdecimal():
-        raise RequestInvalid(f"{address}: the path ends in an iteration, not in a step.")
+    if not _PATH.fullmatch(f"{'/'.join(address.path)}/"):
+        raise RequestInvalid(
+            f"{address}: the path makes no sense.", remedy="Write it like job, loop/3/job or subworkflow/job."
+        )
     for part, following in pairwise(address.path):
         if not part.isdecimal():
             run = _inside(instances, run, part, following, address)
@@ -78,13 +83,13 @@ def find(instances: Instances, address: Address) -> Found:
 def _inside(instances: Instances, run: Run, step_id: str, following: str, address: Address) -> Run:
     """Return the child run of a step: the iteration that follows in the path, or the subworkflow's instance."""
     attempt = instances.newest_attempt(run.workflow_id, run.instance_id, step_id)
-    loop = next((attempt.artifacts[key] for key in _LOOPS if key in attempt.artifacts), None) if attempt else None
-    if attempt is not None and loop is None:
-        children = instances.child_runs(attempt.uuid, limit=1)
-        if children:
-            return children[0]
+    artifacts = attempt.artifacts if attempt else {}
+    loop = next((artifacts[key] for key in _LOOPS if key in artifacts), None)
+    child = None
     if loop is not None and following.isdecimal():
         child = instances.run(loop["loop_workflow_id"], int(following))
-        if child is not None:
-            return child
-    raise WorkflowMissing(f"There is no {address}: {step_id} has nothing inside that is called {following}.")
+    elif loop is None and attempt is not None and not following.isdecimal():
+        child = next(iter(instances.child_runs(attempt.uuid, limit=1)), None)
+    if child is None:
+        raise WorkflowMissing(f"There is no {address}: {step_id} has nothing inside that is called {following}.")
+    return child

@@ -16,7 +16,7 @@ from calve.engine.facts import stored
 from calve.engine.model import Attempt, NewTask, Pending, TaskKind
 from calve.engine.outcomes import run_ended_by
 from calve.engine.ports import Outcome, State
-from calve.engine.restarts import run_again
+from calve.engine.restarts import carry_over, is_skipped
 from calve.engine.states import RunState
 from calve.engine.statuses import HOLDING, RunStatus, StepStatus, final_status
 from calve.engine.stepping import prepare
@@ -54,7 +54,7 @@ def _begin(work: Work, state: RunState) -> bool:
     run = state.run
     try:
         if not run.policy.is_fresh:
-            _carry_over(work, state)
+            carry_over(work, state)
         if not run.is_inline:
             state.params = evaluate_run(work, state)
             timeout_at = work.now + run_timeout(state)
@@ -65,24 +65,6 @@ def _begin(work: Work, state: RunState) -> bool:
         return False
     work.set_run(state, status=RunStatus.IN_PROGRESS, run_status=RunStatus.IN_PROGRESS, started_at=work.now)
     return True
-
-
-def _carry_over(work: Work, state: RunState) -> None:
-    """Take over the steps of earlier runs that a restart leaves as they are."""
-    run = state.run
-    before = work.tools.state.run(run.workflow_id, run.instance_id, run.run_id - 1)
-    snapshot = work.tools.state.load(before.uuid) if before else None
-    known = {attempt.step_id: attempt for attempt in (snapshot.attempts if snapshot else ())}
-    anew = run_again(state.blueprint.dag, known, run.policy, run.restart)
-    kept = {step_id: attempt for step_id, attempt in known.items() if step_id not in anew}
-    replaced = {step_id: attempt.uuid for step_id, attempt in known.items() if step_id in anew}
-    state.attempts = dict(kept)
-    state.were |= {attempt.uuid: attempt.status for attempt in kept.values()}
-    work.set_run(
-        state,
-        carried={step_id: attempt.uuid for step_id, attempt in kept.items()},
-        restart=replace(run.restart, replaced=replaced),
-    )
 
 
 def _time_out(work: Work, state: RunState) -> None:
@@ -103,8 +85,7 @@ def _move_attempts(work: Work, state: RunState) -> None:
 
 
 def _move(work: Work, state: RunState, attempt: Attempt) -> None:
-    is_decision = attempt.action is not None and attempt.action.action in {Action.APPROVE, Action.REJECT}
-    if attempt.action is not None and not is_decision:
+    if attempt.action is not None:
         attempt = act(work, state, attempt)
     if attempt.status.is_retryable and attempt.due_at is not None and attempt.due_at <= work.now:
         attempt = retry(work, state, attempt)
@@ -112,7 +93,7 @@ def _move(work: Work, state: RunState, attempt: Attempt) -> None:
         return
     if attempt.action is None and attempt.status not in HOLDING:
         attempt = prepare(work, state, attempt)
-    if attempt.status is not StepStatus.RUNNING or (attempt.action is not None and not is_decision):
+    if attempt.status is not StepStatus.RUNNING or attempt.action is not None:
         return
     _carry_on(work, state, attempt)
 
@@ -171,7 +152,7 @@ def _create(work: Work, state: RunState, step_id: str, *, is_satisfied: bool) ->
     attempt = work.set_attempt(state, new_attempt(work, state, step_id))
     if not is_satisfied:
         finish(work, state, attempt, StepStatus.UNSATISFIED)
-    elif step_id in state.run.restart.skip:
+    elif is_skipped(state, step_id):
         finish(work, state, attempt, StepStatus.SKIPPED)
     else:
         _move(work, state, attempt)

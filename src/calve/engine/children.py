@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -29,49 +30,75 @@ _STATES = {
 }
 
 
-def loop_name(state: RunState, step_id: str, kind: InitiatorType) -> str:
-    """Return the name under which the iterations of a loop are kept: the same in every run of the instance."""
-    run = state.run
-    place = f"{run.workflow_id}/{run.instance_id}/{step_id}"
-    return f"maestro_{kind.value.lower()}_{hashlib.md5(place.encode(), usedforsecurity=False).hexdigest()}"
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop whose iterations are about to begin."""
+
+    state: RunState
+    """The run that it stands in."""
+    attempt: Attempt
+    kind: InitiatorType
+
+    @property
+    def name(self) -> str:
+        """The name under which its iterations are kept: the same in every run of the instance."""
+        run = self.state.run
+        place = f"{run.workflow_id}/{run.instance_id}/{self.attempt.step_id}"
+        digest = hashlib.md5(place.encode(), usedforsecurity=False).hexdigest()
+        return f"maestro_{self.kind.value.lower()}_{digest}"
 
 
 def new_iteration(
     work: Work,
-    state: RunState,
-    attempt: Attempt,
-    *,
-    kind: InitiatorType,
+    loop: Loop,
     number: int,
     values: Mapping[str, Any],
+    *,
     before: Run | None = None,
-    restart: Restart | None = None,
+    policy: RunPolicy = RunPolicy.START_FRESH_NEW_RUN,
 ) -> RunState:
-    """Begin an iteration of a loop, or run one again that did not succeed."""
-    run, uuid = state.run, work.tools.new_id()
-    own = {name: loop_param(name, value, kind, work.now) for name, value in values.items()}
+    """Begin an iteration of a loop; one that has run before takes over from its last run what the policy says."""
+    run, attempt = loop.state.run, loop.attempt
+    policy = policy if before else RunPolicy.START_FRESH_NEW_RUN
+    own = {name: loop_param(name, value, loop.kind, work.now) for name, value in values.items()}
     child = Run(
-        uuid=uuid,
-        workflow_id=loop_name(state, attempt.step_id, kind),
+        uuid=work.tools.new_id(),
+        workflow_id=loop.name,
         instance_id=number,
         run_id=before.run_id + 1 if before else 1,
         version_id=run.version_id,
         owner_workflow=run.owner_workflow,
         root_uuid=run.root_uuid,
-        initiator=Initiator(kind, run.initiator.user),
-        policy=run.policy if before else RunPolicy.START_FRESH_NEW_RUN,
+        initiator=Initiator(loop.kind, run.initiator.user),
+        policy=policy,
         parent=Parent(run.uuid, attempt.step_id, attempt.uuid),
         inline_step=attempt.step_id,
         depth=run.depth + 1,
         priority=run.priority,
         properties=run.properties,
         params=stored(own),
-        restart=restart or Restart(),
+        restart=_inside(run, attempt.step_id, policy),
         created_at=work.now,
     )
-    made = work.add_run(child, state)
-    made.params = {**run_params(state), **own}
+    made = work.add_run(child, loop.state)
+    made.params = {**run_params(loop.state), **own}
     return made
+
+
+def _inside(run: Run, step_id: str, policy: RunPolicy) -> Restart:
+    """Return what the restart of a run means for an iteration of a loop in it."""
+    restart = run.restart
+    if policy is RunPolicy.RESTART_FROM_SPECIFIC:
+        return Restart(restart.step_path[1:], restart.iterations[1:], restart.step_params, restart.skip)
+    if leads_into(run, step_id):  # but not into this iteration
+        return Restart()
+    return Restart(step_params=restart.step_params, skip=restart.skip)
+
+
+def leads_into(run: Run, step_id: str) -> bool:
+    """Tell whether a run restarts from something inside a step."""
+    path = run.restart.step_path
+    return run.policy is RunPolicy.RESTART_FROM_SPECIFIC and len(path) > 1 and path[0] == step_id
 
 
 def loop_param(name: str, value: Any, kind: InitiatorType, now: int) -> Parameter:
@@ -82,7 +109,7 @@ def loop_param(name: str, value: Any, kind: InitiatorType, now: int) -> Paramete
     """
     source = ParamSource(kind.value).value
     if type(value) not in _TYPES:
-        raise ParamError(f"Loop param [{name}] has a value of a type that no param has", param=name)
+        raise ParamError(f"Loop param [{name}] has a value of a type that no loop param has", param=name)
     definition = {"type": _TYPES[type(value)], "value": value, "meta": {"source": source}}
     return Parameter(name, _PARAM.validate_python(definition), value, now)
 
@@ -91,6 +118,19 @@ def replaced_by(work: Work, state: RunState, attempt: Attempt) -> Attempt | None
     """Return the attempt, of an earlier run or of this one, in whose place an attempt runs; None if it is the first."""
     uuid = attempt.artifacts.get(REPLACED) or state.run.restart.replaced.get(attempt.step_id)
     return work.tools.state.attempt(uuid) if uuid else None
+
+
+def inner_policy(state: RunState, attempt: Attempt, replaced: Attempt | None) -> RunPolicy:
+    """Return what the runs inside a step take over from those of the attempt in whose place it runs."""
+    if replaced is None:
+        return RunPolicy.START_FRESH_NEW_RUN
+    if REPLACED in attempt.artifacts:
+        return RunPolicy.RESTART_FROM_INCOMPLETE
+    if leads_into(state.run, attempt.step_id):
+        return RunPolicy.RESTART_FROM_SPECIFIC
+    if state.run.policy is RunPolicy.RESTART_FROM_INCOMPLETE and not replaced.status.is_complete:
+        return RunPolicy.RESTART_FROM_INCOMPLETE
+    return RunPolicy.RESTART_FROM_BEGINNING
 
 
 def check_depth(state: RunState) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from calve.engine.actions import RUN_ACTIONS, STEP_ACTIONS, Action
 from calve.engine.addresses import Address, Found, find
+from calve.engine.approvals import with_decision
 from calve.engine.facts import parsed
 from calve.engine.model import Attempt, Changes, Json, NewTask, Pending, Run, TaskKind
 from calve.engine.refusing import refuse
@@ -54,8 +55,12 @@ def _of_step(address: Address, found: Found, pending: Pending) -> Changes:
     possible = possible_for(attempt)
     if pending.action not in possible or found.run.status.is_terminal:
         raise refuse(str(address), pending.action, attempt.status, possible)
-    _check_approver(address, attempt, pending)
-    return Changes(runs=[found.run], attempts=[replace(attempt, action=pending)], tasks=[_task(found.run)])
+    if pending.action in _DECISIONS:
+        _check_approver(address, attempt, pending)
+        asked = with_decision(attempt, pending)  # beside others that nobody has looked at yet
+    else:
+        asked = replace(attempt, action=pending)
+    return Changes(runs=[found.run], attempts=[asked], tasks=[_task(found.run)])
 
 
 def possible_for(attempt: Attempt) -> tuple[Action, ...]:
@@ -65,8 +70,6 @@ def possible_for(attempt: Attempt) -> tuple[Action, ...]:
 
 
 def _check_approver(address: Address, attempt: Attempt, pending: Pending) -> None:
-    if pending.action not in _DECISIONS:
-        return
     asked = parsed(attempt.params)["approval"].result.get("approvers") or []
     if asked and pending.by not in asked:
         raise ActionRefused(

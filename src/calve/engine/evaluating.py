@@ -32,6 +32,7 @@ from calve.definition.params import (
 from calve.engine.blueprints import type_of
 from calve.engine.facts import Facts, StepParams, params_of, parsed, run_params
 from calve.engine.model import Attempt, Json, RunPolicy
+from calve.engine.restarts import changed_params
 from calve.engine.states import Params, RunState
 from calve.engine.work import Work
 from calve.errors import ParamError
@@ -106,7 +107,6 @@ def evaluate_step(work: Work, state: RunState, step: Step, attempt: Attempt) -> 
         ExpressionError: an expression gave no value.
     """
     defaults, run = work.tools.vocabulary.defaults, state.run
-    changed = run.restart.step_params.get(step.id)
     known = _own_facts(defaults.step, state, attempt, work.now)
     params = step_params(
         defaults={name: param for name, param in defaults.step.items() if name not in known},
@@ -115,7 +115,7 @@ def evaluate_step(work: Work, state: RunState, step: Step, attempt: Attempt) -> 
         injected={},
         definition=step.params,
         run={},
-        restart=definitions_of(changed) if changed else {},
+        restart=definitions_of(changed_params(state, step.id)),
         initiator=run.initiator.type,
         is_fresh=run.policy.is_fresh,
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from calve.definition.model.params import ParamType
 from calve.definition.params import ForeachResults, InstanceView, Parameter, StepView, UpstreamStep
 from calve.engine.blueprints import type_of
 from calve.engine.model import Attempt, Json, Run
@@ -37,6 +38,14 @@ def params_of(state: RunState, attempt: Attempt) -> Params:
     return state.step_params[attempt.uuid]
 
 
+def levels(state: RunState) -> Iterator[RunState]:
+    """Yield a run, and the runs around it up to the instance of the workflow."""
+    level: RunState | None = state
+    while level is not None:
+        yield level
+        level = level.outer
+
+
 class StepParams(Mapping[str, Params]):
     """The params of the steps that have an attempt, read when they are asked for; steps around a loop too."""
 
@@ -44,18 +53,14 @@ class StepParams(Mapping[str, Params]):
         self._state = state
 
     def __getitem__(self, step_id: str) -> Params:
-        holder: RunState | None = self._state
-        while holder is not None:
-            if step_id in holder.attempts:
-                return params_of(holder, holder.attempts[step_id])
-            holder = holder.outer
+        for level in levels(self._state):
+            if step_id in level.attempts:
+                return params_of(level, level.attempts[step_id])
         raise KeyError(step_id)
 
     def __iter__(self) -> Iterator[str]:
-        holder: RunState | None = self._state
-        while holder is not None:
-            yield from holder.attempts
-            holder = holder.outer
+        for level in levels(self._state):
+            yield from level.attempts
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -101,13 +106,18 @@ class Facts:
         return self.work.tools.environment
 
     def step(self, step_id: str) -> UpstreamStep | None:
-        """Return a step of the instance; one that has not begun is NOT_CREATED."""
-        attempt = self.state.attempts.get(step_id)
-        if attempt is not None:
-            params = params_of(self.state, attempt)
-            return UpstreamStep(attempt.type, attempt.status.value, attempt.ended_at, params)
-        step = self.state.blueprint.steps.get(step_id)
-        return None if step is None else UpstreamStep(type_of(step), StepStatus.NOT_CREATED.value)
+        """Return a step of the instance, or of the loops around it; one that has not begun is NOT_CREATED."""
+        for level in levels(self.state):
+            attempt = level.attempts.get(step_id)
+            if attempt is not None:
+                params = params_of(level, attempt)
+                return UpstreamStep(attempt.type, attempt.status.value, attempt.ended_at, params)
+            if step_id in level.blueprint.steps:
+                return UpstreamStep(type_of(level.blueprint.steps[step_id]), StepStatus.NOT_CREATED.value)
+        return None
+
+    def _attempt(self, step_id: str) -> Attempt | None:
+        return next((level.attempts[step_id] for level in levels(self.state) if step_id in level.attempts), None)
 
     def signal(self, name: str) -> Mapping[str, str | int] | None:
         """Return the params of a signal that started the instance."""
@@ -116,20 +126,22 @@ class Facts:
 
     def foreach_results(self, foreach_id: str, step_id: str, param: str) -> ForeachResults | None:
         """Return a param over the iterations of a foreach."""
-        attempt = self.state.attempts.get(foreach_id)
-        total = (attempt.artifacts.get("maestro_foreach") or {}).get("total") if attempt else None
-        if attempt is None or total is None:
+        attempt = self._attempt(foreach_id)
+        loop = attempt.artifacts.get("maestro_foreach") if attempt else None
+        if loop is None:
             return None
-        found = self.work.tools.state.child_params(attempt.uuid, step_id, param)
+        if not loop["total"]:
+            return ForeachResults(ParamType.STRING, 0, {})
+        found = self.work.tools.state.child_params(loop["loop_workflow_id"], step_id, param)
         values = {iteration: Parameter.from_stored(kept) for iteration, kept in found.items()}
         if not values:
             return None
         first = next(iter(values.values()))
-        return ForeachResults(first.type, total, {number: value.result for number, value in values.items()})
+        return ForeachResults(first.type, loop["total"], {number: value.result for number, value in values.items()})
 
     def subworkflow_param(self, subworkflow_id: str, step_id: str, param: str) -> Parameter | None:
         """Return a param of a step of a subworkflow."""
-        attempt = self.state.attempts.get(subworkflow_id)
+        attempt = self._attempt(subworkflow_id)
         children = self.work.tools.state.child_runs(attempt.uuid) if attempt else []
         if not children:
             return None

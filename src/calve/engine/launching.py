@@ -85,5 +85,5 @@ def again(
         ended_at=None,
         timeout_at=None,
         seq=0,
-        **{"root_uuid": uuid, "request_id": None, **changes},
+        **{"request_id": None, **changes},
     )

@@ -155,8 +155,8 @@ class Instances(Protocol):
         """Return the latest child runs of an attempt by instance id, from the one after ``after``."""
         ...
 
-    def child_params(self, attempt_uuid: str, step_id: str, param: str) -> dict[int, Json]:
-        """Return a stored param of a step over the iterations of a loop, by instance id."""
+    def child_params(self, workflow_id: str, step_id: str, param: str) -> dict[int, Json]:
+        """Return a stored param of a step over the iterations under the name of a loop, by number."""
         ...
 
     def latest_inline(self, workflow_id: str, *, after: int = 0, limit: int = 1000) -> list[Run]:

@@ -5,16 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 from calve.definition import given_params
-from calve.definition.model.steps import FailureMode
+from calve.definition.model.steps import FailureMode, Step
 from calve.engine.actions import RUN_ACTIONS, STEP_ACTIONS, Action
 from calve.engine.addresses import Address, find, find_run
-from calve.engine.attempts import next_attempt
+from calve.engine.attempts import new_attempt
 from calve.engine.children import REPLACED
 from calve.engine.evaluating import merged_run_params, written
 from calve.engine.launching import again, new_run
 from calve.engine.model import Changes, Initiator, Json, Restart, Run, RunPolicy, Start, Started, StartStatus
 from calve.engine.refusing import refuse
-from calve.engine.restarts import run_again
+from calve.engine.restarts import run_again, supersede
 from calve.engine.states import RunState
 from calve.engine.statuses import RunStatus
 from calve.engine.work import Tools, Work, noted
@@ -102,16 +102,20 @@ def restart(
             return Started(StartStatus.CREATED, _in_place(tools, address))
         raise refuse(str(address), Action.RESTART, before.status, RUN_ACTIONS[before.status])
     blueprint = tools.blueprints.get(before.owner_workflow, before.version_id)
-    steps = {step.id: step for step in blueprint.workflow.all_steps()}
+    holder = find(tools.state, replace(address, run_id=None)).run
+    steps = _steps_of(tools, holder)
     if address.path:
         policy = RunPolicy.RESTART_FROM_SPECIFIC
-        find(tools.state, replace(address, run_id=None))
     changed = {
         step_id: written(given_params(given, steps[step_id].params if step_id in steps else {}))
         for step_id, given in (step_params or {}).items()
     }
     plan = Restart(address.steps, address.iterations, changed, skip)
-    _check_steps(plan, steps, address)
+    for step_id in (*changed, *skip, *address.steps[-1:]):
+        if step_id not in steps:
+            raise RequestInvalid(
+                f"{holder.owner_workflow} has no step {step_id}.", remedy=f"It has {', '.join(steps)}."
+            )
     now = tools.clock()
     given = written(given_params(params or {}, blueprint.workflow.params))
     run = again(
@@ -122,10 +126,10 @@ def restart(
     return tools.state.commit(Changes(starts=[Start(run, is_restart=True)])).started[0]
 
 
-def _check_steps(plan: Restart, steps: Mapping[str, object], address: Address) -> None:
-    for step_id in (*plan.step_params, *plan.skip, *plan.step_path[:1]):
-        if step_id not in steps:
-            raise RequestInvalid(f"{address.workflow_id} has no step {step_id}.", remedy=f"It has {', '.join(steps)}.")
+def _steps_of(tools: Tools, run: Run) -> dict[str, Step]:
+    """Return the steps of the workflow that a run belongs to, those inside its loops too."""
+    workflow = tools.blueprints.get(run.owner_workflow, run.version_id).workflow
+    return {step.id: step for step in workflow.all_steps()}
 
 
 def _check_anything(tools: Tools, before: Run, run: Run, address: Address) -> None:
@@ -155,7 +159,8 @@ def _in_place(tools: Tools, address: Address) -> Run:
             f"{address} cannot be restarted while its workflow runs: its failure mode is {mode}.",
             remedy="Wait until the instance is over.",
         )
-    fresh = next_attempt(work, state, attempt, {})
+    supersede(work, attempt)
+    fresh = replace(new_attempt(work, state, attempt.step_id), attempt_id=attempt.attempt_id + 1)
     work.set_attempt(state, replace(fresh, artifacts={REPLACED: attempt.uuid}))
     work.wake(state.run.uuid, due_at=1)
     tools.state.commit(work.changes())

@@ -4,17 +4,16 @@ from dataclasses import replace
 
 from calve.definition.model.steps import SubworkflowStep
 from calve.definition.params import InitiatorType, subworkflow_params
-from calve.engine.children import check_depth, outcome_of, replaced_by
+from calve.engine.children import check_depth, inner_policy, outcome_of, replaced_by
 from calve.engine.ending import end
 from calve.engine.evaluating import written
 from calve.engine.facts import params_of, run_params
 from calve.engine.launching import again, new_run
-from calve.engine.model import Attempt, Initiator, Parent, Restart, Run, RunPolicy, Start
+from calve.engine.model import Attempt, Initiator, Json, Parent, Restart, Run, RunPolicy, Start
 from calve.engine.ports import Outcome, State
 from calve.engine.states import RunState
-from calve.engine.statuses import RunStatus
 from calve.engine.work import Work
-from calve.errors import CalveError
+from calve.errors import CalveError, RequestInvalid
 
 KEY = "maestro_subworkflow"
 
@@ -36,62 +35,76 @@ def progress(work: Work, state: RunState, step: SubworkflowStep, attempt: Attemp
     if not found or not found[0].status.is_terminal:
         return attempt
     child = found[0]
-    shown = f"{child.workflow_id} instance {child.instance_id} run {child.run_id}"
-    return end(work, state, attempt, outcome_of(child.status, f"{shown}: {child.status}."))
+    number = {"subworkflow_instance_id": child.instance_id, "subworkflow_run_id": child.run_id}
+    artifact = {**attempt.artifacts[KEY], **number, "subworkflow_uuid": child.uuid}
+    message = f"{_shown(child)}: {child.status}."
+    return end(work, state, attempt, outcome_of(child.status, message, **{KEY: artifact}))
 
 
 def _start(work: Work, state: RunState, step: SubworkflowStep, attempt: Attempt) -> Start:
     check_depth(state)
     own = params_of(state, attempt)
+    defined = {name: param for name, param in own.items() if name in step.params}
+    given = written(subworkflow_params(workflow=run_params(state), step=defined, explicit=bool(step.explicit_params)))
     workflow_id, version = str(own["subworkflow_id"].result), str(own["subworkflow_version"].result)
     parent = Parent(state.run.uuid, step.id, attempt.uuid)
-    before = _before(work, state, attempt, workflow_id)
-    if before is not None:
-        return Start(_again(work, state, before, parent), is_restart=True)
-    defined = {name: param for name, param in own.items() if name in step.params}
-    given = subworkflow_params(workflow=run_params(state), step=defined, explicit=bool(step.explicit_params))
-    initiator = Initiator(InitiatorType.SUBWORKFLOW, state.run.initiator.user, state.run.initiator.timezone)
-    child = new_run(work.tools, workflow_id, version, run_params=written(given), initiator=initiator, now=work.now)
-    tree = state.run.properties.get("instance_step_concurrency")
-    return Start(
-        replace(
-            child,
-            root_uuid=state.run.root_uuid,
-            parent=parent,
-            depth=state.run.depth + 1,
-            priority=state.run.priority,
-            properties={**child.properties, "instance_step_concurrency": tree} if tree else child.properties,
-            request_id=attempt.uuid,
-        )
+    replaced = replaced_by(work, state, attempt)
+    policy = inner_policy(state, attempt, replaced)
+    before = _before(work, replaced, workflow_id, policy)
+    if before is None:
+        return Start(_first(work, state, workflow_id, version, given, parent))
+    return Start(_again(work, state, before, policy, given, parent), is_restart=True)
+
+
+def _before(work: Work, replaced: Attempt | None, workflow_id: str, policy: RunPolicy) -> Run | None:
+    """Return the child of an earlier attempt, which is run again rather than a new one started.
+
+    Raises:
+        RequestInvalid: somebody else runs it again just now.
+    """
+    children = work.tools.state.child_runs(replaced.uuid, limit=1) if replaced else []
+    if not children or children[0].workflow_id != workflow_id:
+        return None
+    child = children[0]
+    if child.status.is_terminal:
+        return child
+    if policy is RunPolicy.RESTART_FROM_BEGINNING:
+        return None
+    raise RequestInvalid(f"{_shown(child)} is not over.", remedy="Wait until it ends, or stop it.")
+
+
+def _first(work: Work, state: RunState, workflow_id: str, version: str, given: Json, parent: Parent) -> Run:
+    run = state.run
+    initiator = Initiator(InitiatorType.SUBWORKFLOW, run.initiator.user, run.initiator.timezone)
+    child = new_run(work.tools, workflow_id, version, run_params=given, initiator=initiator, now=work.now)
+    of_tree = run.properties.get("instance_step_concurrency")
+    return replace(
+        child,
+        root_uuid=run.root_uuid,
+        parent=parent,
+        depth=run.depth + 1,
+        priority=run.priority,
+        properties={**child.properties, "instance_step_concurrency": of_tree} if of_tree else child.properties,
+        request_id=parent.attempt_uuid,
     )
 
 
-def _before(work: Work, state: RunState, attempt: Attempt, workflow_id: str) -> Run | None:
-    """Return the child of an earlier run that is to be restarted, rather than a new one started."""
-    run, replaced = state.run, replaced_by(work, state, attempt)
-    is_meant = run.restart.step_path[:1] == (attempt.step_id,) and len(run.restart.step_path) > 1
-    if replaced is None or not (is_meant or run.policy is RunPolicy.RESTART_FROM_INCOMPLETE):
-        return None
-    children = work.tools.state.child_runs(replaced.uuid, limit=1)
-    latest = work.tools.state.run(workflow_id, children[0].instance_id) if children else None
-    if latest is None or not latest.status.is_terminal:
-        return None
-    return latest if is_meant or latest.status is not RunStatus.SUCCEEDED else None
-
-
-def _again(work: Work, state: RunState, before: Run, parent: Parent) -> Run:
+def _again(work: Work, state: RunState, before: Run, policy: RunPolicy, given: Json, parent: Parent) -> Run:
+    """Return the next run of a child; the steps that a restart names are its own only if the path leads into it."""
     restart = state.run.restart
-    path = restart.step_path[1:]
+    is_aim = policy is RunPolicy.RESTART_FROM_SPECIFIC
     return again(
         before,
         uuid=work.tools.new_id(),
-        policy=state.run.policy if path else RunPolicy.RESTART_FROM_INCOMPLETE,
-        run_params={},
-        restart=Restart(
-            step_path=path, iterations=restart.iterations, step_params=restart.step_params, skip=restart.skip
-        ),
+        policy=policy,
+        run_params=given,
+        restart=replace(restart, step_path=restart.step_path[1:], replaced={}) if is_aim else Restart(),
         now=work.now,
         root_uuid=state.run.root_uuid,
         parent=parent,
         request_id=parent.attempt_uuid,
     )
+
+
+def _shown(run: Run) -> str:
+    return f"{run.workflow_id} instance {run.instance_id} run {run.run_id}"

@@ -1,15 +1,21 @@
-"""While: one iteration after the other, as long as the condition holds."""
+"""While: one iteration after the other, as long as the condition holds.
 
+An iteration keeps the values that it began with among its params. What it leaves behind are these values, changed by
+the params of its steps that have the same names; so nothing else needs to be remembered but which one is the last.
+"""
+
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from calve.definition.model.steps import WhileStep
 from calve.definition.params import InitiatorType
-from calve.engine.children import check_depth, loop_name, loop_param, new_iteration, outcome_of, replaced_by
+from calve.engine.children import Loop, check_depth, inner_policy, loop_param, new_iteration, outcome_of, replaced_by
 from calve.engine.ending import end
 from calve.engine.evaluating import condition_over
 from calve.engine.facts import params_of
 from calve.engine.loops import ITERATIONS
-from calve.engine.model import Attempt, Json, NewTask, Run, RunPolicy, TaskKind
+from calve.engine.model import Attempt, Json, Run, RunPolicy
 from calve.engine.ports import Outcome, State
 from calve.engine.states import RunState
 from calve.engine.statuses import RunStatus
@@ -17,17 +23,24 @@ from calve.engine.work import Work
 from calve.errors import CalveError, ParamError
 
 KEY = "maestro_while"
-_KIND = InitiatorType.WHILE
+
+Values = Mapping[str, Any]
 
 
 def progress(work: Work, state: RunState, step: WhileStep, attempt: Attempt) -> Attempt:
-    """Take what the last iteration gave, and begin the next one or end the step."""
+    """Begin the next iteration when the last one is over, or end the step."""
+    if work.is_full:
+        work.wake(state.run.uuid, priority=state.run.priority)
+        return attempt
+    loop = Loop(state, attempt, InitiatorType.WHILE)
     try:
-        artifact = attempt.artifacts.get(KEY) or _begun(work, state, attempt)
-        status, artifact = _after_last(work, attempt, artifact)
-        if status is RunStatus.SUCCEEDED and _goes_on(work, state, step, attempt, artifact):
-            artifact = _launched(work, state, attempt, artifact)
-            status = RunStatus.IN_PROGRESS
+        artifact = attempt.artifacts.get(KEY) or _begun(work, loop)
+        last = work.state(artifact["last"], is_fresh=True) if artifact["last"] else None
+        status = last.run.status if last else RunStatus.SUCCEEDED
+        if status is RunStatus.SUCCEEDED:
+            values = _left_by(last, _first_values(loop)) if last else _first_values(loop)
+            if _goes_on(work, loop, step.condition, {**values, "loop_index": artifact["iteration"]}):
+                artifact, status = _next(work, loop, artifact, values), RunStatus.IN_PROGRESS
     except CalveError as error:
         return end(work, state, attempt, Outcome(State.FATAL_ERROR, message=error.message))
     attempt = work.set_attempt(state, replace(attempt, artifacts={**attempt.artifacts, KEY: artifact}))
@@ -36,86 +49,62 @@ def progress(work: Work, state: RunState, step: WhileStep, attempt: Attempt) -> 
     return end(work, state, attempt, outcome_of(status, f"{artifact['iteration']} iterations have run: {status}."))
 
 
-def _begun(work: Work, state: RunState, attempt: Attempt) -> Json:
-    check_depth(state)
-    artifact = {
-        "loop_workflow_id": loop_name(state, attempt.step_id, _KIND),
-        "iteration": 0,
-        "values": dict(params_of(state, attempt)["loop_params"].result),
-        "redo": None,
-    }
-    before = replaced_by(work, state, attempt)
+def _begun(work: Work, loop: Loop) -> Json:
+    """Return the artifact of a loop that begins; in the place of another one it begins where that stopped."""
+    check_depth(loop.state)
+    replaced = replaced_by(work, loop.state, loop.attempt)
+    policy = inner_policy(loop.state, loop.attempt, replaced)
+    artifact = {"loop_workflow_id": loop.name, "iteration": 0, "last": None, "run_policy": policy.value}
+    number = 0
+    if policy is RunPolicy.RESTART_FROM_SPECIFIC:
+        number = loop.state.run.restart.iterations[0]
+    elif policy is RunPolicy.RESTART_FROM_INCOMPLETE and replaced is not None:
+        number = replaced.artifacts.get(KEY, artifact)["iteration"]
+    before = work.tools.state.run(loop.name, number) if number else None
     if before is None:
         return artifact
-    run, kept = state.run, before.artifacts.get(KEY) or {"iteration": 0}
-    if (
-        run.policy is not RunPolicy.RESTART_FROM_BEGINNING
-        and not run.restart.iterations
-        and not before.status.is_complete
-        and kept["iteration"]
-    ):
-        return {**kept, "iteration": kept["iteration"] - 1, "redo": kept["iteration"]}
-    if run.restart.step_path[:1] == (attempt.step_id,) and run.restart.iterations:
-        return _back_to(work, artifact, run.restart.iterations[0])
-    return {**artifact, "redo": 0}
+    if policy is RunPolicy.RESTART_FROM_INCOMPLETE and before.status is RunStatus.SUCCEEDED:
+        return {**artifact, "iteration": number, "last": before.uuid}
+    return _launched(work, loop, artifact, number, _values_of(before, _first_values(loop)), before, policy)
 
 
-def _back_to(work: Work, artifact: Json, number: int) -> Json:
-    """Return the artifact as it was before an iteration of an earlier run."""
-    found = work.tools.state.run(artifact["loop_workflow_id"], number)
-    if found is None:
-        raise ParamError(f"There is no iteration [{number}] to go back to")
-    values = {name: found.params[name]["result"] for name in artifact["values"]}
-    return {**artifact, "iteration": number - 1, "values": values, "redo": number}
+def _first_values(loop: Loop) -> Values:
+    found: Values = params_of(loop.state, loop.attempt)["loop_params"].result
+    return found
 
 
-def _after_last(work: Work, attempt: Attempt, artifact: Json) -> tuple[RunStatus, Json]:
-    """Return how the last iteration stands, and with which values the next would begin."""
-    number = artifact["iteration"]
-    if number == 0 or artifact["redo"] == number + 1:
-        return RunStatus.SUCCEEDED, artifact
-    child = _child(work, attempt, number)
-    if child.run.status is not RunStatus.SUCCEEDED or artifact.get("taken") == number:
-        return child.run.status, artifact
-    values = dict(artifact["values"])
-    for step_id in child.blueprint.steps:
-        found = child.attempts.get(step_id)
-        for name in values.keys() & (found.params.keys() if found else set()):
-            values[name] = found.params[name].get("result", values[name]) if found else values[name]
-    return child.run.status, {**artifact, "values": values, "taken": number}
+def _values_of(run: Run, names: Values) -> Values:
+    """Return the values that an iteration began with."""
+    return {name: run.params[name]["result"] if name in run.params else value for name, value in names.items()}
 
 
-def _child(work: Work, attempt: Attempt, number: int) -> RunState:
-    for known in work.states.values():
-        run = known.run
-        if run.parent and run.parent.attempt_uuid == attempt.uuid and run.instance_id == number:
-            return known
-    found = work.tools.state.child_runs(attempt.uuid, after=number - 1, limit=1)
-    return work.state(found[0].uuid, is_fresh=True)
+def _left_by(last: RunState, names: Values) -> Values:
+    """Return the values that an iteration has left behind."""
+    values = dict(_values_of(last.run, names))
+    for step_id in last.blueprint.steps:
+        params = last.attempts[step_id].params if step_id in last.attempts else {}
+        values |= {name: params[name]["result"] for name in values.keys() & params.keys()}
+    return values
 
 
-def _goes_on(work: Work, state: RunState, step: WhileStep, attempt: Attempt, artifact: Json) -> bool:
-    values = {**artifact["values"], "loop_index": artifact["iteration"]}
-    own = {name: loop_param(name, value, _KIND, work.now) for name, value in values.items()}
-    return condition_over(work, state, attempt, step.condition, {**params_of(state, attempt), **own})
+def _goes_on(work: Work, loop: Loop, condition: str, values: Values) -> bool:
+    own = {name: loop_param(name, value, loop.kind, work.now) for name, value in values.items()}
+    known = params_of(loop.state, loop.attempt)
+    return condition_over(work, loop.state, loop.attempt, condition, {**known, **own})
 
 
-def _launched(work: Work, state: RunState, attempt: Attempt, artifact: Json) -> Json:
+def _next(work: Work, loop: Loop, artifact: Json, values: Values) -> Json:
     number = artifact["iteration"] + 1
     if number > ITERATIONS:
         raise ParamError(f"A while loop of more than [{ITERATIONS}] iterations is over the limit")
-    values = {**artifact["values"], "loop_index": number - 1}
-    before = _earlier(work, artifact, number)
-    new_iteration(work, state, attempt, kind=_KIND, number=number, values=values, before=before)
-    if work.is_full:
-        work.enqueue(NewTask(TaskKind.RUN, state.run.uuid, priority=state.run.priority))
-    else:
-        work.wake(state.run.uuid)
-    return {**artifact, "iteration": number, "redo": 0 if artifact["redo"] == number else artifact["redo"]}
+    is_fresh = RunPolicy(artifact["run_policy"]).is_fresh
+    before = None if is_fresh else work.tools.state.run(loop.name, number)
+    return _launched(work, loop, artifact, number, values, before, RunPolicy.RESTART_FROM_BEGINNING)
 
 
-def _earlier(work: Work, artifact: Json, number: int) -> Run | None:
-    """Return the latest run of an iteration that an earlier run of the instance has begun."""
-    if artifact["redo"] is None:
-        return None
-    return work.tools.state.run(artifact["loop_workflow_id"], number)
+def _launched(
+    work: Work, loop: Loop, artifact: Json, number: int, values: Values, before: Run | None, policy: RunPolicy
+) -> Json:
+    given = {**values, "loop_index": number - 1}
+    made = new_iteration(work, loop, number, given, before=before, policy=policy)
+    return {**artifact, "iteration": number, "last": made.run.uuid}
