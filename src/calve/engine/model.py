@@ -398,6 +398,8 @@ class Beat:
     """The database's clock."""
     interrupted: frozenset[str] = frozenset()
     """Attempts in its hands for which somebody has asked an action."""
+    owned: tuple[Task, ...] = ()
+    """Every task that is on record as its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from calve.engine.clocks import AnchoredClock
 from calve.engine.executing import Executor
+from calve.engine.hands import Hands
 from calve.engine.model import Changes, NewTask, Task, TaskKind, WorkerRecord
 from calve.engine.turns import Turn, Turns
 from calve.engine.work import Tools
@@ -65,6 +66,7 @@ class Worker:
         self._executor = make_executor(self._turns, self._left)
         self._steps: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._runs: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._hands = Hands()
         self._lock = threading.Lock()
         self._free = self._options.slots
         self._moving = 0
@@ -168,6 +170,7 @@ class Worker:
         too_many = []
         for task in tasks:
             with self._lock:
+                self._hands.take(task)
                 if task.kind is TaskKind.RUN:
                     self._moving += 1
                     self._runs.put(task)
@@ -177,11 +180,18 @@ class Worker:
                 else:
                     too_many.append(task)
         if too_many:
-            self._tools.state.release(too_many)
+            self._give_back(too_many)
+
+    def _give_back(self, tasks: Sequence[Task]) -> None:
+        """Let others do tasks; where the database does not take them now, the heart sees to it later."""
+        self._guarded(lambda: self._tools.state.release(tasks))
+        for task in tasks:
+            self._hands.let_go(task)
 
     def _carry_out_steps(self) -> None:
         while (task := self._steps.get()) is not None:
             self._told(self._carry_out(task))
+            self._hands.let_go(task)
 
     def _carry_out(self, task: Task) -> Turn | None:
         is_over = False
@@ -195,6 +205,10 @@ class Worker:
             if task.tries >= self._options.tries:
                 return self._give_up(task, f"{task.tries} workers died over it")
             return self._executor.carry_out(task, over)
+        except StoreError as error:
+            log.warning("attempt %s cannot be carried out yet: %s", task.key, error.message)
+            self._give_back([task])
+            return None
         except Exception:
             log.exception("attempt %s cannot be carried out", task.key)
             return self._failed(task)
@@ -214,6 +228,7 @@ class Worker:
             try:
                 self._told(self._move(task))
             finally:
+                self._hands.let_go(task)
                 with self._lock:
                     self._moving -= 1
                     was_full = self._moving == 2 * self._options.turners - 1
@@ -230,7 +245,7 @@ class Worker:
             return None
         except StoreError as error:
             log.warning("run %s cannot be moved yet: %s", task.key, error.message)
-            self._guarded(lambda: self._tools.state.release([task]))
+            self._give_back([task])
             return None
         except Exception:
             log.exception("run %s cannot be moved", task.key)
@@ -241,7 +256,7 @@ class Worker:
         """Try a task again that the engine itself stumbled over, and set its run aside after some times."""
         self._failures[task.key] = self._failures.get(task.key, 0) + 1
         if self._failures[task.key] < self._options.tries:
-            self._guarded(lambda: self._tools.state.release([task]))
+            self._give_back([task])
             return None
         del self._failures[task.key]
         return self._give_up(task, "the engine stumbled over it again and again; its log says why")
@@ -283,6 +298,7 @@ class Worker:
             return
         self._clock.anchor(beat.now)
         self._executor.interrupt(beat.interrupted)
+        self._tools.state.release(self._hands.missed(beat.owned))
         self._reap()
         late = self._tools.state.overdue(self._clock())
         if late:
