@@ -23,7 +23,17 @@ from calve.errors import ParamError, SettingsInvalid
 
 FILE = "calve.toml"
 PREFIX = "CALVE_"
-_FOREIGN = ("CALVE_URL", "CALVE_TOKEN", "CALVE_TEST_")  # read by others: the client, the tests
+_FOREIGN = (  # read by others: the client, the tests, the programs of steps
+    "CALVE_URL",
+    "CALVE_TOKEN",
+    "CALVE_TEST_",
+    "CALVE_OUTPUT",
+    "CALVE_WORKFLOW_ID",
+    "CALVE_INSTANCE_ID",
+    "CALVE_RUN_ID",
+    "CALVE_STEP_ID",
+    "CALVE_ATTEMPT_",
+)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _HOST = re.compile(r"\*|(?:\*\.)?[\w-]+(?:\.[\w-]+)*\.?")

@@ -1,13 +1,14 @@
 """What a runtime is given: the attempt that it carries out, seen from inside the worker."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
 from calve.definition.params import HIDDEN, reveal, shown, values_of
 from calve.engine.model import LogChunk
+from calve.engine.ports import Outcome
 from calve.engine.states import Params
 
 LOG_BYTES = 8_000_000
@@ -90,14 +91,37 @@ class Context:
 
     def keep(self, artifacts: Mapping[str, Any]) -> None:
         """Store artifacts now."""
-        self.record(dict(artifacts))
+        self.record(dict(self._hidden(artifacts)))
         self.artifacts.update(artifacts)
 
     def log(self, text: str) -> None:
         """Append to the attempt's log, secrets blackened."""
-        for secret in self.secrets:
-            text = text.replace(secret, HIDDEN)
+        text = str(self._hidden(text)).replace("\0", "\N{REPLACEMENT CHARACTER}")  # which PostgreSQL cannot keep
         self.lines.write(text if text.endswith("\n") else f"{text}\n")
+
+    def without_secrets(self, outcome: Outcome) -> Outcome:
+        """Return what came of the work, secrets blackened: programs may print what they were given."""
+        if not self.secrets:
+            return outcome
+        return replace(
+            outcome,
+            outputs=self._hidden(outcome.outputs),
+            artifacts=self._hidden(outcome.artifacts),
+            message=self._hidden(outcome.message),
+        )
+
+    def _hidden(self, value: Any) -> Any:
+        match value:
+            case str():
+                for secret in self.secrets:
+                    value = value.replace(secret, HIDDEN)
+                return value
+            case Mapping():
+                return {key: self._hidden(member) for key, member in value.items()}
+            case list() | tuple():
+                return [self._hidden(member) for member in value]
+            case _:
+                return value
 
     def is_interrupted(self) -> bool:
         """Tell whether the work is to end now."""

@@ -122,26 +122,40 @@ class Executor:
         with self._in_hand(context):
             try:
                 if attempt.action is not None or state.run.action is not None:
-                    runtime.terminate(context)
+                    self._terminate(runtime, context)
                     return Outcome(State.STOPPED)
                 if context.timeout == 0:
-                    runtime.terminate(context)
+                    self._terminate(runtime, context)
                     return Outcome(State.TIMED_OUT, message="The step took too long.")
                 outcome = runtime.execute(context)
             except LeaseLost:
                 return None
             except StepFailed as error:
-                outcome = Outcome(State.USER_ERROR, message=error.message)
+                said = f"{error.message} {error.remedy}".strip()
+                outcome = Outcome(State(error.context.get("state", State.USER_ERROR)), message=said)
             except StoreError as error:
                 outcome = Outcome(State.PLATFORM_ERROR, message=error.message)
             except Exception as error:  # noqa: BLE001 - the boundary around what others wrote
                 context.log(traceback.format_exc())
                 outcome = Outcome(State.PLATFORM_ERROR, message=f"{type(error).__name__}: {error}")
+        outcome = context.without_secrets(outcome)
         if outcome.state is not State.STOPPED:
             return outcome
         if self.is_dead.is_set():
             return None
         return replace(outcome, state=State.TIMED_OUT) if context.timeout == 0 else outcome
+
+    def _terminate(self, runtime: StepRuntime, context: Context) -> None:
+        """End work that may be under way; where that fails for a while, it is tried again."""
+        for again in AGAIN:
+            try:
+                runtime.terminate(context)
+            except StepFailed as error:
+                context.log(f"It cannot be ended: {error.message}")
+                if self.is_dead.wait(again):
+                    return
+            else:
+                return
 
     def _runtime(self, type_name: str) -> StepRuntime:
         with self._lock:
