@@ -1,5 +1,7 @@
 """Steps that are tried again, and steps that take too long."""
 
+from itertools import pairwise
+
 import pytest
 from tests.engines import BUSY, DONE, PLATFORM_ERROR, START, USER_ERROR, Playground
 
@@ -17,7 +19,7 @@ def waits(playground: Playground) -> list[float]:
     """Return after how many seconds each attempt of the step was tried again."""
     run = playground.state.instances()[0]
     ended = playground.state.attempts(run.uuid, "a")
-    return [(later.times["create"] - sooner.times["end"]) / 1_000 for sooner, later in zip(ended, ended[1:], strict=False)]
+    return [(later.times["create"] - sooner.times["end"]) / 1_000 for sooner, later in pairwise(ended)]
 
 
 def play(playground: Playground, times: int) -> None:
@@ -63,8 +65,8 @@ def test_the_default_waits_a_minute_and_then_twice_as_long(playground: Playgroun
     ("policy", "outcome", "expected"),
     [
         (
-            "{error_retry_limit: 4, backoff: {type: exponential_backoff, error_retry_backoff_in_secs: 10, "
-            "error_retry_exponent: 3, error_retry_limit_in_secs: 100}}",
+            """{error_retry_limit: 4, backoff: {type: exponential_backoff, error_retry_backoff_in_secs: 10,
+            error_retry_exponent: 3, error_retry_limit_in_secs: 100}}""",
             USER_ERROR,
             [10, 30, 90, 100],
         ),
@@ -244,5 +246,7 @@ def test_a_timeout_that_makes_no_sense_fails_step_or_run(playground: Playground)
     )
     run = playground.start(params={"limit": "never"})
     assert playground.statuses(run) == {"a": S.INTERNALLY_FAILED}
-    playground.push("Workflow:\n  id: v\n  limit: '1h'\n  timeout: '${limit}'\n  jobs:\n    - job: {id: a, type: Sleep}\n")
+    playground.push(
+        "Workflow:\n  id: v\n  limit: '1h'\n  timeout: '${limit}'\n  jobs:\n    - job: {id: a, type: Sleep}\n"
+    )
     assert playground.start("v", params={"limit": "never"}).status is RunStatus.FAILED
