@@ -132,12 +132,19 @@ class Facts:
             return None
         if not loop["total"]:
             return ForeachResults(ParamType.STRING, 0, {})
-        found = self.work.tools.state.child_params(loop["loop_workflow_id"], step_id, param)
+        name = loop["loop_workflow_id"]
+        found = {**self.work.tools.state.child_params(name, step_id, param), **self._made(name, step_id, param)}
         values = {iteration: Parameter.from_stored(kept) for iteration, kept in found.items()}
         if not values:
             return None
         first = next(iter(values.values()))
         return ForeachResults(first.type, loop["total"], {number: value.result for number, value in values.items()})
+
+    def _made(self, loop: str, step_id: str, param: str) -> dict[int, Json]:
+        """Return a param over the iterations of a loop that are not stored yet."""
+        made = [each for each in self.work.states.values() if each.is_new and each.run.workflow_id == loop]
+        params = {each.run.instance_id: each.attempts[step_id].params for each in made if step_id in each.attempts}
+        return {number: own[param] for number, own in params.items() if param in own}
 
     def subworkflow_param(self, subworkflow_id: str, step_id: str, param: str) -> Parameter | None:
         """Return a param of a step of a subworkflow."""
