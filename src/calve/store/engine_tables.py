@@ -1,7 +1,7 @@
 """The tables of the engine: times are milliseconds, JSON is text, and an index is as small as its question.
 
 The conditions of partial indexes are texts that the queries use too: SQLite takes an index only if it finds its very
-condition in the query.
+condition in the query, and reads no rows beside it only if the index holds the columns of that condition too.
 """
 
 from typing import Any
@@ -242,6 +242,7 @@ _index(
     run,
     "parent_attempt",
     "status",
+    "is_latest",
     where=f"parent_attempt IS NOT NULL AND {IS_LATEST} AND {IS_UNSUCCESSFUL}",
 )
 _index("run_timeout", run, "timeout_at", where=f"{HAS_TIMEOUT} AND {IS_LIVE}")
@@ -251,7 +252,7 @@ _index("run_live", run, "workflow_id", "is_queued", "instance_id", "run_id", whe
 _index("run_blocking", run, "workflow_id", where="is_blocking")
 _index("attempt_timeout", attempt, "timeout_at", where=f"{HAS_TIMEOUT} AND {IS_UNENDED}")
 _index("attempt_paused", attempt, "step_id", where=IS_PAUSED)
-_index("attempt_rollup", attempt, "root_uuid", "status", where=IS_COUNTED)
+_index("attempt_rollup", attempt, "root_uuid", "status", "is_leaf", "is_superseded", where=IS_COUNTED)
 _index("task_free", task, "kind", "priority", "seq", "due_at", where=IS_FREE)
 _index("task_due", task, "kind", "due_at", where=IS_FREE)
 _index("task_owner", task, "owner", where="owner IS NOT NULL")

@@ -17,6 +17,7 @@ from sqlalchemy import (
     text,
     update,
 )
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from calve.engine.model import Beat, Task, TaskKind, WorkerRecord
 from calve.store.engine_rows import task_of, worker_of
@@ -38,21 +39,27 @@ _IS_DUE = {
     kind: select(task.c.seq).where(text(IS_FREE), task.c.kind == kind.value, _is_due).limit(1) for kind in TaskKind
 }
 _is_alive = exists().where(worker.c.uuid == bindparam("worker"), worker.c.is_dead.is_(False))
-_NEXT = (
-    select(task.c.seq)
-    .with_hint(task, "INDEXED BY task_free", "sqlite")
-    .where(text(IS_FREE), task.c.kind == bindparam("the_kind"), _is_due, _is_alive)
-    .order_by(task.c.priority, task.c.seq)
-    .limit(bindparam("number"))
-    .with_for_update(skip_locked=True, of=task)
-    .cte("picked")
-)
-_CLAIM = (
-    update(task)
-    .where(task.c.seq.in_(select(_NEXT.c.seq)))
-    .values(owner=bindparam("worker"), generation=task.c.generation + 1)
-    .returning(task)
-)
+
+
+def _claim(is_due: ColumnElement[bool]) -> ReturningUpdate[Any]:
+    picked = (
+        select(task.c.seq)
+        .where(text(IS_FREE), task.c.kind == bindparam("the_kind"), is_due, _is_alive)
+        .order_by(task.c.priority, task.c.seq)
+        .limit(bindparam("number"))
+        .with_for_update(skip_locked=True, of=task)
+        .cte("picked")
+    )
+    return (
+        update(task)
+        .where(task.c.seq.in_(select(picked.c.seq)))
+        .values(owner=bindparam("worker"), generation=task.c.generation + 1)
+        .returning(task)
+    )
+
+
+_CLAIM = {False: _claim(literal_column("+due_at") <= bindparam("now")), True: _claim(_is_due)}
+"""By whether it is PostgreSQL; the plus keeps SQLite from sorting all that is due to find the first."""
 _RELEASE = (
     update(task)
     .where(
@@ -143,7 +150,7 @@ class SqlQueue:
             rows: list[Any] = []
             for kind in kinds:
                 values = {"worker": worker_uuid, "now": now, "the_kind": kind.value, "number": wanted[kind]}
-                rows += transaction.connection.execute(_CLAIM, values).all()
+                rows += transaction.connection.execute(_CLAIM[transaction.is_postgresql], values).all()
             return [task_of(row) for row in sorted(rows, key=lambda row: (row.priority, row.seq))]
 
         return self._transactions.write("claim", take)

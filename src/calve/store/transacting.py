@@ -2,9 +2,10 @@
 
 PostgreSQL breaks deadlocks by ending one transaction: that one is carried out again. If the connection is cut while
 the commit is under way, nobody knows whether it was carried out; the number of the transaction, asked for as its last
-statement, tells it afterwards (``pg_xact_status``). If not even that can be asked, the caller gets StoreUnavailable,
-and may give the same changes again: their runs and tasks are then no longer as they were read, so that nothing is
-written twice.
+statement, tells it afterwards (``pg_xact_status``). A server that crashes may give the number of a transaction that it
+lost to another one: a number is worth something only as long as the same server is at work. If the outcome cannot be
+told, the caller gets StoreUnavailable, and may give the same changes again: if they were written, their runs and tasks
+are no longer as they were read, so that nothing is written twice.
 """
 
 import time
@@ -30,6 +31,11 @@ _LAST = text("SELECT pg_current_xact_id_if_assigned()::text")
 _LAST_WAKING = text("SELECT pg_current_xact_id_if_assigned()::text FROM pg_notify(:channel, '')").bindparams(
     channel=CHANNEL
 )
+_SERVER = text(
+    "SELECT concat_ws(' ', pg_postmaster_start_time(), string_agg(pid::text, ' ' ORDER BY pid))"
+    " FROM pg_stat_activity WHERE datid IS NULL AND usesysid IS NULL"
+)
+"""Names the server's own processes: after a crash they are others."""
 _OUTCOME = text("SELECT pg_xact_status(CAST(:xid AS xid8))")
 
 
@@ -42,6 +48,8 @@ class Transaction:
     is_waking: bool = False
     """Whether there is something new for those who wait."""
     xid: str | None = None
+    server: str = ""
+    """Which server has given that number."""
     foreseen: set[str] = field(default_factory=set)
     """What earlier tries found out that they should have locked first."""
 
@@ -86,34 +94,45 @@ class Transactions:
         try:
             with self._database.write(name) as connection:
                 transaction = Transaction(connection, self.is_postgresql, foreseen=foreseen)
+                if transaction.is_postgresql:
+                    transaction.server = _server(connection)
                 result = work(transaction)
                 if transaction.is_postgresql:
                     transaction.xid = connection.scalar(_LAST_WAKING if transaction.is_waking else _LAST)
                 under_way = transaction
         except StoreUnavailable:
-            if under_way is None or under_way.xid is None or not self._is_committed(under_way.xid):
+            if under_way is None or under_way.xid is None or not self._is_committed(under_way.xid, under_way.server):
                 raise
         if transaction.is_waking:
             self.bell.ring()
         return result
 
-    def _is_committed(self, xid: str) -> bool:
-        """Ask what became of a transaction whose commit was not answered; False if it was not carried out.
+    def _is_committed(self, xid: str, server: str) -> bool:
+        """Ask what became of a transaction whose commit was not answered; False if it was not, or nobody knows.
 
         Raises:
-            StoreUnavailable: nobody knows.
+            StoreUnavailable: there is nobody to ask.
         """
         until = time.monotonic() + databases.BUSY_SECONDS
         while True:
             try:
                 with self._database.read() as connection:
                     status = connection.scalar(_OUTCOME, {"xid": xid})
+                    is_same = _server(connection) == server
             except StoreUnavailable:
                 status = None
                 if time.monotonic() > until:
                     raise
             if status in {"committed", "aborted"}:
-                return bool(status == "committed")
+                return status == "committed" and is_same
             if time.monotonic() > until:
                 return False
             time.sleep(_ASK_SECONDS)
+
+
+def _server(connection: Connection) -> str:
+    """Return which server a connection leads to; asked once for each connection, as none outlives its server."""
+    known: str | None = connection.info.get("calve_server")
+    if known is None:
+        known = connection.info["calve_server"] = str(connection.scalar(_SERVER))
+    return known

@@ -203,7 +203,7 @@ CREATE TABLE worker (
 	is_dead BOOLEAN NOT NULL, 
 	PRIMARY KEY (uuid)
 );
-INSERT INTO "worker" VALUES('00000000-0000-4000-8000-000000000009','host',17,3,1794756065564,4,0,0);
+INSERT INTO "worker" VALUES('00000000-0000-4000-8000-000000000009','host',17,3,1794756600434,4,0,0);
 CREATE TABLE workflow (
 	workflow_id TEXT NOT NULL, 
 	active_version INTEGER, 
@@ -225,12 +225,12 @@ CREATE INDEX run_child ON run (parent_attempt, instance_id) WHERE parent_attempt
 CREATE INDEX run_live ON run (workflow_id, is_queued, instance_id, run_id) WHERE inline_step IS NULL AND status IN ('CREATED', 'IN_PROGRESS', 'PAUSED');
 CREATE INDEX run_newest ON run (created_at, uuid) WHERE is_latest AND inline_step IS NULL;
 CREATE INDEX run_newest_of ON run (workflow_id, created_at, uuid) WHERE is_latest AND inline_step IS NULL;
-CREATE INDEX run_open_child ON run (parent_attempt, status) WHERE parent_attempt IS NOT NULL AND is_latest AND status <> 'SUCCEEDED';
+CREATE INDEX run_open_child ON run (parent_attempt, status, is_latest) WHERE parent_attempt IS NOT NULL AND is_latest AND status <> 'SUCCEEDED';
 CREATE UNIQUE INDEX run_request ON run (workflow_id, request_id) WHERE request_id IS NOT NULL;
 CREATE INDEX run_root ON run (root_uuid);
 CREATE INDEX run_timeout ON run (timeout_at) WHERE timeout_at IS NOT NULL AND status IN ('CREATED', 'IN_PROGRESS', 'PAUSED');
 CREATE INDEX attempt_paused ON attempt (step_id) WHERE status = 'PAUSED';
-CREATE INDEX attempt_rollup ON attempt (root_uuid, status) WHERE is_leaf AND NOT is_superseded;
+CREATE INDEX attempt_rollup ON attempt (root_uuid, status, is_leaf, is_superseded) WHERE is_leaf AND NOT is_superseded;
 CREATE INDEX attempt_timeout ON attempt (timeout_at) WHERE timeout_at IS NOT NULL AND status IN ('NOT_CREATED', 'CREATED', 'INITIALIZED', 'PAUSED', 'WAITING_FOR_SIGNALS', 'EVALUATING_PARAMS', 'WAITING_FOR_PERMITS', 'STARTING', 'RUNNING', 'FINISHING');
 CREATE INDEX task_due ON task (kind, due_at) WHERE owner IS NULL;
 CREATE INDEX task_free ON task (kind, priority, seq, due_at) WHERE owner IS NULL;

@@ -223,14 +223,19 @@ def _make_indexes() -> None:
     _index(
         "run_open_child",
         "run",
-        ["parent_attempt", "status"],
+        ["parent_attempt", "status", "is_latest"],
         where="parent_attempt IS NOT NULL AND is_latest AND status <> 'SUCCEEDED'",
     )
     _index("run_request", "run", ["workflow_id", "request_id"], where="request_id IS NOT NULL", unique=True)
     _index("run_root", "run", ["root_uuid"])
     _index("run_timeout", "run", ["timeout_at"], where=f"timeout_at IS NOT NULL AND {_IS_LIVE}")
     _index("attempt_paused", "attempt", ["step_id"], where="status = 'PAUSED'")
-    _index("attempt_rollup", "attempt", ["root_uuid", "status"], where="is_leaf AND NOT is_superseded")
+    _index(
+        "attempt_rollup",
+        "attempt",
+        ["root_uuid", "status", "is_leaf", "is_superseded"],
+        where="is_leaf AND NOT is_superseded",
+    )
     _index("attempt_timeout", "attempt", ["timeout_at"], where=f"timeout_at IS NOT NULL AND {_IS_UNENDED}")
     _index("task_due", "task", ["kind", "due_at"], where="owner IS NULL")
     _index("task_free", "task", ["kind", "priority", "seq", "due_at"], where="owner IS NULL")
