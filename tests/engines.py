@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import create_engine, select
 
@@ -19,6 +20,7 @@ from calve.engine import (
     Cache,
     Engine,
     Executor,
+    Listener,
     Outcome,
     Started,
     State,
@@ -31,6 +33,7 @@ from calve.engine import (
 )
 from calve.engine.facts import parsed
 from calve.engine.model import Attempt, Changes, NewTask, Run, Task, TaskKind, VersionRecord
+from calve.engine.ports import EngineState
 from calve.engine.statuses import HOLDING
 from calve.engine.turns import Turns
 from calve.store import Store
@@ -262,12 +265,37 @@ class Playground:
         return found is not None and found.is_leaf and found.type not in {"NoOp", "Approval"}
 
 
+class Unreliable:
+    """A store that fails when a test says so: the errors of each method, for its next calls, in order."""
+
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
+        self.faults: dict[str, list[Exception]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a method that first raises what it is to raise."""
+        method = getattr(self._state, name)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            if self.faults.get(name):
+                raise self.faults[name].pop(0)
+            return method(*arguments, **named)
+
+        return call
+
+
 @contextmanager
-def live(playground: Playground, **options: float) -> Iterator[Worker]:
+def live(
+    playground: Playground,
+    *,
+    state: EngineState | None = None,
+    listener: Listener = lambda _: None,
+    **options: float,
+) -> Iterator[Worker]:
     """Run a real worker in threads on a playground's store, with its script, until the block ends."""
-    state = playground.state
+    state = state or playground.state
     clock = AnchoredClock(state.now, is_shared=False)
-    tools = replace(playground.tools, cache=Cache(), clock=clock)
+    tools = replace(playground.tools, state=state, cache=Cache(), clock=clock)
     worker = Worker(
         tools,
         lambda turns, left: Executor(
@@ -281,6 +309,7 @@ def live(playground: Playground, **options: float) -> Iterator[Worker]:
         ),
         clock=clock,
         identity=WorkerRecord("", "live", 1, 0, 0, 0),
+        listener=listener,
         options=replace(WorkerOptions(tick=0.02, heartbeat=0.02, poll=0.05), **options),  # type: ignore[arg-type]
     )
     thread = threading.Thread(target=worker.run)

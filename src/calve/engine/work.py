@@ -133,7 +133,7 @@ class Work:
         """Let an attempt start if its permits are free when this is committed."""
         before = state.were.get(admission.waiting.uuid)
         events = tuple(
-            self.step_event(state.run, attempt, before) for attempt in (admission.waiting, admission.started)
+            step_event(state.run, attempt, before, self.now) for attempt in (admission.waiting, admission.started)
         )
         self.set_attempt(state, admission.waiting)
         self._admissions[admission.waiting.uuid] = replace(admission, events=events)
@@ -230,17 +230,18 @@ class Work:
         before = state.were.get(attempt.uuid)
         if before is attempt.status or attempt.uuid in self._admissions:
             return []
-        return [self.step_event(state.run, attempt, before)]
-
-    def step_event(self, run: Run, attempt: Attempt, before: StepStatus | None) -> Event:
-        """Return the event that an attempt has come to its status."""
-        event = event_of(run, STEP_EVENT, self.now, before=before or StepStatus.NOT_CREATED, after=attempt.status)
-        return replace(event, step_id=attempt.step_id, attempt_id=attempt.attempt_id)
+        return [step_event(state.run, attempt, before, self.now)]
 
 
 def event_of(run: Run, kind: str, at: int, *, before: str | None, after: str) -> Event:
     """Return an event about a run."""
     return Event(kind, run.uuid, run.workflow_id, run.instance_id, run.run_id, at, before=before, after=after)
+
+
+def step_event(run: Run, attempt: Attempt, before: StepStatus | None, at: int) -> Event:
+    """Return the event that an attempt has come to its status."""
+    event = event_of(run, STEP_EVENT, at, before=before or StepStatus.NOT_CREATED, after=attempt.status)
+    return replace(event, step_id=attempt.step_id, attempt_id=attempt.attempt_id)
 
 
 def noted(timeline: tuple[Json, ...], at: int, message: str, kind: str = "LOG") -> tuple[Json, ...]:

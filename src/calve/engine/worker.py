@@ -13,7 +13,7 @@ from calve.engine.hands import Hands
 from calve.engine.model import Changes, NewTask, Task, TaskKind, WorkerRecord
 from calve.engine.turns import Turn, Turns
 from calve.engine.work import Tools
-from calve.errors import CalveError, LeaseLost, StoreError
+from calve.errors import CalveError, Conflict, LeaseLost, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -205,7 +205,7 @@ class Worker:
             if task.tries >= self._options.tries:
                 return self._give_up(task, f"{task.tries} workers died over it")
             return self._executor.carry_out(task, over)
-        except StoreError as error:
+        except (Conflict, StoreError) as error:
             log.warning("attempt %s cannot be carried out yet: %s", task.key, error.message)
             self._give_back([task])
             return None
@@ -243,7 +243,7 @@ class Worker:
             self._failures.pop(task.key, None)
         except LeaseLost:
             return None
-        except StoreError as error:
+        except (Conflict, StoreError) as error:
             log.warning("run %s cannot be moved yet: %s", task.key, error.message)
             self._give_back([task])
             return None
@@ -276,7 +276,10 @@ class Worker:
         asked = [attempt.uuid for attempt in turn.changes.attempts if attempt.action is not None]
         if asked:
             self._executor.interrupt(asked)
-        self._listener(turn)
+        try:
+            self._listener(turn)
+        except Exception:
+            log.exception("whoever is told of turns stumbled over one")
 
     # What the heart does.
 

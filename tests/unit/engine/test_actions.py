@@ -1,6 +1,6 @@
 """The action map: every status, every action."""
 
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import product
 
@@ -16,7 +16,7 @@ from calve.errors import ActionRefused
 S = StepStatus
 STOP, KILL, SKIP, RESTART = Action.STOP, Action.KILL, Action.SKIP, Action.RESTART
 
-MAESTRO: dict[StepStatus, Set[Action]] = {
+MAESTRO: dict[StepStatus, AbstractSet[Action]] = {
     S.NOT_CREATED: set(),
     S.CREATED: {Action.PAUSE, STOP, KILL},
     S.INITIALIZED: {Action.PAUSE, STOP, KILL, SKIP},
