@@ -176,6 +176,8 @@ def launch(connection: Connection, lines: dict[str, Line], starts: Sequence[Star
         if mine:
             connection.execute(_NUMBERED, {"the_id": workflow_id, "number": line.last_instance})
         _let_go(connection, line, launched)
+    over = [made for made in launched.new.values() if made.status.is_terminal]
+    launched.tasks += [NewTask(TaskKind.RUN, made.parent.run_uuid) for made in over if made.parent is not None]
     return launched
 
 
