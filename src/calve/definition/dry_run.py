@@ -18,6 +18,8 @@ from calve.definition.walking import all_steps, entry, items, text
 from calve.errors import CalveError
 from calve.expressions import Clock, ParamCall, calls, complete, parse
 
+_NOT_GIVEN = "give it when the workflow starts; a dollar sign of your own, for a shell say, is written $$"
+
 
 def dry_run(definition: Definition, document: Node, vocabulary: Vocabulary, problems: Problems, clock: Clock) -> None:
     """Note what will go wrong with a definition when it runs, as far as that can be told now."""
@@ -58,7 +60,7 @@ def _note_missing(missing: Missing, place: Node, definition: Definition, problem
         return
     message = f"{missing.param} refers to {missing.name}, which nothing here defines"
     near = did_you_mean(missing.name, definition.workflow.params)
-    hint = near if near.startswith("did you mean") else "give it when the workflow starts"
+    hint = near if near.startswith("did you mean") else _NOT_GIVEN
     problems.warn(place, "param_not_given", message, hint=hint)
 
 

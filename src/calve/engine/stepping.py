@@ -50,7 +50,7 @@ def _evaluated(work: Work, state: RunState, step: Step, attempt: Attempt) -> Att
     try:
         params = evaluate_step(work, state, step, attempt)
     except CalveError as error:
-        failed = told(attempt, work.now, f"The params cannot be evaluated: {error.message}")
+        failed = told(attempt, work.now, f"The params cannot be evaluated: {error.message} {error.remedy}".rstrip())
         return finish(work, state, failed, StepStatus.INTERNALLY_FAILED)
     state.step_params[attempt.uuid] = params
     attempt = moved(attempt, StepStatus.WAITING_FOR_PERMITS, work.now, params=stored(params))

@@ -139,6 +139,7 @@ class StepScope:
         raise ParamError(
             f"Param [{reader}]: Cannot find the referenced param [{name}] in step [{self.step_id}] "
             "or upstream steps or the workflow",
+            remedy="Give it when the workflow starts. A dollar sign of your own, for a shell say, is written $$.",
             param=reader,
         )
 
