@@ -59,7 +59,7 @@ class Log:
             self._pieces.insert(0, chunk.text)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Context:
     """Implements ``ports.StepContext``."""
 

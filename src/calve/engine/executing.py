@@ -39,7 +39,8 @@ class Executor:
     monotonic: Callable[[], float]
     is_dead: threading.Event
     """Set when the worker has to let go of everything."""
-    contexts: dict[str, Context] = field(default_factory=dict)
+    contexts: list[Context] = field(default_factory=list)
+    """What is in hand; one attempt twice, if the worker was taken for dead and got it again."""
     _made: dict[str, StepRuntime] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -62,21 +63,22 @@ class Executor:
 
     def interrupt(self, attempt_uuids: Iterable[str]) -> None:
         """Have the work of some attempts end, if it is in our hands."""
+        wanted = set(attempt_uuids)
         with self._lock:
-            found = [self.contexts[uuid] for uuid in attempt_uuids if uuid in self.contexts]
+            found = [context for context in self.contexts if context.key in wanted]
         for context in found:
             context.interrupted.set()
 
     def interrupt_all(self) -> None:
         """Have all work end."""
         with self._lock:
-            found = list(self.contexts)
+            found = [context.key for context in self.contexts]
         self.interrupt(found)
 
     def flush(self) -> None:
         """Hand the logs that were written to the store."""
         with self._lock:
-            contexts = list(self.contexts.values())
+            contexts = list(self.contexts)
         for context in contexts:
             self._hand_in(context.lines)
 
@@ -188,14 +190,14 @@ class Executor:
     @contextmanager
     def _in_hand(self, context: Context) -> Iterator[None]:
         with self._lock:
-            self.contexts[context.key] = context
+            self.contexts.append(context)
         if self.is_dead.is_set():
             context.interrupted.set()
         try:
             yield
         finally:
             with self._lock:
-                del self.contexts[context.key]
+                self.contexts.remove(context)
 
     def _kept(self, task: Task, artifacts: dict[str, object]) -> None:
         """Keep artifacts of an attempt, however long the database is away: the step is not to blame."""

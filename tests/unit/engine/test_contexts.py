@@ -1,0 +1,107 @@
+"""What a runtime is given."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calve.engine import Outcome, State, contexts
+from calve.engine.contexts import Context, Log
+from calve.engine.model import LogChunk
+
+
+def context(folder: Path, **given: Any) -> Context:
+    """Return a context, some of whose answers are given."""
+    usual = {
+        "key": "key",
+        "title": "w/1/1/a/1",
+        "params": {},
+        "workflow_params": {},
+        "artifacts": {},
+        "is_first": True,
+        "root": folder / "key",
+        "deadline": None,
+        "monotonic": lambda: 100.0,
+        "record": lambda _: None,
+        "lines": Log("key", folder / "key", 0),
+    }
+    return Context(**{**usual, **given})
+
+
+def test_the_folder_is_made_when_it_is_asked_for(tmp_path: Path) -> None:
+    """Most steps need none."""
+    given = context(tmp_path / "attempts")
+    assert not given.root.exists()
+    assert given.folder.is_dir()
+
+
+def test_the_time_that_is_left_ends_at_nothing(tmp_path: Path) -> None:
+    """Without a limit there is no end."""
+    assert context(tmp_path).timeout is None
+    assert context(tmp_path, deadline=107.5).timeout == 7.5
+    assert context(tmp_path, deadline=90).timeout == 0
+
+
+def test_work_is_to_end_when_somebody_says_so_or_its_time_is_up(tmp_path: Path) -> None:
+    """Whoever waits hears of both."""
+    given = context(tmp_path)
+    assert not given.is_interrupted()
+    assert not given.wait(0)
+    given.interrupted.set()
+    assert given.is_interrupted()
+    assert given.wait(1_000)
+    late = context(tmp_path, deadline=100)
+    assert late.is_interrupted()
+    assert late.wait(1_000)
+
+
+def test_what_is_kept_is_stored_and_seen(tmp_path: Path) -> None:
+    """At once."""
+    stored: list[object] = []
+    given = context(tmp_path, record=stored.append, artifacts={"old": 1})
+    given.keep({"job": 7})
+    assert stored == [{"job": 7}]
+    assert given.artifacts == {"old": 1, "job": 7}
+
+
+def test_a_log_has_lines_without_secrets(tmp_path: Path) -> None:
+    """The longest secret first, so that none shows behind another."""
+    given = context(tmp_path, secrets=("abc123", "abc"))
+    given.log("with abc123")
+    given.log("and abc\n")
+    given.log("and \0")
+    assert given.lines.take() == [LogChunk("key", 0, "with ***\nand ***\nand \N{REPLACEMENT CHARACTER}\n")]
+
+
+def test_what_comes_of_the_work_has_no_secrets(tmp_path: Path) -> None:
+    """However deep they stand."""
+    outcome = Outcome(State.DONE, {"a": ["abc", 1]}, {"b": {"c": "xabcx"}}, "it is abc")
+    assert context(tmp_path, secrets=("abc",)).without_secrets(outcome) == Outcome(
+        State.DONE, {"a": ["***", 1]}, {"b": {"c": "x***x"}}, "it is ***"
+    )
+    assert context(tmp_path).without_secrets(outcome) is outcome
+
+
+def test_a_log_is_handed_out_in_pieces(tmp_path: Path) -> None:
+    """Each with its number; nothing new makes no piece, and one that was not kept comes again."""
+    log = Log("key", tmp_path, 5)
+    assert log.take() == []
+    log.write("a")
+    log.write("b")
+    (piece,) = log.take()
+    assert piece == LogChunk("key", 5, "ab")
+    log.put_back(piece)
+    log.write("c")
+    assert log.take() == [LogChunk("key", 6, "abc")]
+
+
+def test_too_long_a_log_goes_on_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log says where."""
+    monkeypatch.setattr(contexts, "LOG_BYTES", 10)
+    log = Log("key", tmp_path / "key", 0)
+    for text in ("12345\n", "6789\n", "more\n", "and more\n"):
+        log.write(text)
+    (piece,) = log.take()
+    file = tmp_path / "key" / "log.txt"
+    assert piece.text == f"12345\n\n… the log is longer than 10 characters; the rest is in {file}\n"
+    assert file.read_text() == "6789\nmore\nand more\n"

@@ -1,0 +1,262 @@
+"""Carrying out attempts, when things go wrong around them."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from tests.engines import BUSY, DONE, Playground, Unreliable
+
+from calve.engine import Outcome, RunStatus, State, StepContext, StepStatus, executing
+from calve.engine.model import Changes, Run, Task
+from calve.engine.turns import OPTIMISTIC, Turns
+from calve.errors import Conflict, StepFailed, StoreUnavailable
+
+if TYPE_CHECKING:
+    from calve.engine.ports import EngineState
+
+S = StepStatus
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try again at once."""
+    monkeypatch.setattr(executing, "AGAIN", (0.0, 0.0))
+
+
+@pytest.fixture
+def store(playground: Playground) -> Unreliable:
+    """Put a store before the executor that fails when it is told to."""
+    store = Unreliable(playground.state)
+    object.__setattr__(playground.tools, "state", cast("EngineState", store))
+    playground.executor.turns = playground.turns = Turns(playground.tools)
+    return store
+
+
+def claimed(playground: Playground, keys: str = "") -> tuple[Run, Task]:
+    """Return a run whose only step is to be carried out, and the task to do so."""
+    playground.push(f"Workflow: {{id: w, jobs: [{{job: {{id: a, type: Sleep{keys}}}}}]}}")
+    run = playground.begin().run
+    for task in playground.claim():
+        playground.do(task)
+    (task,) = playground.claim()
+    return run, task
+
+
+def test_an_outcome_is_recorded_however_long_the_database_is_away(playground: Playground, store: Unreliable) -> None:
+    """The work is not done again for that."""
+    run, task = claimed(playground)
+    store.faults["commit"] = [StoreUnavailable() for _ in range(7)]
+    playground.do(task)
+    assert playground.fresh(run).status is RunStatus.SUCCEEDED
+    assert playground.script.calls == ["a"]
+
+
+def test_a_worker_that_has_to_go_does_not_wait_for_the_database(playground: Playground, store: Unreliable) -> None:
+    """Another one will do the work."""
+    run, task = claimed(playground)
+    store.faults["commit"] = [StoreUnavailable()]
+    playground.is_dead.set()
+    playground.do(task)
+    assert playground.statuses(run) == {"a": S.RUNNING}
+
+
+def test_a_turn_is_taken_again_when_somebody_else_changed_the_run(playground: Playground, store: Unreliable) -> None:
+    """Some times, then it is put off, then it is an error."""
+    run, task = claimed(playground)
+    store.faults["commit"] = [Conflict() for _ in range(OPTIMISTIC + 1)]
+    playground.do(task)
+    assert playground.fresh(run).status is RunStatus.SUCCEEDED
+    run, task = claimed(playground)
+    store.faults["commit"] = [Conflict() for _ in range(OPTIMISTIC * 3)]
+    with pytest.raises(Conflict, match="by others all the time"):
+        playground.do(task)
+    playground.do(task)
+
+
+def test_artifacts_are_kept_however_long_the_database_is_away(playground: Playground, store: Unreliable) -> None:
+    """Unless the worker has to go: then it is the database's failure."""
+
+    def work(context: StepContext) -> Outcome:
+        store.faults["commit"] = [StoreUnavailable() for _ in range(5)]
+        context.keep({"job": 1})
+        return DONE
+
+    playground.script.parts["a"] = work
+    run, task = claimed(playground)
+    playground.do(task)
+    assert playground.attempt(run, "a").artifacts == {"job": 1}
+
+    def dying(context: StepContext) -> Outcome:
+        store.faults["commit"] = [StoreUnavailable()]
+        playground.is_dead.set()
+        context.keep({"job": 1})
+        return DONE
+
+    playground.script.parts["a"] = dying
+    run, task = claimed(playground)
+    playground.do(task)
+    assert playground.statuses(run) == {"a": S.PLATFORM_FAILED}
+
+
+def test_a_log_that_cannot_be_kept_comes_later(playground: Playground, store: Unreliable) -> None:
+    """Nothing of it is lost."""
+
+    def work(context: StepContext) -> Outcome:
+        context.log("first")
+        store.faults["append_log"] = [StoreUnavailable()]
+        playground.executor.flush()
+        context.log("second")
+        playground.executor.flush()
+        context.log("third")
+        return DONE
+
+    playground.script.parts["a"] = work
+    run, task = claimed(playground)
+    playground.do(task)
+    assert playground.log(playground.attempt(run, "a")) == "first\nsecond\nthird\n"
+
+
+def test_the_log_of_a_lost_worker_is_in_nobodys_way(playground: Playground) -> None:
+    """Its last pieces and those of the next worker have numbers of their own."""
+    run, task = claimed(playground)
+    lost = playground.executor
+
+    def work(context: StepContext) -> Outcome:
+        context.log("lost")
+        playground.state.release([task])
+        (again,) = playground.claim()
+        playground.script.parts["a"] = other
+        lost.carry_out(again, lambda: None)
+        context.log("still there")
+        return DONE
+
+    def other(context: StepContext) -> Outcome:
+        lost.flush()
+        context.log("next")
+        assert not context.is_first
+        return DONE
+
+    playground.script.parts["a"] = work
+    playground.do(task)
+    assert playground.fresh(run).status is RunStatus.SUCCEEDED
+    assert playground.log(playground.attempt(run, "a")).splitlines()[-1] == "next"
+
+
+def test_a_step_may_say_how_it_failed(playground: Playground) -> None:
+    """The user's error, if it does not."""
+
+    def fail(**context: Any) -> Any:
+        def work(_: StepContext) -> Outcome:
+            raise StepFailed("No such file.", remedy="Make it.", **context)
+
+        return work
+
+    for state, status in ((None, S.USER_FAILED), (State.FATAL_ERROR, S.FATALLY_FAILED)):
+        playground.script.parts["a"] = fail(**({} if state is None else {"state": state.value}))
+        run, task = claimed(playground)
+        playground.do(task)
+        assert playground.statuses(run) == {"a": status}
+        assert "No such file. Make it." in playground.told(run, "a")
+        playground.engine.stop_all("w")
+        playground.settle()
+
+
+def test_a_store_that_fails_a_step_is_the_platforms_failure(playground: Playground) -> None:
+    """It is tried again."""
+
+    def work(_: StepContext) -> Outcome:
+        raise StoreUnavailable("Nobody there.")
+
+    playground.script.parts["a"] = work
+    run, task = claimed(playground)
+    playground.do(task)
+    assert playground.statuses(run) == {"a": S.PLATFORM_FAILED}
+    assert "Nobody there." in playground.told(run, "a")
+
+
+def test_a_type_that_this_worker_does_not_know_fails_the_step(playground: Playground) -> None:
+    """It says which types it knows."""
+    run, task = claimed(playground)
+    playground.executor.runtimes = {"Http": lambda: playground.script}
+    playground.do(task)
+    assert playground.statuses(run) == {"a": S.FATALLY_FAILED}
+    assert "cannot carry out steps of type Sleep; it knows Http." in playground.told(run, "a")
+
+
+def test_work_that_stops_because_its_time_is_up_has_timed_out(playground: Playground) -> None:
+    """Whatever the runtime calls it."""
+
+    def work(context: StepContext) -> Outcome:
+        assert context.timeout == 60
+        playground.clock.now += 60_000
+        assert context.is_interrupted()
+        return Outcome(State.STOPPED)
+
+    playground.script.parts["a"] = work
+    run, task = claimed(playground, ", timeout: 60s")
+    playground.do(task)
+    assert playground.statuses(run) == {"a": S.TIMED_OUT}
+
+
+def test_interrupting_reaches_what_is_in_hand(playground: Playground) -> None:
+    """And nothing else; a worker that is to go interrupts all, and what begins then."""
+    seen: list[bool] = []
+
+    def work(context: StepContext) -> Outcome:
+        playground.executor.interrupt(["somebody else"])
+        seen.append(context.is_interrupted())
+        playground.executor.interrupt_all()
+        seen.append(context.is_interrupted())
+        return Outcome(State.STOPPED)
+
+    playground.script.parts["a"] = work
+    run, task = claimed(playground)
+    playground.do(task)
+    assert seen == [False, True]
+    assert playground.statuses(run) == {"a": S.STOPPED}
+
+    def late(context: StepContext) -> Outcome:
+        context.log("too late")
+        seen.append(context.is_interrupted())
+        return Outcome(State.STOPPED)
+
+    playground.script.parts["a"] = late
+    run, task = claimed(playground)
+    playground.is_dead.set()
+    playground.do(task)
+    assert seen[-1]
+    attempt = playground.attempt(run, "a")
+    assert (attempt.status, playground.log(attempt)) == (S.RUNNING, "too late\n")
+
+
+def test_work_that_cannot_be_ended_yet_is_ended_later(playground: Playground, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log says so; a worker that has to go leaves it."""
+    monkeypatch.setattr(executing, "AGAIN", (0.0, 0.0, 0.0))
+    tries: list[str] = []
+
+    def terminate(_: StepContext) -> None:
+        tries.append("tried")
+        if len(tries) < 3:
+            raise StepFailed("The cluster does not answer.")
+
+    monkeypatch.setattr(playground.script, "terminate", terminate)
+    playground.script.parts["a"] = BUSY
+    playground.push("Workflow: {id: w, jobs: [{job: {id: a, type: Sleep}}]}")
+    run = playground.start()
+    playground.engine.stop(playground.address(run))
+    playground.settle()
+    assert playground.statuses(run) == {"a": S.STOPPED}
+    assert playground.log(playground.attempt(run, "a")).count("It cannot be ended: The cluster does not answer.") == 2
+
+
+def test_a_task_about_nothing_is_done(playground: Playground) -> None:
+    """The attempt has ended, or its run is gone."""
+    run, task = claimed(playground)
+    ended = playground.attempt(run, "a")
+    over: list[str] = []
+    playground.state.commit(Changes(runs=[playground.fresh(run)], attempts=[replace(ended, status=S.SUCCEEDED)]))
+    playground.tools.cache.drop(run.uuid)
+    playground.executor.carry_out(task, lambda: over.append("over"))
+    assert over == ["over"]
+    assert playground.script.calls == []
+    assert playground.state.counts().get(task.kind) == 0
