@@ -87,11 +87,12 @@ class Work:
     def _around(self, run: Run) -> RunState | None:
         """Return the run around an iteration; one that the cache knows from before its loop began will not do."""
         parent = run.parent if run.is_inline else None
-        if parent is None:
-            return None
+        if parent is None or parent.run_uuid in self.states:
+            return self.states[parent.run_uuid] if parent else None
         outer = self.state(parent.run_uuid)
         if all(attempt.uuid != parent.attempt_uuid for attempt in outer.attempts.values()):
-            outer = self.states[parent.run_uuid] = self._read(parent.run_uuid)
+            del self.states[parent.run_uuid]
+            outer = self.state(parent.run_uuid, is_fresh=True)
         return outer
 
     def add_run(self, run: Run, outer: RunState | None) -> RunState:

@@ -1,0 +1,80 @@
+"""Addresses: from an instance down to a step."""
+
+import pytest
+from tests.engines import Playground
+
+from calve.engine import Address
+from calve.engine.addresses import find
+from calve.errors import RequestInvalid, WorkflowMissing
+
+CHILD = """
+Workflow:
+  id: child
+  jobs:
+    - foreach:
+        id: inner
+        loop_params: {j: [1, 2]}
+        jobs:
+          - job: {id: job, type: NoOp, '!seen': j + '-' + i}
+"""
+AROUND = """
+Workflow:
+  id: w
+  jobs:
+    - while:
+        id: loop
+        loop_params: {i: 0}
+        condition: i < 2
+        jobs:
+          - job: {id: count, type: NoOp, '!i<long>': i + 1}
+          - subworkflow: {id: sub, workflow_id: child}
+        dag: sequential
+"""
+
+
+def test_an_address_is_readable() -> None:
+    """For people, and taken apart for the engine."""
+    address = Address("w", 3, 2, ("loop", "4", "job"))
+    assert str(address) == "w instance 3 run 2 step loop/4/job"
+    assert str(Address("w", 3)) == "w instance 3"
+    assert (address.steps, address.iterations) == (("loop", "job"), (4,))
+
+
+def test_a_path_leads_through_loops_and_subworkflows(playground: Playground) -> None:
+    """To the run that holds the step, and its newest attempt."""
+    playground.push(CHILD)
+    playground.push(AROUND)
+    run = playground.start()
+    found = find(playground.state, playground.address(run, "loop", "2", "sub", "inner", "1", "job"))
+    assert found.attempt is not None
+    assert found.attempt.params["seen"]["result"] == "1-1"
+    assert (found.step_id, found.run.instance_id, found.run.depth) == ("job", 1, 3)
+    assert find(playground.state, playground.address(run)).run == run
+    assert find(playground.state, playground.address(run, "later")).attempt is None
+
+
+@pytest.mark.parametrize("path", ["loop/1", "1/job", "loop/1/2/job", "1"])
+def test_a_path_that_makes_no_sense_is_refused(playground: Playground, path: str) -> None:
+    """It goes from step to step, and through iterations between."""
+    playground.push(CHILD)
+    playground.push(AROUND)
+    run = playground.start()
+    with pytest.raises(RequestInvalid, match="makes no sense"):
+        find(playground.state, playground.address(run, *path.split("/")))
+
+
+@pytest.mark.parametrize("path", ["loop/3/sub", "loop/sub", "loop/1/sub/1/inner", "loop/1/count/x", "later/x"])
+def test_a_path_into_nothing_is_refused(playground: Playground, path: str) -> None:
+    """There is no such iteration, or nothing inside the step."""
+    playground.push(CHILD)
+    playground.push(AROUND)
+    run = playground.start()
+    with pytest.raises(WorkflowMissing, match="nothing inside"):
+        find(playground.state, playground.address(run, *path.split("/")))
+
+
+def test_an_instance_that_is_not_there(playground: Playground) -> None:
+    """By whatever number."""
+    playground.push(AROUND)
+    with pytest.raises(WorkflowMissing, match="There is no w instance 7 run 2"):
+        find(playground.state, Address("w", 7, 2))
