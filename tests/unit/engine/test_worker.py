@@ -1,0 +1,198 @@
+"""A worker whose database, whose engine or whose listener fails."""
+
+import random
+import threading
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from tests.engines import DONE, Playground, Unreliable, live, wait_for, wait_for_end
+
+from calve.engine import Outcome, RunStatus, State, StepContext, StepStatus, Turn, turns
+from calve.engine.advancing import advance
+from calve.engine.work import Work
+from calve.errors import Conflict, LeaseLost, StoreUnavailable
+
+if TYPE_CHECKING:
+    from calve.engine.ports import EngineState
+
+S = StepStatus
+ONE = "Workflow: {id: w, jobs: [{job: {id: a, type: Sleep}}]}"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Come back at once."""
+    monkeypatch.setattr(random, "uniform", lambda *_: 0.001)
+
+
+@pytest.fixture
+def store(playground: Playground) -> Unreliable:
+    """Give a store that fails when it is told to."""
+    return Unreliable(playground.state)
+
+
+def state_of(store: Unreliable) -> "EngineState":
+    """Return the store as the engine sees it."""
+    return cast("EngineState", store)
+
+
+@pytest.mark.parametrize("method", ["claim", "heartbeat", "next_due", "wait", "load", "overdue", "reap", "log"])
+def test_a_worker_bears_with_a_database_that_is_away(playground: Playground, store: Unreliable, method: str) -> None:
+    """Whatever it was about to do."""
+    playground.push(ONE)
+
+    def work(context: StepContext) -> Outcome:
+        context.log("line")
+        return Outcome(State.CONTINUE) if context.is_first else DONE
+
+    playground.script.parts["a"] = work
+    with live(playground, state=state_of(store)):
+        wait_for_end(playground, playground.begin().run)  # it is well under way
+        store.faults[method] = [StoreUnavailable() for _ in range(3)]
+        run = playground.begin().run
+        assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
+        wait_for(lambda: not store.faults[method])
+
+
+def test_a_task_that_cannot_be_given_back_is_given_back_later(playground: Playground, store: Unreliable) -> None:
+    """By the heart, which knows what is in hand."""
+    playground.push(ONE)
+    with live(playground, state=state_of(store)):
+        store.faults = {"load": [StoreUnavailable()], "release": [StoreUnavailable()]}
+        run = playground.begin().run
+        assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
+
+
+def broken(monkeypatch: pytest.MonkeyPatch, run_uuid: str, error: Exception, times: int) -> list[int]:
+    """Let the engine stumble over a run; return a list that tells how often it still will."""
+    left = [times]
+
+    def stumbling(work: Work) -> None:
+        if run_uuid in work.agenda and left[0]:
+            left[0] -= 1
+            raise error
+        advance(work)
+
+    monkeypatch.setattr(turns, "advance", stumbling)
+    return left
+
+
+def test_an_error_of_the_engine_sets_aside_only_that_instance(
+    playground: Playground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After some tries; the others go on."""
+    playground.push("Workflow: {id: w, run_strategy: parallel, jobs: [{job: {id: a, type: Sleep}}]}")
+    bad, good = playground.begin().run, playground.begin().run
+    broken(monkeypatch, bad.uuid, ZeroDivisionError("a mistake"), 1_000)
+    with live(playground, tries=3):
+        assert wait_for_end(playground, bad).status is RunStatus.FAILED
+        assert wait_for_end(playground, good).status is RunStatus.SUCCEEDED
+    failed = playground.fresh(bad)
+    assert "the engine stumbled over it again and again" in failed.message
+    assert failed.is_blocking
+    assert playground.moves(bad)[-1] == "run: CREATED → FAILED"
+
+
+def test_an_error_of_the_engine_that_passes_does_no_harm(
+    playground: Playground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does a run that others change all the time, or a lease that is gone."""
+    playground.push("Workflow: {id: w, run_strategy: parallel, jobs: [{job: {id: a, type: Sleep}}]}")
+    run = playground.begin().run
+    broken(monkeypatch, run.uuid, ZeroDivisionError("a mistake"), 2)
+    with live(playground):
+        assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
+    run = playground.begin().run
+    broken(monkeypatch, run.uuid, Conflict(), turns.OPTIMISTIC * 10)
+    with live(playground):
+        assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
+    run = playground.begin().run
+    left = broken(monkeypatch, run.uuid, LeaseLost(), 1)
+    with live(playground):
+        wait_for(lambda: not left[0])
+        assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
+
+
+def test_a_step_over_whose_outcome_the_engine_stumbles_sets_its_run_aside(
+    playground: Playground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its work was done, but what came of it cannot be recorded."""
+    playground.push(ONE)
+    run = playground.begin().run
+    for task in playground.claim():
+        playground.do(task)
+    broken(monkeypatch, run.uuid, ZeroDivisionError("a mistake"), 1_000)
+    with live(playground, tries=2):
+        assert wait_for_end(playground, run).status is RunStatus.FAILED
+    assert playground.statuses(run) == {"a": S.INTERNALLY_FAILED}
+
+
+def test_a_run_that_cannot_be_set_aside_yet_is_set_aside_later(
+    playground: Playground, store: Unreliable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The task does not stay in nobody's hands."""
+    playground.push(ONE)
+    run = playground.begin().run
+    broken(monkeypatch, run.uuid, ZeroDivisionError("a mistake"), 1_000)
+    store.faults["commit"] = [StoreUnavailable()]
+    with live(playground, state=state_of(store), tries=1):
+        assert wait_for_end(playground, run).status is RunStatus.FAILED
+
+
+def test_a_listener_that_stumbles_does_no_harm(playground: Playground) -> None:
+    """Whoever wants to be told of turns."""
+    playground.push(ONE)
+    told: list[Turn] = []
+
+    def listener(turn: Turn) -> None:
+        told.append(turn)
+        raise BrokenPipeError
+
+    run = playground.begin().run
+    with live(playground, listener=listener):
+        assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
+    assert told
+
+
+def test_a_worker_takes_no_more_steps_than_it_has_hands(playground: Playground) -> None:
+    """It says how many are under way; what it cannot take, others can."""
+    jobs = ", ".join(f"{{job: {{id: s{n}, type: Sleep}}}}" for n in range(12))
+    playground.push(f"Workflow: {{id: w, jobs: [{jobs}]}}")
+    most: list[int] = []
+    lock = threading.Lock()
+    under_way = [0]
+
+    def work(context: StepContext) -> Outcome:
+        with lock:
+            under_way[0] += 1
+            most.append(under_way[0])
+        context.wait(0.02)
+        with lock:
+            under_way[0] -= 1
+        return DONE
+
+    playground.script.parts |= {f"s{n}": work for n in range(12)}
+    run = playground.begin().run
+    with live(playground, slots=3, turners=1) as worker:
+        assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
+        wait_for(lambda: worker.under_way == 0)
+    assert max(most) == 3
+
+
+def test_what_is_past_its_time_is_called_by_the_heart(playground: Playground) -> None:
+    """Nobody else looks at a step that waits."""
+    playground.clock.now = playground.state.now()
+    playground.push("Workflow: {id: w, timeout: 1h, jobs: [{job: {id: a, type: Sleep, signal_dependencies: [never]}}]}")
+    playground.clock.now -= 3_600_000
+    run = playground.start()
+    assert playground.statuses(run) == {"a": S.WAITING_FOR_SIGNALS}
+    with live(playground):
+        assert wait_for_end(playground, run).status is RunStatus.TIMED_OUT
+
+
+def test_the_worker_that_is_silent_too_long_is_told_of(
+    playground: Playground, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By the others, who take over what it held."""
+    with live(playground, lease=0):
+        wait_for(lambda: any("is gone; others take over" in message for message in caplog.messages))
