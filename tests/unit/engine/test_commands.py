@@ -1,0 +1,93 @@
+"""Actions on instances that others change at the same time."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from tests.engines import BUSY, Playground, Unreliable
+
+from calve.engine import Address, Breakpoint, Engine, RunStatus, StepStatus
+from calve.engine.commands import AGAIN, for_all
+from calve.engine.model import Run
+from calve.errors import ActionRefused, Conflict
+
+if TYPE_CHECKING:
+    from calve.engine.ports import EngineState
+
+S = StepStatus
+
+
+@pytest.fixture
+def run(playground: Playground) -> Run:
+    """Start an instance whose step is busy."""
+    playground.push("Workflow: {id: w, run_strategy: parallel, jobs: [{job: {id: a, type: Sleep, n: 1}}]}")
+    playground.script.parts["a"] = BUSY
+    return playground.start()
+
+
+@pytest.fixture
+def store(playground: Playground) -> Unreliable:
+    """Give a store that fails when it is told to."""
+    return Unreliable(playground.state)
+
+
+@pytest.fixture
+def engine(playground: Playground, store: Unreliable) -> Engine:
+    """Give an engine on that store."""
+    return Engine(replace(playground.tools, state=cast("EngineState", store)))
+
+
+def test_an_action_is_asked_again_when_the_instance_moved(
+    playground: Playground, engine: Engine, store: Unreliable, run: Run
+) -> None:
+    """As it stands then; not for ever."""
+    store.faults["commit"] = [Conflict(), Conflict()]
+    engine.stop(playground.address(run))
+    playground.settle()
+    assert playground.fresh(run).status is RunStatus.STOPPED
+    other = playground.start()
+    store.faults["commit"] = [Conflict() for _ in range(AGAIN)]
+    with pytest.raises(Conflict, match="moves all the time"):
+        engine.stop(playground.address(other))
+
+
+def test_outputs_are_handed_in_again_when_the_instance_moved(
+    playground: Playground, engine: Engine, store: Unreliable, run: Run
+) -> None:
+    """Not for ever either."""
+    key = playground.attempt(run, "a").uuid
+    store.faults["commit"] = [Conflict(), Conflict()]
+    engine.put_outputs(key, {"n": 2})
+    assert playground.result(run, "a", "n") == 2
+    store.faults["commit"] = [Conflict() for _ in range(AGAIN)]
+    with pytest.raises(Conflict, match="moves all the time"):
+        engine.put_outputs(key, {"n": 3})
+
+
+def test_an_instance_that_ends_meanwhile_is_left_out(playground: Playground, run: Run) -> None:
+    """When all of a workflow are meant."""
+    other = playground.start()
+
+    def do(address: Address) -> Run:
+        if address.instance_id == run.instance_id:
+            raise ActionRefused
+        return other
+
+    assert for_all(playground.tools, "w", do) == [other]
+
+
+def test_an_attempt_that_moved_on_by_itself_is_not_resumed(
+    playground: Playground, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    """Whether that was seen, or came in between, or its run is gone."""
+    playground.engine.pause(Breakpoint("w", "a"))
+    paused = playground.attempt(playground.start(), "a")
+    running = playground.attempt(run, "a")
+    gone = replace(paused, uuid="gone")
+    monkeypatch.setattr(playground.state, "paused", lambda *_: [running, gone, paused])
+
+    def refuse(*_: object, **__: object) -> Run:
+        raise ActionRefused
+
+    monkeypatch.setattr(Engine, "resume", refuse)
+    assert playground.engine.unpause(Breakpoint("w", "a")) == []
