@@ -1,0 +1,185 @@
+"""Loops and subworkflows over both databases, by hand and with a real worker."""
+
+import gc
+import threading
+from pathlib import Path
+
+import pytest
+from tests.engines import DONE, FATAL_ERROR, Playground, live, wait_for_end
+
+from calve.engine import Outcome, RunStatus, State, StepContext, StepStatus
+from calve.engine.loops import ITERATIONS
+from calve.engine.model import Changes, Committed, RunPolicy
+from calve.engine.states import RunState
+from calve.store import open_store
+
+BUSY = Outcome(State.CONTINUE, poll_after=60)
+CHILD = """
+Workflow:
+  id: child
+  run_strategy: parallel
+  jobs:
+    - while:
+        id: rounds
+        loop_params: {n: 0}
+        condition: n < 2
+        jobs:
+          - job: {id: work, type: Sleep, '!n<long>': n + 1, '!x<long>': i * 10 + n}
+"""
+AROUND = """
+Workflow:
+  id: w
+  jobs:
+    - foreach:
+        id: loop
+        concurrency: 2
+        loop_params: {i: [1, 2, 3]}
+        jobs:
+          - subworkflow: {id: sub, workflow_id: child}
+          - job: {id: leaf, type: Sleep, '!x<long>': i}
+        dag: sequential
+    - job: {id: sum, type: NoOp, '!all<array<long>>': "params.getFromForeach('loop', 'leaf', 'x')"}
+  dag: sequential
+"""
+TREE = 3 * (2 + 1) + 1
+
+
+def test_a_tree_runs_to_its_end(playground: Playground) -> None:
+    """A foreach of subworkflows of whiles; every leaf is counted once."""
+    playground.push(CHILD)
+    playground.push(AROUND)
+    run = playground.start()
+    assert run.status is RunStatus.SUCCEEDED
+    assert playground.result(run, "sum", "all") == [1, 2, 3]
+    assert playground.state.rollup(run.root_uuid) == {StepStatus.SUCCEEDED: TREE}
+
+
+def test_a_tree_is_stopped_and_goes_on(playground: Playground) -> None:
+    """What was stopped at any depth runs again, and nothing else."""
+    playground.push(CHILD)
+    playground.push(AROUND)
+    playground.script.parts["work"] = lambda context: BUSY if context.params["x"] == 22 else DONE
+    first = playground.start()
+    playground.engine.stop(playground.address(first))
+    playground.settle()
+    assert playground.fresh(first).status is RunStatus.STOPPED
+    playground.script.parts.clear()
+    playground.script.calls.clear()
+    run = playground.restart(first)
+    assert run.status is RunStatus.SUCCEEDED
+    assert sorted(playground.script.calls) == ["leaf", "work"], "of the second; the others were done"
+    assert playground.result(run, "sum", "all") == [1, 2, 3]
+    assert playground.state.rollup(run.root_uuid) == {StepStatus.SUCCEEDED: TREE}
+
+
+def test_a_restart_from_the_beginning_counts_nothing_twice(playground: Playground) -> None:
+    """However deep; a step inside can be named after that."""
+    playground.push(CHILD)
+    playground.push(AROUND)
+    first = playground.start()
+    second = playground.restart(first, policy=RunPolicy.RESTART_FROM_BEGINNING)
+    assert playground.state.rollup(second.root_uuid) == {StepStatus.SUCCEEDED: TREE}
+    playground.script.calls.clear()
+    third = playground.restart(second, "loop", "3", "sub", "rounds", "2", "work")
+    assert (third.run_id, third.status) == (3, RunStatus.SUCCEEDED)
+    assert playground.script.calls == ["work", "leaf"]
+    assert playground.state.rollup(third.root_uuid) == {StepStatus.SUCCEEDED: TREE}
+
+
+def test_a_child_that_is_refused_stops_its_step(playground: Playground) -> None:
+    """The parent is told, though the child never ran."""
+    playground.push(CHILD.replace("parallel", "first_only"))
+    playground.push(AROUND.replace("concurrency: 2", "concurrency: 3"))
+    playground.script.parts["work"] = BUSY
+    run = playground.start()
+    playground.script.parts["work"] = DONE
+    playground.advance(60)
+    playground.advance(60)
+    assert playground.fresh(run).status is RunStatus.STOPPED
+    children = playground.state.instances(workflow_id="child")
+    assert sorted(each.status for each in children) == [RunStatus.STOPPED, RunStatus.STOPPED, RunStatus.SUCCEEDED]
+
+
+def test_a_real_worker_never_exceeds_the_window(playground: Playground) -> None:
+    """With hands for more."""
+    playground.push("""
+Workflow:
+  id: w
+  jobs:
+    - foreach:
+        id: loop
+        concurrency: 3
+        ranges: {i: {from: 0, to: 40}}
+        jobs:
+          - job: {id: work, type: Sleep}
+""")
+    lock, now, most = threading.Lock(), 0, 0
+
+    def work(context: StepContext) -> Outcome:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        context.wait(0.002)
+        with lock:
+            now -= 1
+        return DONE
+
+    playground.script.parts["work"] = work
+    started = playground.begin()
+    with live(playground, slots=8):
+        assert wait_for_end(playground, started.run).status is RunStatus.SUCCEEDED
+    assert 1 <= most <= 3
+    assert playground.state.rollup(started.run.uuid) == {StepStatus.SUCCEEDED: 40}
+
+
+def test_a_real_worker_carries_a_tree_through(playground: Playground) -> None:
+    """And its restart."""
+    playground.push(CHILD)
+    playground.push(AROUND)
+    playground.script.parts["leaf"] = lambda context: FATAL_ERROR if context.params["x"] == 2 else DONE
+    started = playground.begin()
+    with live(playground):
+        first = wait_for_end(playground, started.run)
+        assert first.status is RunStatus.FAILED
+        playground.script.parts.clear()
+        again = playground.engine.restart(playground.address(first))
+        run = wait_for_end(playground, again.run)
+    assert run.status is RunStatus.SUCCEEDED
+    assert playground.state.rollup(run.root_uuid) == {StepStatus.SUCCEEDED: TREE}
+
+
+def test_as_many_iterations_as_are_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each commit makes a bounded number of runs, and what stays in memory does not grow with the loop."""
+    url = f"sqlite:///{tmp_path}/calve.db"
+    with open_store(url) as store:
+        playground = Playground(store, url, tmp_path / "attempts")
+        playground.push(f"""
+Workflow:
+  id: w
+  jobs:
+    - foreach:
+        id: loop
+        concurrency: 500
+        ranges: {{i: {{from: 0, to: {ITERATIONS}}}}}
+        jobs:
+          - job: {{id: a, type: NoOp}}
+""")
+        made: list[int] = []
+        alive: list[int] = []
+        commit = playground.state.commit
+
+        def counting(changes: Changes) -> Committed:
+            made.append(len(changes.new_runs))
+            if len(made) % 10 == 0:
+                alive.append(sum(isinstance(each, RunState) for each in gc.get_objects()))
+            return commit(changes)
+
+        monkeypatch.setattr(playground.state, "commit", counting)
+        run = playground.start()
+        assert run.status is RunStatus.SUCCEEDED
+        assert playground.state.rollup(run.root_uuid) == {StepStatus.SUCCEEDED: ITERATIONS}
+        assert sum(made) == ITERATIONS
+        assert max(made) <= 500
+        assert max(alive) < 1_100
+        playground.check()
