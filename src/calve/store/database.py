@@ -35,6 +35,17 @@ from calve.store.locking import FileLock
 
 BUSY_SECONDS = 30
 CONNECT_SECONDS = 10
+_POSTGRESQL = {
+    "connect_timeout": CONNECT_SECONDS,
+    # A process that stops in the middle of a transaction must not hold up all others by its locks.
+    "options": "-c idle_in_transaction_session_timeout=10s",
+    # A host that is gone says nothing: it is missed after about 25 seconds.
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,
+}
+"""How to connect, where the URL does not say otherwise."""
 SCHEMA_LOCK = 0x63616C7665
 """The advisory lock of PostgreSQL under which the schema is changed: "calve" in ASCII."""
 
@@ -178,11 +189,11 @@ def _parse(url: str) -> URL:
 
 
 def _postgresql(url: URL) -> Engine:
-    timeout = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_SECONDS}
+    arguments = {name: value for name, value in _POSTGRESQL.items() if name not in url.query}
     try:
         return create_engine(
             url,
-            connect_args=timeout,
+            connect_args=arguments,
             isolation_level="READ COMMITTED",
             pool_pre_ping=True,
             hide_parameters=True,
