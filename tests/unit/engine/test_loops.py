@@ -2,13 +2,13 @@
 
 import pytest
 
-from calve.engine.loops import ITERATIONS, count, values_at
+from calve.engine.loops import ITERATIONS, Lists, count, values_at
 from calve.errors import ParamError
 
 
 def test_the_first_list_varies_fastest() -> None:
     """As the digits of a number do that is written from left to right."""
-    lists = {"a": [1, 2], "b": ["x", "y", "z"]}
+    lists: Lists = {"a": [1, 2], "b": ["x", "y", "z"]}
     assert count(lists) == 6
     assert [tuple(values_at(lists, index).values()) for index in range(6)] == [
         (1, "x"),

@@ -7,6 +7,7 @@ from calve.engine import Outcome, RunStatus, State, StepStatus, Tools
 from calve.engine.model import Run, RunPolicy
 from calve.engine.states import Cache
 from calve.engine.turns import Turns
+from calve.errors import DefinitionInvalid
 
 BUSY = Outcome(State.CONTINUE, poll_after=60)
 INNER = """
@@ -136,10 +137,11 @@ def test_loops_deeper_than_the_limit_are_refused(playground: Playground) -> None
     """Ten levels below the instance are as deep as it goes."""
     text, indent = "Workflow:\n  id: w\n  jobs:\n", "    "
     for level in range(11):
-        text += f"{indent}- foreach:\n{indent}    id: l{level}\n{indent}    loop_params: {{i{level}: [1]}}\n{indent}    jobs:\n"
+        head = f"{indent}- foreach:\n{indent}    id: l{level}\n"
+        text += f"{head}{indent}    loop_params: {{i{level}: [1]}}\n{indent}    jobs:\n"
         indent += "      "
     text += f"{indent}- job: {{id: a, type: NoOp}}\n"
-    with pytest.raises(Exception, match="deep"):
+    with pytest.raises(DefinitionInvalid, match="deep"):
         playground.push(text)
 
 

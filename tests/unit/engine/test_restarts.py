@@ -1,7 +1,7 @@
 """Restarts: what runs again, what is left as it is, and what comes of both together."""
 
 import pytest
-from tests.engines import DONE, FATAL_ERROR, Playground
+from tests.engines import DONE, FATAL_ERROR, Part, Playground
 
 from calve.engine import Outcome, RunStatus, State, StepContext, StepStatus
 from calve.engine.model import Run, RunPolicy
@@ -35,7 +35,7 @@ Workflow:
 """
 
 
-def of_iteration(*failing: int, step_id: str = "b") -> dict[str, object]:
+def of_iteration(*failing: int, step_id: str = "b") -> dict[str, Part]:
     """Return a part in which a step fails in some iterations."""
 
     def act(context: StepContext) -> Outcome:

@@ -287,3 +287,16 @@ def test_actions_go_down(playground: Playground, action: str, step: StepStatus, 
     playground.settle()
     assert playground.statuses(run)["sub"] is step
     assert inside(playground, run).status is inner
+
+
+def test_a_turn_of_the_parent_finds_the_child_running(playground: Playground) -> None:
+    """And leaves it alone."""
+    playground.push(child())
+    playground.push(
+        parent().replace("{id: after, type: NoOp}", "{id: after, type: Sleep}").removesuffix("  dag: sequential\n")
+    )
+    playground.script.parts["c1"] = [BUSY, DONE]
+    run = playground.start()
+    assert playground.statuses(run) == {"sub": StepStatus.RUNNING, "after": StepStatus.SUCCEEDED}
+    playground.advance(60)
+    assert playground.fresh(run).status is RunStatus.SUCCEEDED

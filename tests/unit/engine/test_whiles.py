@@ -178,3 +178,15 @@ def test_stopping_stops_the_iteration(playground: Playground) -> None:
     playground.settle()
     assert playground.fresh(run).status is RunStatus.STOPPED
     assert [each.status for each in rounds(playground, run)] == [RunStatus.STOPPED]
+
+
+def test_loops_beside_each_other_share_a_turn(playground: Playground) -> None:
+    """When it is full, both go on with the next."""
+    loop = COUNT[COUNT.index("    - while:") : COUNT.index("    - job: {id: after")].replace(
+        "type: Sleep", "type: NoOp"
+    )
+    other = loop.replace("id: loop", "id: other").replace("id: a,", "id: c,").replace("id: b,", "id: d,")
+    playground.push(COUNT[: COUNT.index("    - while:")] + loop + other)
+    run = playground.start(params={"limit": 400})
+    assert run.status is RunStatus.SUCCEEDED
+    assert playground.state.rollup(run.root_uuid) == {StepStatus.SUCCEEDED: 1600}
