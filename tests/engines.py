@@ -284,19 +284,18 @@ class Unreliable:
         return call
 
 
-@contextmanager
-def live(
+def worker_on(
     playground: Playground,
     *,
     state: EngineState | None = None,
     listener: Listener = lambda _: None,
     **options: float,
-) -> Iterator[Worker]:
-    """Run a real worker in threads on a playground's store, with its script, until the block ends."""
+) -> Worker:
+    """Return a real worker on a playground's store, with its script, which does nothing until it is run."""
     state = state or playground.state
     clock = AnchoredClock(state.now, is_shared=False)
     tools = replace(playground.tools, state=state, cache=Cache(), clock=clock)
-    worker = Worker(
+    return Worker(
         tools,
         lambda turns, left: Executor(
             tools,
@@ -312,6 +311,12 @@ def live(
         listener=listener,
         options=replace(WorkerOptions(tick=0.02, heartbeat=0.02, poll=0.05), **options),  # type: ignore[arg-type]
     )
+
+
+@contextmanager
+def live(playground: Playground, **given: Any) -> Iterator[Worker]:
+    """Run a real worker in threads until the block ends; ``worker_on`` says what may be given."""
+    worker = worker_on(playground, **given)
     thread = threading.Thread(target=worker.run)
     thread.start()
     try:

@@ -85,6 +85,24 @@ Workflow:
     assert run.status is RunStatus.FAILED
 
 
+def test_a_condition_over_what_a_skipped_step_never_gave_does_not_hold(playground: Playground) -> None:
+    """The run goes on all the same."""
+    playground.push("""
+Workflow:
+  id: w
+  jobs:
+    - job: {id: a, type: Sleep, n: 0, transition: ["IF 1 / n > 0 THEN b", c]}
+    - job: {id: b, type: Sleep}
+    - job: {id: c, type: Sleep}
+""")
+    playground.script.parts["a"] = BUSY
+    run = playground.start()
+    playground.engine.skip(playground.address(run, "a"))
+    playground.settle()
+    assert playground.statuses(run) == {"a": S.SKIPPED, "b": S.UNSATISFIED, "c": S.SUCCEEDED}
+    assert playground.fresh(run).status is RunStatus.SUCCEEDED
+
+
 def test_after_a_failure_the_other_branches_run_to_their_end(playground: Playground) -> None:
     """The default; what comes after the failed step is never made."""
     playground.push("""

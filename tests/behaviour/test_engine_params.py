@@ -66,7 +66,7 @@ def test_an_output_that_nobody_declared_is_an_error(playground: Playground) -> N
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ({"a": {"b": 1}}, "is of a type that no param has"),
+        ({"a": {"b": None}}, "is of a type that no param has"),
         ([1, "x"], "is of a type that no param has"),
         (None, "is of a type that no param has"),
         ({"value": "x", "type": "LONG"}, "cannot be taken"),
@@ -107,6 +107,25 @@ Workflow:
     run = playground.start()
     assert playground.result(run, "ask", "status_code") == 204
     assert playground.result(run, "quiet", "code") == 204
+
+
+def test_the_outputs_of_a_type_may_be_maps_and_lists(playground: Playground) -> None:
+    """A row holds what its columns hold; a text with a dollar sign stays as it is."""
+    playground.push("""
+Workflow:
+  id: w
+  jobs:
+    - job: {id: ask, type: SQL, sql: {query: SELECT 1, fetch: row, connection: db}}
+    - job: {id: use, type: Sleep, '!n<long>': ask__row.get('n') + 1, '!name': ask__row.get('name')}
+  dag: sequential
+""")
+    row = {"n": 41, "name": "costs $5 or ${x}", "is_new": True, "days": [1, 2], "more": {"a": "b"}, "deep": {"k": 1}}
+    playground.script.parts["ask"] = Outcome(State.DONE, {"row_count": 1, "row": row})
+    run = playground.start()
+    assert playground.told(run, "ask") == ""
+    assert playground.result(run, "ask", "row") == row
+    assert playground.result(run, "use", "n") == 42
+    assert playground.result(run, "use", "name") == "costs $5 or ${x}"
 
 
 def test_a_failure_keeps_its_outputs_and_its_reason(playground: Playground) -> None:

@@ -167,6 +167,16 @@ def test_a_step_that_takes_too_long_is_ended(playground: Playground) -> None:
     assert playground.fresh(run).status is RunStatus.TIMED_OUT
 
 
+def test_an_approval_that_takes_too_long_is_ended_too(playground: Playground) -> None:
+    """It has no worker who would see to it."""
+    playground.push(job("timeout: 10min").replace("Sleep", "Approval\n        approval: {message: May I?}"))
+    run = playground.start()
+    playground.advance(599)
+    assert playground.statuses(run) == {"a": S.RUNNING}
+    playground.advance(1)
+    assert playground.statuses(run) == {"a": S.TIMED_OUT}
+
+
 def test_a_timeout_may_be_tried_again_with_the_whole_time(playground: Playground) -> None:
     """Each attempt has its own."""
     playground.push(job("timeout: 10min\n        retry_policy: {timeout_retry_limit: 1}"))

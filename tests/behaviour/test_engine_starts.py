@@ -169,6 +169,20 @@ def test_only_what_is_over_can_be_restarted(playground: Playground) -> None:
     assert playground.restart(run, "a").run_id == 4
 
 
+def test_an_iteration_is_not_restarted_by_itself(playground: Playground) -> None:
+    """The instance around it is, with a path."""
+    playground.push("""
+Workflow:
+  id: w
+  jobs:
+    - foreach: {id: loop, ranges: {i: {from: 0, to: 1}}, jobs: [{job: {id: a, type: NoOp}}]}
+""")
+    run = playground.start()
+    (iteration,) = playground.state.child_runs(playground.attempt(run, "loop").uuid)
+    with pytest.raises(RequestInvalid, match="is an iteration"):
+        playground.engine.restart(playground.address(iteration))
+
+
 def test_a_restart_names_steps_that_exist(playground: Playground) -> None:
     """Those whose params change, and those that are skipped."""
     playground.push(ONE)

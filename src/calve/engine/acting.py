@@ -65,8 +65,8 @@ def cut_short(work: Work, state: RunState, attempt: Attempt) -> Attempt:
     """End an attempt whose work is over, as the action that was asked of it says."""
     pending = attempt.action
     status = ended_by(pending.action) if pending else None
-    if pending is None or status is None:
-        return attempt
+    assert pending is not None  # noqa: S101 - the caller has looked
+    assert status is not None  # noqa: S101 - nothing else can be asked of an attempt whose work is under way
     who = f" by {pending.by}" if pending.by else ""
     why = f": {pending.reason}" if pending.reason else ""
     attempt = told(attempt, work.now, f"{pending.action}{who}{why}.")

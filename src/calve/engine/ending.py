@@ -8,21 +8,21 @@ from pydantic import TypeAdapter, ValidationError
 
 from calve.definition.document import Mark, Node
 from calve.definition.model.params import Param, ParamType
-from calve.definition.params import Parameter, with_outputs
+from calve.definition.params import with_outputs
 from calve.engine.attempts import moved, next_attempt, told
 from calve.engine.evaluating import condition_holds, retry_policy
 from calve.engine.facts import params_of, stored
 from calve.engine.model import Attempt
 from calve.engine.outcomes import end_of, reason_of, with_mode
 from calve.engine.ports import Outcome, State
-from calve.engine.states import Params, RunState
+from calve.engine.states import RunState
 from calve.engine.statuses import StepStatus
 from calve.engine.work import Work
 from calve.errors import CalveError, ParamError
 
 _PARAM: TypeAdapter[Param] = TypeAdapter(Param)
 _NOWHERE = Node(None, Mark(1, 1), "")
-_TYPES = {bool: "BOOLEAN", int: "LONG", float: "DOUBLE", str: "STRING"}
+_TYPES = {bool: ParamType.BOOLEAN, int: ParamType.LONG, float: ParamType.DOUBLE, str: ParamType.STRING}
 _RETRY = "maestro_retry"
 
 
@@ -97,46 +97,45 @@ def take_outputs(work: Work, state: RunState, attempt: Attempt, outputs: Mapping
     step = state.blueprint.steps[attempt.step_id]
     params = params_of(state, attempt)
     typical = work.tools.vocabulary.types.outputs(_NOWHERE.made(step.as_json()), kind=step.kind)
-    definitions = {name: _definition(name, value, params) for name, value in outputs.items()}
-    given = {
-        name: output
-        for name, output in definitions.items()
-        if name not in params and (typical.is_open or name in typical.params)
-    }
-    own = {name: output for name, output in definitions.items() if name not in given}
-    changed = with_outputs(params, own, evaluated_time=work.now)
-    for name, output in given.items():
-        changed[name] = Parameter(name, output, _plain(output), work.now)
+    kinds = {name: output.type for name, output in typical.params.items()}
+    kinds |= {name: param.type for name, param in params.items()}
+    definitions = {name: _definition(name, value, kinds.get(name)) for name, value in outputs.items()}
+    known = definitions if typical.is_open else typical.params
+    changed = with_outputs(params, definitions, evaluated_time=work.now, typical=known)
     state.step_params[attempt.uuid] = changed
     return replace(attempt, params=stored(changed))
 
 
-def _definition(name: str, value: Any, params: Params) -> Param:
+def _definition(name: str, value: Any, kind: ParamType | None) -> Param:
     """Return what a step gave as a param: a plain value, or a definition as Maestro's programs write it."""
-    if name in params and params[name].type is ParamType.SECRET:
+    if kind is ParamType.SECRET:
         raise ParamError(f"Output [{name}] cannot be taken: it would be stored in clear", param=name)
     if not (isinstance(value, Mapping) and "value" in value and value.keys() <= {"value", "type", "name", "mode"}):
-        value = {"value": value, "type": params[name].type.value if name in params else _type_name(name, value)}
+        value = _written(name, value, kind)
     try:
         return _PARAM.validate_python({key: item for key, item in value.items() if key != "name"})
     except ValidationError as error:
         raise ParamError(f"Output [{name}] cannot be taken: {error.errors()[0]['msg']}", param=name) from None
 
 
-def _type_name(name: str, value: Any) -> str:
+def _written(name: str, value: Any, kind: ParamType | None = None) -> dict[str, Any]:
+    """Return a plain value as a definition in JSON's types, of a kind or of the one that fits."""
+    kind = kind or _kind_of(name, value)
+    if kind is ParamType.MAP and isinstance(value, Mapping):
+        value = {member: _written(member, inner) for member, inner in value.items()}
+    return {"type": kind, "value": value}
+
+
+def _kind_of(name: str, value: Any) -> ParamType:
     match value:
         case list():
-            kinds = {_TYPES.get(type(item)) for item in value} or {"STRING"}
+            kinds = {_TYPES.get(type(item)) for item in value} or {ParamType.STRING}
             if len(kinds) == 1 and None not in kinds:
-                return f"{kinds.pop()}_ARRAY"
-        case dict() if all(isinstance(item, str) for item in value.values()):
-            return "STRING_MAP"
+                return ParamType(f"{kinds.pop()}_ARRAY")
+        case dict():
+            return ParamType.STRING_MAP if all(isinstance(item, str) for item in value.values()) else ParamType.MAP
         case _ if type(value) in _TYPES:
             return _TYPES[type(value)]
         case _:
             pass
     raise ParamError(f"Output [{name}] is of a type that no param has", param=name)
-
-
-def _plain(output: Param) -> Any:
-    return getattr(output, "value", None)

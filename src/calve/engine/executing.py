@@ -124,11 +124,10 @@ class Executor:
         with self._in_hand(context):
             try:
                 if attempt.action is not None or state.run.action is not None:
-                    self._terminate(runtime, context)
-                    return Outcome(State.STOPPED)
+                    return Outcome(State.STOPPED) if self._terminated(runtime, context) else None
                 if context.timeout == 0:
-                    self._terminate(runtime, context)
-                    return Outcome(State.TIMED_OUT, message="The step took too long.")
+                    late = Outcome(State.TIMED_OUT, message="The step took too long.")
+                    return late if self._terminated(runtime, context) else None
                 outcome = runtime.execute(context)
             except LeaseLost:
                 return None
@@ -147,17 +146,21 @@ class Executor:
             return None
         return replace(outcome, state=State.TIMED_OUT) if context.timeout == 0 else outcome
 
-    def _terminate(self, runtime: StepRuntime, context: Context) -> None:
-        """End work that may be under way; where that fails for a while, it is tried again."""
+    def _terminated(self, runtime: StepRuntime, context: Context) -> bool:
+        """End work that may be under way; where that fails for a while, it is tried again.
+
+        Tell whether that is all that can be done; if not, this worker has to go, and another one goes on with it.
+        """
         for again in AGAIN:
             try:
                 runtime.terminate(context)
             except StepFailed as error:
                 context.log(f"It cannot be ended: {error.message}")
                 if self.is_dead.wait(again):
-                    return
+                    return False
             else:
-                return
+                break
+        return True
 
     def _runtime(self, type_name: str) -> StepRuntime:
         with self._lock:

@@ -27,9 +27,7 @@ def prepare(work: Work, state: RunState, attempt: Attempt) -> Attempt:
         return work.set_attempt(state, waiting)
     if attempt.status in {StepStatus.INITIALIZED, StepStatus.EVALUATING_PARAMS}:
         return _evaluated(work, state, step, attempt)
-    if attempt.status is StepStatus.WAITING_FOR_PERMITS:
-        return _started(work, state, step, attempt)
-    return attempt
+    return _started(work, state, step, attempt)
 
 
 def _pauses(work: Work, state: RunState, attempt: Attempt) -> bool:

@@ -14,7 +14,7 @@ from calve.engine.quarantine import quarantine
 from calve.engine.states import RunState
 from calve.engine.statuses import HOLDING
 from calve.engine.work import Tools, Work
-from calve.errors import Conflict, LeaseLost
+from calve.errors import Conflict, LeaseLost, WorkflowMissing
 
 log = logging.getLogger(__name__)
 
@@ -142,7 +142,10 @@ def _attempt_of(work: Work, task: Task) -> tuple[RunState, Attempt] | None:
     """
     for is_fresh in (False, True):
         work.states.pop(task.run_uuid, None)
-        state = work.state(task.run_uuid, is_fresh=is_fresh)
+        try:
+            state = work.state(task.run_uuid, is_fresh=is_fresh)
+        except WorkflowMissing:
+            return None
         for attempt in state.attempts.values():
             if attempt.uuid == task.attempt_uuid and attempt.status in HOLDING:
                 return state, attempt

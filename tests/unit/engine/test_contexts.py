@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from calve.definition.model.params import SecretParam
+from calve.definition.params import Parameter
+from calve.definition.params.secrets import Secret
 from calve.engine import Outcome, State, contexts
-from calve.engine.contexts import Context, Log
+from calve.engine.contexts import Context, Log, revealed
 from calve.engine.model import LogChunk
 
 
@@ -80,6 +83,13 @@ def test_what_comes_of_the_work_has_no_secrets(tmp_path: Path) -> None:
         State.DONE, {"a": ["***", 1]}, {"b": {"c": "x***x"}}, "it is ***"
     )
     assert context(tmp_path).without_secrets(outcome) is outcome
+
+
+def test_an_empty_secret_hides_nothing() -> None:
+    """Else stars would stand between all letters."""
+    param = Parameter("p", SecretParam(value="P"), Secret("P"))
+    assert revealed({"p": param}, lambda _: "") == ({"p": ""}, ())
+    assert revealed({"p": param}, lambda _: "abc") == ({"p": "abc"}, ("abc",))
 
 
 def test_a_log_is_handed_out_in_pieces(tmp_path: Path) -> None:

@@ -249,6 +249,44 @@ def test_work_that_cannot_be_ended_yet_is_ended_later(playground: Playground, mo
     assert playground.log(playground.attempt(run, "a")).count("It cannot be ended: The cluster does not answer.") == 2
 
 
+@pytest.mark.parametrize("has_to_go", [False, True])
+def test_work_that_cannot_be_ended_is_left_to_another_worker_or_given_up(
+    playground: Playground, monkeypatch: pytest.MonkeyPatch, *, has_to_go: bool
+) -> None:
+    """A worker that has to go does not say that the work has ended."""
+
+    def terminate(_: StepContext) -> None:
+        raise StepFailed("The cluster does not answer.")
+
+    monkeypatch.setattr(playground.script, "terminate", terminate)
+    playground.script.parts["a"] = BUSY
+    playground.push("Workflow: {id: w, jobs: [{job: {id: a, type: Sleep, timeout: 60s}}]}")
+    run = playground.start()
+    if has_to_go:
+        playground.is_dead.set()
+    playground.advance(60)
+    assert playground.statuses(run) == {"a": S.RUNNING if has_to_go else S.TIMED_OUT}
+    assert "It cannot be ended" in playground.log(playground.attempt(run, "a"))
+
+
+def test_a_task_about_nobody_is_done(playground: Playground, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its attempt is none of the run's newest, or the run is gone."""
+    _, task = claimed(playground)
+    playground.executor.carry_out(replace(task, attempt_uuid="somebody else"), lambda: None)
+    assert playground.state.counts()[task.kind] == 0
+    playground.engine.stop_all("w")
+    playground.settle()
+    _, task = claimed(playground)
+    monkeypatch.setattr(playground.state, "load", lambda _: None)
+    playground.tools.cache.drop(task.run_uuid)
+    playground.executor.carry_out(task, lambda: None)
+    assert playground.script.calls == []
+    assert playground.state.counts()[task.kind] == 0
+    monkeypatch.undo()
+    playground.engine.stop_all("w")
+    playground.settle()
+
+
 def test_a_task_about_nothing_is_done(playground: Playground) -> None:
     """The attempt has ended, or its run is gone."""
     run, task = claimed(playground)

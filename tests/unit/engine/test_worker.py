@@ -5,9 +5,9 @@ import threading
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from tests.engines import DONE, Playground, Unreliable, live, wait_for, wait_for_end
+from tests.engines import DONE, Playground, Unreliable, live, wait_for, wait_for_end, worker_on
 
-from calve.engine import Outcome, RunStatus, State, StepContext, StepStatus, Turn, turns
+from calve.engine import Outcome, RunStatus, State, StepContext, StepStatus, Turn, WorkerRecord, turns
 from calve.engine.advancing import advance
 from calve.engine.work import Work
 from calve.errors import Conflict, LeaseLost, StoreUnavailable
@@ -177,6 +177,60 @@ def test_a_worker_takes_no_more_steps_than_it_has_hands(playground: Playground) 
         assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
         wait_for(lambda: worker.under_way == 0)
     assert max(most) == 3
+
+
+def test_a_worker_gives_back_what_it_cannot_take(playground: Playground) -> None:
+    """Two turns may both have seen its last free hand."""
+    jobs = ", ".join(f"{{job: {{id: s{n}, type: Sleep}}}}" for n in range(3))
+    playground.push(f"Workflow: {{id: w, jobs: [{jobs}]}}")
+    playground.begin()
+    for task in playground.claim():
+        playground.do(task)
+    tasks = playground.claim()
+    assert len(tasks) == 3
+    worker = worker_on(playground, slots=1)
+    worker._accept(tasks)
+    assert worker.under_way == 1
+    assert len(playground.claim()) == 2
+
+
+def test_many_runs_are_moved_by_few_threads(playground: Playground) -> None:
+    """None is forgotten."""
+    playground.push("Workflow: {id: w, run_strategy: parallel, jobs: [{job: {id: a, type: NoOp}}]}")
+    runs = [playground.begin().run for _ in range(10)]
+    with live(playground, turners=1):
+        for run in runs:
+            assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
+
+
+def test_a_run_that_workers_die_over_is_set_aside(playground: Playground) -> None:
+    """Before another one dies."""
+    playground.push(ONE)
+    run = playground.begin().run
+    for number in range(2):
+        playground.state.register(WorkerRecord(f"mortal {number}", "elsewhere", 2, 0, 0, 8))
+        assert len(playground.state.claim(f"mortal {number}", playground.clock(), runs=10, steps=10)) == 1
+        playground.state.reap(10_000_000, is_gone=lambda worker: worker.host == "elsewhere")
+    with live(playground, tries=2):
+        assert wait_for_end(playground, run).message == "Set aside: 2 workers died over it."
+
+
+def test_a_stop_that_the_worker_itself_carries_out_reaches_its_steps_at_once(playground: Playground) -> None:
+    """Long before the next heartbeat."""
+    playground.push(ONE)
+    begun = threading.Event()
+
+    def work(context: StepContext) -> Outcome:
+        begun.set()
+        wait_for(context.is_interrupted)
+        return Outcome(State.STOPPED)
+
+    playground.script.parts["a"] = work
+    run = playground.begin().run
+    with live(playground, heartbeat=1_000):
+        wait_for(begun.is_set)
+        playground.engine.stop(playground.address(run))
+        assert wait_for_end(playground, run).status is RunStatus.STOPPED
 
 
 def test_what_is_past_its_time_is_called_by_the_heart(playground: Playground) -> None:

@@ -1,6 +1,6 @@
 """In which order the params of workflows and steps come together: each argument wins over those before it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 
 from calve.definition.model.names import RESERVED_PARAMS
 from calve.definition.model.params import Params
@@ -114,18 +114,22 @@ def subworkflow_params(
     return {name: param.as_definition() for name, param in children.items() if name not in _OF_THE_SUBWORKFLOW_STEP}
 
 
-def with_outputs(params: Mapping[str, Parameter], outputs: Params, *, evaluated_time: int) -> dict[str, Parameter]:
+def with_outputs(
+    params: Mapping[str, Parameter], outputs: Params, *, evaluated_time: int, typical: Container[str] = ()
+) -> dict[str, Parameter]:
     """Return a step's params with what it gave back: params that it declares and that are MUTABLE.
+
+    Those in ``typical`` need no declaration: every step of its type gives them.
 
     Raises:
         ParamError: the step does not declare one of them, or it may not be changed.
     """
     changed = dict(params)
     for name, output in outputs.items():
-        if name not in params:
+        if name not in params and name not in typical:
             raise ParamError(f"Invalid output parameter [{name}], not defined in params", param=name)
-        base = params[name].as_literal()
+        base = {name: params[name].as_literal()} if name in params else {}
         final = Parameter(name, output, as_written(output)).as_literal()
-        merged = merge({name: base}, {name: final}, MergeContext(ParamSource.OUTPUT_PARAMETER))[name]
+        merged = merge(base, {name: final}, MergeContext(ParamSource.OUTPUT_PARAMETER))[name]
         changed[name] = Parameter(name, merged, final_value(merged), evaluated_time)
     return changed
