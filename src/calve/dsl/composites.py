@@ -131,7 +131,7 @@ def foreach(
         step_id: The id of the step.
         loop_params: The lists to go through, by name; of several, every combination, the first varying fastest.
         concurrency: How many iterations run at once at most.
-        strict_ordering: Start the iterations in order, and stop at the first that fails.
+        strict_ordering: Let no iteration get further ahead of the oldest one under way than ``concurrency`` says.
         **more: The keywords that all steps share (see ``step``), and params of the step.
     """
     fields = {"concurrency": concurrency, "strict_ordering": strict_ordering}

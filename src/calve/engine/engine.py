@@ -90,9 +90,8 @@ class Engine:
         found = find(self.tools.state, address)
         if not address.path:
             raise RequestInvalid(f"{address}: which step?", remedy="Name the step that is to be skipped.")
-        if found.attempt is not None and found.attempt.status.is_final and found.run.status.is_terminal:
-            if Action.SKIP not in commands.possible_for(found.attempt):
-                return commands.act(self.tools, address, Action.SKIP, by=by)
+        attempt = found.attempt
+        if attempt is not None and attempt.status.is_final and Action.SKIP in commands.possible_for(attempt):
             return self.restart(address, skip=(address.steps[-1],)).run
         return commands.act(self.tools, address, Action.SKIP, by=by)
 

@@ -10,13 +10,14 @@ from calve.engine.actions import RUN_ACTIONS, STEP_ACTIONS, Action
 from calve.engine.addresses import Address, find, find_run
 from calve.engine.attempts import new_attempt
 from calve.engine.children import REPLACED
+from calve.engine.ending import finish
 from calve.engine.evaluating import merged_run_params, written
 from calve.engine.launching import again, new_run
 from calve.engine.model import Changes, Initiator, Json, Restart, Run, RunPolicy, Start, Started, StartStatus
 from calve.engine.refusing import refuse
 from calve.engine.restarts import run_again, supersede
 from calve.engine.states import RunState
-from calve.engine.statuses import RunStatus
+from calve.engine.statuses import RunStatus, StepStatus
 from calve.engine.work import Tools, Work, noted
 from calve.errors import CalveError, RequestInvalid
 
@@ -99,7 +100,7 @@ def restart(
         raise RequestInvalid(f"{address} is an iteration.", remedy="Restart the instance around it, with a path.")
     if not before.status.is_terminal:
         if address.path:
-            return Started(StartStatus.CREATED, _in_place(tools, address))
+            return Started(StartStatus.CREATED, _in_place(tools, address, is_skipped=bool(skip)))
         raise refuse(str(address), Action.RESTART, before.status, RUN_ACTIONS[before.status])
     blueprint = tools.blueprints.get(before.owner_workflow, before.version_id)
     holder = find(tools.state, replace(address, run_id=None)).run
@@ -142,17 +143,17 @@ def _check_anything(tools: Tools, before: Run, run: Run, address: Address) -> No
         )
 
 
-def _in_place(tools: Tools, address: Address) -> Run:
-    """Begin another attempt of a step that has failed while its run goes on."""
+def _in_place(tools: Tools, address: Address, *, is_skipped: bool) -> Run:
+    """Begin another attempt of a step that has failed while its run goes on, or skip it."""
     found = find(tools.state, address)
-    attempt = found.attempt
+    work = Work(tools, tools.clock())
+    state = work.state(found.run.uuid, is_fresh=True)
+    attempt = state.attempts.get(found.step_id)
     status = attempt.status if attempt else None
-    if attempt is None or status is None or not status.is_restartable or found.run.status.is_terminal:
+    if attempt is None or status is None or not status.is_restartable or state.run.status.is_terminal:
         possible = STEP_ACTIONS[status] if status else ()
         others = tuple(action for action in possible if action is not Action.RESTART)
         raise refuse(str(address), Action.RESTART, status or RunStatus.CREATED, others)
-    work = Work(tools, tools.clock())
-    state = work.state(found.run.uuid, is_fresh=True)
     mode = state.blueprint.steps[attempt.step_id].failure_mode or FailureMode.FAIL_AFTER_RUNNING
     if mode is not FailureMode.FAIL_AFTER_RUNNING:
         raise RequestInvalid(
@@ -161,7 +162,9 @@ def _in_place(tools: Tools, address: Address) -> Run:
         )
     supersede(work, attempt)
     fresh = replace(new_attempt(work, state, attempt.step_id), attempt_id=attempt.attempt_id + 1)
-    work.set_attempt(state, replace(fresh, artifacts={REPLACED: attempt.uuid}))
+    fresh = work.set_attempt(state, replace(fresh, artifacts={REPLACED: attempt.uuid}))
+    if is_skipped:
+        finish(work, state, fresh, StepStatus.SKIPPED)
     work.wake(state.run.uuid, due_at=1)
     tools.state.commit(work.changes())
     tools.cache.drop(state.run.uuid)

@@ -288,6 +288,19 @@ def test_a_failed_step_runs_again_while_its_run_goes_on(playground: Playground) 
     assert playground.state.rollup(run.root_uuid) == {StepStatus.SUCCEEDED: 4}
 
 
+def test_a_failed_step_is_skipped_while_its_run_goes_on(playground: Playground) -> None:
+    """The steps after it run."""
+    playground.push(CHAIN)
+    playground.script.parts |= {"b": FATAL_ERROR, "other": [BUSY, DONE]}
+    run = playground.start()
+    playground.engine.skip(playground.address(run, "b"))
+    playground.settle()
+    assert playground.statuses(run)["b"] is StepStatus.SKIPPED
+    assert playground.statuses(run)["c"] is StepStatus.SUCCEEDED
+    playground.advance(60)
+    assert playground.fresh(run).status is RunStatus.SUCCEEDED
+
+
 def test_a_failed_loop_goes_on_while_its_run_does(playground: Playground) -> None:
     """Only what had failed in it runs again."""
     playground.push(LOOP.removesuffix("  dag: sequential\n") + "    - job: {id: other, type: Sleep}\n")

@@ -139,7 +139,11 @@ def _foreach() -> dict[str, Schema]:
     return _loop() | {
         "concurrency": concurrency,
         "job_concurrency": concurrency,
-        "strict_ordering": said("Start an iteration only when those before it succeeded.", TRUTH, default=False),
+        "strict_ordering": said(
+            "Let no iteration get further ahead of the oldest one under way than concurrency says.",
+            TRUTH,
+            default=False,
+        ),
         "ranges": said(
             "Whole numbers to go through; to is exclusive.", {"type": "object", "additionalProperties": ranged}
         ),
