@@ -341,6 +341,7 @@ def test_up_carries_out_what_others_start(project: Project) -> None:
     (project.folder / "go").touch()
     ended = finished(follower)
     assert ended.code == 0, ended.out + ended.err
+    assert "w 2 waits for its turn" in ended.err
     project.wait_for_run(RunStatus.SUCCEEDED, instance=1)
 
 
@@ -355,7 +356,7 @@ def test_a_worker_that_is_told_to_end_finishes_its_steps(project: Project) -> No
     worker.terminate()
     assert worker.stdout is not None
     lines = iter(worker.stdout.readline, "")
-    assert any("1 steps are still under way" in line for line in lines)
+    assert any("Steps still under way: 1." in line for line in lines)
     (project.folder / "go").touch()
     assert finished(worker).code == 0
     assert finished(log).out == "begun\nover\n"

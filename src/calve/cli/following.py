@@ -77,6 +77,10 @@ class _Lines:
         self._seq = -1
 
     def __call__(self, run: "Run") -> None:
+        if run.is_queued and self._seq < 0:
+            click.echo(
+                f"{run.workflow_id} {run.instance_id} waits for its turn: calve status {run.workflow_id}", err=True
+            )
         if run.seq == self._seq:
             return
         self._seq = run.seq

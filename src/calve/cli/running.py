@@ -151,7 +151,7 @@ def carried_out(state: State, workplace: "Workplace", run: "Run") -> int:
             with shown(engine, is_quiet=state.json) as show:
                 ended = follow(engine, run, show, changed=hands.changed, each=each)
             if hands.under_way:
-                click.echo(f"Waiting for {hands.under_way} steps of other instances …", err=True)
+                click.echo(f"Waiting for steps of other instances: {hands.under_way} …", err=True)
         code = summarize(state, engine, ended)
     return STOPPED if code and stopping.is_asked else code
 

@@ -1,6 +1,7 @@
 """``calve worker`` and ``calve up``: processes that carry out the workflows of a project."""
 
 import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +96,7 @@ def _work(state: State, options: "WorkerOptions", parent: int | None, greeting: 
         hands.check()
         hands.end()
         count = hands.under_way
-        _say(state, f"Ending; {count} steps are still under way." if count else "Ending.", event="end", steps=count)
+        _say(state, f"Ending. Steps still under way: {count}.", event="end", steps=count)
 
 
 def _asked(signals: Callable[[], int], parent: int | None) -> Callable[[], bool]:
@@ -144,5 +145,6 @@ def _as_json(event: "Event") -> dict[str, Any]:
 def _say(state: State, text: str, **values: Any) -> None:
     if state.json:
         print_json(values)
+        sys.stdout.flush()  # whoever reads along is not to wait for more
     else:
         click.echo(text)
