@@ -7,8 +7,6 @@ from typing import Any
 from calve.errors import ParamError
 
 ITERATIONS = 25_000
-LAUNCH = 500
-"""How many iterations one transaction begins at most."""
 
 Lists = Mapping[str, Sequence[Any]]
 
