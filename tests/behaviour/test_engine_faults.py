@@ -1,0 +1,123 @@
+"""Workers that are killed at every point, at random and again and again, or stopped for too long: nothing is lost."""
+
+import os
+import random
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count, cycle
+from pathlib import Path
+
+import pytest
+from tests.faults.crew import Crew, Errand, crew_on, kill_at_random, send, until_over, wait_until
+from tests.faults.history import read_journal
+from tests.faults.worker import Plan, tools_on
+
+from calve.engine import Engine, RunStatus, WorkerOptions
+from calve.store import open_store
+
+KILLS = int(os.environ.get("CALVE_TEST_KILLS", "200"))  # noqa: TID251 - how long to go on is up to who runs the tests
+QUICK = ("chain", "join", "loop", "outer", "narrow")
+"""Workflows in which nothing waits for a clock."""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Give a folder in memory where there is one: a killed process leaves the same behind in either."""
+    memory = Path("/dev/shm")  # noqa: S108 - a folder of its own is made there
+    made = Path(tempfile.mkdtemp(prefix="calve-", dir=memory if memory.is_dir() else None))
+    yield made
+    shutil.rmtree(made)
+
+
+def test_a_worker_killed_at_any_point_loses_nothing(folder: Path) -> None:
+    """At the first durable boundary, at the second, … until none is left; every third successor dies as well."""
+    errand = Errand(f"sqlite:///{folder}/calve.db", folder)
+    errand.begin(0)
+    unhurt: set[str] = set()
+    with crew_on(errand) as crew:
+        for nth in count(1):
+            name = QUICK[nth % len(QUICK)]
+            with open_store(errand.url) as store:
+                errand.start(Engine(tools_on(store, errand.url)), name, f"{name}-{nth}")
+            if _dies(crew, nth):
+                if nth % 3 == 0:
+                    _dies(crew, nth // 3)
+                assert not _dies(crew, None)
+            else:
+                unhurt.add(name)
+            if unhurt == set(QUICK):
+                break
+        assert crew.kills > 30
+    errand.check()
+
+
+def test_workers_killed_all_the_time_finish_everything(folder: Path) -> None:
+    """Hundreds of workers after each other, each of which comes a little way."""
+    errand = Errand(f"sqlite:///{folder}/calve.db", folder)
+    points = cycle(range(3, 12))
+    with crew_on(errand) as crew:
+        while crew.kills < KILLS:
+            errand.begin(2, QUICK)
+            while _dies(crew, next(points)):
+                pass
+    history = errand.check()
+    assert sum(map(len, history.journal.values())) > len(history.journal), "no attempt was in two hands"
+
+
+def test_many_workers_killed_at_random_finish_everything(postgres_database: str, tmp_path: Path) -> None:
+    """On PostgreSQL, where others take over at once what a dead worker held."""
+    errand = Errand(postgres_database, tmp_path)
+    errand.begin(max(3, KILLS // 50))
+    plan = Plan(errand.url, errand.journal, pause=0.02, is_leaving=False)
+    with crew_on(errand, plan) as crew, open_store(errand.url) as store:
+        crew.replace_dead(3)
+        until_over(store, kill_at_random(crew, 3, random.Random(5), 0.15))
+        crew.dismiss()
+        assert crew.kills > 10
+    history = errand.check()
+    assert {run.status for run in history.runs} == {RunStatus.SUCCEEDED}
+
+
+def test_a_worker_that_was_stopped_too_long_is_not_heard(postgres_database: str, tmp_path: Path) -> None:
+    """SIGSTOP past its lease, then SIGCONT: the outcome of who took over counts, and it goes on as a new worker."""
+    errand = Errand(postgres_database, tmp_path)
+    errand.begin(1, ("held",))
+    options = WorkerOptions(slots=2, tick=0.05, heartbeat=0.2, lease=1.0, poll=0.2)
+    plan = Plan(errand.url, errand.journal, options, is_leaving=False)
+    with crew_on(errand, plan) as crew, open_store(errand.url) as store:
+        engine = Engine(tools_on(store, errand.url))
+        stopped = crew.hire()
+        wait_until(lambda: len(_calls(errand)) == 1)
+        send(stopped, signal.SIGSTOP)
+        other = crew.hire()
+        wait_until(lambda: len(_calls(errand)) == 2)
+        plan.gate.touch()
+        until_over(store, lambda: None)
+        crew.kill(other)
+        send(stopped, signal.SIGCONT)
+        errand.start(engine, "chain", "chain-late")
+        until_over(store, lambda: None)
+        assert stopped.is_alive()
+        crew.dismiss()
+    history = errand.check()
+    first, second = _calls(errand)
+    (held,) = [each for each in history.attempts if each.step_id == "hold"]
+    assert held.artifacts["by"] == second != first
+
+
+def _dies(crew: Crew, nth: int | None) -> bool:
+    """Let one worker work until it dies at the n-th point that it reaches; tell whether it did."""
+    process = crew.hire(replace(crew.plan, failpoints=None if nth is None else f"*:{nth}:kill"))
+    process.join()
+    crew.members.remove(process)
+    assert process.exitcode in {0, -signal.SIGKILL}
+    crew.kills += process.exitcode == -signal.SIGKILL
+    return process.exitcode == -signal.SIGKILL
+
+
+def _calls(errand: Errand) -> tuple[str, ...]:
+    """Return the calls of the one attempt that was carried out first."""
+    return next(iter(read_journal(errand.journal).values()), ())
