@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.engines import BUSY, DONE, FATAL_ERROR, PLATFORM_ERROR, USER_ERROR, Playground
 
@@ -15,6 +15,8 @@ from calve.engine.statuses import final_status
 from calve.errors import ActionRefused, RequestInvalid, WorkflowMissing
 from calve.store import open_store
 
+DAYS = 5
+"""How long a run may take."""
 IDS = ("a", "b", "c", "d", "e")
 OUTCOMES = (DONE, DONE, USER_ERROR, PLATFORM_ERROR, FATAL_ERROR, BUSY, Outcome(State.TIMED_OUT), Outcome(State.STOPPED))
 ENDINGS = {Action.STOP: RunStatus.STOPPED, Action.KILL: RunStatus.FAILED}
@@ -34,7 +36,7 @@ asked = st.lists(
 
 def definition(ways: Mapping[tuple[int, int], str], kinds: list[str], failing: list[str]) -> str:
     """Return a workflow of five steps."""
-    lines = ["Workflow:", "  id: w", "  n: 2", "  timeout: 5 days", "  step_concurrency: 2", "  jobs:"]
+    lines = ["Workflow:", "  id: w", "  n: 2", f"  timeout: {DAYS} days", "  step_concurrency: 2", "  jobs:"]
     for position, name in enumerate(IDS):
         to = {IDS[target]: condition for (source, target), condition in ways.items() if source == position}
         way = ", ".join(f"'IF {condition} THEN {target}'" for target, condition in to.items())
@@ -78,7 +80,9 @@ def check_history(playground: Playground, run: Run, of_run: Action | None) -> No
     assert len(newest) == len({attempt.step_id for attempt in newest})
     assert all(attempt.status.is_final for attempt in newest)
     assert all(attempt.status.is_retryable for attempt in attempts if attempt.is_superseded)
-    assert ended.status is (final_status(each.status for each in newest) if of_run is None else ENDINGS[of_run])
+    expected = final_status(each.status for each in newest) if of_run is None else ENDINGS[of_run]
+    is_late = (ended.ended_at or 0) - (ended.started_at or 0) >= DAYS * 86_400_000
+    assert ended.status is (RunStatus.TIMED_OUT if is_late and of_run is None else expected)
     stand: dict[tuple[str | None, int | None], str | None] = {}
     for event in playground.state.events(run_uuid=run.uuid):
         place = (event.step_id, event.attempt_id)
@@ -90,6 +94,13 @@ def check_history(playground: Playground, run: Run, of_run: Action | None) -> No
 
 
 @settings(max_examples=60)
+@example(
+    ways={},
+    kinds=["Sleep"] * 5,
+    failing=["fail_after_running"] * 5,
+    parts={name: [outcome] for name, outcome in zip(IDS, [FATAL_ERROR, BUSY, DONE, DONE, DONE], strict=True)},
+    asked=[],
+)
 @given(
     ways=edges,
     kinds=st.lists(types, min_size=5, max_size=5),
