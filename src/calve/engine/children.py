@@ -128,7 +128,10 @@ def inner_policy(state: RunState, attempt: Attempt, replaced: Attempt | None) ->
         return RunPolicy.RESTART_FROM_INCOMPLETE
     if leads_into(state.run, attempt.step_id):
         return RunPolicy.RESTART_FROM_SPECIFIC
-    if state.run.policy is RunPolicy.RESTART_FROM_INCOMPLETE and not replaced.status.is_complete:
+    is_meant = state.run.policy is RunPolicy.RESTART_FROM_INCOMPLETE or state.run.restart.step_path == (
+        attempt.step_id,
+    )
+    if is_meant and not replaced.status.is_complete:
         return RunPolicy.RESTART_FROM_INCOMPLETE
     return RunPolicy.RESTART_FROM_BEGINNING
 

@@ -44,7 +44,7 @@ def progress(work: Work, state: RunState, step: ForeachStep, attempt: Attempt) -
         artifact, begun = _launched(work, loop, step, artifact, children)
         children = replace(children, active=children.active + begun)
     elif step.failure_mode is FailureMode.FAIL_IMMEDIATELY and children.active:
-        work.pass_down(attempt.uuid, Pending(Action.STOP, at=work.now, is_upstream=True))
+        work.pass_down(attempt.uuid, Pending(Action.KILL, at=work.now, reason="another iteration failed"))
     attempt = work.set_attempt(state, replace(attempt, artifacts={**attempt.artifacts, KEY: artifact}))
     if children.active or (artifact["launched"] < artifact["total"] and not is_failing):
         return attempt

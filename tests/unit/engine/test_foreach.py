@@ -122,16 +122,16 @@ def test_after_a_failure_nothing_more_begins(playground: Playground) -> None:
     assert "2 of 5" in playground.told(run, "loop")
 
 
-def test_with_fail_immediately_the_others_are_stopped(playground: Playground) -> None:
+def test_with_fail_immediately_the_others_are_killed(playground: Playground) -> None:
     """At once."""
     playground.push(loop(options="concurrency: 3\n        failure_mode: FAIL_IMMEDIATELY"))
     playground.script.parts["a"] = when(lambda i: FATAL_ERROR if i == 2 else BUSY)
     run = playground.start()
     assert playground.fresh(run).status is RunStatus.FAILED
     assert [each.status for each in iterations(playground, run)] == [
-        RunStatus.STOPPED,
         RunStatus.FAILED,
-        RunStatus.STOPPED,
+        RunStatus.FAILED,
+        RunStatus.FAILED,
     ]
 
 

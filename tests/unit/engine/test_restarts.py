@@ -172,7 +172,19 @@ def test_iterations_that_never_began_begin(playground: Playground) -> None:
     assert [playground.result(each, "a", "p") for each in rounds(playground, run)] == [1, 5, 5, 5]
 
 
-def test_a_loop_that_is_named_runs_all_of_its_iterations_again(playground: Playground) -> None:
+def test_a_failed_loop_that_is_named_runs_what_is_incomplete(playground: Playground) -> None:
+    """As in Maestro: what an iteration has done stays done."""
+    playground.push(LOOP)
+    playground.script.parts |= of_iteration(2, 3)
+    first = playground.start()
+    playground.script.parts |= {"b": DONE}
+    playground.script.calls.clear()
+    run = playground.restart(first, "loop")
+    assert playground.script.calls == ["b", "b"]
+    assert [each.run_id for each in rounds(playground, run)] == [1, 2, 2, 1]
+
+
+def test_a_loop_that_has_succeeded_and_is_named_runs_all_of_its_iterations_again(playground: Playground) -> None:
     """So does one that comes after the step that is named."""
     playground.push(LOOP)
     first = playground.start()
