@@ -8,6 +8,7 @@ from calve.engine.addresses import Address, Found, find
 from calve.engine.approvals import with_decision
 from calve.engine.facts import parsed
 from calve.engine.model import Attempt, Changes, Json, NewTask, Pending, Run, TaskKind
+from calve.engine.outcomes import ended_by
 from calve.engine.refusing import refuse
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.engine.work import Tools
@@ -66,7 +67,9 @@ def _of_step(address: Address, found: Found, pending: Pending) -> Changes:
 def possible_for(attempt: Attempt) -> tuple[Action, ...]:
     """Return what can be done with an attempt as it stands."""
     is_asking = attempt.type == "Approval" and attempt.status is StepStatus.RUNNING
-    return (*STEP_ACTIONS[attempt.status], *(_DECISIONS if is_asking else ()))
+    possible = (*STEP_ACTIONS[attempt.status], *(_DECISIONS if is_asking else ()))
+    is_ending = attempt.action is not None and ended_by(attempt.action.action) is not None
+    return tuple(action for action in possible if ended_by(action) is not None) if is_ending else possible
 
 
 def _check_approver(address: Address, attempt: Attempt, pending: Pending) -> None:
