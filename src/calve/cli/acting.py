@@ -41,7 +41,7 @@ def stop(state: State, workflow: str, instance: int | None, step: str | None, re
     """
     if instance is None:
         _check_no_step(step)
-        _do(state, "stop", lambda engine: engine.stop_all(workflow, by=state.user))
+        _do(state, "stop", lambda engine: engine.stop_all(workflow, by=state.user, reason=reason))
         return
     where = address(workflow, instance, step)
     _do(state, "stop", lambda engine: [engine.stop(where, by=state.user, reason=reason)])
@@ -62,7 +62,7 @@ def kill(state: State, workflow: str, instance: int | None, step: str | None, re
     """
     if instance is None:
         _check_no_step(step)
-        _do(state, "kill", lambda engine: engine.kill_all(workflow, by=state.user))
+        _do(state, "kill", lambda engine: engine.kill_all(workflow, by=state.user, reason=reason))
         return
     where = address(workflow, instance, step)
     _do(state, "kill", lambda engine: [engine.kill(where, by=state.user, reason=reason)])

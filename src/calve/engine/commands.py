@@ -46,6 +46,8 @@ def _of_run(address: Address, run: Run, pending: Pending) -> Changes:
         raise refuse(str(address), pending.action, run.status, possible)
     if pending.action is Action.UNBLOCK:
         return Changes(runs=[replace(run, is_blocking=False)])
+    if run.action is not None and run.action.action is Action.KILL:  # nothing is harsher
+        return Changes(tasks=[_task(run)])
     return Changes(runs=[replace(run, action=pending)], tasks=[_task(run)])
 
 

@@ -8,11 +8,10 @@ from calve.definition import Definition
 from calve.engine import commands, starts
 from calve.engine.actions import Action
 from calve.engine.addresses import Address, find
-from calve.engine.model import Breakpoint, Json, Run, Started, VersionRecord
+from calve.engine.model import Attempt, Breakpoint, Json, Run, Started, VersionRecord
 from calve.engine.ports import EngineState
 from calve.engine.recording import put_outputs
-from calve.engine.statuses import StepStatus
-from calve.engine.work import Tools
+from calve.engine.work import Tools, Work
 from calve.errors import ActionRefused, RequestInvalid, WorkflowMissing
 
 LIMIT = 1_000
@@ -73,13 +72,13 @@ class Engine:
         """Kill an instance or a step: it ends as FAILED."""
         return commands.act(self.tools, address, Action.KILL, by=by, reason=reason)
 
-    def stop_all(self, workflow_id: str, *, by: str = "") -> list[Run]:
+    def stop_all(self, workflow_id: str, *, by: str = "", reason: str = "") -> list[Run]:
         """Stop every instance of a workflow that is not over."""
-        return commands.for_all(self.tools, workflow_id, lambda address: self.stop(address, by=by))
+        return commands.for_all(self.tools, workflow_id, lambda address: self.stop(address, by=by, reason=reason))
 
-    def kill_all(self, workflow_id: str, *, by: str = "") -> list[Run]:
+    def kill_all(self, workflow_id: str, *, by: str = "", reason: str = "") -> list[Run]:
         """Kill every instance of a workflow that is not over."""
-        return commands.for_all(self.tools, workflow_id, lambda address: self.kill(address, by=by))
+        return commands.for_all(self.tools, workflow_id, lambda address: self.kill(address, by=by, reason=reason))
 
     def skip(self, address: Address, *, by: str = "") -> Run:
         """Skip a step: the steps after it go on. A step that has ended is skipped by a restart.
@@ -135,20 +134,16 @@ class Engine:
     def unpause(self, point: Breakpoint, *, by: str = "") -> list[Run]:
         """Take a breakpoint away, and let all attempts that it has paused go on."""
         self.tools.state.delete_breakpoint(point)
-        return [run for run in (self._resumed(attempt.uuid, by) for attempt in self._paused(point)) if run is not None]
+        paused = self.tools.state.paused(point.workflow_id, point.step_id)
+        return [run for attempt in paused if (run := self._resumed(point, attempt, by)) is not None]
 
-    def _paused(self, point: Breakpoint) -> list[Any]:
-        return self.tools.state.paused(point.workflow_id, point.step_id)
-
-    def _resumed(self, attempt_uuid: str, by: str) -> Run | None:
-        """Resume an attempt; None if it has moved on by itself."""
-        attempt = self.tools.state.attempt(attempt_uuid)
-        snapshot = self.tools.state.load(attempt.run_uuid) if attempt else None
-        if attempt is None or snapshot is None or attempt.status is not StepStatus.PAUSED:
+    def _resumed(self, point: Breakpoint, attempt: Attempt, by: str) -> Run | None:
+        """Resume an attempt; None if it paused elsewhere, or has moved on by itself."""
+        state = Work(self.tools, self.tools.clock()).state(attempt.run_uuid, is_fresh=True)
+        if not point.is_for(state.outermost.run, attempt):
             return None
-        run = snapshot.run
         try:
-            return self.resume(Address(run.workflow_id, run.instance_id, None, (attempt.step_id,)), by=by)
+            return self.resume(Address(state.run.workflow_id, state.run.instance_id, path=(attempt.step_id,)), by=by)
         except ActionRefused:
             return None
 

@@ -125,11 +125,8 @@ def evaluate_step(work: Work, state: RunState, step: Step, attempt: Attempt) -> 
 
 def _own_facts(defaults: Definitions, state: RunState, attempt: Attempt, now: int) -> Params:
     """Return the params that every step has by itself; what their expressions ask for is at hand here."""
-    outer = state
-    while outer.outer is not None:
-        outer = outer.outer
     values = {
-        "workflow_instance_id": outer.run.instance_id,
+        "workflow_instance_id": state.outermost.run.instance_id,
         "step_instance_uuid": attempt.uuid,
         "step_attempt_id": attempt.attempt_id,
         "step_id": attempt.step_id,

@@ -7,7 +7,7 @@ from typing import Any
 from calve.definition.model.params import ParamType
 from calve.definition.params import ForeachResults, InstanceView, Parameter, StepView, UpstreamStep
 from calve.engine.blueprints import type_of
-from calve.engine.model import Attempt, Json, Run
+from calve.engine.model import Attempt, Json
 from calve.engine.states import Params, RunState
 from calve.engine.statuses import StepStatus
 from calve.engine.work import Work
@@ -77,10 +77,7 @@ class Facts:
     @property
     def instance(self) -> InstanceView:
         """The instance itself; of an iteration, the instance of the workflow around it."""
-        state = self.state
-        while state.outer is not None:
-            state = state.outer
-        return _view(state)
+        return _view(self.state.outermost)
 
     @property
     def own_step(self) -> StepView | None:
@@ -121,7 +118,7 @@ class Facts:
 
     def signal(self, name: str) -> Mapping[str, str | int] | None:
         """Return the params of a signal that started the instance."""
-        found: Mapping[str, str | int] | None = _view_run(self.state).initiator.trigger.get("signals", {}).get(name)
+        found: Mapping[str, str | int] | None = self.state.outermost.run.initiator.trigger.get("signals", {}).get(name)
         return found
 
     def foreach_results(self, foreach_id: str, step_id: str, param: str) -> ForeachResults | None:
@@ -160,12 +157,6 @@ class Facts:
     def next_unique_id(self) -> int | str:
         """Return an id that nothing else has."""
         return self.work.tools.new_id()
-
-
-def _view_run(state: RunState) -> Run:
-    while state.outer is not None:
-        state = state.outer
-    return state.run
 
 
 def _view(state: RunState) -> InstanceView:

@@ -415,6 +415,13 @@ class Breakpoint:
     created_by: str = ""
     created_at: int = 0
 
+    def is_for(self, run: Run, attempt: Attempt) -> bool:
+        """Tell whether an attempt pauses here; ``run`` is that of the instance, also for a step inside a loop."""
+        wanted = (self.version_id, self.instance_id, self.run_id, self.attempt_id)
+        place = (run.version_id, run.instance_id, run.run_id, attempt.attempt_id)
+        is_there = self.workflow_id == run.workflow_id and self.step_id == attempt.step_id
+        return is_there and all(want in {0, is_} for want, is_ in zip(wanted, place, strict=True))
+
 
 @dataclass(frozen=True, slots=True)
 class TagPermit:

@@ -34,6 +34,14 @@ class RunState:
     were: dict[str, StepStatus] = field(default_factory=dict)
     """The stored statuses of attempts, by uuid; a new attempt has none."""
 
+    @property
+    def outermost(self) -> "RunState":
+        """The run of the instance: of an iteration, the one around all loops."""
+        state = self
+        while state.outer is not None:
+            state = state.outer
+        return state
+
     def copied(self) -> "RunState":
         """Return a state that can be moved without moving this one."""
         return RunState(

@@ -7,7 +7,7 @@ from calve.engine.blueprints import needs_worker
 from calve.engine.ending import finish
 from calve.engine.evaluating import evaluate_step, timeout_of
 from calve.engine.facts import stored
-from calve.engine.model import Admission, Attempt, Breakpoint, NewTask, Permit, TaskKind
+from calve.engine.model import Admission, Attempt, NewTask, Permit, TaskKind
 from calve.engine.states import RunState
 from calve.engine.statuses import StepStatus
 from calve.engine.work import Work
@@ -31,16 +31,8 @@ def prepare(work: Work, state: RunState, attempt: Attempt) -> Attempt:
 
 
 def _pauses(work: Work, state: RunState, attempt: Attempt) -> bool:
-    run = state.run
-    place = (run.version_id, run.instance_id, run.run_id, attempt.attempt_id)
-    return any(
-        point.step_id == attempt.step_id and _matches(point, place) for point in work.breakpoints(run.owner_workflow)
-    )
-
-
-def _matches(point: Breakpoint, place: tuple[int, int, int, int]) -> bool:
-    wanted = (point.version_id, point.instance_id, point.run_id, point.attempt_id)
-    return all(want in {0, is_} for want, is_ in zip(wanted, place, strict=True))
+    run = state.outermost.run
+    return any(point.is_for(run, attempt) for point in work.breakpoints(run.workflow_id))
 
 
 def _evaluated(work: Work, state: RunState, step: Step, attempt: Attempt) -> Attempt:

@@ -91,3 +91,28 @@ def test_an_attempt_that_moved_on_by_itself_is_not_resumed(
 
     monkeypatch.setattr(Engine, "resume", refuse)
     assert playground.engine.unpause(Breakpoint("w", "a")) == []
+
+
+def test_to_stop_what_is_being_killed_does_not_save_it(playground: Playground, run: Run) -> None:
+    """Nothing is harsher than to kill."""
+    playground.engine.kill(playground.address(run))
+    playground.engine.stop(playground.address(run))
+    playground.settle()
+    assert playground.fresh(run).status is RunStatus.FAILED
+
+
+def test_a_breakpoint_of_one_instance_lets_others_go_on(playground: Playground) -> None:
+    """Inside a loop too, whatever the number of the iteration; and so does its end."""
+    inner = "{job: {id: a, type: Sleep}}"
+    playground.push(
+        "Workflow: {id: w, run_strategy: parallel, jobs: "
+        f"[{{foreach: {{id: loop, loop_params: {{i: [1, 2]}}, jobs: [{inner}]}}}}]}}"
+    )
+    playground.engine.pause(Breakpoint("w", "a", instance_id=2))
+    first, second = playground.start(), playground.start()
+    assert (first.status, second.status) == (RunStatus.SUCCEEDED, RunStatus.IN_PROGRESS)
+    assert len(playground.state.paused("w", "a")) == 2
+    assert playground.engine.unpause(Breakpoint("w", "a", instance_id=1)) == []
+    assert len(playground.engine.unpause(Breakpoint("w", "a", instance_id=2))) == 2
+    playground.settle()
+    assert playground.fresh(second).status is RunStatus.SUCCEEDED
