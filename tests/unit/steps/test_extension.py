@@ -58,6 +58,13 @@ def test_its_runtime_is_found_and_runs(site: Path, tmp_path: Path, monkeypatch: 
     assert (outcome.state, outcome.outputs) == (State.DONE, {"greeting": "Hello, world!"})
 
 
+def test_its_workflow_runs(site: Path, tmp_path: Path) -> None:
+    """Through the command line, as any other; with the output of one step as the input of the next."""
+    _run("-m", "calve", "run", str(EXAMPLE / "workflow.yaml"), site=site, cwd=tmp_path)
+    said = _run("-m", "calve", "logs", "demo.greetings", "1", "again", site=site, cwd=tmp_path)
+    assert said.strip() == "Hello, Hello, world!!"
+
+
 def test_its_own_tests_pass(site: Path) -> None:
     """Those that its authors run."""
     said = _run(
