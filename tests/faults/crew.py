@@ -118,13 +118,13 @@ class Errand:
                 return
 
     def history(self) -> History:
-        """Read what has happened."""
+        """Read what has happened, after all workers have gone."""
+        with open_store(self.url) as store:
+            store.engine.reap(FOREVER, is_gone=is_gone)  # as the next worker would: those who were killed last
         return read_history(self.url, self.requests, self.journal)
 
     def check(self) -> History:
         """Fail if anything was lost, recorded twice, too early or beyond a limit."""
-        with open_store(self.url) as store:
-            store.engine.reap(FOREVER, is_gone=is_gone)  # as the next worker would: those who were killed last
         history = self.history()
         found = violations(history)
         assert not found, "\n".join(found[:20])
@@ -155,6 +155,7 @@ def until_over(store: Store, meanwhile: Callable[[], None]) -> None:
     while not is_over(store):
         assert time.monotonic() < until, "the instances do not end"
         meanwhile()
+        time.sleep(0.02)
 
 
 def kill_at_random(crew: Crew, number: int, chance: random.Random, pause: float) -> Callable[[], None]:
