@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from calve.engine.clocks import AnchoredClock
 from calve.engine.executing import Executor
 from calve.engine.hands import Hands
-from calve.engine.model import Changes, NewTask, Task, TaskKind, WorkerRecord
+from calve.engine.heart import Heart, IsGone
+from calve.engine.model import Changes, Task, TaskKind, WorkerRecord
 from calve.engine.turns import Turn, Turns
 from calve.engine.work import Tools
 from calve.errors import CalveError, Conflict, LeaseLost, StoreError
@@ -40,8 +41,6 @@ class WorkerOptions:
 
 Listener = Callable[[Turn], None]
 """Is told of every turn that was written."""
-IsGone = Callable[[WorkerRecord], bool]
-"""Tells of a worker whether its process is gone for sure."""
 MakeExecutor = Callable[[Turns, threading.Event], Executor]
 
 
@@ -59,14 +58,22 @@ class Worker:
         options: WorkerOptions | None = None,
         listener: Listener = lambda _: None,
     ) -> None:
-        self._tools, self._clock, self._options = tools, clock, options or WorkerOptions()
-        self._identity, self._is_gone, self._listener = identity, is_gone, listener
+        self._tools, self._clock, self._options, self._listener = tools, clock, options or WorkerOptions(), listener
         self._turns = Turns(tools, self._own)
         self._ending, self._left = threading.Event(), threading.Event()
         self._executor = make_executor(self._turns, self._left)
         self._steps: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._runs: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._hands = Hands()
+        self._heart = Heart(
+            tools,
+            clock,
+            self._executor,
+            self._hands,
+            replace(identity, slots=self._options.slots),
+            is_gone,
+            round(self._options.lease * 1_000),
+        )
         self._lock = threading.Lock()
         self._free = self._options.slots
         self._moving = 0
@@ -75,7 +82,7 @@ class Worker:
     @property
     def uuid(self) -> str:
         """Under which name it is known now; another one after it was taken for dead."""
-        return self._identity.uuid
+        return self._heart.uuid
 
     @property
     def is_idle(self) -> bool:
@@ -94,7 +101,7 @@ class Worker:
         options = self._options
         works = [self._carry_out_steps] * options.slots + [self._move_runs] * options.turners + [self._beat]
         threads = [threading.Thread(target=work, name=f"calve-{work.__name__}", daemon=True) for work in works]
-        self._register()
+        self._heart.register()
         for thread in threads:
             thread.start()
         try:
@@ -116,17 +123,6 @@ class Worker:
         """Claim nothing more, and leave when the steps under way have ended or their time is over."""
         self._ending.set()
         self._tools.state.wake()
-
-    # What the main thread does.
-
-    def _register(self) -> None:
-        now = self._tools.state.now()
-        self._clock.anchor(now)
-        self._identity = replace(
-            self._identity, uuid=self._tools.new_id(), started_at=now, heartbeat_at=now, slots=self._options.slots
-        )
-        self._tools.state.register(self._identity)
-        self._reap()
 
     def _dispatch(self) -> None:
         """Claim what there is room for, or sleep until something comes up."""
@@ -153,8 +149,6 @@ class Worker:
         except StoreError as error:
             log.warning("%s", error.message)
             self._ending.wait(random.uniform(0.1, 1.0))  # noqa: S311 - so that not all come back at once
-
-    # What goes to the threads, and what they do.
 
     def _own(self, changes: Changes) -> None:
         """Take at once as many of the new steps as there are free hands."""
@@ -281,8 +275,6 @@ class Worker:
         except Exception:
             log.exception("whoever is told of turns stumbled over one")
 
-    # What the heart does.
-
     def _beat(self) -> None:
         options, ticks = self._options, 0
         often = max(1, round(options.heartbeat / options.tick))
@@ -290,23 +282,4 @@ class Worker:
             ticks += 1
             self._guarded(self._executor.flush)
             if ticks % often == 0:
-                self._guarded(self._live)
-
-    def _live(self) -> None:
-        beat = self._tools.state.heartbeat(self.uuid, is_draining=self._ending.is_set())
-        if not beat.is_alive:
-            log.warning("this worker was silent too long and taken for dead; it begins anew")
-            self._executor.interrupt_all()
-            self._register()
-            return
-        self._clock.anchor(beat.now)
-        self._executor.interrupt(beat.interrupted)
-        self._tools.state.release(self._hands.missed(beat.owned))
-        self._reap()
-        late = self._tools.state.overdue(self._clock())
-        if late:
-            self._tools.state.commit(Changes(tasks=[NewTask(TaskKind.RUN, run_uuid) for run_uuid in late]))
-
-    def _reap(self) -> None:
-        for dead in self._tools.state.reap(int(self._options.lease * 1_000), is_gone=self._is_gone):
-            log.warning("worker %s is gone; others take over what it held", dead)
+                self._guarded(lambda: self._heart.beat(is_draining=self._ending.is_set()))
