@@ -1,10 +1,10 @@
 """What the state machine of tests/properties has found, each told as a story of its own."""
 
 import pytest
-from tests.engines import Playground
+from tests.engines import DONE, Playground
 
-from calve.engine import Breakpoint, RunStatus, StepStatus
-from calve.errors import ActionRefused
+from calve.engine import Breakpoint, Outcome, RunStatus, State, StepStatus
+from calve.errors import ActionRefused, LeaseLost
 
 S = StepStatus
 
@@ -23,4 +23,22 @@ def test_a_paused_step_that_is_to_end_cannot_be_resumed_meanwhile(playground: Pl
     assert playground.engine.unpause(point) == []
     playground.settle()
     assert playground.statuses(run) == {"a": S.SKIPPED}
+    assert playground.fresh(run).status is RunStatus.SUCCEEDED
+
+
+def test_an_answer_that_was_recorded_cannot_be_recorded_again_when_its_worker_has_the_step_once_more(
+    playground: Playground,
+) -> None:
+    """A worker that never heard that it was recorded tries again, while it carries out the next call already."""
+    playground.push("Workflow: {id: w, jobs: [{job: {id: a, type: Sleep}}]}")
+    goes_on = Outcome(State.CONTINUE)
+    run = playground.begin().run
+    playground.do(playground.claim()[0])
+    (first,) = playground.claim()
+    playground.turns.record(first, goes_on)
+    (second,) = playground.claim()
+    assert second.owner == first.owner
+    with pytest.raises(LeaseLost):
+        playground.turns.record(first, goes_on)
+    playground.turns.record(second, DONE)
     assert playground.fresh(run).status is RunStatus.SUCCEEDED

@@ -51,7 +51,7 @@ def commit(transaction: Transaction, changes: Changes) -> Committed:
     _write_attempts(connection, changes, admitted.uuids)
     launched = launch(connection, lines, changes.starts) if lines else Launch()
     _insert_runs(connection, list(launched.new.values()))
-    held = enqueue(transaction, [*_tasks(changes, admitted, launched), *passed])
+    held = enqueue(transaction, [*_tasks(changes, admitted, launched), *passed], changes.done)
     append_events(connection, _events(changes, admitted, launched), _roots(changes, launched))
     append_logs(transaction, changes.logs)
     return Committed(launched.started(changes.starts), admitted.uuids, tuple(held))

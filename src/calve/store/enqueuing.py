@@ -29,10 +29,14 @@ _UPSERT_OWNED = {
 }
 
 
-def enqueue(transaction: Transaction, tasks: Iterable[NewTask]) -> list[Task]:
-    """Put tasks into the queue, or wake those that are there; return those that their owners hold from now on."""
+def enqueue(transaction: Transaction, tasks: Iterable[NewTask], done: Iterable[Task] = ()) -> list[Task]:
+    """Put tasks into the queue, or wake those that are there; return those that their owners hold from now on.
+
+    The generation of a task that was just ``done`` and comes again goes on: nobody can take it for what it was.
+    """
     wanted = _one_of_each(tasks)
-    free = [_row(new) for new in wanted if new.owner is None]
+    generations = {each.key: each.generation for each in done}
+    free = [_row(new, generations.get(new.key, 0)) for new in wanted if new.owner is None]
     if free:
         transaction.connection.execute(_UPSERT[transaction.is_postgresql], free)
         transaction.is_waking = True
@@ -43,7 +47,7 @@ def _enqueue_owned(transaction: Transaction, tasks: Sequence[NewTask]) -> list[T
     held = []
     for new in tasks:
         statement = _UPSERT_OWNED[transaction.is_postgresql]
-        row = transaction.connection.execute(statement, _row(new)).one()
+        row = transaction.connection.execute(statement, _row(new, 1)).one()
         if row.wakes == 0:  # it was not there before
             held.append(Task(new.kind, new.key, new.run_uuid, new.attempt_uuid, row.owner, row.generation, 0, 0))
         elif row.owner is None:
@@ -61,7 +65,7 @@ def _one_of_each(tasks: Iterable[NewTask]) -> list[NewTask]:
     return [found[key] for key in sorted(found)]
 
 
-def _row(new: NewTask) -> Values:
+def _row(new: NewTask, generation: int) -> Values:
     return {
         "key": new.key,
         "kind": new.kind.value,
@@ -70,7 +74,7 @@ def _row(new: NewTask) -> Values:
         "due_at": new.due_at,
         "priority": new.priority,
         "owner": new.owner,
-        "generation": 0 if new.owner is None else 1,
+        "generation": generation,
         "wakes": 0,
         "tries": 0,
     }
