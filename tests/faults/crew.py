@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
-from multiprocessing.context import ForkServerProcess
+from multiprocessing.context import ForkServerProcess, SpawnProcess
 from pathlib import Path
 
 from tests.faults.checking import violations
@@ -23,6 +23,7 @@ from calve.store import Store, open_store
 
 _FORKING = get_context("forkserver")  # a fork of a small server: milliseconds, and none of this process's threads
 _FORKING.set_forkserver_preload(["tests.faults.worker", "calve.store.migrations", "psycopg", "pytest"])
+Member = ForkServerProcess | SpawnProcess
 FOREVER = 10**12
 PATIENCE = 180.0
 """Seconds after which a test gives up waiting."""
@@ -33,7 +34,7 @@ class Crew:
     """Worker processes on one store."""
 
     plan: Plan
-    members: list[ForkServerProcess] = field(default_factory=list)
+    members: list[Member] = field(default_factory=list)
     kills: int = 0
 
     def hire(self, plan: Plan | None = None) -> ForkServerProcess:
@@ -43,7 +44,14 @@ class Crew:
         self.members.append(process)
         return process
 
-    def kill(self, process: ForkServerProcess) -> None:
+    def hire_anew(self) -> SpawnProcess:
+        """Start a worker in an interpreter of its own, as somebody would at a prompt."""
+        process = get_context("spawn").Process(target=work, args=(self.plan,), daemon=True)
+        process.start()
+        self.members.append(process)
+        return process
+
+    def kill(self, process: Member) -> None:
         """Kill a worker with SIGKILL, and wait until it is gone."""
         process.kill()
         process.join()
@@ -73,7 +81,7 @@ class Crew:
             process.join()
 
 
-def send(process: ForkServerProcess, number: signal.Signals) -> None:
+def send(process: Member, number: signal.Signals) -> None:
     """Send a signal to a worker."""
     assert process.pid is not None
     os.kill(process.pid, number)
