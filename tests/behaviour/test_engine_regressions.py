@@ -1,9 +1,9 @@
 """What the state machine of tests/properties has found, each told as a story of its own."""
 
 import pytest
-from tests.engines import DONE, Playground
+from tests.engines import DONE, FATAL_ERROR, Playground
 
-from calve.engine import Breakpoint, Outcome, RunStatus, State, StepStatus
+from calve.engine import Breakpoint, Outcome, RunPolicy, RunStatus, State, StepStatus
 from calve.errors import ActionRefused, LeaseLost
 
 S = StepStatus
@@ -42,3 +42,25 @@ def test_an_answer_that_was_recorded_cannot_be_recorded_again_when_its_worker_ha
         playground.turns.record(first, goes_on)
     playground.turns.record(second, DONE)
     assert playground.fresh(run).status is RunStatus.SUCCEEDED
+
+
+LOOPS = {
+    "foreach": "foreach: {id: loop, ranges: {i: {from: 0, to: 2}}, jobs: [{job: {id: inner, type: Sleep}}]}",
+    "while": "while: {id: loop, condition: loop_index < 2, loop_params: {i: 0}, "
+    "jobs: [{job: {id: inner, type: Sleep}}]}",
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS)
+def test_a_loop_that_the_last_run_never_reached_runs_again_all_the_same(playground: Playground, loop: str) -> None:
+    """Its iterations have run before, though not in the last run."""
+    playground.push(
+        f"Workflow:\n  id: w\n  jobs:\n    - job: {{id: first, type: Sleep, transition: [loop]}}\n    - {loop}\n"
+    )
+    playground.script.parts["first"] = [DONE, FATAL_ERROR, DONE]
+    run = playground.start()
+    run = playground.restart(run, policy=RunPolicy.RESTART_FROM_BEGINNING)
+    assert playground.statuses(run) == {"first": S.FATALLY_FAILED}
+    run = playground.restart(run)
+    assert playground.statuses(run) == {"first": S.SUCCEEDED, "loop": S.SUCCEEDED}
+    assert playground.script.calls.count("inner") == 4

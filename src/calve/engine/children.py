@@ -47,6 +47,11 @@ class Loop:
         digest = hashlib.md5(place.encode(), usedforsecurity=False).hexdigest()
         return f"maestro_{self.kind.value.lower()}_{digest}"
 
+    @property
+    def is_first(self) -> bool:
+        """Whether none of its iterations can have run before: neither in an earlier run, nor for an earlier attempt."""
+        return self.state.run.run_id == 1 and self.attempt.attempt_id == 1
+
 
 def new_iteration(
     work: Work,

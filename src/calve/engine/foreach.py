@@ -109,7 +109,7 @@ def _ahead(work: Work, loop: Loop, artifact: Json) -> Iterator[tuple[int, Run | 
     """Yield the iterations that are still to begin, in order, each with its last run if it has run before."""
     total, policy = artifact["total"], RunPolicy(artifact["run_policy"])
     for first in range(artifact["launched"], total, PAGE):
-        runs = [] if policy.is_fresh else work.tools.state.latest_inline(loop.name, after=first, limit=PAGE)
+        runs = [] if loop.is_first else work.tools.state.latest_inline(loop.name, after=first, limit=PAGE)
         known = {run.instance_id: run for run in runs}
         for number in range(first + 1, min(first + PAGE, total) + 1):
             before = known.get(number)

@@ -97,8 +97,7 @@ def _next(work: Work, loop: Loop, artifact: Json, values: Values) -> Json:
     number = artifact["iteration"] + 1
     if number > ITERATIONS:
         raise ParamError(f"A while loop of more than [{ITERATIONS}] iterations is over the limit")
-    is_fresh = RunPolicy(artifact["run_policy"]).is_fresh
-    before = None if is_fresh else work.tools.state.run(loop.name, number)
+    before = None if loop.is_first else work.tools.state.run(loop.name, number)
     return _launched(work, loop, artifact, number, values, before, RunPolicy.RESTART_FROM_BEGINNING)
 
 
