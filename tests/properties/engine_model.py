@@ -133,7 +133,7 @@ Workflow:
     - foreach:
         id: each
         concurrency: 2
-        ranges: {i: {from: 1, to: 3}}
+        ranges: {i: {from: 0, to: 3}}
         jobs:
           - job: {id: one, type: Sleep, tags: [few], transition: [two]}
           - job: {id: two, type: NoOp}
