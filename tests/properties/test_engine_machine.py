@@ -565,10 +565,10 @@ def examples(number: int, steps: int) -> settings:
 def test_the_engine_agrees_with_the_model_on_sqlite(tmp_path: Path) -> None:
     """With all that can happen between any two transactions."""
     with opened(f"sqlite:///{tmp_path}/calve.db", tmp_path):
-        run_state_machine_as_test(EngineMachine, settings=examples(30, 50))
+        run_state_machine_as_test(EngineMachine, settings=examples(45, 50))
 
 
 def test_the_engine_agrees_with_the_model_on_postgres(postgres_database: str, tmp_path: Path) -> None:
     """The same."""
     with opened(postgres_database, tmp_path):
-        run_state_machine_as_test(EngineMachine, settings=examples(10, 40))
+        run_state_machine_as_test(EngineMachine, settings=examples(14, 40))
