@@ -223,3 +223,48 @@ def test_an_attempt_that_goes_back_to_waiting_gives_its_permits_back(engine: Sql
     asking(engine, second, Permit("p", 1))
     over(engine, holding, StepStatus.WAITING_FOR_PERMITS)
     assert run_tasks(engine) == {second.uuid}
+
+
+def following(engine: SqlEngineState, ended: Attempt, *permits: Permit) -> tuple[Attempt, bool]:
+    """End an attempt and let the next step of its run ask, in one commit; tell whether that got its permits."""
+    run = loaded(engine, ended.run_uuid)
+    attempt = attempt_of(run, new_id())
+    changes = Changes(
+        runs=[run],
+        attempts=[replace(ended, status=StepStatus.SUCCEEDED)],
+        new_attempts=[attempt],
+        admissions=[wanting(attempt, *permits)],
+    )
+    return attempt, attempt.uuid in engine.commit(changes).admitted
+
+
+def test_a_step_takes_over_the_permits_of_the_one_before(engine: SqlEngineState) -> None:
+    """All of them, so that nobody else gets in between, and all are free when the last step ends."""
+    first, second = runs_of(engine, 2)
+    permits = (Permit("workflow:daily", 1), Permit("tree:x", 1))
+    attempt, _ = asking(engine, first, *permits)
+    for _ in range(3):
+        attempt, is_admitted = following(engine, attempt, *permits)
+        assert is_admitted
+    assert not asking(engine, second, *permits)[1]
+    attempt, is_admitted = following(engine, attempt, *permits)
+    assert is_admitted
+    over(engine, attempt)
+    assert run_tasks(engine) == {second.uuid}
+
+
+def test_a_step_after_one_that_held_nothing_asks_like_any_other(engine: SqlEngineState) -> None:
+    """It has nothing to take over."""
+    first, second = runs_of(engine, 2)
+    attempt = attempt_of(first)
+    engine.commit(Changes(runs=[loaded(engine, first.uuid)], new_attempts=[attempt]))
+    asking(engine, second, Permit("p", 1))
+    assert not following(engine, attempt, Permit("p", 1))[1]
+
+
+def test_a_lowered_limit_holds_for_the_steps_that_follow(engine: SqlEngineState) -> None:
+    """Not before some have ended for good."""
+    first, second = runs_of(engine, 2)
+    one, _ = asking(engine, first, Permit("p", 2))
+    asking(engine, second, Permit("p", 2))
+    assert not following(engine, one, Permit("p", 1))[1]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
-from sqlalchemy import BindParameter, Connection, bindparam, delete, func, select, text, tuple_
+from sqlalchemy import BindParameter, Connection, bindparam, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from calve.engine.model import Admission, Attempt, Changes, NewTask, Permit, TaskKind
@@ -57,6 +57,13 @@ _LOCK = text("SELECT pg_advisory_xact_lock(:space, key) FROM unnest(CAST(:keys A
 _TRY_LOCK = text("SELECT bool_and(pg_try_advisory_xact_lock(:space, key)) FROM unnest(CAST(:keys AS int[])) AS key")
 
 
+_HAND_OVER = (
+    update(claim)
+    .where(claim.c.attempt_uuid == bindparam("ended"), claim.c.permit.in_(_names), claim.c.is_held.is_(True))
+    .values(attempt_uuid=bindparam("started"), priority=bindparam("new_priority"))
+)
+
+
 def _upsert(insert: Any) -> Any:
     statement = insert(claim)
     new = statement.excluded
@@ -85,6 +92,8 @@ class Admitted:
 def settle_permits(transaction: Transaction, changes: Changes) -> Admitted:
     """Free the permits of attempts that end, admit those that want to start, and wake those that now could."""
     asking = {admission.waiting.uuid for admission in changes.admissions}
+    if _handed_over(transaction.connection, changes, asking):
+        return Admitted(frozenset(asking))
     freed = _free(transaction.connection, [each for each in changes.attempts if each.uuid not in asking])
     names = freed | {permit.name for admission in changes.admissions for permit in admission.permits}
     if not names:
@@ -99,6 +108,31 @@ def settle_permits(transaction: Transaction, changes: Changes) -> Admitted:
     room.waiting |= {permit.name for permit in refused}
     touched = freed | {permit.name for permit in refused if room.has_room(permit)}
     return Admitted(uuids, tuple(_next_in_line(transaction.connection, room, touched)))
+
+
+def _handed_over(connection: Connection, changes: Changes, asking: set[str]) -> bool:
+    """Let a step take over the permits of the one before it in its run; tell whether it could.
+
+    No more are held than before, and none are freed, so no lock is needed: steps of one workflow do not wait for each
+    other. If somebody waits for one of them, or too many are held since a limit was lowered, it is not done.
+    """
+    over = [each for each in changes.attempts if each.status not in HOLDING and each.uuid not in asking]
+    if len(over) != 1 or len(changes.admissions) != 1:
+        return False
+    (ended,), (admission,) = over, changes.admissions
+    if ended.run_uuid != admission.waiting.run_uuid or ended.tags or admission.waiting.tags:
+        return False
+    names = [permit.name for permit in admission.permits]
+    held = dict.fromkeys(names, 0)
+    for row in connection.execute(_COUNTS, {"names": names}):
+        if not row.is_held:
+            return False
+        held[row.permit] = row.number
+    if any(permit.limit is None or held[permit.name] > permit.limit for permit in admission.permits):
+        return False
+    place = {"ended": ended.uuid, "started": admission.waiting.uuid, "new_priority": admission.priority}
+    # Both are steps of one run without tags, so they count against the same; one that held nothing gives nothing.
+    return connection.execute(_HAND_OVER, {"names": names, **place}).rowcount > 0
 
 
 def wake_waiting(transaction: Transaction, name: str) -> list[NewTask]:
