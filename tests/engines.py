@@ -194,7 +194,7 @@ class Playground:
         if each.kind is TaskKind.RUN:
             self.turns.move_run(each)
         else:
-            self.executor.carry_out(each, lambda: None)
+            self.executor.carry_out(each)
 
     # Looking.
 

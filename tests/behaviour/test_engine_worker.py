@@ -144,7 +144,7 @@ def test_an_outcome_of_a_lost_lease_is_dropped(playground: Playground) -> None:
     playground.state.reap(10_000_000, is_gone=lambda each: each.uuid == playground.worker)
     (taken,) = playground.state.claim("other", playground.clock(), runs=10, steps=10)
     assert (taken.key, taken.tries) == (task.key, 1)
-    assert playground.executor.carry_out(task, lambda: None) is None
+    assert playground.executor.carry_out(task) is None
     assert playground.statuses(run) == {"a": S.RUNNING}
     with pytest.raises(LeaseLost):
         playground.turns.keep(task, {"x": 1})
@@ -169,7 +169,7 @@ def test_work_that_learns_of_its_lost_lease_ends_in_silence(playground: Playgrou
 
     playground.script.parts["a"] = work
     (task,) = playground.claim()
-    assert playground.executor.carry_out(task, lambda: None) is None
+    assert playground.executor.carry_out(task) is None
     attempt = playground.attempt(run, "a")
     assert (attempt.status, attempt.artifacts) == (S.RUNNING, {})
     assert playground.log(attempt) == "before\n"

@@ -151,7 +151,7 @@ class Member:
         """Do a task, whoever holds it now; None if it was no longer its own."""
         self.work.outcome, self.work.is_executed = outcome, False
         if task.kind is TaskKind.STEP:
-            turn = self.executor.carry_out(task, lambda: None)
+            turn = self.executor.carry_out(task)
         else:
             try:
                 turn = self.turns.move_run(task)

@@ -126,6 +126,7 @@ class Engine:
                 f"{point.workflow_id} has no step {point.step_id}.", remedy=f"It has {', '.join(steps)}."
             )
         self.tools.state.set_breakpoint(replace(point, created_at=self.tools.clock()))
+        self.tools.cache.breakpoints.forget()
 
     def resume(self, address: Address, *, by: str = "") -> Run:
         """Let one paused step go on."""
@@ -134,6 +135,7 @@ class Engine:
     def unpause(self, point: Breakpoint, *, by: str = "") -> list[Run]:
         """Take a breakpoint away, and let all attempts that it has paused go on."""
         self.tools.state.delete_breakpoint(point)
+        self.tools.cache.breakpoints.forget()
         paused = self.tools.state.paused(point.workflow_id, point.step_id)
         return [run for attempt in paused if (run := self._resumed(point, attempt, by)) is not None]
 

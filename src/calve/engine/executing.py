@@ -44,18 +44,13 @@ class Executor:
     _made: dict[str, StepRuntime] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def carry_out(self, task: Task, when_over: Callable[[], None]) -> Turn | None:
-        """Carry out the attempt that a task is about, and record what came of it; None if it is not ours to record.
-
-        ``when_over`` is called when the work is done, before it is recorded.
-        """
+    def carry_out(self, task: Task) -> Turn | None:
+        """Carry out the attempt that a task is about, and record what came of it; None if it is not ours to record."""
         state, attempt = self._found(task)
         if state is None or attempt is None or attempt.status not in HOLDING:
-            when_over()
             return self._recorded(task, Outcome(State.STOPPED), [])
         lines = Log(attempt.uuid, self.folder / attempt.uuid, self._next_piece(task, attempt))
         outcome = self._outcome(task, state, attempt, lines)
-        when_over()
         if outcome is None:
             self._hand_in(lines)
             return None
@@ -112,7 +107,8 @@ class Executor:
             return 0
         pieces = self.tools.state.log(attempt.uuid)
         last = pieces[-1].number if pieces else -1
-        return last + 1 + (SPARE if task.generation > 1 else 0)
+        calls: int = attempt.artifacts.get(CALLS, 0)  # each of them has given the task back
+        return last + 1 + (SPARE if task.generation > calls + 1 else 0)
 
     def _outcome(self, task: Task, state: RunState, attempt: Attempt, lines: Log) -> Outcome | None:
         """Call the runtime; return None if the worker has to go, so that another one will take over."""

@@ -6,6 +6,7 @@ from threading import Lock
 
 from calve.definition.params import Parameter
 from calve.engine.blueprints import Blueprint
+from calve.engine.breakpoints import Breakpoints
 from calve.engine.model import Attempt, Run
 from calve.engine.statuses import RunStatus, StepStatus
 
@@ -60,6 +61,7 @@ class Cache:
     """Runs as they were after their last commit. Whoever uses one must compare its ``seq`` when committing."""
 
     def __init__(self, size: int = KEPT) -> None:
+        self.breakpoints = Breakpoints()
         self._size = size
         self._kept: OrderedDict[str, RunState] = OrderedDict()
         self._lock = Lock()

@@ -62,7 +62,6 @@ class Work:
     _tasks: dict[str, NewTask] = field(default_factory=dict)
     _starts: list[Start] = field(default_factory=list)
     _passed_down: dict[str, PassDown] = field(default_factory=dict)
-    _breakpoints: dict[str, list[Breakpoint]] = field(default_factory=dict)
 
     def state(self, run_uuid: str, *, is_fresh: bool = False) -> RunState:
         """Return a run that can be moved: from the cache, unless it must be fresh from the store.
@@ -161,10 +160,8 @@ class Work:
             self.enqueue(NewTask(TaskKind.RUN, run_uuid, due_at=due_at, priority=priority))
 
     def breakpoints(self, workflow_id: str) -> list[Breakpoint]:
-        """Return the breakpoints of a workflow, as they were when this work first asked."""
-        if workflow_id not in self._breakpoints:
-            self._breakpoints[workflow_id] = self.tools.state.breakpoints(workflow_id)
-        return self._breakpoints[workflow_id]
+        """Return the breakpoints of a workflow."""
+        return self.tools.cache.breakpoints.of(workflow_id, self.now, self.tools.state.breakpoints)
 
     def made_by(self, attempt_uuid: str) -> list[RunState]:
         """Return the child runs of an attempt that this work has made."""

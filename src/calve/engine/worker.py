@@ -12,6 +12,7 @@ from calve.engine.executing import Executor
 from calve.engine.hands import Hands
 from calve.engine.heart import Heart, IsGone
 from calve.engine.model import Changes, Task, TaskKind, WorkerRecord
+from calve.engine.slots import Share, Slots
 from calve.engine.turns import Turn, Turns
 from calve.engine.work import Tools
 from calve.errors import CalveError, Conflict, LeaseLost, StoreError
@@ -75,7 +76,8 @@ class Worker:
             round(self._options.lease * 1_000),
         )
         self._lock = threading.Lock()
-        self._free = self._options.slots
+        self._slots = Slots(self._options.slots)
+        self._share = Share()
         self._moving = 0
         self._failures: dict[str, int] = {}
 
@@ -88,13 +90,12 @@ class Worker:
     def is_idle(self) -> bool:
         """Tell whether nothing is in its hands."""
         with self._lock:
-            return self._free == self._options.slots and not self._moving
+            return not self.under_way and not self._moving
 
     @property
     def under_way(self) -> int:
         """How many steps it carries out now."""
-        with self._lock:
-            return self._options.slots - self._free
+        return self._slots.size - self._slots.free
 
     def run(self) -> None:
         """Work until ``end`` is called; then let the steps under way come to their end, and leave."""
@@ -128,9 +129,12 @@ class Worker:
         """Claim what there is room for, or sleep until something comes up."""
         state, now = self._tools.state, self._clock()
         with self._lock:
-            steps, runs = self._free, 2 * self._options.turners - self._moving
-        tasks = state.claim(self.uuid, now, runs=runs, steps=steps) if steps > 0 or runs > 0 else []
-        self._accept(tasks)
+            runs = 2 * self._options.turners - self._moving
+        steps, tasks = self._slots.reserve(self._slots.size), []
+        try:
+            tasks = state.claim(self.uuid, now, runs=runs, steps=steps) if steps or runs else []
+        finally:
+            self._slots.give(steps - self._accept(tasks))
         if not tasks:
             due = state.next_due(now)
             longest = self._options.poll
@@ -152,29 +156,30 @@ class Worker:
 
     def _own(self, changes: Changes) -> None:
         """Take at once as many of the new steps as there are free hands."""
-        with self._lock:
-            free = 0 if self._ending.is_set() else self._free
-        for position, admission in enumerate(changes.admissions):
-            if free > 0 and admission.task.kind is TaskKind.STEP:
-                free -= 1
-                changes.admissions[position] = replace(admission, task=replace(admission.task, owner=self.uuid))
+        share = self._share
+        self._slots.give(share.reserved)  # of a turn that is taken again
+        share.reserved = 0
+        if self._ending.is_set():
+            return
+        steps = [at for at, each in enumerate(changes.admissions) if each.task.kind is TaskKind.STEP]
+        share.reserved = self._slots.reserve(len(steps) - share.own)
+        for at in steps[: share.own + share.reserved]:
+            admission = changes.admissions[at]
+            changes.admissions[at] = replace(admission, task=replace(admission.task, owner=self.uuid))
 
-    def _accept(self, tasks: Sequence[Task]) -> None:
-        """Hand tasks to the threads; those for which no hand is free go back."""
-        too_many = []
+    def _accept(self, tasks: Sequence[Task]) -> int:
+        """Hand tasks to the threads; return for how many of them hands are needed."""
+        steps = 0
         for task in tasks:
-            with self._lock:
-                self._hands.take(task)
-                if task.kind is TaskKind.RUN:
+            self._hands.take(task)
+            if task.kind is TaskKind.RUN:
+                with self._lock:
                     self._moving += 1
-                    self._runs.put(task)
-                elif self._free > 0:
-                    self._free -= 1
-                    self._steps.put(task)
-                else:
-                    too_many.append(task)
-        if too_many:
-            self._give_back(too_many)
+                self._runs.put(task)
+            else:
+                steps += 1
+                self._steps.put(task)
+        return steps
 
     def _give_back(self, tasks: Sequence[Task]) -> None:
         """Let others do tasks; where the database does not take them now, the heart sees to it later."""
@@ -183,22 +188,20 @@ class Worker:
             self._hands.let_go(task)
 
     def _carry_out_steps(self) -> None:
+        self._share.own = 1
         while (task := self._steps.get()) is not None:
-            self._told(self._carry_out(task))
-            self._hands.let_go(task)
+            following: Task | None = task
+            while following is not None:
+                following = self._told(self._carry_out(task := following))
+                self._hands.let_go(task)
+            if self._slots.give(1):
+                self._tools.state.wake()
 
     def _carry_out(self, task: Task) -> Turn | None:
-        is_over = False
-
-        def over() -> None:
-            nonlocal is_over
-            is_over = True
-            self._hand_is_free()
-
         try:
             if task.tries >= self._options.tries:
                 return self._give_up(task, f"{task.tries} workers died over it")
-            return self._executor.carry_out(task, over)
+            return self._executor.carry_out(task)
         except (Conflict, StoreError) as error:
             log.warning("attempt %s cannot be carried out yet: %s", task.key, error.message)
             self._give_back([task])
@@ -206,16 +209,6 @@ class Worker:
         except Exception:
             log.exception("attempt %s cannot be carried out", task.key)
             return self._failed(task)
-        finally:
-            if not is_over:
-                self._hand_is_free()
-
-    def _hand_is_free(self) -> None:
-        with self._lock:
-            self._free += 1
-            was_full = self._free == 1
-        if was_full:
-            self._tools.state.wake()
 
     def _move_runs(self) -> None:
         while (task := self._runs.get()) is not None:
@@ -262,11 +255,21 @@ class Worker:
             log.warning("run %s cannot be set aside yet: %s", task.run_uuid, error.message)
             return None
 
-    def _told(self, turn: Turn | None) -> None:
-        """Take on what a turn has left in our hands, and tell of it."""
-        if turn is None:
-            return
-        self._accept(turn.committed.held)
+    def _told(self, turn: Turn | None) -> Task | None:
+        """Take on what a turn has left in our hands, and tell of it; return the step that this thread goes on with."""
+        share, held = self._share, list(turn.committed.held) if turn else []
+        following = held.pop(0) if held and share.own else None
+        if following is not None:
+            self._hands.take(following)
+        is_relief = self._slots.give(share.reserved - self._accept(held))
+        share.reserved = 0
+        if is_relief:
+            self._tools.state.wake()
+        if turn is not None:
+            self._tell(turn)
+        return following
+
+    def _tell(self, turn: Turn) -> None:
         asked = [attempt.uuid for attempt in turn.changes.attempts if attempt.action is not None]
         if asked:
             self._executor.interrupt(asked)

@@ -22,6 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import (
     ArgumentError,
     DBAPIError,
+    DisconnectionError,
     IntegrityError,
     InterfaceError,
     OperationalError,
@@ -35,6 +36,8 @@ from calve.store.locking import FileLock
 
 BUSY_SECONDS = 30
 CONNECT_SECONDS = 10
+IDLE_SECONDS = 1.0
+"""A connection that was not used for so long is tried before it is used again."""
 _POSTGRESQL = {
     "connect_timeout": CONNECT_SECONDS,
     # A process that stops in the middle of a transaction must not hold up all others by its locks.
@@ -191,17 +194,35 @@ def _parse(url: str) -> URL:
 def _postgresql(url: URL) -> Engine:
     arguments = {name: value for name, value in _POSTGRESQL.items() if name not in url.query}
     try:
-        return create_engine(
-            url,
-            connect_args=arguments,
-            isolation_level="READ COMMITTED",
-            pool_pre_ping=True,
-            hide_parameters=True,
+        engine = create_engine(
+            url, connect_args=arguments, isolation_level="READ COMMITTED", pool_size=20, hide_parameters=True
         )
     except ModuleNotFoundError:
         raise EnvironmentUnfit(
             "The driver for PostgreSQL is not installed.", remedy="pip install 'calve[postgres]'"
         ) from None
+    event.listen(engine, "checkin", _note_use)
+    event.listen(engine, "checkout", _ping_if_idle)
+    return engine
+
+
+def _note_use(_connection: Any, record: Any) -> None:
+    record.info["calve_used"] = time.monotonic()
+
+
+def _ping_if_idle(connection: Any, record: Any, _proxy: Any) -> None:
+    """See whether a connection still lives that nobody has used for a while; one in use tells by itself.
+
+    Raises:
+        DisconnectionError: it does not, so the pool is to give another one.
+    """
+    if time.monotonic() - record.info.get("calve_used", float("inf")) < IDLE_SECONDS:
+        return
+    try:
+        connection.execute("SELECT 1")
+        connection.rollback()
+    except Exception as error:
+        raise DisconnectionError from error
 
 
 def _file(url: URL) -> Path | None:

@@ -126,7 +126,7 @@ def test_the_log_of_a_lost_worker_is_in_nobodys_way(playground: Playground) -> N
         playground.state.release([task])
         (again,) = playground.claim()
         playground.script.parts["a"] = other
-        lost.carry_out(again, lambda: None)
+        lost.carry_out(again)
         context.log("still there")
         return DONE
 
@@ -272,14 +272,14 @@ def test_work_that_cannot_be_ended_is_left_to_another_worker_or_given_up(
 def test_a_task_about_nobody_is_done(playground: Playground, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its attempt is none of the run's newest, or the run is gone."""
     _, task = claimed(playground)
-    playground.executor.carry_out(replace(task, attempt_uuid="somebody else"), lambda: None)
+    playground.executor.carry_out(replace(task, attempt_uuid="somebody else"))
     assert playground.state.counts()[task.kind] == 0
     playground.engine.stop_all("w")
     playground.settle()
     _, task = claimed(playground)
     monkeypatch.setattr(playground.state, "load", lambda _: None)
     playground.tools.cache.drop(task.run_uuid)
-    playground.executor.carry_out(task, lambda: None)
+    playground.executor.carry_out(task)
     assert playground.script.calls == []
     assert playground.state.counts()[task.kind] == 0
     monkeypatch.undo()
@@ -291,10 +291,8 @@ def test_a_task_about_nothing_is_done(playground: Playground) -> None:
     """The attempt has ended, or its run is gone."""
     run, task = claimed(playground)
     ended = playground.attempt(run, "a")
-    over: list[str] = []
     playground.state.commit(Changes(runs=[playground.fresh(run)], attempts=[replace(ended, status=S.SUCCEEDED)]))
     playground.tools.cache.drop(run.uuid)
-    playground.executor.carry_out(task, lambda: over.append("over"))
-    assert over == ["over"]
+    playground.executor.carry_out(task)
     assert playground.script.calls == []
     assert playground.state.counts().get(task.kind) == 0

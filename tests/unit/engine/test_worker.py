@@ -5,7 +5,7 @@ import threading
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from tests.engines import DONE, Playground, Unreliable, live, wait_for, wait_for_end, worker_on
+from tests.engines import DONE, Playground, Unreliable, live, wait_for, wait_for_end
 
 from calve.engine import Outcome, RunStatus, State, StepContext, StepStatus, Turn, WorkerRecord, turns
 from calve.engine.advancing import advance
@@ -177,21 +177,6 @@ def test_a_worker_takes_no_more_steps_than_it_has_hands(playground: Playground) 
         assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
         wait_for(lambda: worker.under_way == 0)
     assert max(most) == 3
-
-
-def test_a_worker_gives_back_what_it_cannot_take(playground: Playground) -> None:
-    """Two turns may both have seen its last free hand."""
-    jobs = ", ".join(f"{{job: {{id: s{n}, type: Sleep}}}}" for n in range(3))
-    playground.push(f"Workflow: {{id: w, jobs: [{jobs}]}}")
-    playground.begin()
-    for task in playground.claim():
-        playground.do(task)
-    tasks = playground.claim()
-    assert len(tasks) == 3
-    worker = worker_on(playground, slots=1)
-    worker._accept(tasks)
-    assert worker.under_way == 1
-    assert len(playground.claim()) == 2
 
 
 def test_many_runs_are_moved_by_few_threads(playground: Playground) -> None:
