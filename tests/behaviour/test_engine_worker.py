@@ -123,7 +123,8 @@ def test_a_worker_that_was_taken_for_dead_begins_anew(playground: Playground) ->
         wait_for(work.begun.is_set)
         before = worker.uuid
         work.begun.clear()
-        playground.state.reap(10_000_000, is_gone=lambda each: each.uuid == before)
+        # It is passed over at the very moment at which it says that it lives.
+        wait_for(lambda: before in playground.state.reap(10_000_000, is_gone=lambda each: each.uuid == before))
         wait_for(lambda: worker.uuid != before)
         wait_for(work.begun.is_set)
         work.go.set()
