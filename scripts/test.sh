@@ -12,12 +12,13 @@ step() {
     echo "   $((SECONDS - began)) s"
 }
 
-# Two processes for two cores: all tests that need Spark share one JVM, the others run beside it.
+# All tests that need Spark share one JVM; the others, most of which wait for disks and processes, run beside it.
 tests() {
     local rest failed=0
     log=$(mktemp)
     trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$log"' EXIT
-    "$bin/coverage" run -m pytest -q tests/unit tests/behaviour tests/properties tests/acceptance >"$log" 2>&1 &
+    "$bin/coverage" run -m pytest -q -n 3 --dist worksteal tests/unit tests/behaviour tests/properties tests/acceptance \
+        >"$log" 2>&1 &
     rest=$!
     "$bin/coverage" run -m pytest -q tests/integration || failed=1
     wait "$rest" || failed=1
