@@ -63,8 +63,8 @@ def follow(playground: Playground, run: Run, asked: list[tuple[int, Action, str]
         for _ in range(tasks):
             for task in playground.claim(runs=1, steps=1):
                 playground.do(task)
-        if ask(playground, run, action, step_id) and not step_id:
-            of_run = action
+        if ask(playground, run, action, step_id) and not step_id and of_run is not Action.KILL:
+            of_run = action  # nothing is harsher than to kill
     for _ in range(200):
         playground.settle()
         if playground.fresh(run).status.is_terminal:
