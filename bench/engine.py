@@ -26,7 +26,8 @@ from peers.environments import PEERS, environment, install
 from peers.measuring import Result, measure
 
 STEPS = 100
-COMPARED = ("prefect", "dagster", "airflow")
+MOST = 1_000
+"""How many instances of one workflow, and steps of it, may run at once."""
 
 
 class Nothing:
@@ -150,18 +151,19 @@ def loops(found: Bench, counts: tuple[int, ...]) -> None:
 
 def idle(found: Bench, count: int, seconds: float) -> None:
     """Say what waiting costs: instances that wait for a person, and timers that are due in an hour."""
-    found.push(
-        "Workflow:\n  id: waiting\n  run_strategy: 1000\n"
-        "  jobs:\n    - job: {id: ask, type: Approval, approval: {message: Go on?}}\n"
-    )
-    found.push(
-        "Workflow:\n  id: timers\n  run_strategy: 1000\n  step_concurrency: 1000\n"
-        "  jobs:\n    - job: {id: sleep, type: Sleep, sleep_seconds: 3600}\n"
-    )
+    jobs = {
+        "waiting": "{id: ask, type: Approval, approval: {message: Go on?}}",
+        "timers": "{id: sleep, type: Sleep, sleep_seconds: 3600}",
+    }
     engine, threads = found.place.engine, threading.active_count()
-    for name in ("waiting", "timers"):
-        for _ in range(count):
-            engine.start(name)
+    for name, job in jobs.items():
+        for first in range(0, count, MOST):
+            found.push(
+                f"Workflow:\n  id: {name}-{first}\n  run_strategy: {MOST}\n  step_concurrency: {MOST}\n"
+                f"  jobs:\n    - job: {job}\n"
+            )
+            for _ in range(first, min(first + MOST, count)):
+                engine.start(f"{name}-{first}")
     while engine.state.next_due(engine.tools.clock()) in {0, None}:
         time.sleep(0.5)
     time.sleep(5)
@@ -174,12 +176,15 @@ def idle(found: Bench, count: int, seconds: float) -> None:
     )
 
 
-def compare(ours: float, results: list[Result]) -> None:
-    click.echo(f"\n{'a chain of no-op steps':<24}{'ms a step':>10}{'× calve':>10}   what is included")
-    click.echo(f"{'calve':<24}{ours:>10.2f}{1:>10.0f}   a worker, every result durable in SQLite before the next step")
+def compare(noop: float, ours: float, results: list[Result]) -> None:
+    click.echo(f"\n{'a chain of no-op steps':<26}{'ms a step':>10}{'× NoOp':>9}{'× worker':>9}   what is included")
+    click.echo(f"{'calve, NoOp':<26}{noop:>10.2f}{1:>9.0f}{'':>9}   every result durable in SQLite")
+    click.echo(
+        f"{'calve, a worker':<26}{ours:>10.2f}{'':>9}{1:>9.0f}   each result durable before the next step begins"
+    )
     for result in results:
-        name = f"{result.peer} {result.version}"
-        click.echo(f"{name:<24}{result.ms_per_step:>10.1f}{result.ms_per_step / ours:>10.0f}   {result.includes}")
+        name, took = f"{result.peer} {result.version}", result.ms_per_step
+        click.echo(f"{name:<26}{took:>10.1f}{took / noop:>9.0f}{took / ours:>9.0f}   {result.includes}")
 
 
 @click.command()
@@ -198,18 +203,18 @@ def main(
         noop, ours = chains(found, rounds)
         click.echo(f"SQLite:     NoOp {noop:.2f} ms a step, carried out by a worker {ours:.2f} ms a step")
         loops(found, tuple(int(count) for count in counts.split(",") if count))
+        if waiting:
+            idle(found, waiting, seconds)
     with ExitStack() as stack:
         url = postgres or stack.enter_context(throwaway_postgres(is_durable=True)).url
         with bench(url) as found:
             on_noop, on_postgres = chains(found, rounds)
             click.echo(f"PostgreSQL: NoOp {on_noop:.2f} ms a step, carried out by a worker {on_postgres:.2f} ms a step")
-            if waiting:
-                idle(found, waiting, seconds)
     names = [name for name in peers.split(",") if name]
     if install_peers:
         install(names)
     missing = [name for name in names if environment(name) is None]
-    compare(ours, measure([name for name in names if name not in missing], STEPS))
+    compare(noop, ours, measure([name for name in names if name not in missing], STEPS))
     if missing:
         click.echo(f"not installed, so not measured: {', '.join(missing)} (--install-peers)")
 
