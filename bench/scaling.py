@@ -12,18 +12,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.faults.checking import violations
 from tests.faults.crew import Errand, crew_on
-from tests.faults.servers import Server, server
-from tests.faults.worker import Plan, is_over, tools_on
+from tests.faults.worker import Plan, is_over
 from tests.faults.workflows import chain_of
 
+from calve.app import tools_on
 from calve.engine import Engine, WorkerOptions
 from calve.store import open_store
+from calve.testing.postgres import Postgres, throwaway_postgres
 
 LENGTH = 50
 """Steps of one instance."""
 
 
-def measure(made: Server, folder: Path, workers: int, steps: int) -> float:
+def measure(made: Postgres, folder: Path, workers: int, steps: int) -> float:
     """Return how many steps a second so many workers carry out."""
     made.database(f"with_{workers}")
     errand = Errand(made.url_at(made.port, f"with_{workers}"), folder)
@@ -51,7 +52,7 @@ def measure(made: Server, folder: Path, workers: int, steps: int) -> float:
 
 if __name__ == "__main__":
     wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    with server() as made:
+    with throwaway_postgres() as made:
         for workers in (1, 2, 4):
             with tempfile.TemporaryDirectory() as name:
                 measure(made, Path(name), workers, wanted)

@@ -21,10 +21,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.faults.checking import violations
 from tests.faults.crew import Crew, Errand, crew_on
-from tests.faults.servers import server
 from tests.faults.worker import Plan, is_over
 
 from calve.store import open_store
+from calve.testing.postgres import throwaway_postgres
 
 BATCH = 5
 """Instances of each workflow that are started at a time."""
@@ -35,7 +35,7 @@ ROUNDS = 20
 @contextmanager
 def store_url(wanted: str, folder: Path) -> Iterator[str]:
     if wanted == "postgres":
-        with server() as made:
+        with throwaway_postgres() as made:
             yield made.url
     else:
         yield f"sqlite:///{folder}/calve.db" if wanted == "sqlite" else wanted

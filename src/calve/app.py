@@ -18,7 +18,7 @@ from calve.store import Store, open_store
 
 if TYPE_CHECKING:
     from calve.capture import Captures
-    from calve.engine import Engine, Listener, Runtimes, Worker, WorkerOptions, WorkerRecord
+    from calve.engine import Engine, Listener, Runtimes, Tools, Worker, WorkerOptions, WorkerRecord
 
 _LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 _PROCESS = secrets.token_hex(4)
@@ -88,7 +88,7 @@ class Workplace:
             listener: is told of every turn that was written.
             runtimes: what carries out steps, by type; all that is installed, if not given.
         """
-        from calve.engine import AnchoredClock, Executor, Worker, WorkerOptions, WorkerRecord
+        from calve.engine import AnchoredClock, Executor, Worker, WorkerOptions
 
         settings, tools = self.settings, self.engine.tools
         folder = settings.home / "attempts"
@@ -108,7 +108,7 @@ class Workplace:
                 left,
             ),
             clock=clock,
-            identity=WorkerRecord("", f"{this_machine()}/{_PROCESS}", os.getpid(), 0, 0, 0),
+            identity=this_process(),
             is_gone=is_gone,
             options=options
             or WorkerOptions(
@@ -144,15 +144,21 @@ class Workplace:
 @contextmanager
 def open_workplace(settings: Settings | None = None) -> Iterator[Workplace]:
     """Open the state database of a project, and the engine on it."""
-    from calve.definition import installed
-    from calve.engine import AnchoredClock, Blueprints, Cache, Engine, Tools
+    from calve.engine import Engine
 
     settings = settings or load()
     with open_store(settings.store.url) as store:
-        state = store.engine
-        clock = AnchoredClock(state.now, is_shared=not settings.store.url.startswith("sqlite"))
-        tools = Tools(state, Blueprints(state.version), installed(), Cache(), clock, new_uuid)
-        yield Workplace(settings, store, Engine(tools))
+        yield Workplace(settings, store, Engine(tools_on(store, settings.store.url)))
+
+
+def tools_on(store: Store, url: str) -> "Tools":
+    """Return what the engine works with on a store."""
+    from calve.definition import installed
+    from calve.engine import AnchoredClock, Blueprints, Cache, Tools
+
+    state = store.engine
+    clock = AnchoredClock(state.now, is_shared=not url.startswith("sqlite"))
+    return Tools(state, Blueprints(state.version), installed(), Cache(), clock, new_uuid)
 
 
 def _forget_old(folder: Path, seconds: float) -> None:
@@ -167,6 +173,13 @@ def this_machine() -> str:
     boot = Path("/proc/sys/kernel/random/boot_id")
     since = boot.read_text().strip()[:8] if boot.exists() else ""
     return f"{socket.gethostname()}/{since}"
+
+
+def this_process() -> "WorkerRecord":
+    """Return how a worker of this process is known to others."""
+    from calve.engine import WorkerRecord
+
+    return WorkerRecord("", f"{this_machine()}/{_PROCESS}", os.getpid(), 0, 0, 0)
 
 
 def is_gone(worker: "WorkerRecord") -> bool:

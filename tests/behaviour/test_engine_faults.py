@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from tests.faults.crew import Crew, Errand, crew_on, kill_at_random, send, until_over, wait_until
 from tests.faults.history import read_journal
-from tests.faults.worker import Plan, tools_on
+from tests.faults.worker import Plan
 
+from calve.app import tools_on
 from calve.engine import Engine, RunStatus, WorkerOptions
 from calve.store import open_store
 

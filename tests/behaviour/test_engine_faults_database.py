@@ -14,30 +14,31 @@ import psycopg
 import pytest
 from tests.faults.crew import Errand, crew_on, until_over, wait_until
 from tests.faults.proxy import Mode, Proxy
-from tests.faults.servers import Server, server
-from tests.faults.worker import Plan, inside, tools_on
+from tests.faults.worker import Plan, inside
 
+from calve.app import tools_on
 from calve.engine import Engine, RunStatus
 from calve.errors import StoreUnavailable
 from calve.store import Store, open_store
+from calve.testing.postgres import Postgres, throwaway_postgres
 
 
 @pytest.fixture(scope="module")
-def own() -> Iterator[Server]:
+def own() -> Iterator[Postgres]:
     """Give a PostgreSQL that these tests alone use, and crash."""
-    with server() as made:
+    with throwaway_postgres() as made:
         yield made
 
 
 @pytest.fixture
-def errand(own: Server, tmp_path: Path) -> Errand:
+def errand(own: Postgres, tmp_path: Path) -> Errand:
     """Give an errand on an empty database."""
     name = f"test_{uuid.uuid4().hex}"
     own.database(name)
     return Errand(own.url_at(own.port, name), tmp_path)
 
 
-def test_workers_outlive_a_database_that_crashes_again_and_again(own: Server, errand: Errand) -> None:
+def test_workers_outlive_a_database_that_crashes_again_and_again(own: Postgres, errand: Errand) -> None:
     """PostgreSQL is shut down at once, whatever it was doing, and started again; the workers stay the same."""
     errand.begin(3)
     chance = random.Random(7)
@@ -59,7 +60,7 @@ def test_workers_outlive_a_database_that_crashes_again_and_again(own: Server, er
     assert {run.status for run in errand.check().runs} == {RunStatus.SUCCEEDED}
 
 
-def test_an_answer_that_is_lost_is_not_given_twice(own: Server, errand: Errand) -> None:
+def test_an_answer_that_is_lost_is_not_given_twice(own: Postgres, errand: Errand) -> None:
     """Commits whose answers, or which themselves, disappear; a network that refuses, or swallows all that is sent."""
     errand.begin(3)
     direct = errand.url
@@ -84,7 +85,7 @@ def test_an_answer_that_is_lost_is_not_given_twice(own: Server, errand: Errand) 
     assert {run.status for run in errand.check().runs} == {RunStatus.SUCCEEDED}
 
 
-def test_a_start_that_a_crash_undid_is_not_reported_as_done(own: Server, errand: Errand) -> None:
+def test_a_start_that_a_crash_undid_is_not_reported_as_done(own: Postgres, errand: Errand) -> None:
     """The number of the lost transaction is given to another one, which is committed: it proves nothing."""
     errand.begin(0)
     plain = errand.url.replace("+psycopg", "")

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from tests.faults.checking import violations
 from tests.faults.history import History, read_history
-from tests.faults.worker import Plan, is_over, tools_on, work
+from tests.faults.worker import Plan, is_over, work
 from tests.faults.workflows import TEXTS, definitions
 
-from calve.app import is_gone
+from calve.app import is_gone, tools_on
 from calve.engine import Engine, StartStatus
 from calve.errors import StoreError
 from calve.store import Store, open_store

@@ -13,12 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from calve import failpoints
-from calve.app import _PROCESS, is_gone, new_uuid, this_machine
-from calve.definition import installed
+from calve.app import is_gone, this_process, tools_on
 from calve.engine import (
     AnchoredClock,
-    Blueprints,
-    Cache,
     Executor,
     Outcome,
     RunStatus,
@@ -27,7 +24,6 @@ from calve.engine import (
     Tools,
     Worker,
     WorkerOptions,
-    WorkerRecord,
 )
 from calve.errors import StoreError
 from calve.store import Store, open_store
@@ -91,13 +87,6 @@ class Recording:
         """There is nothing to end."""
 
 
-def tools_on(store: Store, url: str) -> Tools:
-    """Return what the engine works with on a store."""
-    state = store.engine
-    clock = AnchoredClock(state.now, is_shared=not url.startswith("sqlite"))
-    return Tools(state, Blueprints(state.version), installed(), Cache(), clock, new_uuid)
-
-
 def worker_on(tools: Tools, plan: Plan, journal: int) -> Worker:
     """Return a worker that knows one type of step."""
     runtime = Recording(journal, plan.pause, plan.gate)
@@ -109,7 +98,7 @@ def worker_on(tools: Tools, plan: Plan, journal: int) -> Worker:
             tools, turns, {"Shell": lambda: runtime}, plan.journal.parent, str, time.monotonic, left
         ),
         clock=clock,
-        identity=WorkerRecord("", f"{this_machine()}/{_PROCESS}", os.getpid(), 0, 0, 0),
+        identity=this_process(),
         is_gone=is_gone,
         options=plan.options,
     )

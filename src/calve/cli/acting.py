@@ -13,7 +13,7 @@ from calve.errors import RequestInvalid
 
 if TYPE_CHECKING:
     from calve.app import Workplace
-    from calve.engine import Engine
+    from calve.engine import Address, Engine
     from calve.engine.model import Run
 
 Act = Callable[["Engine"], "list[Run]"]
@@ -39,12 +39,11 @@ def stop(state: State, workflow: str, instance: int | None, step: str | None, re
       calve stop demo.pipeline 3 --step load
       calve stop demo.pipeline             all of its instances that are not over
     """
-    if instance is None:
-        _check_no_step(step)
-        _do(state, "stop", lambda engine: engine.stop_all(workflow, by=state.user, reason=reason))
-        return
-    where = address(workflow, instance, step)
-    _do(state, "stop", lambda engine: [engine.stop(where, by=state.user, reason=reason)])
+    asked = {"by": state.user, "reason": reason}
+    if (where := _place(workflow, instance, step)) is None:
+        _do(state, "stop", lambda engine: engine.stop_all(workflow, **asked))
+    else:
+        _do(state, "stop", lambda engine: [engine.stop(where, **asked)])
 
 
 @click.command()
@@ -60,12 +59,11 @@ def kill(state: State, workflow: str, instance: int | None, step: str | None, re
     \b
       calve kill demo.pipeline 3 --step load --reason "wrong day"
     """
-    if instance is None:
-        _check_no_step(step)
-        _do(state, "kill", lambda engine: engine.kill_all(workflow, by=state.user, reason=reason))
-        return
-    where = address(workflow, instance, step)
-    _do(state, "kill", lambda engine: [engine.kill(where, by=state.user, reason=reason)])
+    asked = {"by": state.user, "reason": reason}
+    if (where := _place(workflow, instance, step)) is None:
+        _do(state, "kill", lambda engine: engine.kill_all(workflow, **asked))
+    else:
+        _do(state, "kill", lambda engine: [engine.kill(where, **asked)])
 
 
 @click.command()
@@ -222,9 +220,13 @@ def delete(state: State, workflow: str, *, yes: bool) -> None:
         click.echo(f"{workflow} is deleted")
 
 
-def _check_no_step(step: str | None) -> None:
+def _place(workflow: str, instance: int | None, step: str | None) -> "Address | None":
+    """Return which instance or step is meant; None for all instances."""
+    if instance is not None:
+        return address(workflow, instance, step)
     if step is not None:
         raise click.UsageError("A step is of an INSTANCE: name that, too.")
+    return None
 
 
 def _unpaused(engine: "Engine", workflow: str, step: str | None, user: str) -> "list[Run]":

@@ -124,7 +124,7 @@ def _address(settings: "Settings") -> str:
 
 def _tell(state: State, turn: "Turn") -> None:
     """Say which instances have begun or ended in a turn."""
-    from calve.engine.work import RUN_EVENT
+    from calve.engine.model import RUN_EVENT
 
     outer = {run.uuid for run in (*turn.changes.new_runs, *turn.changes.runs) if not run.is_inline}
     for event in turn.changes.events:

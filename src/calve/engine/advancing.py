@@ -13,6 +13,7 @@ from calve.engine.deciding import Create, Finish, StopOthers, decide
 from calve.engine.ending import end, finish, retry
 from calve.engine.evaluating import evaluate_run, run_timeout
 from calve.engine.facts import stored
+from calve.engine.launching import over
 from calve.engine.model import Attempt, NewTask, Pending, TaskKind
 from calve.engine.outcomes import run_ended_by
 from calve.engine.ports import Outcome, State
@@ -176,16 +177,7 @@ def _finish_run(work: Work, state: RunState, status: RunStatus) -> None:
     by_action = run_ended_by(run.action.action) if run.action else None
     status = by_action or status
     run_status = by_action or (final_status(own) if own else status)
-    work.set_run(
-        state,
-        status=status,
-        run_status=run_status,
-        ended_at=work.now,
-        is_queued=False,
-        is_blocking=status is RunStatus.FAILED,
-        action=None,
-        timeout_at=None,
-    )
+    work.put_run(state, over(run, status, run_status, work.now))
     if run.parent is not None:
         work.wake(run.parent.run_uuid, priority=run.priority)
 

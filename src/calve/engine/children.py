@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from calve.definition.model.params import Param
-from calve.definition.params import InitiatorType, Parameter, ParamSource
+from calve.definition.params import SCALARS, InitiatorType, Parameter, ParamSource
 from calve.engine.facts import run_params, stored
 from calve.engine.model import Attempt, Children, Initiator, Parent, Restart, Run, RunPolicy
 from calve.engine.ports import Outcome, State
@@ -21,7 +21,6 @@ DEPTH = 10
 REPLACED = "calve_replaced"
 """The artifact that names the attempt in whose place another one runs in the same run."""
 _PARAM: TypeAdapter[Param] = TypeAdapter(Param)
-_TYPES = {bool: "BOOLEAN", int: "LONG", float: "DOUBLE", str: "STRING"}
 _STATES = {
     RunStatus.SUCCEEDED: State.DONE,
     RunStatus.FAILED: State.FATAL_ERROR,
@@ -113,9 +112,9 @@ def loop_param(name: str, value: Any, kind: InitiatorType, now: int) -> Paramete
         ParamError: no param can hold the value.
     """
     source = ParamSource(kind.value).value
-    if type(value) not in _TYPES:
+    if type(value) not in SCALARS:
         raise ParamError(f"Loop param [{name}] has a value of a type that no loop param has", param=name)
-    definition = {"type": _TYPES[type(value)], "value": value, "meta": {"source": source}}
+    definition = {"type": SCALARS[type(value)], "value": value, "meta": {"source": source}}
     return Parameter(name, _PARAM.validate_python(definition), value, now)
 
 

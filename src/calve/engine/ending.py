@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from calve.definition.document import Mark, Node
 from calve.definition.model.params import Param, ParamType
-from calve.definition.params import with_outputs
+from calve.definition.params import SCALARS, with_outputs
 from calve.engine.attempts import moved, next_attempt, told
 from calve.engine.evaluating import condition_holds, retry_policy
 from calve.engine.facts import params_of, stored
@@ -22,7 +22,6 @@ from calve.errors import CalveError, ParamError
 
 _PARAM: TypeAdapter[Param] = TypeAdapter(Param)
 _NOWHERE = Node(None, Mark(1, 1), "")
-_TYPES = {bool: ParamType.BOOLEAN, int: ParamType.LONG, float: ParamType.DOUBLE, str: ParamType.STRING}
 _RETRY = "maestro_retry"
 
 
@@ -129,13 +128,13 @@ def _written(name: str, value: Any, kind: ParamType | None = None) -> dict[str, 
 def _kind_of(name: str, value: Any) -> ParamType:
     match value:
         case list():
-            kinds = {_TYPES.get(type(item)) for item in value} or {ParamType.STRING}
+            kinds = {SCALARS.get(type(item)) for item in value} or {ParamType.STRING}
             if len(kinds) == 1 and None not in kinds:
                 return ParamType(f"{kinds.pop()}_ARRAY")
         case dict():
             return ParamType.STRING_MAP if all(isinstance(item, str) for item in value.values()) else ParamType.MAP
-        case _ if type(value) in _TYPES:
-            return _TYPES[type(value)]
+        case _ if type(value) in SCALARS:
+            return SCALARS[type(value)]
         case _:
             pass
     raise ParamError(f"Output [{name}] is of a type that no param has", param=name)

@@ -1,4 +1,4 @@
-"""New runs: of a workflow that is started, of an instance that is restarted."""
+"""Runs as they begin and end: of a workflow that is started, of an instance that is restarted."""
 
 from dataclasses import replace
 from typing import Any
@@ -56,6 +56,20 @@ def new_run(
         properties={**properties, "instance_step_concurrency": of_tree} if of_tree else properties,
         run_params=run_params,
         created_at=now,
+    )
+
+
+def over(run: Run, status: RunStatus, run_status: RunStatus, now: int) -> Run:
+    """Return a run that has ended."""
+    return replace(
+        run,
+        status=status,
+        run_status=run_status,
+        ended_at=now,
+        is_queued=False,
+        is_blocking=status is RunStatus.FAILED,
+        action=None,
+        timeout_at=None,
     )
 
 

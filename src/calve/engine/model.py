@@ -286,6 +286,10 @@ class Started:
     run: Run
 
 
+RUN_EVENT = "WORKFLOW_INSTANCE_STATUS_CHANGE"
+STEP_EVENT = "STEP_INSTANCE_STATUS_CHANGE"
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened, for whoever follows along."""

@@ -87,15 +87,15 @@ class Instances(Protocol):
 
         In this order: every task of ``held`` and ``done`` is still its owner's with its generation (the row of a
         ``done`` one is deleted; if its ``wakes`` has grown since, it is set free instead, to be claimed again);
-        every run of ``runs`` has the ``seq`` that it was read with, and gets the next one; rows are written; each
-        admission is decided: if every permit has room, ``started`` is written, its claims are held and its task is
-        enqueued, else ``waiting`` is written and its claims wait; the claims of attempts that are written in a state
-        outside ``statuses.HOLDING`` are deleted (WAITING_FOR_PERMITS keeps waiting ones), and for each permit that
-        became free the waiting attempts next in line have their runs' tasks enqueued; starts are carried out by
-        ``strategies.arrive`` (a child that this ends at once wakes its parent's run); for every workflow with a
-        start, or with a run (not inline) that reached a terminal status or was unblocked, ``strategies.leaving``
-        lets instances go: ``is_queued`` becomes false and the run's task is enqueued; tasks are enqueued; events
-        and logs are appended.
+        every run of ``runs`` has the ``seq`` that it was read with, and gets the next one; the claims of attempts
+        that are written in a state outside ``statuses.HOLDING`` are deleted (WAITING_FOR_PERMITS keeps waiting
+        ones), so that a step takes over the permits of the one before it; each admission is decided: if every permit
+        has room, ``started`` is written, its claims are held and its task is enqueued, else ``waiting`` is written
+        and its claims wait; for each permit that became free the waiting attempts next in line have their runs'
+        tasks enqueued; starts are carried out by ``strategies.arrive`` (a child that this ends at once wakes its
+        parent's run); for every workflow with a start, or with a run (not inline) that reached a terminal status or
+        was unblocked, ``strategies.leaving`` lets instances go: ``is_queued`` becomes false and the run's task is
+        enqueued; tasks are enqueued; events and logs are appended.
 
         Raises:
             Conflict: a run has changed since it was read.

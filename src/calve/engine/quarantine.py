@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from calve.engine.actions import Action
 from calve.engine.attempts import moved, told
-from calve.engine.model import Changes, NewTask, PassDown, Pending, Task, TaskKind
+from calve.engine.launching import over
+from calve.engine.model import RUN_EVENT, Changes, NewTask, PassDown, Pending, Task, TaskKind
 from calve.engine.statuses import RunStatus, StepStatus
-from calve.engine.work import RUN_EVENT, Tools, event_of, noted, step_event
+from calve.engine.work import Tools, event_of, noted, step_event
 
 
 def quarantine(tools: Tools, task: Task, reason: str) -> Changes:
@@ -31,14 +32,7 @@ def quarantine(tools: Tools, task: Task, reason: str) -> Changes:
                 changes.passed_down.append(PassDown(attempt.uuid, ended))
     changes.runs.append(
         replace(
-            run,
-            status=RunStatus.FAILED,
-            run_status=RunStatus.FAILED,
-            ended_at=now,
-            is_queued=False,
-            is_blocking=True,
-            action=None,
-            timeout_at=None,
+            over(run, RunStatus.FAILED, RunStatus.FAILED, now),
             message=reason,
             timeline=noted(run.timeline, now, reason),
         )

@@ -6,6 +6,8 @@ from typing import Any
 from calve.definition.vocabulary import Vocabulary
 from calve.engine.blueprints import Blueprints
 from calve.engine.model import (
+    RUN_EVENT,
+    STEP_EVENT,
     Admission,
     Attempt,
     Breakpoint,
@@ -29,8 +31,6 @@ from calve.errors import WorkflowMissing
 TIMELINE = 32
 MOST_RUNS = 500
 """How many runs one piece of progress makes at most; the rest is left to the next."""
-RUN_EVENT = "WORKFLOW_INSTANCE_STATUS_CHANGE"
-STEP_EVENT = "STEP_INSTANCE_STATUS_CHANGE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Tools:
 
 @dataclass(slots=True)
 class Work:
-    """Collects changes; ``commit`` writes them whole, or not at all."""
+    """Collects changes, to be written whole or not at all."""
 
     tools: Tools
     now: int
@@ -109,9 +109,13 @@ class Work:
         return len(self._touched) >= MOST_RUNS
 
     def set_run(self, state: RunState, **changes: Any) -> None:
+        """Change some of a run."""
+        self.put_run(state, replace(state.run, **changes))
+
+    def put_run(self, state: RunState, run: Run) -> None:
         """Change a run."""
-        state.run = replace(state.run, **changes)
-        self._touched[state.run.uuid] = None
+        state.run = run
+        self._touched[run.uuid] = None
 
     def is_admitting(self, attempt_uuid: str) -> bool:
         """Tell whether an attempt is to start with this piece of progress, if it can."""

@@ -6,8 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, text, update
 
-from calve.engine.model import Attempt, Changes, Committed, Event, NewTask, PassDown, Run, TaskKind
-from calve.engine.work import RUN_EVENT
+from calve.engine.model import RUN_EVENT, Attempt, Changes, Committed, Event, NewTask, PassDown, Run, TaskKind
 from calve.errors import Conflict
 from calve.store.admitting import Admitted, settle_permits
 from calve.store.engine_rows import attempt_changes, attempt_row, pending_text, run_row

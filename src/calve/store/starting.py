@@ -11,10 +11,9 @@ from sqlalchemy import BindParameter, Connection, bindparam, select, text, updat
 
 from calve.definition.model.workflow import Rule, RunStrategy
 from calve.engine.actions import Action
-from calve.engine.model import Changes, Event, NewTask, Pending, Run, Start, Started, StartStatus, TaskKind
+from calve.engine.model import RUN_EVENT, Changes, Event, NewTask, Pending, Run, Start, Started, StartStatus, TaskKind
 from calve.engine.statuses import RunStatus
 from calve.engine.strategies import BATCH, DEFAULT, QueueView, arrive, leaving, needs_all
-from calve.engine.work import RUN_EVENT
 from calve.errors import Conflict, WorkflowMissing
 from calve.store.engine_rows import pending_text, run_of
 from calve.store.engine_tables import IS_INSTANCE, IS_LIVE, run, workflow

@@ -28,7 +28,20 @@ class Postgres:
     @property
     def url(self) -> str:
         """Its address, for SQLAlchemy."""
-        return f"postgresql+psycopg://postgres@127.0.0.1:{self.port}/postgres"
+        return self.url_at(self.port)
+
+    def url_at(self, port: int, database: str = "postgres") -> str:
+        """Return the address of a database of it, through some port: a proxy's, say."""
+        return f"postgresql+psycopg://postgres@127.0.0.1:{port}/{database}"
+
+    def database(self, name: str) -> None:
+        """Make an empty database."""
+        self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", name)
+
+    def restart(self) -> None:
+        """Crash, and come back."""
+        self.stop()
+        self.start()
 
     def start(self) -> None:
         """Start it, and wait until it answers."""

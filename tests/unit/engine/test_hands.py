@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from tests.faults.crew import Errand
-from tests.faults.worker import tools_on
 
+from calve.app import tools_on
 from calve.engine import Outcome, State, StepStatus, WorkerRecord
 from calve.engine.hands import Hands
 from calve.engine.model import Task, TaskKind

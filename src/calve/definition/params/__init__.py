@@ -32,7 +32,7 @@ from calve.definition.params.orders import (
     template_params,
     with_outputs,
 )
-from calve.definition.params.parameter import Parameter, values_of
+from calve.definition.params.parameter import SCALARS, Parameter, values_of
 from calve.definition.params.retries import ParsedRetryPolicy, Retries, RetryReason, parse_retry_policy
 from calve.definition.params.scopes import StepScope, WorkflowScope
 from calve.definition.params.secrets import HIDDEN, Secret, SecretText, holds_secret, reveal, shown
@@ -44,6 +44,7 @@ __all__ = [
     "DRY_RUN_VALUE",
     "HIDDEN",
     "NOT_EVALUATED",
+    "SCALARS",
     "SIZE_LIMIT",
     "TIMEOUT_LIMIT_DAYS",
     "Cast",

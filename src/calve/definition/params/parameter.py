@@ -14,13 +14,14 @@ from calve.definition.params.sources import ParamSource
 from calve.errors import ParamError
 
 _PARAM: TypeAdapter[Param] = TypeAdapter(Param)
-_SCALARS: dict[type, ParamType] = {
+SCALARS: dict[type, ParamType] = {
     str: ParamType.STRING,
     bool: ParamType.BOOLEAN,
     int: ParamType.LONG,
     float: ParamType.DOUBLE,
 }
-_ARRAYS = {kind: ParamType(f"{scalar}_ARRAY") for kind, scalar in _SCALARS.items()}
+"""What a plain value is the result of."""
+_ARRAYS = {kind: ParamType(f"{scalar}_ARRAY") for kind, scalar in SCALARS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +179,8 @@ def _derived_type(name: str, result: Any) -> ParamType:
             return ParamType.MAP
         case list():
             return _ARRAYS.get(type(result[0]), ParamType.STRING_ARRAY) if result else ParamType.STRING_ARRAY
-        case _ if type(result) in _SCALARS:
-            return _SCALARS[type(result)]
+        case _ if type(result) in SCALARS:
+            return SCALARS[type(result)]
         case _:
             raise ParamError(f"Param [{name}] type [{type(result).__name__}] is not supported.", param=name)
 
