@@ -245,6 +245,9 @@ def test_every_instance_of_a_workflow_is_stopped_or_killed(playground: Playgroun
     playground.settle()
     assert {playground.fresh(run).status for run in runs} == {RunStatus.FAILED}
     assert playground.engine.stop_all("w") == []
+    for act in (playground.engine.stop_all, playground.engine.kill_all):
+        with pytest.raises(WorkflowMissing, match="There is no workflow v"):
+            act("v")
 
 
 def test_an_instance_in_the_queue_ends_without_having_begun(playground: Playground) -> None:

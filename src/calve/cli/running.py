@@ -74,6 +74,8 @@ def run(state: State, /, workflow: str, given: Mapping[str, Any], params: Mappin
             if record is None:
                 return 1
             workflow, version = record.workflow_id, record.version_id
+        elif Path(workflow).suffix in SUFFIXES and workplace.engine.state.workflow(workflow) is None:
+            raise RequestInvalid(f"There is neither a file nor a workflow {workflow}.")
         started = workplace.engine.start(
             workflow,
             version=version,

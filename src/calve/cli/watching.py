@@ -113,8 +113,8 @@ def _recent(engine: "Engine", workflow: str | None) -> "list[Run]":
 
 
 def _check_known(engine: "Engine", workflow: str | None) -> None:
-    if workflow is not None and engine.state.workflow(workflow) is None:
-        raise WorkflowMissing(f"There is no workflow {workflow}.", remedy="Push its definition first: calve push FILE.")
+    if workflow is not None:
+        engine.workflow(workflow)
 
 
 def _found(engine: "Engine", workflow: str, instance: int, run_id: int | None) -> "Run":

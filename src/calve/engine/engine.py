@@ -8,7 +8,8 @@ from calve.definition import Definition
 from calve.engine import commands, starts
 from calve.engine.actions import Action
 from calve.engine.addresses import Address, find
-from calve.engine.model import Attempt, Breakpoint, Json, Run, Started, VersionRecord
+from calve.engine.launching import known_workflow
+from calve.engine.model import Attempt, Breakpoint, Json, Run, Started, VersionRecord, WorkflowRecord
 from calve.engine.ports import EngineState
 from calve.engine.recording import put_outputs
 from calve.engine.work import Tools, Work
@@ -45,6 +46,14 @@ class Engine:
             now=self.tools.clock(),
         )
 
+    def workflow(self, workflow_id: str) -> WorkflowRecord:
+        """Return a workflow.
+
+        Raises:
+            WorkflowMissing: there is none of that name.
+        """
+        return known_workflow(self.tools, workflow_id)
+
     def delete(self, workflow_id: str) -> None:
         """Forget a workflow and everything that it has done.
 
@@ -52,8 +61,7 @@ class Engine:
             WorkflowMissing: there is no such workflow.
             RequestInvalid: an instance of it is not over.
         """
-        if self.tools.state.workflow(workflow_id) is None:
-            raise WorkflowMissing(f"There is no workflow {workflow_id}.", workflow=workflow_id)
+        self.workflow(workflow_id)
         self.tools.state.delete_workflow(workflow_id, self.tools.clock())
 
     def start(self, workflow_id: str, **request: Any) -> Started:
@@ -74,10 +82,12 @@ class Engine:
 
     def stop_all(self, workflow_id: str, *, by: str = "", reason: str = "") -> list[Run]:
         """Stop every instance of a workflow that is not over."""
+        self.workflow(workflow_id)
         return commands.for_all(self.tools, workflow_id, lambda address: self.stop(address, by=by, reason=reason))
 
     def kill_all(self, workflow_id: str, *, by: str = "", reason: str = "") -> list[Run]:
         """Kill every instance of a workflow that is not over."""
+        self.workflow(workflow_id)
         return commands.for_all(self.tools, workflow_id, lambda address: self.kill(address, by=by, reason=reason))
 
     def skip(self, address: Address, *, by: str = "") -> Run:
@@ -116,10 +126,8 @@ class Engine:
         Raises:
             WorkflowMissing: there is no such workflow or step.
         """
-        version = self.tools.state.version(point.workflow_id, point.version_id or "latest")
-        if version is None:
-            raise WorkflowMissing(f"There is no workflow {point.workflow_id}.", workflow=point.workflow_id)
-        workflow = self.tools.blueprints.get(point.workflow_id, version.version_id).workflow
+        latest = self.workflow(point.workflow_id).latest_version
+        workflow = self.tools.blueprints.get(point.workflow_id, point.version_id or latest).workflow
         steps = [step.id for step in workflow.all_steps()]
         if point.step_id not in steps:
             raise WorkflowMissing(

@@ -4,12 +4,28 @@ from dataclasses import replace
 from typing import Any
 
 from calve.definition.model.workflow import Criticality
-from calve.engine.model import Initiator, Json, Restart, Run, RunPolicy
+from calve.engine.model import Initiator, Json, Restart, Run, RunPolicy, WorkflowRecord
 from calve.engine.statuses import RunStatus
 from calve.engine.work import Tools
 from calve.errors import WorkflowMissing
 
 _PRIORITIES = {None: 2, Criticality.CRITICAL: 0, Criticality.HIGH: 1, Criticality.MEDIUM: 2, Criticality.LOW: 3}
+
+
+def known_workflow(tools: Tools, workflow_id: str) -> WorkflowRecord:
+    """Return a workflow.
+
+    Raises:
+        WorkflowMissing: there is none of that name.
+    """
+    found = tools.state.workflow(workflow_id)
+    if found is None:
+        raise WorkflowMissing(
+            f"There is no workflow {workflow_id}.",
+            remedy="Push its definition first: calve push FILE.",
+            workflow=workflow_id,
+        )
+    return found
 
 
 def new_run(
@@ -26,11 +42,7 @@ def new_run(
     Raises:
         WorkflowMissing: there is no such workflow, or it has no such version.
     """
-    workflow = tools.state.workflow(workflow_id)
-    if workflow is None:
-        raise WorkflowMissing(
-            f"There is no workflow {workflow_id}.", remedy="Push its definition first.", workflow=workflow_id
-        )
+    workflow = known_workflow(tools, workflow_id)
     selector = int(version) if str(version).isdecimal() else str(version).lower()
     record = tools.state.version(workflow_id, selector)
     if record is None:

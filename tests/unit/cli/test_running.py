@@ -68,6 +68,19 @@ def _moved(folder: Path) -> None:
         tools.state.retire(worker)
 
 
+def test_a_file_that_is_not_there_is_not_taken_for_a_workflow_in_silence(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its name is most likely misspelt."""
+    assert entry.run(["run", "x.yaml"]) == 1
+    assert "There is neither a file nor a workflow x.yaml." in capsys.readouterr().err
+
+
+def test_a_workflow_that_is_not_there_is_not_stopped_in_silence(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor killed."""
+    for action in ("stop", "kill"):
+        assert entry.run([action, "v"]) == 1
+        assert "There is no workflow v." in capsys.readouterr().err
+
+
 def test_a_file_is_pushed_and_run(capsys: pytest.CaptureFixture[str]) -> None:
     """The last word on standard output is how it ended."""
     assert entry.run(["run", "w.yaml", "n=2", "-p", "n=3"]) == 0
