@@ -1,8 +1,8 @@
 """Named points at every durable boundary where a test can make the process die or fail.
 
 ``CALVE_FAILPOINTS="capture.registered:1:kill"`` kills the process the first time that point is reached; ``*`` stands
-for every point, ``error`` raises instead, and ``count`` names the reached points on standard error. Unarmed, a point
-costs one comparison.
+for every point, ``error`` raises instead, ``stop`` stops the process (``SIGSTOP``) until somebody lets it go on, and
+``count`` names the reached points on standard error. Unarmed, a point costs one comparison.
 """
 
 import os
@@ -29,19 +29,20 @@ class _Armed:
     passed: int = field(default=0)
 
 
+_SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 _armed: _Armed | None = None
 
 
 def arm(plan: str | None) -> None:
-    """Take a plan ``name:N:kill|error|count``; None disarms."""
+    """Take a plan ``name:N:kill|error|stop|count``; None disarms."""
     global _armed  # noqa: PLW0603 - a failpoint is process-wide by nature
     if plan is None:
         _armed = None
         return
     name, _, rest = plan.partition(":")
     nth, _, action = rest.partition(":")
-    if not nth.isdigit() or action not in {"kill", "error", "count"}:
-        raise SettingsInvalid(f"failpoints: {plan!r} is not NAME:N:kill, NAME:N:error or NAME:N:count")
+    if not nth.isdigit() or action not in {*_SIGNALS, "error", "count"}:
+        raise SettingsInvalid(f"failpoints: {plan!r} is not NAME:N: with kill, error, stop or count")
     _armed = _Armed(name, int(nth), action)
 
 
@@ -53,6 +54,6 @@ def reach(name: str) -> None:
     if _armed.action == "count":
         sys.stderr.write(f"failpoint {name}\n")
     elif _armed.passed == _armed.nth:
-        if _armed.action == "kill":
-            os.kill(os.getpid(), signal.SIGKILL)
-        raise FailpointReached(f"failpoint {name}", point=name)
+        if _armed.action == "error":
+            raise FailpointReached(f"failpoint {name}", point=name)
+        os.kill(os.getpid(), _SIGNALS[_armed.action])
