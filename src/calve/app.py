@@ -19,6 +19,7 @@ from calve.store import Store, open_store
 if TYPE_CHECKING:
     from calve.capture import Captures
     from calve.engine import Engine, Listener, Runtimes, Tools, Worker, WorkerOptions, WorkerRecord
+    from calve.lake import Lake
 
 _LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 _PROCESS = secrets.token_hex(4)
@@ -44,17 +45,29 @@ def open_captures(settings: Settings | None = None) -> "Iterator[Captures]":
     ...     spark.sql(f"INSERT INTO db.target SELECT * FROM {change.tables[0].relation}")
     ...     captures.commit(change.capture_id)
     """
-    from calve.capture import CaptureOptions, Captures
+    settings = settings or load()
+    with open_lake(settings) as lake, open_store(settings.store.url) as store:
+        yield captures_on(lake, store)
+
+
+@contextmanager
+def open_lake(settings: Settings) -> "Iterator[Lake]":
+    """Open the lake of a project; its catalogs are opened when they are first asked for."""
     from calve.lake import Lake
 
-    settings = settings or load()
     lake = Lake(settings)
     try:
-        with open_store(settings.store.url) as store:
-            options = CaptureOptions(settings.capture.namespace, settings.capture.lease_max_age)
-            yield Captures(lake, store.captures, clock=utc_now, new_id=new_id, options=options)
+        yield lake
     finally:
         lake.close()
+
+
+def captures_on(lake: "Lake", store: Store) -> "Captures":
+    """Return what captures changes of a lake, and keeps its checkpoints in a store."""
+    from calve.capture import CaptureOptions, Captures
+
+    options = CaptureOptions(lake.settings.capture.namespace, lake.settings.capture.lease_max_age)
+    return Captures(lake, store.captures, clock=utc_now, new_id=new_id, options=options)
 
 
 def new_uuid() -> str:
@@ -73,6 +86,7 @@ class Workplace:
     settings: Settings
     store: Store
     engine: "Engine"
+    lake: "Lake"
 
     def worker(
         self,
@@ -120,7 +134,7 @@ class Workplace:
         )
 
     def _runtimes(self) -> "Runtimes":
-        from calve.steps import Cluster, Services, Surroundings, load_runtimes
+        from calve.steps import Cluster, NoDeliveries, Services, Surroundings, load_runtimes
 
         settings = self.settings
         surroundings = Surroundings(
@@ -133,6 +147,10 @@ class Workplace:
             Services(
                 self.engine.tools.clock,
                 surroundings,
+                settings,
+                self.lake,
+                captures_on(self.lake, self.store),
+                NoDeliveries(),
                 http_allow=settings.http.allow,
                 connections=settings.connections,
                 docker_host=settings.docker.host,
@@ -143,12 +161,12 @@ class Workplace:
 
 @contextmanager
 def open_workplace(settings: Settings | None = None) -> Iterator[Workplace]:
-    """Open the state database of a project, and the engine on it."""
+    """Open the state database and the lake of a project, and the engine on them."""
     from calve.engine import Engine
 
     settings = settings or load()
-    with open_store(settings.store.url) as store:
-        yield Workplace(settings, store, Engine(tools_on(store, settings.store.url)))
+    with open_lake(settings) as lake, open_store(settings.store.url) as store:
+        yield Workplace(settings, store, Engine(tools_on(store, settings.store.url)), lake)
 
 
 def tools_on(store: Store, url: str) -> "Tools":

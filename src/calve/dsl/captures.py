@@ -30,6 +30,7 @@ def ip_capture(
     max_bytes: Whole | None = None,
     lease: Flag | None = None,
     consumer: Text | None = None,
+    when_unchanged: Literal["skip", "run"] | Reference | Param | None = None,
     name: str | None = None,
     description: str | None = None,
     failure_mode: FailureMode | None = None,
@@ -62,6 +63,8 @@ def ip_capture(
         max_bytes: Take at most so many bytes of each table.
         lease: Keep the captured files from expiry until the commit, by a tag; False unless told.
         consumer: Who keeps the checkpoint; the workflow and the step, if not given.
+        when_unchanged: What to do where nothing changed: skip all that comes after the step, or run it; ``"skip"``
+            unless told.
         **more: The keywords that all steps share (see ``step``), and params of the step.
     """
     return typed("IpCapture", locals())

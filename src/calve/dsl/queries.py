@@ -68,6 +68,8 @@ def spark(
     application: Text | None = None,
     jar: Text | None = None,
     main_class: Text | None = None,
+    function: Text | None = None,
+    merge: ValueMap | None = None,
     args: Items | None = None,
     parameters: ValueMap | None = None,
     conf: ValueMap | None = None,
@@ -81,6 +83,9 @@ def spark(
     catalog: Text | None = None,
     namespace: Text | None = None,
     branch: Text | None = None,
+    capture: Text | None = None,
+    audit: Text | Texts | None = None,
+    publish: Literal["step", "commit"] | Reference | Param | None = None,
     fetch: Literal["none", "value", "row", "rows"] | Reference | Param | None = None,
     max_rows: Whole | None = None,
     expect: Literal["any_row", "no_row", "all_true"] | Reference | Param | None = None,
@@ -96,7 +101,7 @@ def spark(
     params: Mapping[str, Value] | None = None,
     **more: Value,
 ) -> Step:
-    """Describe a step that runs SQL in a session of the warm Spark, or an application through spark-submit.
+    """Describe a step that runs SQL, a merge or a Python function in Spark, or an application through spark-submit.
 
     Args:
         step_id: The id of the step.
@@ -105,8 +110,11 @@ def spark(
         application: The path of a .py file; it runs through spark-submit.
         jar: The path of a jar; it runs through spark-submit.
         main_class: The class to run of the jar.
-        args: Arguments of the application or the class.
-        parameters: Values for :name in SQL text, passed apart from it.
+        function: A Python function, module:name or path.py:name; it is called with a Spark session.
+        merge: Merges rows into a table, in the cheapest way that their metadata allows: a map of ``into``, ``using``,
+            ``keys``, ``when_matched``, ``when_not_matched``, ``delete_when`` and ``deletes``.
+        args: Arguments of the application, the class or the function.
+        parameters: Values for :name in SQL text, passed apart from it; of a function, its keywords.
         conf: Spark settings by name.
         packages: Libraries to fetch, as group:artifact:version.
         jars: Jars to add.
@@ -118,6 +126,11 @@ def spark(
         catalog: The catalog of names that name none; that of the settings, if not given.
         namespace: The namespace of names that name none.
         branch: The branch that tables are read from and written to, for write-audit-publish.
+        capture: The id of the capture that the step works on; that of the one capture step before it, if not given.
+        audit: SQL that looks at what was written, before anybody else can see it: every value of every row must be
+            true.
+        publish: When others see what was written to the targets: when the step has ended well, or with the commit of
+            the capture; ``"step"`` unless told.
         fetch: What to keep of the last statement's rows: nothing, the first value, the first row, or all of them;
             ``"none"`` unless told.
         max_rows: How many rows to keep at most; 1000 unless told.

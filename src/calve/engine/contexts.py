@@ -76,6 +76,7 @@ class Context:
     record: Callable[[dict[str, Any]], None]
     lines: Log
     secrets: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
     interrupted: Event = field(default_factory=Event)
 
     @property

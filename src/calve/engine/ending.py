@@ -47,7 +47,7 @@ def end(work: Work, state: RunState, attempt: Attempt, outcome: Outcome) -> Atte
         delay = policy.delay(reason, attempt.retries.get(reason, 0))
         attempt = moved(attempt, status, work.now, due_at=work.now + delay * 1_000)
         return work.set_attempt(state, told(attempt, work.now, f"Tried again in {delay} s."))
-    return finish(work, state, attempt, status)
+    return finish(work, state, attempt, status, is_last=outcome.is_last)
 
 
 def _escalated(state: State, attempt: Attempt) -> State:
@@ -58,9 +58,15 @@ def _escalated(state: State, attempt: Attempt) -> State:
 
 
 def finish(
-    work: Work, state: RunState, attempt: Attempt, status: StepStatus, *, is_mode_honoured: bool = True
+    work: Work,
+    state: RunState,
+    attempt: Attempt,
+    status: StepStatus,
+    *,
+    is_mode_honoured: bool = True,
+    is_last: bool = False,
 ) -> Attempt:
-    """End an attempt for good, and judge which steps may follow."""
+    """End an attempt for good, and judge which steps may follow: none of them, where it is the last."""
     step = state.blueprint.steps[attempt.step_id]
     if is_mode_honoured:
         status = with_mode(status, step.failure_mode)
@@ -68,7 +74,7 @@ def finish(
     if not status.is_complete:
         return ended
     edges = dict.fromkeys(step.transition.successors, False)
-    if status is not StepStatus.UNSATISFIED:
+    if status is not StepStatus.UNSATISFIED and not is_last:
         for target, condition in step.transition.successors.items():
             try:
                 edges[target] = condition_holds(work, state, ended, condition)

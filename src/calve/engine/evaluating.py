@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from calve.definition.model.params import Params as Definitions
+from calve.definition.model.params import StringArrayParam
 from calve.definition.model.steps import Step, TypedStep
 from calve.definition.params import (
     DEFAULT_PARAMS,
@@ -18,6 +19,7 @@ from calve.definition.params import (
     StepScope,
     cleaned,
     evaluate_condition,
+    evaluate_in_step,
     evaluate_step_params,
     evaluate_workflow_params,
     fresh_workflow_params,
@@ -173,6 +175,23 @@ def condition_over(work: Work, state: RunState, attempt: Attempt, expression: st
     scope = StepScope(attempt.step_id, run_params(state), StepParams(state))
     language = _language(work, state, attempt)
     return evaluate_condition(expression, own=own, scope=scope, language=language)
+
+
+def targets_of(work: Work, state: RunState, attempt: Attempt) -> tuple[str, ...]:
+    """Return the tables that a step writes exactly once, with references replaced by the params of the step.
+
+    Raises:
+        ParamError: a name refers to nothing.
+    """
+    step = state.blueprint.steps[attempt.step_id]
+    named = step.targets if isinstance(step, TypedStep) else ()
+    if not named:
+        return ()
+    definition = StringArrayParam(value=list(named))
+    scope = StepScope(attempt.step_id, run_params(state), StepParams(state))
+    language = _language(work, state, attempt)
+    found = evaluate_in_step("targets", definition, own=params_of(state, attempt), scope=scope, language=language)
+    return tuple(found.result)
 
 
 def timeout_of(timeout: int | str | None, state: RunState, *, default_days: int | None = None) -> int | None:

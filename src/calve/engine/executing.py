@@ -10,6 +10,7 @@ from itertools import chain, repeat
 from pathlib import Path
 
 from calve.engine.contexts import Context, Log, Resolve, hidden, revealed
+from calve.engine.evaluating import targets_of
 from calve.engine.facts import params_of, run_params
 from calve.engine.model import Attempt, LogChunk, Task
 from calve.engine.ports import Outcome, Runtimes, State, StepRuntime
@@ -184,6 +185,7 @@ class Executor:
             record=lambda artifacts: self._kept(task, artifacts),
             lines=lines,
             secrets=secrets,
+            targets=targets_of(Work(self.tools, now), state, attempt),
         )
 
     @contextmanager

@@ -302,6 +302,8 @@ class Outcome:
     """Why it failed, or how it goes."""
     poll_after: float = 0.0
     """CONTINUE: call again after so many seconds; no worker is held until then."""
+    is_last: bool = False
+    """DONE: there is nothing for the steps after it to do, so that none of its edges holds."""
 
 
 class StepContext(Protocol):
@@ -320,6 +322,11 @@ class StepContext(Protocol):
     @property
     def params(self) -> Mapping[str, Any]:
         """The values of the step's params; secrets stand in them in clear."""
+        ...
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The tables that the step writes exactly once, as its definition names them, references replaced."""
         ...
 
     @property

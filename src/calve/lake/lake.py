@@ -1,6 +1,7 @@
 """The lake: every catalog that the settings name."""
 
 from functools import cached_property
+from threading import Lock
 
 from calve.errors import CatalogUnknown
 from calve.lake.catalogs import Catalog
@@ -9,11 +10,12 @@ from calve.settings import Settings
 
 
 class Lake:
-    """Opens catalogs when they are first asked for."""
+    """Opens catalogs when they are first asked for; may be asked by several threads."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._open: dict[str, Catalog] = {}
+        self._lock = Lock()
 
     @property
     def default_catalog(self) -> str:
@@ -36,14 +38,16 @@ class Lake:
         Raises:
             CatalogUnknown: the settings have none of that name.
         """
-        if name not in self._open:
-            self._open[name] = self._opened(name)
-        return self._open[name]
+        with self._lock:
+            if name not in self._open:
+                self._open[name] = self._opened(name)
+            return self._open[name]
 
     def close(self) -> None:
         """Let go of every connection."""
-        while self._open:
-            self._open.popitem()[1].close()
+        with self._lock:
+            while self._open:
+                self._open.popitem()[1].close()
 
     def _opened(self, name: str) -> Catalog:
         if name not in self.settings.catalogs:

@@ -76,7 +76,8 @@ Workflow:
     - foreach: {id: i, ranges: {k: {to: 24}, l: [0, 5]}, jobs: [{job: {id: j, type: NoOp}}], dag: PARALLEL}
     - while: {id: k, params: {x: 1}, condition: x < 3, jobs: [{job: {id: l, type: NoOp}}]}
     - template: {id: m, type: incremental, ip_capture: {source_tables: [t]}, spark: {file: a.sql}}
-    - job: {id: n, type: NoOp, signal_dependencies: [{name: s}], signal_outputs: [done], targets: [db.t]}
+    - job: {id: n, type: NoOp, signal_dependencies: [{name: s}], signal_outputs: [done]}
+    - job: {id: o, type: Spark, spark: {merge: {into: db.t, using: s, keys: [k]}}, targets: [db.t]}
   dag: {a: b, b: [c, IF x THEN d], c: {IF y: d -> e, OTHERWISE: f}}
 """
 STEPPED = """

@@ -251,8 +251,8 @@ def test_fields_of_workflow_and_step() -> None:
             retry_policy=retry(errors=1, platform="${n}", timeouts=0, backoff=exponential(errors=(60, 2, 600))),
             signal_dependencies=[signal_dependency("s", match={"day": expr("1", type="LONG"), "n": (">", 3)})],
             signal_outputs=[signal_output("t", params={"day": "${day}"}, payload={"a": [1]})],
-            targets=["db.t"],
         )
+        spark("write", script="x", audit=["SELECT true"], publish="commit", capture="c", targets=["db.t"])
         approval("ask", message="Go?", timeout="2 days", step_timeout="3 days")
         sleep("wait", sleep_seconds=5)
     assert_same(
@@ -313,7 +313,11 @@ def test_fields_of_workflow_and_step() -> None:
                       n: {param: 3, operator: '>'}
                 signal_outputs:
                   - {name: t, params: {day: '${day}'}, payload: {a: [1]}}
+            - job:
+                id: write
+                type: Spark
                 targets: [db.t]
+                spark: {script: x, audit: [SELECT true], publish: commit, capture: c}
             - job: {id: ask, type: Approval, timeout: 3 days, approval: {message: 'Go?', timeout: 2 days}}
             - job: {id: wait, type: Sleep, sleep_seconds: 5}
         """,

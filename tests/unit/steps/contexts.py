@@ -15,6 +15,7 @@ class FakeContext:
     """Where the attempt's folder is made."""
     params: Mapping[str, Any] = field(default_factory=dict)
     workflow_params: Mapping[str, Any] = field(default_factory=dict)
+    targets: tuple[str, ...] = ()
     artifacts: dict[str, Any] = field(default_factory=dict)
     key: str = "0195-attempt"
     title: str = "demo.pipeline/3/1/job.1/2"

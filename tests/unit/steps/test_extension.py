@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from tests.unit.steps.contexts import FakeContext
+from tests.unit.steps.making import services_in
 
 from calve.definition.step_types import load_step_types
 from calve.engine.ports import State
-from calve.steps import Services, Surroundings, load_runtimes
+from calve.steps import load_runtimes
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "step-type"
 
@@ -52,9 +53,9 @@ def test_its_runtime_is_found_and_runs(site: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.syspath_prepend(site)
     importlib.invalidate_caches()
     assert "Greet" in load_step_types()
-    services = Services(clock=lambda: 0, surroundings=Surroundings(tmp_path, {}, sys.executable))
     context = FakeContext(tmp_path, {"greet": {"name": "world"}})
-    outcome = load_runtimes(services)["Greet"]().execute(context)
+    with services_in(tmp_path) as services:
+        outcome = load_runtimes(services)["Greet"]().execute(context)
     assert (outcome.state, outcome.outputs) == (State.DONE, {"greeting": "Hello, world!"})
 
 

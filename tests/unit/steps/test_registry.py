@@ -2,22 +2,25 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.unit.steps.making import services_in
 
 from calve.definition.step_types import STEP_TYPES
 from calve.errors import EnvironmentUnfit
-from calve.steps import BUILT_IN, Services, Surroundings, load_runtimes
+from calve.steps import BUILT_IN, Services, load_runtimes
 
 OF_THE_ENGINE = {"NoOp", "Approval", "subworkflow", "foreach", "while", "template"}
 NOT_YET = {"Spark", "IpCapture", "IpCommit", "ICDC"}
 
 
 @pytest.fixture
-def services(tmp_path: Path) -> Services:
+def services(tmp_path: Path) -> Iterator[Services]:
     """Return what runtimes are given."""
-    return Services(clock=lambda: 0, surroundings=Surroundings(tmp_path, {}, sys.executable))
+    with services_in(tmp_path) as services:
+        yield services
 
 
 def test_every_step_type_is_carried_out_by_somebody() -> None:

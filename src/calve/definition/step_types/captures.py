@@ -180,6 +180,13 @@ IP_CAPTURE = StepType(
         _DATA_OPERATIONS,
         _RANGE_COLUMNS,
         *_SHARED,
+        Field(
+            "when_unchanged",
+            TEXT,
+            "What to do where nothing changed: skip all that comes after the step, or run it.",
+            default="skip",
+            choices=("skip", "run"),
+        ),
     ),
     outputs_of=_capture_outputs,
     check=_check_aliases,

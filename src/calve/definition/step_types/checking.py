@@ -59,7 +59,22 @@ def check_step(step: Node, step_type: StepType, problems: Problems) -> None:
         _check_most(choose, found, prefix, problems)
     if is_whole:
         _check_missing(step, step_type, problems)
+    _check_targets(step, step_type, found, problems)
     step_type.check(config.node if config else step, {name: entry.plain() for name, entry in found.items()}, problems)
+
+
+def _check_targets(step: Node, step_type: StepType, found: Mapping[str, Given], problems: Problems) -> None:
+    """Note targets that the type does not deliver to, and what is said of a delivery without them."""
+    targets = entries(step).get("targets")
+    if targets is not None and targets.value and not step_type.delivers:
+        message = f"a {step_type.name} step cannot have targets: it does not write tables exactly once"
+        hint = "leave targets out, or write the tables in a Spark step"
+        problems.add(targets, "targets_unsupported", message, hint=hint, at_key=True)
+    if step_type.delivers and not items(targets):
+        for name in ("audit", "publish"):
+            if name in found and "merge" not in found:
+                message, hint = f"{step_type.config}.{name} needs targets", "write targets: [db.table] beside the type"
+                problems.add(found[name].node, "missing_field", message, hint=hint, at_key=True)
 
 
 def _is_map(config: Given, prefix: str, problems: Problems) -> bool:

@@ -111,6 +111,8 @@ class StepType:
     """Finds what is wrong in its config map beyond its fields."""
     is_leaf: bool = True
     """Does something itself, rather than by running other steps."""
+    delivers: bool = False
+    """Writes to the targets of a step exactly once."""
     refused: str = ""
     """Why it cannot be used here, and what to use."""
 

@@ -53,10 +53,61 @@ def _fetched(config: Config) -> Outputs:
 
 
 _ENDINGS = {".sql": "file", ".py": "application", ".jar": "jar"}
+_PROGRAMS = ("script", "file", "application", "jar", "function", "merge")
+
+_MERGE = Field(
+    "merge",
+    MAPS,
+    "Merges rows into a table, in the cheapest way that their metadata allows.",
+    fields=(
+        Field("into", TEXT, "The table to merge into.", required=True),
+        Field("using", TEXT, "Where the rows come from: a table, or a query.", required=True),
+        Field("keys", TEXTS, "The columns that tell which row is which.", required=True),
+        Field(
+            "when_matched",
+            (*TEXT, *MAPS),
+            "What to do with a row that is there: update it whole, leave it, delete it, or set columns, each to an "
+            "SQL expression over t, the table, and s, the rows.",
+            default="update",
+            choices=("update", "ignore", "delete"),
+            values=TEXT,
+        ),
+        Field(
+            "when_not_matched",
+            TEXT,
+            "What to do with a row that is not there.",
+            default="insert",
+            choices=("insert", "ignore"),
+        ),
+        Field("delete_when", TEXT, "An SQL condition over s: where it holds, the row that is there is deleted."),
+        Field("deletes", TEXT, "The rows that left: a table, or a query; they go the other way round."),
+    ),
+)
+_DELIVERY = (
+    Field(
+        "capture",
+        TEXT,
+        "The id of the capture that the step works on; that of the one capture step before it, if not given.",
+    ),
+    Field(
+        "audit",
+        (*TEXT, *TEXTS),
+        "SQL that looks at what was written, before anybody else can see it: every value of every row must be true.",
+    ),
+    Field(
+        "publish",
+        TEXT,
+        "When others see what was written to the targets: when the step has ended well, or with the commit of the "
+        "capture.",
+        default="step",
+        choices=("step", "commit"),
+    ),
+)
+"""How a step delivers to its targets."""
 
 
 def _check_spark(node: Node, config: Config, problems: Problems) -> None:
-    """Note programs that are given as another kind than their name says, and a class without a jar."""
+    """Note programs that are given as another kind than their name says, and fields that nothing would use."""
     for name in _ENDINGS.values():
         path = config.get(name)
         ending = PurePath(path).suffix.lower() if isinstance(path, str) else ""
@@ -64,9 +115,19 @@ def _check_spark(node: Node, config: Config, problems: Problems) -> None:
         if meant != name:
             message = f"spark.{name} is {path}, which looks like a {ending} file"
             problems.add(node.at(("value", name)), "wrong_file", message, hint=f"write {meant}: {path}")
-    if "main_class" in config and "jar" not in config:
-        place = node.at(("value", "main_class"))
-        problems.add(place, "missing_field", "spark.main_class needs spark.jar", at_key=True)
+    _check_needs(node, config, "main_class", ("jar",), problems)
+    _check_needs(node, config, "args", ("application", "jar", "function"), problems)
+    function = config.get("function")
+    if isinstance(function, str) and not all(function.rpartition(":")[::2]):
+        place, hint = node.at(("value", "function")), "write jobs.daily:run, or jobs/daily.py:run"
+        problems.add(place, "wrong_value", f"spark.function is {function}, which names no function", hint=hint)
+
+
+def _check_needs(node: Node, config: Config, name: str, needed: tuple[str, ...], problems: Problems) -> None:
+    """Note a field that means nothing without one of others."""
+    if name in config and not any(other in config for other in needed):
+        message = f"spark.{name} needs {' or '.join(f'spark.{other}' for other in needed)}"
+        problems.add(node.at(("value", name)), "missing_field", message, at_key=True)
 
 
 SQL = StepType(
@@ -91,7 +152,7 @@ SQL = StepType(
 
 SPARK = StepType(
     "Spark",
-    "Runs SQL in a session of the warm Spark, or an application through spark-submit.",
+    "Runs SQL, a merge or a Python function in a session of the warm Spark, or an application through spark-submit.",
     config="spark",
     fields=(
         Field("script", TEXT, "SQL text: one statement or several, parted by semicolons."),
@@ -99,8 +160,14 @@ SPARK = StepType(
         Field("application", TEXT, "The path of a .py file; it runs through spark-submit."),
         Field("jar", TEXT, "The path of a jar; it runs through spark-submit."),
         Field("main_class", TEXT, "The class to run of the jar."),
-        Field("args", LISTS, "Arguments of the application or the class."),
-        Field("parameters", MAPS, "Values for :name in SQL text, passed apart from it."),
+        Field(
+            "function",
+            TEXT,
+            "A Python function, module:name or path.py:name; it is called with a Spark session.",
+        ),
+        _MERGE,
+        Field("args", LISTS, "Arguments of the application, the class or the function."),
+        Field("parameters", MAPS, "Values for :name in SQL text, passed apart from it; of a function, its keywords."),
         Field("conf", MAPS, "Spark settings by name.", values=(*TEXT, *WHOLE, *TRUTH, ParamType.DOUBLE)),
         Field("packages", TEXTS, "Libraries to fetch, as group:artifact:version."),
         Field("jars", TEXTS, "Jars to add."),
@@ -112,15 +179,21 @@ SPARK = StepType(
         Field("catalog", TEXT, "The catalog of names that name none; that of the settings, if not given."),
         Field("namespace", TEXT, "The namespace of names that name none."),
         Field("branch", TEXT, "The branch that tables are read from and written to, for write-audit-publish."),
+        *_DELIVERY,
         _FETCH,
         _MAX_ROWS,
         _EXPECT,
     ),
     choose=(
-        Choose(("script", "file", "application", "jar")),
+        Choose(_PROGRAMS),
         Choose(("remote", "master"), least=0),
     ),
-    outputs=(_ROW_COUNT,),
+    outputs=(
+        _ROW_COUNT,
+        Output("published", ParamType.BOOLEAN, "Whether the step published what it wrote to its targets."),
+        Output("branch", ParamType.STRING, "The branch that holds what it wrote until the commit; empty otherwise."),
+    ),
     outputs_of=_fetched,
     check=_check_spark,
+    delivers=True,
 )

@@ -23,6 +23,7 @@ def _one(node: Node, *, kind: str = "step") -> Problem:
     return problem
 
 
+PROGRAMS = [f"spark.{name}" for name in ("script", "file", "application", "jar", "function", "merge")]
 GOOD: list[tuple[str, dict[str, Any]]] = [
     ("NoOp", {}),
     ("NoOp", {"anything": 5}),
@@ -36,6 +37,13 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
     ("Spark", {"spark": {"jar": "a.jar", "main_class": "A", "conf": {"spark.sql.shuffle.partitions": 8}}}),
     ("Spark", {"spark": {"file": "${folder}/job.py"}}),
     ("Spark", {"spark": {"application": "jobs/merge"}}),
+    ("Spark", {"spark": {"function": "jobs.daily:run", "args": [1], "parameters": {"day": 3}}}),
+    ("Spark", {"spark": {"function": "${module}"}}),
+    ("Spark", {"spark": {"merge": {"into": "db.t", "using": "db.s", "keys": ["id"]}, "publish": "commit"}}),
+    (
+        "Spark",
+        {"spark": {"merge": {"into": "t", "using": "s", "keys": ["id"], "when_matched": {"n": "t.n + s.n"}}}},
+    ),
     ("Spark", {"spark": {"script": "SELECT 1", "fetch": "${how}", "max_rows": "${n}"}}),
     ("Spark", {"spark": {"expression": "settings", "type": "MAP"}}),
     ("Spark", {"spark": {"type": "STRING_MAP", "value": {"script": "SELECT 1"}}}),
@@ -97,13 +105,13 @@ BAD: list[tuple[str, dict[str, Any], str, str, str]] = [
         {"spark": {"script": "x", "file": "y"}},
         "exclusive_fields",
         "spark.script and spark.file cannot be given together",
-        "give one of script, file, application or jar",
+        "give one of script, file, application, jar, function or merge",
     ),
     (
         "Spark",
         {"spark": {}},
         "missing_field",
-        "a Spark step needs one of spark.script, spark.file, spark.application or spark.jar",
+        f"a Spark step needs one of {', '.join(PROGRAMS[:-1])} or {PROGRAMS[-1]}",
         "",
     ),
     (
@@ -155,6 +163,41 @@ BAD: list[tuple[str, dict[str, Any], str, str, str]] = [
         "missing_field",
         "spark.main_class needs spark.jar",
         "",
+    ),
+    (
+        "Spark",
+        {"spark": {"script": "x", "args": ["A"]}},
+        "missing_field",
+        "spark.args needs spark.application or spark.jar or spark.function",
+        "",
+    ),
+    (
+        "Spark",
+        {"spark": {"function": "jobs.daily"}},
+        "wrong_value",
+        "spark.function is jobs.daily, which names no function",
+        "write jobs.daily:run, or jobs/daily.py:run",
+    ),
+    (
+        "Spark",
+        {"spark": {"merge": {"into": "t", "using": "s"}}},
+        "missing_field",
+        "spark.merge needs keys",
+        "The columns that tell which row is which.",
+    ),
+    (
+        "Spark",
+        {"spark": {"merge": {"into": "t", "using": "s", "keys": ["k"], "when_matched": "replace"}}},
+        "unknown_word",
+        "spark.merge.when_matched cannot be 'replace': it is update, ignore or delete",
+        "one of update, ignore, delete",
+    ),
+    (
+        "Spark",
+        {"spark": {"script": "x", "audit": "SELECT true"}},
+        "missing_field",
+        "spark.audit needs targets",
+        "write targets: [db.table] beside the type",
     ),
     (
         "Shell",
@@ -315,3 +358,14 @@ def test_nested_fields_may_be_required_and_bounded() -> None:
     problems = Problems()
     types.check(step("own", own={"deep": {"a": "x", "b": 2.5}}), problems)
     assert only(problems).message == "own.deep.b is 2.5; the most is 2"
+
+
+def test_only_what_writes_exactly_once_may_have_targets() -> None:
+    """Any other step would leave them unheeded."""
+    fields = {"targets": ["db.t"]}
+    assert not _found(with_fields(step("Spark", spark={"script": "x", "publish": "commit"}), **fields))
+    problem = _one(with_fields(step("NoOp"), **fields))
+    assert problem.code == "targets_unsupported"
+    assert problem.message == "a NoOp step cannot have targets: it does not write tables exactly once"
+    assert problem.hint == "leave targets out, or write the tables in a Spark step"
+    assert not _found(with_fields(step("NoOp"), targets=[]))

@@ -115,7 +115,8 @@ def test_what_is_fetched_depends_on_fetch() -> None:
     """A reference may mean any of them."""
     assert set(_outputs(step("SQL", sql={"query": "x"}))) == {"row_count"}
     assert set(_outputs(step("SQL", sql={"fetch": "row"}))) == {"row_count", "row"}
-    assert set(_outputs(step("Spark", spark={"fetch": "${x}"}))) == {"row_count", "value", "row", "rows"}
+    of_spark = {"row_count", "published", "branch"}
+    assert set(_outputs(step("Spark", spark={"fetch": "${x}"}))) == {*of_spark, "value", "row", "rows"}
     assert repr(DYNAMIC) == "${…}"
 
 
