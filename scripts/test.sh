@@ -17,8 +17,8 @@ tests() {
     local rest failed=0
     log=$(mktemp)
     trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$log"' EXIT
-    "$bin/coverage" run -m pytest -q -n 3 --dist worksteal tests/unit tests/behaviour tests/properties tests/acceptance \
-        >"$log" 2>&1 &
+    "$bin/coverage" run -m pytest -q -n 3 --dist worksteal \
+        tests/unit tests/behaviour tests/properties tests/model tests/acceptance >"$log" 2>&1 &
     rest=$!
     "$bin/coverage" run -m pytest -q tests/integration || failed=1
     wait "$rest" || failed=1
