@@ -57,7 +57,7 @@ def _remote(settings: Settings, url: str, app_name: str) -> "SparkSession":
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    _hush()
+    hush()
     address = urlsplit(url)
     try:
         # Spark itself would try for minutes before it says that nobody listens.
@@ -91,7 +91,7 @@ def _context(settings: Settings, app_name: str, say: Say) -> "SparkContext":
         say("fetching jars for Spark, this once")
     files = jars.provide(settings, found)
     say("starting Spark")
-    _make_catalogs(settings)
+    make_catalogs(settings)
     launch = launch_conf(settings, files)
     with exported(JAVA_HOME=str(found.home)):
         gateway = _gateway(launch, settings.home / "spark.log")
@@ -99,7 +99,7 @@ def _context(settings: Settings, app_name: str, say: Say) -> "SparkContext":
         with _interruptible():
             context = SparkContext(appName=app_name, conf=conf, gateway=gateway)
     context.setLogLevel("ERROR")
-    _hush()
+    hush()
     return context
 
 
@@ -132,7 +132,7 @@ def _gateway(launch: dict[str, str], log: Path) -> Any:
             ) from error
 
 
-def _hush() -> None:
+def hush() -> None:
     """Keep PySpark and Py4J from logging, stack and all, every error that they raise anyway."""
     from pyspark.logger import PySparkLogger
 
@@ -145,7 +145,7 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
     return record.module != "java_gateway"
 
 
-def _make_catalogs(settings: Settings) -> None:
+def make_catalogs(settings: Settings) -> None:
     """Open SQL catalogs once from our side, so that they are there, and with the newer schema."""
     lake = Lake(settings)
     for name, catalog in settings.catalogs.items():

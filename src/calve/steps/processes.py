@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from calve.engine.ports import StepContext
 from calve.steps.failures import fatal
@@ -61,6 +61,28 @@ class Ending:
     """The last lines of standard error, or why it was not started, or what its supervisor said at last."""
 
 
+class Owner(Protocol):
+    """For whom a program runs: an attempt, or the worker itself."""
+
+    @property
+    def folder(self) -> Path:
+        """Where a fresh folder for the program to run in is made."""
+        ...
+
+    @property
+    def timeout(self) -> float | None:
+        """How many seconds there are left."""
+        ...
+
+    def log(self, text: str) -> None:
+        """Take what the program prints."""
+        ...
+
+    def is_interrupted(self) -> bool:
+        """Tell whether the program is to end now."""
+        ...
+
+
 def run(
     context: StepContext, surroundings: Surroundings, make: Callable[[Place], Program], *, name: str = MAIN
 ) -> Ending:
@@ -87,6 +109,16 @@ def run(
             place.forget()
 
 
+def supervise(owner: Owner, surroundings: Surroundings, place: Place, make: Callable[[Place], Program]) -> Ending:
+    """Run a program that belongs to no attempt to its end; it is gone when the worker is."""
+    with held(place, surroundings.grace_seconds) as lock:
+        place.clear()
+        try:
+            return _Process(owner, surroundings, place, make(place)).follow(lock)
+        finally:
+            place.forget()
+
+
 def end(context: StepContext, surroundings: Surroundings) -> None:
     """End all processes that an attempt has on this machine; come back when they are gone."""
     for place in places_of(context):
@@ -106,13 +138,13 @@ def _tell_loss(context: StepContext) -> None:
 class _Process:
     """A program that runs, as the worker sees it."""
 
-    def __init__(self, context: StepContext, surroundings: Surroundings, place: Place, program: Program) -> None:
-        self._context = context
+    def __init__(self, owner: Owner, surroundings: Surroundings, place: Place, program: Program) -> None:
+        self._owner = owner
         self._surroundings = surroundings
         self._place = place
         self._program = program
-        self._output = Output(context.log)
-        timeout = context.timeout
+        self._output = Output(owner.log)
+        timeout = owner.timeout
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._ending: Ending | None = None
         self._cause: How | None = None
@@ -146,7 +178,7 @@ class _Process:
         program = self._program
         if not program.argv or not program.argv[0]:
             raise fatal("There is nothing to run: the command is empty.")
-        cwd = program.cwd or _fresh(self._context.folder / "work")
+        cwd = program.cwd or _fresh(self._owner.folder / "work")
         grace = str(self._surroundings.grace_seconds)
         who = [str(self._place.folder), "|".join(machine().values()), str(os.getpid())]
         environment = {**program.environment, "CALVE_OUTPUT": str(self._place.output)}
@@ -186,13 +218,13 @@ class _Process:
             return
         if self._deadline is not None and time.monotonic() >= self._deadline:
             self._cause = How.TIMED_OUT
-        elif self._context.is_interrupted():
+        elif self._owner.is_interrupted():
             self._cause = How.TIMED_OUT if self._is_out_of_time() else How.STOPPED
         if self._cause is not None:
             supervisor.send_signal(signal.SIGTERM)
 
     def _is_out_of_time(self) -> bool:
-        timeout = self._context.timeout
+        timeout = self._owner.timeout
         return timeout is not None and timeout <= 0
 
     def _take(self, letter: str, content: bytes) -> None:

@@ -73,10 +73,17 @@ def _notebook(services: Services) -> StepRuntime:
     return Notebook(services.surroundings)
 
 
+def _spark(services: Services) -> StepRuntime:
+    from calve.steps.spark import Spark
+
+    return Spark(services.settings, services.surroundings)
+
+
 BUILT_IN: dict[str, Callable[[Services], StepRuntime]] = {
     "Sleep": _sleep,
     "Http": _http,
     "SQL": _sql,
+    "Spark": _spark,
     "Docker": _docker,
     "Kubernetes": _kubernetes,
     "Shell": _shell,

@@ -13,7 +13,7 @@ from calve.errors import EnvironmentUnfit
 from calve.steps import BUILT_IN, Services, load_runtimes
 
 OF_THE_ENGINE = {"NoOp", "Approval", "subworkflow", "foreach", "while", "template"}
-NOT_YET = {"Spark", "IpCapture", "IpCommit", "ICDC"}
+NOT_YET = {"IpCapture", "IpCommit", "ICDC"}
 
 
 @pytest.fixture

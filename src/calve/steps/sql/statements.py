@@ -1,7 +1,8 @@
 """Text of several SQL statements, taken apart, with the names that values are bound to. Pure.
 
 A semicolon ends a statement and a ``:name`` stands for a value only in code: not in quotes, comments, dollar
-quotes, or the body of a trigger of SQLite. ``::`` is a cast, ``a[1:n]`` a slice, ``:=`` an assignment.
+quotes, or the body of a trigger of SQLite. What begins with BEGIN in Spark is one script to its end. ``::`` is a
+cast, ``a[1:n]`` a slice, ``:=`` an assignment.
 """
 
 import re
@@ -23,8 +24,10 @@ _BACKSLASHES = re.compile(r"'(?:\\.|''|[^'\\])*'|\"(?:\\.|\"\"|[^\"\\])*\"", re.
 _COMMENT_MARKS = re.compile(r"/\*|\*/")
 _COLON = re.compile(r"::|:=|(?<!\w):(?P<name>[^\W\d]\w*)|:")
 _LIST = re.compile(r"\bin\s*\Z", re.IGNORECASE)
-_NESTS_COMMENTS = frozenset({"postgresql", "mssql"})
-_KNOWS_BACKSLASHES = frozenset({"mysql", "mariadb"})
+_NESTS_COMMENTS = frozenset({"postgresql", "mssql", "spark"})
+_KNOWS_BACKSLASHES = frozenset({"mysql", "mariadb", "spark"})
+_RAW = re.compile(r"(?<!\w)[rR]\Z")
+_COMPOUND = re.compile(r"\s*begin\b", re.IGNORECASE)
 
 
 class _Kind(StrEnum):
@@ -66,7 +69,13 @@ def _tokens(text: str, dialect: str) -> Iterator[tuple[_Kind, str]]:
     at = 0
     while match := _TOKEN.search(text, at):
         start, end = match.span()
-        if match["quoted"] and dialect in _KNOWS_BACKSLASHES and (longer := _BACKSLASHES.match(text, start)):
+        is_raw = dialect == "spark" and _RAW.search(text, max(at, start - 2), start) is not None
+        if (
+            match["quoted"]
+            and dialect in _KNOWS_BACKSLASHES
+            and not is_raw
+            and (longer := _BACKSLASHES.match(text, start))
+        ):
             end = longer.end()
         elif match["block"]:
             end = _end_of_comment(text, end, nests=dialect in _NESTS_COMMENTS)
@@ -91,7 +100,9 @@ def _end_of_comment(text: str, at: int, *, nests: bool) -> int:
 
 
 def _is_complete(parts: list[tuple[_Kind, str]], dialect: str) -> bool:
-    """Tell whether a semicolon ends the statement so far; in the body of a trigger it does not."""
+    """Tell whether a semicolon ends the statement so far; in the body of a trigger or a script it does not."""
+    if dialect == "spark":
+        return _COMPOUND.match("".join(piece for kind, piece in parts if kind is not _Kind.COMMENT)) is None
     if dialect != "sqlite":
         return True
     return sqlite3.complete_statement("".join(piece for _, piece in parts) + ";")

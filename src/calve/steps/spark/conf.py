@@ -1,0 +1,79 @@
+"""Spark's settings for servers, applications and the sessions of steps. Pure."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from calve.lake.spark_conf import LEGACY_PARAMETERS, context_conf, launch_conf, session_conf
+from calve.settings import Settings
+from calve.steps.configs import text
+
+STAMP = "spark.sql.iceberg.snapshot-property."
+"""What follows it is written into the summary of every snapshot that a session commits."""
+_ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+
+
+def with_master(settings: Settings, master: str) -> Settings:
+    """Return settings with another master."""
+    return settings.model_copy(update={"spark": settings.spark.model_copy(update={"master": master})})
+
+
+def server_conf(settings: Settings, jars: Iterable[Path], events: Path) -> dict[str, str]:
+    """Return what a Spark Connect server of our own is started with. It may hold secrets."""
+    return {
+        **session_conf(settings),
+        **context_conf(settings),
+        **launch_conf(settings, jars),
+        **event_conf(events),
+        "spark.connect.grpc.binding.address": "localhost",
+        "spark.connect.grpc.binding.port": "0",
+        "spark.connect.progress.reportInterval": "500ms",
+    }
+
+
+def event_conf(folder: Path) -> dict[str, str]:
+    """Return what makes Spark write down what it reads, writes and shuffles: in plain text, in files that roll."""
+    return {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": folder.as_uri(),
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "true",
+        "spark.eventLog.rolling.maxFileSize": "16m",
+    }
+
+
+def step_conf(config: Mapping[str, Any], key: str, branch: str) -> dict[str, str]:
+    """Return what the session of a step is given beside what its server knows.
+
+    Every snapshot that the session commits is stamped with the attempt's key, and the capture's id where there is one.
+    """
+    conf = {name: text(value) for name, value in config.get("conf", {}).items()}
+    conf[f"{STAMP}calve.attempt"] = key
+    if config.get("capture"):
+        conf[f"{STAMP}calve.capture-id"] = str(config["capture"])
+    if config.get("parameters"):
+        conf.setdefault(LEGACY_PARAMETERS, "true")
+    if config.get("catalog"):
+        conf["spark.sql.defaultCatalog"] = str(config["catalog"])
+    if branch:
+        conf["spark.wap.branch"] = branch
+    return conf
+
+
+def remote_conf(settings: Settings, conf: Mapping[str, str]) -> dict[str, str]:
+    """Return what a session needs on a server that knows nothing of the lake."""
+    return session_conf(settings) | dict(conf)
+
+
+def properties(conf: Mapping[str, str]) -> str:
+    """Return settings as a file of properties, in the form of Java."""
+    return "".join(f"{_key(name)}={_value(value)}\n" for name, value in conf.items())
+
+
+def _key(name: str) -> str:
+    return "".join(f"\\{letter}" if letter in " =:#!" else letter for letter in name.translate(_ESCAPES))
+
+
+def _value(value: str) -> str:
+    escaped = value.translate(_ESCAPES)
+    return f"\\{escaped}" if escaped.startswith(" ") else escaped

@@ -1,0 +1,131 @@
+"""Runs SQL in a session, statement by statement, and counts what each gave, read and wrote."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from calve.engine.ports import StepContext
+from calve.steps.failures import fatal, stopped
+from calve.steps.spark.events import Usage
+from calve.steps.spark.failing import translated
+from calve.steps.sql.results import Rows
+from calve.steps.sql.statements import Statement, split
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.connect.session import SparkSession
+
+_TITLE = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A statement that was run."""
+
+    title: str
+    seconds: float
+    rows: Rows | None
+    """What it gave, if it gives rows."""
+    usage: Usage | None
+    """What it read and wrote, if that is known."""
+
+    @property
+    def count(self) -> int:
+        """How many rows it gave or wrote; 0 where neither is known."""
+        if self.rows is not None:
+            return self.rows.count
+        return 0 if self.usage is None else self.usage.rows_written
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """SQL, and what it takes to run it."""
+
+    session: "SparkSession"
+    context: StepContext
+    used: Callable[[], Usage | None]
+    """Returns what the session has read and written so far, if that is known."""
+    is_lost: Callable[[], bool] = lambda: False
+    """Tells whether the server is gone."""
+
+    def run(self, text: str, values: Mapping[str, Any], *, keep: int, what: str = "Statement") -> list[Done]:
+        """Run all statements of a text, and keep so many rows of the last one.
+
+        Raises:
+            StepFailed: one of them failed, or there is none.
+        """
+        statements = split(text, "spark")
+        _check(statements, values)
+        done: list[Done] = []
+        before = self.used()
+        for number, statement in enumerate(statements, start=1):
+            self.context.log(f"-- {number} of {len(statements)}\n{statement.sql}\n")
+            title = f"{what} {number} ({_title(statement.sql)})"
+            began = time.monotonic()
+            with translated(self.context, title, self.is_lost):
+                rows = self._execute(statement, values, keep if number == len(statements) else 0)
+            after = self.used()
+            usage = None if before is None or after is None else after.minus(before)
+            done.append(Done(_title(statement.sql), time.monotonic() - began, rows, usage))
+            before = after
+        return done
+
+    def _execute(self, statement: Statement, values: Mapping[str, Any], keep: int) -> Rows | None:
+        if self.context.is_interrupted():
+            raise stopped("The step")
+        given = {name: values[name] for name in statement.names}
+        frame: Any = self.session.sql(statement.sql, args=given or None)
+        rows: Rows | None = None
+        for table in _tables(self.session, frame):
+            rows = rows or Rows(table.column_names, keep)
+            _take(rows, table)
+            if self.context.is_interrupted():
+                raise stopped("The step")
+        return rows
+
+
+def _tables(session: "SparkSession", frame: Any) -> Iterator["pa.Table"]:
+    """Yield what a statement gives; that of a command came with its answer, and is not asked for again."""
+    import pyarrow as pa
+    from pyspark.sql.connect.plan import CachedRelation
+
+    plan = frame._plan  # noqa: SLF001 - a DataFrame would make rows of everything
+    if isinstance(plan, CachedRelation):
+        relation = plan.plan(session.client)
+        if relation.HasField("local_relation"):
+            data = relation.local_relation.data
+            table = pa.ipc.open_stream(data).read_all() if data else pa.table({})
+            yield from [table] if table.column_names else []
+            return
+    request = plan.to_proto(session.client)
+    schema: Any = None
+    is_empty = True
+    for piece in session.client.to_table_as_iterator(request, plan.observations):
+        if isinstance(piece, pa.Table):
+            is_empty = False
+            yield piece
+        else:
+            schema = piece
+    if is_empty and schema is not None:
+        yield pa.table({name: [] for name in schema.names})
+
+
+def _take(rows: Rows, table: "pa.Table") -> None:
+    """Count rows; make Python values only of those that are kept or looked at."""
+    for batch in table.to_batches(max_chunksize=1_000):
+        columns = [column.to_pylist() for column in batch.columns]
+        rows.take(zip(*columns, strict=True) if columns else ())
+
+
+def _check(statements: Sequence[Statement], values: Mapping[str, Any]) -> None:
+    if not statements:
+        raise fatal("There is no statement to run.")
+    missing = sorted({name for statement in statements for name in statement.names} - set(values))
+    if missing:
+        raise fatal(f"The statements want values that spark.parameters does not have: {', '.join(missing)}.")
+
+
+def _title(sql: str) -> str:
+    lines = [line.strip() for line in sql.splitlines()]
+    return next((line for line in lines if line and not line.startswith("--")), lines[0])[:_TITLE]

@@ -1,0 +1,124 @@
+"""Sessions of Spark Connect servers: one for each step, with a spare at hand, let go of off the critical path."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from calve.lake.spark import hush
+from calve.steps.failures import fatal, of_platform
+
+if TYPE_CHECKING:
+    from pyspark.sql.connect.session import SparkSession
+
+_SPARE_SECONDS = 1_200.0
+"""A spare that is older is not used: the server lets go of sessions that nobody has used for an hour."""
+_CONNECT_SECONDS = 10.0
+
+
+class Sessions:
+    """The sessions of one server of our own. A spare is made while a step works with the one before it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._url = ""
+        self._spare: tuple[SparkSession, float] | None = None
+        self._is_closed = False
+
+    @property
+    def url(self) -> str:
+        """Where the server is, with its token; empty until it is up."""
+        return self._url
+
+    def open(self, url: str) -> None:
+        """Say where the server is."""
+        self._url = url
+
+    def take(self) -> "SparkSession":
+        """Return a session that nobody else has, and have the next one made."""
+        with self._lock:
+            spare, self._spare = self._spare, None
+        is_fresh = spare is not None and time.monotonic() - spare[1] < _SPARE_SECONDS
+        session = spare[0] if spare is not None and is_fresh else connect(self._url)
+        _in_background(self._prepare)
+        return session
+
+    def give_back(self, session: "SparkSession") -> None:
+        """Let the server forget a session and all that is in it."""
+        _in_background(lambda: release(session))
+
+    def close(self) -> None:
+        """Make no more."""
+        with self._lock:
+            self._is_closed, self._spare = True, None
+
+    def _prepare(self) -> None:
+        """Make a spare, and have it answer once: the first answer of a session takes longest."""
+        with self._lock:
+            if self._is_closed or self._spare is not None:
+                return
+        with suppress(Exception):  # the next step makes its own, and tells what is wrong
+            session = connect(self._url)
+            session.sql("SELECT 1").collect()
+            with self._lock:
+                self._spare = (session, time.monotonic())
+
+
+def connect(url: str) -> "SparkSession":
+    """Return a session of a server of our own; one that does not answer at once is gone."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+    from pyspark.sql.connect.session import SparkSession
+
+    hush()
+    session = SparkSession(url)
+    session.client.set_retry_policies([DefaultPolicy(max_retries=4, max_backoff=1_000)])
+    return session
+
+
+def connect_remote(url: str) -> "SparkSession":
+    """Return a session of a server of somebody else's.
+
+    Raises:
+        StepFailed: nobody listens there.
+    """
+    from pyspark.sql.connect.session import SparkSession
+
+    hush()
+    host, port = _address(url)
+    try:
+        # Spark itself would try for minutes before it says that nobody listens.
+        socket.create_connection((host, port), _CONNECT_SECONDS).close()
+    except OSError as error:
+        raise of_platform(f"The Spark Connect server at {host}:{port} does not answer: {error}") from None
+    return SparkSession(url)
+
+
+def _address(url: str) -> tuple[str, int]:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not host or not url.startswith("sc://"):
+        raise fatal("remote is no address of a Spark Connect server: it must be of the form sc://host:port.")
+    return host, port or 15002
+
+
+def configure(session: "SparkSession", conf: Mapping[str, str]) -> None:
+    """Set all in one request; what cannot be set for a session is an error, not a warning."""
+    if conf:
+        session.conf._set_all(dict(conf), silent=False)  # noqa: SLF001 - one round trip
+
+
+def release(session: "SparkSession") -> None:
+    """Let a server forget a session; the channel is closed here, but not the pool that all sessions share."""
+    with suppress(Exception):  # it is gone with its server otherwise, or in an hour
+        session.client.release_session()
+        session.client._channel.close()  # noqa: SLF001 - close() would wait for the operations of all sessions
+
+
+def _in_background(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, name="calve-spark-session", daemon=True).start()
