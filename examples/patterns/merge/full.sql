@@ -1,0 +1,2 @@
+SELECT id, account, day, lower(trim(device)) AS device, seconds
+FROM db.plays
