@@ -3,7 +3,7 @@
 import pytest
 from tests.engines import BUSY, DONE, FATAL_ERROR, Playground
 
-from calve.engine import Outcome, RunStatus, State, StepStatus
+from calve.engine import Outcome, RunStatus, State, StepContext, StepStatus
 
 S = StepStatus
 
@@ -219,3 +219,88 @@ Workflow:
     assert "zero" in run.message
     assert playground.statuses(run) == {}
     assert run.timeline[-1]["message"] == run.message
+
+
+def test_a_step_may_say_that_there_is_nothing_left_to_do(playground: Playground) -> None:
+    """None of its edges holds then; what something else leads to runs, and the run has succeeded, restarts included."""
+    playground.push("""
+Workflow:
+  id: w
+  jobs:
+    - job: {id: look, type: Sleep, transition: [work, "IF 1 < 0 THEN mail", both]}
+    - job: {id: other, type: Sleep, transition: [both]}
+    - job: {id: work, type: Sleep, transition: [after]}
+    - job: {id: mail, type: Sleep}
+    - job: {id: after, type: Sleep}
+    - job: {id: both, type: Sleep}
+""")
+    playground.script.parts["look"] = Outcome(State.DONE, is_last=True)
+    run = playground.start()
+    expected = {
+        "look": S.SUCCEEDED,
+        "other": S.SUCCEEDED,
+        "work": S.UNSATISFIED,
+        "mail": S.UNSATISFIED,
+        "after": S.UNSATISFIED,
+        "both": S.SUCCEEDED,
+    }
+    assert playground.statuses(run) == expected
+    assert run.status is RunStatus.SUCCEEDED
+    assert playground.attempt(run, "look").edges == {"work": False, "mail": False, "both": False}
+    again = playground.restart(run, "other")
+    assert playground.statuses(again) == expected
+    assert again.status is RunStatus.SUCCEEDED
+
+
+def test_a_step_knows_its_targets_and_its_place(playground: Playground) -> None:
+    """References in the names of targets are replaced; the place is the same in all runs, and told apart in loops."""
+    seen: dict[str, tuple[object, ...]] = {}
+
+    def look(context: StepContext) -> Outcome:
+        place = context.place
+        seen[context.title] = (context.targets, place.stream, place.consumer, place.part, place.work)
+        return DONE if len(seen) > 1 else FATAL_ERROR
+
+    playground.push("""
+Workflow:
+  id: w
+  table: db.daily
+  jobs:
+    - job: {id: a, type: Spark, spark: {script: x}, targets: ["${table}_${half}", db.other], half: am}
+    - foreach:
+        id: each
+        ranges: {day: [5, 6]}
+        concurrency: 1
+        jobs:
+          - while:
+              id: more
+              loop_params: {n: 1}
+              condition: n < 2
+              jobs:
+                - job: {id: b, type: Sleep, '!n<long>': n + 1}
+""")
+    playground.script.parts |= {"a": look, "b": look}
+    run = playground.start()
+    again = playground.restart(run)
+    assert again.status is RunStatus.SUCCEEDED
+    first, second, *inner = seen.items()
+    assert (first[0], second[0]) == ("w/1/1/a/1", "w/1/2/a/1")
+    assert first[1] == second[1] == (("db.daily_am", "db.other"), "w/a", "w/a", "", "w/1/a")
+    assert [told for _, told in inner] == [
+        ((), "w/b", "w/b[day=5]", "each[1]/more[1]", "w/1/each[1]/more[1]/b"),
+        ((), "w/b", "w/b[day=6]", "each[2]/more[1]", "w/1/each[2]/more[1]/b"),
+    ]
+
+
+def test_a_target_that_refers_to_nothing_ends_the_step(playground: Playground) -> None:
+    """With what is missing, before any work is begun."""
+    playground.push("""
+Workflow:
+  id: w
+  jobs:
+    - job: {id: a, type: Spark, spark: {script: x}, targets: ["${nothing}"]}
+""")
+    run = playground.start()
+    assert run.status is RunStatus.FAILED
+    assert "nothing" in playground.told(run, "a")
+    assert not playground.script.calls

@@ -8,7 +8,7 @@ from typing import Any
 
 from calve.definition.params import HIDDEN, reveal, shown, values_of
 from calve.engine.model import LogChunk
-from calve.engine.ports import Outcome
+from calve.engine.ports import Outcome, Place
 from calve.engine.states import Params
 
 LOG_BYTES = 8_000_000
@@ -65,6 +65,7 @@ class Context:
 
     key: str
     title: str
+    place: Place
     params: Mapping[str, Any]
     workflow_params: Mapping[str, Any]
     artifacts: dict[str, Any]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from calve.engine.contexts import Context, Log, Resolve, hidden, revealed
 from calve.engine.evaluating import targets_of
-from calve.engine.facts import params_of, run_params
+from calve.engine.facts import params_of, place_of, run_params
 from calve.engine.model import Attempt, LogChunk, Task
 from calve.engine.ports import Outcome, Runtimes, State, StepRuntime
 from calve.engine.states import RunState
@@ -175,6 +175,7 @@ class Executor:
         return Context(
             key=attempt.uuid,
             title=f"{run.workflow_id}/{run.instance_id}/{run.run_id}/{attempt.step_id}/{attempt.attempt_id}",
+            place=place_of(state, attempt),
             params=params,
             workflow_params=hidden(run_params(state)),
             artifacts=dict(attempt.artifacts),

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from calve.definition.model.params import ParamType
-from calve.definition.params import ForeachResults, InstanceView, Parameter, StepView, UpstreamStep
+from calve.definition.params import ForeachResults, InitiatorType, InstanceView, Parameter, StepView, UpstreamStep
 from calve.engine.blueprints import type_of
-from calve.engine.model import Attempt, Json
+from calve.engine.model import Attempt, Json, Run
+from calve.engine.ports import Iteration, Place
 from calve.engine.states import Params, RunState
 from calve.engine.statuses import StepStatus
 from calve.engine.work import Work
+
+_FOREACH = InitiatorType.FOREACH
 
 
 def parsed(stored: Json) -> Params:
@@ -44,6 +47,21 @@ def levels(state: RunState) -> Iterator[RunState]:
     while level is not None:
         yield level
         level = level.outer
+
+
+def place_of(state: RunState, attempt: Attempt) -> Place:
+    """Return where an attempt's step stands."""
+    runs = [level.run for level in levels(state)]
+    instance = runs.pop()
+    turns = (
+        Iteration(run.inline_step or "", run.instance_id, _given(run) if run.initiator.type is _FOREACH else {})
+        for run in reversed(runs)
+    )
+    return Place(instance.workflow_id, instance.instance_id, attempt.step_id, tuple(turns))
+
+
+def _given(run: Run) -> dict[str, Any]:
+    return {name: param.result for name, param in parsed(run.params).items() if name != "loop_index"}
 
 
 class StepParams(Mapping[str, Params]):

@@ -306,6 +306,53 @@ class Outcome:
     """DONE: there is nothing for the steps after it to do, so that none of its edges holds."""
 
 
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """One turn of a loop that a step stands in."""
+
+    loop: str
+    """The id of the loop."""
+    number: int
+    """Counted from 1."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """What a foreach gave this iteration; nothing for a while, whose iterations are one thing that goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a step stands: the same for all its attempts, in all runs of an instance."""
+
+    workflow_id: str
+    """The workflow whose definition holds the step."""
+    instance_id: int
+    step_id: str
+    iterations: tuple[Iteration, ...] = ()
+    """The loops around it, the outermost first."""
+
+    @property
+    def stream(self) -> str:
+        """Name the step over all instances and iterations."""
+        return f"{self.workflow_id}/{self.step_id}"
+
+    @property
+    def consumer(self) -> str:
+        """Name the step over all instances; what a foreach goes over tells its iterations apart, in any order."""
+        values = {name: value for turn in self.iterations for name, value in turn.values.items()}
+        told = ",".join(f"{name}={value}" for name, value in values.items())
+        return f"{self.stream}[{told}]" if told else self.stream
+
+    @property
+    def part(self) -> str:
+        """Name the iterations that the step stands in, such as ``days[3]/hours[1]``; empty outside loops."""
+        return "/".join(f"{turn.loop}[{turn.number}]" for turn in self.iterations)
+
+    @property
+    def work(self) -> str:
+        """Name the step of this instance, whichever run or attempt carries it out."""
+        parts = (self.workflow_id, str(self.instance_id), self.part, self.step_id)
+        return "/".join(part for part in parts if part)
+
+
 class StepContext(Protocol):
     """What a runtime is given about the attempt that it is to carry out."""
 
@@ -317,6 +364,11 @@ class StepContext(Protocol):
     @property
     def title(self) -> str:
         """The attempt for people: workflow/instance/run/step/attempt."""
+        ...
+
+    @property
+    def place(self) -> Place:
+        """Where the step stands, whichever run or attempt this is."""
         ...
 
     @property

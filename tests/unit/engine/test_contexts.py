@@ -11,6 +11,7 @@ from calve.definition.params.secrets import Secret
 from calve.engine import Outcome, State, contexts
 from calve.engine.contexts import Context, Log, revealed
 from calve.engine.model import LogChunk
+from calve.engine.ports import Place
 
 
 def context(folder: Path, **given: Any) -> Context:
@@ -18,6 +19,7 @@ def context(folder: Path, **given: Any) -> Context:
     usual = {
         "key": "key",
         "title": "w/1/1/a/1",
+        "place": Place("w", 1, "a"),
         "params": {},
         "workflow_params": {},
         "artifacts": {},

@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from calve.engine.ports import Place
+
+PLACE = Place("demo.pipeline", 3, "job.1")
+
 
 @dataclass
 class FakeContext:
@@ -19,6 +23,7 @@ class FakeContext:
     artifacts: dict[str, Any] = field(default_factory=dict)
     key: str = "0195-attempt"
     title: str = "demo.pipeline/3/1/job.1/2"
+    place: Place = PLACE
     is_first: bool = True
     timeout: float | None = None
     kept: list[dict[str, Any]] = field(default_factory=list)
