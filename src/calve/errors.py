@@ -15,6 +15,7 @@ CalveError
 │   ├── FormatVersionUnknown
 │   ├── FilesLost
 │   └── SourceBusy               somebody else committed to the table at the same time
+├── SourceUnstable               what is merged gave other rows when it was read again
 ├── CaptureError                 what changed cannot be told, or not like this
 │   ├── ChangeUnsupported        an operation in the range was not asked for, or cannot be captured exactly
 │   ├── HistoryExpired
@@ -29,6 +30,13 @@ CalveError
 │   ├── CaptureClosed            committed or abandoned already
 │   ├── ConcurrentCapture        the consumer has another capture open
 │   └── ConcurrentCommit         the checkpoint moved since the capture
+├── DeliveryError                rows cannot be delivered to a target exactly once, or not now
+│   ├── TargetMoved              somebody else wrote to it: the job has to run again
+│   ├── BranchLost               what the job wrote is gone: the job has to run again
+│   ├── TargetAhead              it holds a capture that was never committed
+│   ├── DeliverySuperseded       a later capture has been delivered
+│   ├── TargetRolledBack
+│   └── TargetRecreated
 ├── DefinitionInvalid            a workflow definition cannot be understood; holds every problem found
 ├── ParamError                   a parameter has no value, or none that fits
 ├── ExpressionError              a SEL expression gave no value
@@ -155,6 +163,12 @@ class SourceBusy(LakeError):
     default_remedy = "Try again."
 
 
+class SourceUnstable(CalveError):
+    """What is merged gave other rows when it was read again."""
+
+    code = "source_unstable"
+
+
 class CaptureError(CalveError):
     """The change cannot be captured."""
 
@@ -238,6 +252,51 @@ class ConcurrentCommit(CaptureError):
 
     code = "concurrent_commit"
     default_remedy = "Abandon this capture and take a new one."
+
+
+class DeliveryError(CalveError):
+    """The rows cannot be delivered."""
+
+    code = "delivery_error"
+
+
+class TargetMoved(DeliveryError):
+    """Somebody else wrote to the target while the job ran."""
+
+    code = "target_moved"
+    default_remedy = "Run the job again: it has to see what they wrote."
+
+
+class BranchLost(DeliveryError):
+    """The branch that the job wrote to is gone."""
+
+    code = "branch_lost"
+    default_remedy = "Run the job again."
+
+
+class TargetAhead(DeliveryError):
+    """The target holds a capture that was never committed."""
+
+    code = "target_ahead"
+
+
+class DeliverySuperseded(DeliveryError):
+    """A later capture has been delivered already."""
+
+    code = "delivery_superseded"
+    default_remedy = "Nothing has to be done: the newer attempt has won."
+
+
+class TargetRolledBack(DeliveryError):
+    """What was delivered last is not in the target's history any more."""
+
+    code = "target_rolled_back"
+
+
+class TargetRecreated(DeliveryError):
+    """The target was dropped and created again since the last delivery."""
+
+    code = "target_recreated"
 
 
 class DefinitionInvalid(CalveError):

@@ -233,6 +233,7 @@ def write_manifest_list(
     snapshot_id: int,
     sequence_number: int,
     next_row_id: int | None,
+    parent_snapshot_id: int | None = None,
 ) -> bytes:
     """Write a manifest list for a table of the given format version."""
     schema = _list_schema(version)
@@ -240,7 +241,7 @@ def write_manifest_list(
         "avro.schema": json.dumps(schema),
         "format-version": str(version),
         "snapshot-id": str(snapshot_id),
-        "parent-snapshot-id": "null",
+        "parent-snapshot-id": "null" if parent_snapshot_id is None else str(parent_snapshot_id),
     }
     if version > 1:
         header["sequence-number"] = str(sequence_number)
@@ -372,6 +373,38 @@ def write_manifest(manifest: Manifest) -> tuple[ManifestFile, bytes]:
     header = {**container.header, "avro.schema": json.dumps(schema).encode()} if extended else container.header
     blob = avro.write_container(header, payload, len(manifest.kept))
     return _with_counts(manifest.file, manifest.kept), blob
+
+
+def write_added_manifest(manifest: Manifest, snapshot_id: int, sequence_number: int) -> tuple[ManifestFile, bytes]:
+    """Write the kept entries of a data manifest as files that a new snapshot adds, and return its row for the list.
+
+    The entries have neither sequence numbers nor row ids of their own: they get the snapshot's.
+    """
+    entries = manifest.entries()
+    container = avro.read_container(manifest.raw)
+    head = [(field, _HEAD_IDS[fid or 0]) for fid, field in avro.fields(container.schema) if fid != _DATA_FILE_ID]
+    values = {"status": ADDED, "snapshot_id": snapshot_id, "sequence_number": None, "file_sequence_number": None}
+    start = b"".join(avro.writer(field["type"])(values[name]) for field, name in head)
+    payload = b"".join(start + _without_row_id(entry) for entry in entries)
+    return manifest.file._replace(
+        sequence_number=sequence_number,
+        min_sequence_number=sequence_number,
+        added_snapshot_id=snapshot_id,
+        added_files_count=len(entries),
+        existing_files_count=0,
+        deleted_files_count=0,
+        added_rows_count=sum(entry.record_count for entry in entries),
+        existing_rows_count=0,
+        deleted_rows_count=0,
+        first_row_id=None,
+    ), avro.write_container(container.header, payload, len(entries))
+
+
+def _without_row_id(entry: Entry) -> bytes:
+    start, _, _, row_id_start, row_id_end, end = entry.cuts
+    if row_id_start == row_id_end:  # the manifest has no such column
+        return entry.raw[start:end]
+    return entry.raw[start:row_id_start] + b"\0" + entry.raw[row_id_end:end]
 
 
 def _with_row_ids(schema: avro.Schema, entries: Iterable[Entry]) -> tuple[avro.Schema, bool]:

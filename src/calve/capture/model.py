@@ -141,6 +141,8 @@ class Move:
     expected_version: int
     """0 where there is no checkpoint yet."""
     to: Checkpoint
+    position: int | None = field(default=None, compare=False)
+    """How often the checkpoint had moved when the capture was opened, resets too; the store fills it in."""
 
 
 @dataclass(frozen=True, slots=True)

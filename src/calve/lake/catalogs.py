@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from calve.errors import FormatVersionUnknown, LakeError, NotSupportedByCatalog, SettingsInvalid, TableMissing
@@ -26,6 +27,10 @@ class LoadedTable:
     """The ``metadata.json``, as it is."""
     metadata_location: str
     files: Files
+
+
+Decide = Callable[[raw.Metadata], raw.Change | None]
+"""Tells by a table's metadata what to change; None: nothing."""
 
 
 def wall_clock_ms() -> int:
@@ -51,6 +56,7 @@ class Catalog(ABC):
         self._location = location
         self._now_ms = now_ms
         self._pyiceberg: PyIcebergCatalog | None = None
+        self._opening = Lock()
 
     @abstractmethod
     def load(self, table: TableName) -> LoadedTable:
@@ -87,6 +93,17 @@ class Catalog(ABC):
     @abstractmethod
     def drop_tag(self, table: TableName, tag: str) -> bool:
         """Remove a tag; tell whether it was there."""
+
+    @abstractmethod
+    def change(self, table: TableName, decide: Decide) -> bool:
+        """Change a table's snapshots, branches and properties in one commit; tell whether there was one.
+
+        What to do is decided by the table's metadata, and anew when somebody else commits in between. An error that
+        ``decide`` raises ends it with nothing done. After any other error, nobody knows: load the table and look.
+
+        Raises:
+            SourceBusy, NotSupportedByCatalog.
+        """
 
     @abstractmethod
     def namespace_location(self, namespace: tuple[str, ...]) -> str | None:
@@ -144,11 +161,12 @@ class Catalog(ABC):
 
     def pyiceberg(self) -> "PyIcebergCatalog":
         """Return PyIceberg's own view of the catalog; it purges no table that does not own its files."""
-        if self._pyiceberg is None:
-            from calve.lake.guarded import open_guarded
+        with self._opening:
+            if self._pyiceberg is None:
+                from calve.lake.guarded import open_guarded
 
-            self._pyiceberg = open_guarded(self.name, self.properties)
-        return self._pyiceberg
+                self._pyiceberg = open_guarded(self.name, self.properties)
+            return self._pyiceberg
 
     def close(self) -> None:
         """Let go of connections."""

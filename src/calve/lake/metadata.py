@@ -3,7 +3,8 @@
 import gzip
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from calve.errors import LakeError, SnapshotUnknown
@@ -11,6 +12,22 @@ from calve.errors import LakeError, SnapshotUnknown
 KNOWN_FORMAT_VERSIONS = (1, 2, 3)
 
 Metadata = dict[str, Any]
+MAIN = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one commit does to a table: snapshots, branches and properties move together, or not at all."""
+
+    snapshot: Mapping[str, Any] | None = None
+    """A new one, as it stands in the metadata."""
+    branches: Mapping[str, int] = field(default_factory=dict)
+    """Where branches are to point."""
+    branch_age_ms: int | None = None
+    """How long branches that this commit makes are kept; for ever, if not given. ``main`` has no age."""
+    dropped: Sequence[str] = ()
+    """Branches to remove; absent ones are fine."""
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def decode(content: bytes) -> Metadata:
@@ -60,21 +77,71 @@ def without_tag(metadata: Metadata, tag: str) -> Metadata:
     return metadata | {"refs": {name: ref for name, ref in known.items() if name != tag}}
 
 
+def snapshots(metadata: Metadata) -> dict[int, Mapping[str, Any]]:
+    """Return every snapshot that is not expired, by id."""
+    return {snapshot["snapshot-id"]: snapshot for snapshot in metadata.get("snapshots", ())}
+
+
+def head(metadata: Metadata, branch: str = MAIN) -> int | None:
+    """Return the snapshot that a branch points to, None where there is no such branch."""
+    found: int | None = refs(metadata).get(branch, {}).get("snapshot-id")
+    return found
+
+
+def lineage(metadata: Metadata, snapshot_id: int | None) -> Iterator[Mapping[str, Any]]:
+    """Yield a snapshot and its ancestors, newest first, as far back as they are known."""
+    known = snapshots(metadata)
+    while snapshot_id in known:
+        yield known[snapshot_id]
+        snapshot_id = known[snapshot_id].get("parent-snapshot-id")
+
+
+def changed(metadata: Metadata, change: Change, now_ms: int) -> Metadata:
+    """Return the metadata as a change leaves it."""
+    now_ms = max(now_ms, metadata["last-updated-ms"])
+    edited = metadata | {"properties": {**_properties(metadata), **change.properties}, "last-updated-ms": now_ms}
+    if change.snapshot is not None:
+        edited |= _with_snapshot(metadata, change.snapshot)
+    known = refs(metadata)
+    for name, snapshot_id in change.branches.items():
+        new = {"type": "branch"} | ({} if change.branch_age_ms is None else {"max-ref-age-ms": change.branch_age_ms})
+        known[name] = {**known.get(name, new), "snapshot-id": snapshot_id}
+        if name == MAIN:
+            log = [*metadata.get("snapshot-log", ()), {"timestamp-ms": now_ms, "snapshot-id": snapshot_id}]
+            edited |= {"current-snapshot-id": snapshot_id, "snapshot-log": log}
+    return edited | {"refs": {name: ref for name, ref in known.items() if name not in change.dropped}}
+
+
+def _with_snapshot(metadata: Metadata, snapshot: Mapping[str, Any]) -> Metadata:
+    added: Metadata = {"snapshots": [*metadata.get("snapshots", ()), dict(snapshot)]}
+    if "sequence-number" in snapshot:
+        added["last-sequence-number"] = snapshot["sequence-number"]
+    if "added-rows" in snapshot:
+        added["next-row-id"] = metadata["next-row-id"] + snapshot["added-rows"]
+    return added
+
+
 def successor(metadata: Metadata, *, of: Metadata, at: str, now_ms: int) -> Metadata:
     """Return edited metadata as the version that follows ``of``, which is stored ``at``."""
     keep = int(_properties(of).get("write.metadata.previous-versions-max", 100))
     log = [*of.get("metadata-log", ()), {"metadata-file": at, "timestamp-ms": of["last-updated-ms"]}]
     return metadata | {
-        "last-updated-ms": max(now_ms, of["last-updated-ms"]),
+        "last-updated-ms": max(now_ms, metadata["last-updated-ms"], of["last-updated-ms"]),
         "metadata-log": log[-max(keep, 1) :],
     }
 
 
 def successor_location(metadata: Metadata, at: str, unique: str) -> str:
     """Return where the version that follows the one stored ``at`` goes."""
-    folder = _properties(metadata).get("write.metadata.path", metadata["location"].rstrip("/") + "/metadata")
     version = re.match(r"(\d+)-", at.rpartition("/")[2])
-    return f"{folder.rstrip('/')}/{int(version[1]) + 1 if version else 0:05d}-{unique}.metadata.json"
+    return f"{folder(metadata)}/{int(version[1]) + 1 if version else 0:05d}-{unique}.metadata.json"
+
+
+def folder(metadata: Metadata) -> str:
+    """Return where a table's metadata files go."""
+    return str(_properties(metadata).get("write.metadata.path", metadata["location"].rstrip("/") + "/metadata")).rstrip(
+        "/"
+    )
 
 
 def view(

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from calve.errors import FormatVersionUnknown, LakeError, NotSupportedByCatalog, SourceBusy
 from calve.lake import metadata as raw
-from calve.lake.catalogs import Catalog, LoadedTable
+from calve.lake.catalogs import Catalog, Decide, LoadedTable
 from calve.lake.files import Files
 from calve.lake.names import TableName
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
+    from pyiceberg.table.update import TableRequirement, TableUpdate
 
 _ATTEMPTS = 8
 
@@ -96,6 +97,29 @@ class OtherCatalog(Catalog):
 
         return self._commit(table, commit)
 
+    def change(self, table: TableName, decide: Decide) -> bool:
+        """Change snapshots, branches and properties; only REST catalogs do that in one commit for us."""
+        from pyiceberg.catalog.rest import RestCatalog
+
+        if not isinstance(self.pyiceberg(), RestCatalog):
+            raise NotSupportedByCatalog(
+                f"{table}: only SQL and REST catalogs move a branch and a property in one commit; "
+                f"{self.name} is another kind.",
+                remedy="Deliver to a table of an SQL or REST catalog, or take it out of the step's targets.",
+                table=str(table),
+                catalog=self.name,
+            )
+
+        def commit(known: "Table") -> bool:
+            metadata = self._loaded(table, known).metadata
+            change = decide(metadata)
+            if change is None:
+                return False
+            self.pyiceberg().commit_table(known, _requirements(metadata, change), _updates(metadata, change))
+            return True
+
+        return self._commit(table, commit)
+
     def namespace_location(self, namespace: tuple[str, ...]) -> str | None:
         """Return the ``location`` property of a namespace."""
         from pyiceberg.exceptions import NoSuchNamespaceError
@@ -172,3 +196,39 @@ class OtherCatalog(Catalog):
             yield
         except (RESTError, RequestException, OSError) as error:
             raise LakeError(f"The catalog {self.name} cannot be reached: {error}", catalog=self.name) from error
+
+
+def _requirements(metadata: raw.Metadata, change: raw.Change) -> "tuple[TableRequirement, ...]":
+    """Demand that the table is the one that was looked at, and that no branch concerned has moved since."""
+    from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID
+
+    branches = dict.fromkeys((raw.MAIN, *change.branches, *change.dropped))
+    return (
+        AssertTableUUID(uuid=metadata["table-uuid"]),
+        *(AssertRefSnapshotId(ref=name, **{"snapshot-id": raw.head(metadata, name)}) for name in branches),
+    )
+
+
+def _updates(metadata: raw.Metadata, change: raw.Change) -> "tuple[TableUpdate, ...]":
+    from pyiceberg.table.refs import SnapshotRefType
+    from pyiceberg.table.snapshots import Snapshot
+    from pyiceberg.table.update import (
+        AddSnapshotUpdate,
+        RemoveSnapshotRefUpdate,
+        SetPropertiesUpdate,
+        SetSnapshotRefUpdate,
+    )
+
+    updates: list[TableUpdate] = []
+    if change.snapshot is not None:
+        updates.append(AddSnapshotUpdate(snapshot=Snapshot.model_validate(change.snapshot)))
+    known = raw.refs(metadata)
+    for name, snapshot_id in change.branches.items():
+        kept = {key: value for key, value in known.get(name, {}).items() if key not in {"type", "snapshot-id"}}
+        age = {} if change.branch_age_ms is None or name in known else {"max-ref-age-ms": change.branch_age_ms}
+        place = {"ref-name": name, "snapshot-id": snapshot_id, **kept, **age}
+        updates.append(SetSnapshotRefUpdate(**place, type=SnapshotRefType.BRANCH))
+    updates += [RemoveSnapshotRefUpdate(**{"ref-name": name}) for name in change.dropped if name in known]
+    if change.properties:
+        updates.append(SetPropertiesUpdate(updates=dict(change.properties)))
+    return tuple(updates)

@@ -36,7 +36,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from calve.errors import LakeError, NotSupportedByCatalog, SettingsInvalid, SourceBusy
 from calve.lake import metadata as raw
-from calve.lake.catalogs import Catalog, LoadedTable, wall_clock_ms
+from calve.lake.catalogs import Catalog, Decide, LoadedTable, wall_clock_ms
 from calve.lake.names import TableName
 
 _SCHEMA = MetaData()
@@ -137,6 +137,15 @@ class SqlCatalog(Catalog):
     def drop_tag(self, table: TableName, tag: str) -> bool:
         """Remove a tag."""
         return self.commit(table, lambda metadata: raw.without_tag(metadata, tag))
+
+    def change(self, table: TableName, decide: Decide) -> bool:
+        """Change snapshots, branches and properties, whatever the table's format version."""
+
+        def edit(metadata: raw.Metadata) -> raw.Metadata:
+            change = decide(metadata)
+            return metadata if change is None else raw.changed(metadata, change, self._now_ms())
+
+        return self.commit(table, edit)
 
     def commit(self, table: TableName, edit: Edit) -> bool:
         """Replace a table's metadata by an edit of it; tell whether the edit changed anything.

@@ -95,7 +95,9 @@ def move_json(move: Move, position: int) -> dict[str, Any]:
 
 def move_of(raw: dict[str, Any]) -> Move:
     """Read what ``move_json`` wrote."""
-    return Move(_name_of(raw["table"]), raw["expected_version"], Checkpoint.from_json(raw["to"]))
+    return Move(
+        _name_of(raw["table"]), raw["expected_version"], Checkpoint.from_json(raw["to"]), position=raw["position"]
+    )
 
 
 def artifacts_json(artifacts: Artifacts) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Self
 
 from calve.store.captures import SqlCaptureState
 from calve.store.database import Database
+from calve.store.deliveries import SqlDeliveryState
 from calve.store.engine_state import SqlEngineState
 from calve.store.locking import only_scheduler
 from calve.store.migrate import migrate
@@ -17,13 +18,15 @@ from calve.store.transacting import Transactions
 class Store:
     """The state database. Close it when done.
 
-    ``captures`` keeps checkpoints and captures, ``engine`` keeps workflows and what becomes of them.
+    ``captures`` keeps checkpoints and captures, ``deliveries`` what is being delivered, and ``engine`` workflows and
+    what becomes of them.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._bell = Bell(database)
         self.captures = SqlCaptureState(database)
+        self.deliveries = SqlDeliveryState(database)
         self.engine = SqlEngineState(Transactions(database, self._bell))
 
     @contextmanager

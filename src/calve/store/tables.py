@@ -99,11 +99,43 @@ capture = Table(
 )
 
 
-def _partial(name: str, *columns: str, where: str, unique: bool) -> Index:
+delivery_branch = Table(
+    "delivery_branch",
+    metadata,
+    Column("branch", Text, primary_key=True),
+    Column("catalog", Text, primary_key=True),
+    Column("table_name", Text, primary_key=True),
+    Column("stream", Text, nullable=False),
+    Column("capture_id", Text),
+    Column("run", Text, nullable=False),
+    Column("part", Text, nullable=False),
+    Column("attempt", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("staged_at", UtcTime, nullable=False),
+    Column("changed_at", UtcTime, nullable=False),
+    Column("table_uuid", Text),
+    Column("base_snapshot_id", BigInteger),
+    Column("branch_snapshot_id", BigInteger),
+)
+"""Every branch of a target, from before it is made until long after its end; of held ones, also where it began."""
+
+delivery_target = Table(
+    "delivery_target",
+    metadata,
+    Column("stream", Text, primary_key=True),
+    Column("catalog", Text, primary_key=True),
+    Column("table_name", Text, primary_key=True),
+    Column("table_uuid", Text, nullable=False),
+    Column("delivered_at", UtcTime, nullable=False),
+)
+"""Which table every stream delivered to last, under each name."""
+
+
+def _partial(name: str, *columns: str, where: str, unique: bool, of: Table = capture) -> Index:
     condition = text(where)
     return Index(
         name,
-        *(capture.c[column] for column in columns),
+        *(of.c[column] for column in columns),
         unique=unique,
         sqlite_where=condition,
         postgresql_where=condition,
@@ -113,3 +145,4 @@ def _partial(name: str, *columns: str, where: str, unique: bool) -> Index:
 _partial("capture_open", "consumer", where="status = 'open'", unique=True)
 _partial("capture_key", "consumer", "key", where="key IS NOT NULL AND status IN ('open', 'committed')", unique=True)
 _partial("capture_uncollected", "created_at", where="collected_at IS NULL", unique=False)
+_partial("delivery_branch_held", "capture_id", where="status = 'held'", unique=False, of=delivery_branch)

@@ -1,0 +1,210 @@
+"""The use cases of delivery: stage, publish, hold, discard, and cleaning up after those who never came back."""
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+from calve.capture import CaptureState, Clock, NewId, Status, StoredCapture
+from calve.delivery.model import BranchStatus, Delivery, Published, StagedTarget, Staging, StoredBranch
+from calve.delivery.ports import DeliveryState
+from calve.delivery.publishing import Publishing, Staged
+from calve.delivery.verdicts import Question, judge
+from calve.errors import (
+    CalveError,
+    CaptureError,
+    CaptureMissing,
+    DeliveryError,
+    RequestInvalid,
+    TableMissing,
+)
+from calve.failpoints import reach
+from calve.lake import Lake, TableName
+from calve.lake import metadata as raw
+
+logger = logging.getLogger(__name__)
+
+BRANCH_AGE = timedelta(days=7)
+"""After so long, Iceberg's own expiry may drop a branch that we have not."""
+_AT_MOST = 8
+"""Letters of the attempt in a branch's name."""
+
+
+class Deliveries:
+    """Delivers what jobs write to tables, exactly once each, and in order."""
+
+    def __init__(
+        self, lake: Lake, state: DeliveryState, captures: CaptureState, *, clock: Clock, new_id: NewId
+    ) -> None:
+        self._lake = lake
+        self._state = state
+        self._captures = captures
+        self._clock = clock
+        self._new_id = new_id
+
+    def stage(self, targets: Sequence[str], delivery: Delivery, attempt: str) -> Staging:
+        """Look whether the targets may be delivered to, and give each a branch for the job to write to.
+
+        Where all have been delivered to already, nothing is made: the job need not run. Where only some have, those
+        get a branch too, which is thrown away.
+
+        Raises:
+            DeliverySuperseded, TargetAhead, TargetRolledBack, TargetRecreated: a target may not be delivered to.
+            CaptureClosed: the capture was abandoned.
+            NotSupportedByCatalog: a target's catalog cannot do what exactly-once needs.
+        """
+        names = [self._lake.parse(target) for target in targets]
+        if not names or len(set(names)) != len(names):
+            raise RequestInvalid("A delivery needs at least one target, and each once.", targets=list(targets))
+        branch = f"calve_{re.sub(r'[^A-Za-z0-9]', '', attempt)[-_AT_MOST:]}_{self._new_id()}"
+        staging = Staging(delivery, attempt, branch, tuple(self._looked_at(name, delivery) for name in names))
+        if staging.is_delivered:
+            for target in staging.targets:
+                self._note(staging, target)
+            return staging
+        self._state.stage(branch, delivery, attempt, names, self._clock())
+        reach("delivery.recorded")
+        return replace(staging, targets=tuple(self._branched(name, staging) for name in names))
+
+    def publish(self, staging: Staging) -> list[Published]:
+        """Move every target's ``main`` to what the job wrote, and say so in a property, in one commit each.
+
+        A target that has been delivered to meanwhile, by this attempt or another, is left as it is.
+
+        Raises:
+            TargetMoved: others wrote to a target, and the job did more than append: run it again on a new staging.
+            BranchLost: the job's branch is gone: the same.
+            DeliveryError: the delivery came too late; see ``stage``.
+        """
+        return [self._published(staging, target) for target in staging.targets]
+
+    def hold(self, staging: Staging) -> None:
+        """Keep what the job wrote for ``publish_held``; it replaces what an earlier attempt kept."""
+        if staging.is_delivered:
+            return
+        self._state.hold(staging, self._clock())
+        reach("delivery.held")
+
+    def publish_held(self, capture_id: str) -> list[Published]:
+        """Publish everything that is held for a capture; call it before the capture is committed.
+
+        Raises:
+            TargetMoved, BranchLost: the step that writes has to be restarted.
+        """
+        published = []
+        for branch in self._state.held(capture_id):
+            staging = Staging(branch.delivery, branch.attempt, branch.staging, (branch.target,))
+            try:
+                published += self.publish(staging)
+            except DeliveryError as error:
+                step = branch.delivery.stream
+                error.remedy = f"Restart the step that writes ({step}), then commit. {error.remedy}".strip()
+                raise
+        return published
+
+    def discard(self, staging: Staging) -> None:
+        """Drop the branches of an attempt that came to nothing; what cannot be dropped now is left to ``collect``."""
+        if staging.is_delivered:
+            return
+        self._state.discard(staging.branch, self._clock())
+        reach("delivery.discarded")
+        for target in staging.targets:
+            self._try_to_drop(target.name, staging.branch)
+
+    def collect(self, grace: timedelta = BRANCH_AGE) -> list[str]:
+        """Drop the branches of attempts that nobody has heard of for longer than ``grace``; return what was dropped.
+
+        What is held for a capture that is still open stays.
+        """
+        dropped = []
+        for branch in self._state.leftovers(self._clock() - grace):
+            if branch.status is BranchStatus.HELD and self._is_open(branch):
+                continue
+            was_there = self._try_to_drop(branch.target.name, branch.staging)
+            if was_there is not None:
+                self._state.forget(branch.staging, branch.target.name)
+            if was_there:
+                dropped.append(f"{branch.target.name} {branch.staging}")
+        return dropped
+
+    def _looked_at(self, name: TableName, delivery: Delivery) -> StagedTarget:
+        metadata = self._lake.catalog(name.catalog).load(name).metadata
+        verdict = judge(self._question(name, delivery), metadata)
+        head = raw.head(metadata)
+        return StagedTarget(name, metadata["table-uuid"], head, head, is_delivered=verdict.is_delivered)
+
+    def _branched(self, name: TableName, staging: Staging) -> StagedTarget:
+        catalog = self._lake.catalog(name.catalog)
+        age = int(BRANCH_AGE.total_seconds() * 1000)
+        question = self._question(name, staging.delivery)
+        staged = Staged(question, staging.branch, age, catalog.load(name).files, self._now_ms())
+        catalog.change(name, staged.decide)
+        reach("delivery.staged")
+        assert staged.target is not None  # noqa: S101 - decide has been called
+        return staged.target
+
+    def _published(self, staging: Staging, target: StagedTarget) -> Published:
+        catalog = self._lake.catalog(target.name.catalog)
+        ask = partial(self._question, target.name, staging.delivery)
+        publishing = Publishing(ask, target, staging.branch, catalog.load(target.name).files, self._now_ms())
+        try:
+            catalog.change(target.name, publishing.decide)
+        except (DeliveryError, CaptureError):
+            publishing.clean_up()
+            raise
+        except Exception:
+            published = self._settled(staging, target)
+            if published is None:
+                raise
+        else:
+            assert publishing.published is not None  # noqa: S101 - decide has been called
+            published = publishing.published
+        reach("delivery.published")
+        self._note(staging, target)
+        reach("delivery.noted")
+        if published.is_repeated and not staging.is_delivered:
+            self._try_to_drop(target.name, staging.branch)
+        return published
+
+    def _settled(self, staging: Staging, target: StagedTarget) -> Published | None:
+        """Tell what became of a commit that got no answer: the property knows, and nothing is tried again."""
+        metadata = self._lake.catalog(target.name.catalog).load(target.name).metadata
+        verdict = judge(self._question(target.name, staging.delivery), metadata)
+        return Published(target.name, verdict.delivered.snapshot_id) if verdict.is_delivered else None
+
+    def _note(self, staging: Staging, target: StagedTarget) -> None:
+        self._state.note(staging, target.name, target.uuid, self._clock())
+
+    def _question(self, name: TableName, delivery: Delivery) -> Question:
+        return Question(
+            delivery, self._capture(delivery.capture_id), name, self._state.delivered_uuid(delivery.stream, name)
+        )
+
+    def _capture(self, capture_id: str | None) -> StoredCapture | None:
+        return None if capture_id is None else self._captures.capture(capture_id)
+
+    def _is_open(self, branch: StoredBranch) -> bool:
+        try:
+            capture = self._capture(branch.delivery.capture_id)
+        except CaptureMissing:
+            return False
+        return capture is not None and capture.status is Status.OPEN
+
+    def _try_to_drop(self, name: TableName, branch: str) -> bool | None:
+        """Drop a branch; tell whether it was there, None where nobody knows."""
+
+        def decide(metadata: raw.Metadata) -> raw.Change | None:
+            return None if raw.head(metadata, branch) is None else raw.Change(dropped=(branch,))
+
+        try:
+            return self._lake.catalog(name.catalog).change(name, decide)
+        except TableMissing:
+            return False
+        except CalveError as error:
+            logger.warning("The branch %s of %s is left behind: %s", branch, name, error.message)
+            return None
+
+    def _now_ms(self) -> int:
+        return int(self._clock().timestamp() * 1000)

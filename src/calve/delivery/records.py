@@ -1,0 +1,107 @@
+"""The property on a target that says what has been delivered to it, by one stream. Pure."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from calve.capture import StoredCapture
+from calve.delivery.model import Delivery
+from calve.errors import DeliveryError
+
+ACCEPT = "accept"
+"""What a user writes into the property to say: whatever is in the table, go on from here."""
+RUNS_KEPT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredCapture:
+    """The last capture of one consumer."""
+
+    capture_id: str
+    number: int
+    versions: Mapping[str, int]
+    """Where the consumer's checkpoints will be in each source, once all that was delivered is committed."""
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """Everything that a stream has delivered to one target."""
+
+    snapshot_id: int | None = None
+    """The snapshot that it published last."""
+    consumers: Mapping[str, DeliveredCapture] = field(default_factory=dict)
+    runs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Deliveries without a capture: the parts of each run, of the newest runs only."""
+    is_accepted: bool = False
+
+    def has(self, delivery: Delivery, capture: StoredCapture | None) -> bool:
+        """Tell whether a delivery has been made."""
+        if capture is None:
+            return delivery.part in self.runs.get(delivery.run, ())
+        last = self.consumers.get(capture.consumer)
+        return last is not None and last.capture_id == capture.capture_id and delivery.part in last.parts
+
+    def with_delivery(self, delivery: Delivery, capture: StoredCapture | None, snapshot_id: int) -> "Delivered":
+        """Return the record after one more delivery."""
+        done = replace(self, snapshot_id=snapshot_id, is_accepted=False)
+        if capture is None:
+            parts = (*self.runs.get(delivery.run, ()), delivery.part)
+            others = {run: done for run, done in self.runs.items() if run != delivery.run}
+            return replace(done, runs=dict([*others.items(), (delivery.run, parts)][-RUNS_KEPT:]))
+        last = self.consumers.get(capture.consumer)
+        is_same = last is not None and last.capture_id == capture.capture_id
+        new = DeliveredCapture(
+            capture.capture_id,
+            capture.number,
+            {**(last.versions if last else {}), **{table: place + 1 for table, place in places(capture).items()}},
+            (*(last.parts if last and is_same else ()), delivery.part),
+        )
+        return replace(done, consumers={**self.consumers, capture.consumer: new})
+
+    def encode(self) -> str:
+        """Return the property's value."""
+        consumers = {
+            name: {
+                "capture": last.capture_id,
+                "number": last.number,
+                "versions": dict(last.versions),
+                "parts": list(last.parts),
+            }
+            for name, last in self.consumers.items()
+        }
+        value = {"snapshot": self.snapshot_id, "captures": consumers, "runs": self.runs}
+        return json.dumps({key: part for key, part in value.items() if part}, separators=(",", ":"))
+
+
+def places(capture: StoredCapture) -> dict[str, int]:
+    """Return how often the checkpoint in each source had moved when a capture was opened."""
+    return {
+        str(move.table): move.expected_version if move.position is None else move.position for move in capture.moves
+    }
+
+
+def decode(value: str | None, name: str) -> Delivered:
+    """Read the property; without one, nothing has been delivered."""
+    if value is None:
+        return Delivered()
+    if value.strip() == ACCEPT:
+        return Delivered(is_accepted=True)
+    try:
+        found = json.loads(value)
+        return Delivered(
+            snapshot_id=found.get("snapshot"),
+            consumers={consumer: _capture(last) for consumer, last in found.get("captures", {}).items()},
+            runs={run: tuple(parts) for run, parts in found.get("runs", {}).items()},
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DeliveryError(
+            f"The property {name} of the target is not what calve wrote: {value!r}.",
+            remedy=f"Set it to '{ACCEPT}' if all that is to be delivered comes after what is in the table.",
+            property=name,
+        ) from error
+
+
+def _capture(last: Mapping[str, Any]) -> DeliveredCapture:
+    return DeliveredCapture(last["capture"], last["number"], dict(last["versions"]), tuple(last["parts"]))

@@ -1,0 +1,137 @@
+"""May this be delivered to that table, now? Pure."""
+
+from dataclasses import dataclass
+
+from calve.capture import Status, StoredCapture
+from calve.delivery.model import Delivery
+from calve.delivery.records import ACCEPT, Delivered, DeliveredCapture, decode, places
+from calve.errors import (
+    CaptureClosed,
+    CaptureMissing,
+    DeliverySuperseded,
+    TargetAhead,
+    TargetRecreated,
+    TargetRolledBack,
+)
+from calve.lake import TableName
+from calve.lake import metadata as raw
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be delivered to which table, as far as the state database knows."""
+
+    delivery: Delivery
+    capture: StoredCapture | None
+    target: TableName
+    known_uuid: str | None
+    """The identity of the table that the stream delivered to last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Yes, or it is there already; a no is an error."""
+
+    is_delivered: bool
+    delivered: Delivered
+    """What the target says."""
+
+
+def judge(question: Question, metadata: raw.Metadata) -> Verdict:
+    """Tell by a target's metadata whether it may be delivered to, or has been.
+
+    Raises:
+        TargetRecreated, TargetRolledBack, TargetAhead, DeliverySuperseded: it may not.
+        CaptureClosed, CaptureMissing: the capture was abandoned, or is not there yet.
+    """
+    name = question.delivery.property_name
+    delivered = decode(metadata.get("properties", {}).get(name), name)
+    if not delivered.is_accepted:
+        _check_identity(question, metadata)
+    if delivered.has(question.delivery, question.capture):
+        _check_history(question, delivered, metadata)
+        return Verdict(is_delivered=True, delivered=delivered)
+    check_open(question.capture)
+    _check_history(question, delivered, metadata)
+    if question.capture is not None and (last := delivered.consumers.get(question.capture.consumer)):
+        _check_order(question, question.capture, last)
+    return Verdict(is_delivered=False, delivered=delivered)
+
+
+def check_open(capture: StoredCapture | None) -> None:
+    """Refuse to deliver a capture that was given up, or is still being made."""
+    if capture is not None and capture.status is Status.ABANDONED:
+        raise CaptureClosed(
+            f"Capture {capture.capture_id} was abandoned: it must not be delivered.",
+            remedy="Take a new capture.",
+            capture_id=capture.capture_id,
+        )
+    if capture is not None and capture.status is Status.WRITING:
+        raise CaptureMissing(f"Capture {capture.capture_id} is still being written.", capture_id=capture.capture_id)
+
+
+def _check_identity(question: Question, metadata: raw.Metadata) -> None:
+    if question.known_uuid not in {None, metadata["table-uuid"]}:
+        raise TargetRecreated(
+            f"{question.target} was dropped and created again since {question.delivery.stream} last delivered to it.",
+            remedy=_accept(question, "mend the checkpoint of the source if it has to be filled again, then"),
+            target=str(question.target),
+            expected=question.known_uuid,
+            actual=metadata["table-uuid"],
+        )
+
+
+def _check_history(question: Question, delivered: Delivered, metadata: raw.Metadata) -> None:
+    """Find out a rollback; where history is expired in between, nobody can tell, and it counts as none."""
+    published = raw.snapshots(metadata).get(delivered.snapshot_id or 0)
+    if published is None:
+        return
+    oldest = None
+    for snapshot in raw.lineage(metadata, raw.head(metadata)):
+        if snapshot["snapshot-id"] == delivered.snapshot_id:
+            return
+        oldest = snapshot
+    if oldest is None or oldest.get("sequence-number", 0) <= published.get("sequence-number", 0):
+        raise TargetRolledBack(
+            f"{question.target} was rolled back: snapshot {delivered.snapshot_id}, which "
+            f"{question.delivery.stream} published last, is not in the history of main.",
+            remedy=_accept(
+                question, "roll it forward again; or, if it is meant, mend the checkpoint of the source and"
+            ),
+            target=str(question.target),
+            snapshot_id=delivered.snapshot_id,
+        )
+
+
+def _check_order(question: Question, mine: StoredCapture, last: DeliveredCapture) -> None:
+    """Let a capture in only if it was taken where the last one ends, or later."""
+    if last.capture_id == mine.capture_id:
+        return
+    here = places(mine)
+    late = [table for table, version in last.versions.items() if table in here and here[table] < version]
+    if not late:
+        return
+    context = {"target": str(question.target), "capture_id": mine.capture_id, "delivered": last.capture_id}
+    if last.number > mine.number:
+        raise DeliverySuperseded(
+            f"{question.target} holds capture {last.capture_id} already, which is later than {mine.capture_id}.",
+            **context,
+        )
+    raise TargetAhead(
+        f"{question.target} is ahead of the checkpoint of {mine.consumer}: capture {last.capture_id} was delivered, "
+        f"but never committed, and {mine.capture_id} holds the same change of {', '.join(late)} again.",
+        remedy=_accept(
+            question,
+            f"`calve abandon {mine.capture_id}` and `calve commit {last.capture_id}`, or `calve checkpoint set` "
+            f"where it was abandoned; or, if the target does not hold it,",
+        ),
+        **context,
+    )
+
+
+def _accept(question: Question, first: str) -> str:
+    name = question.delivery.property_name
+    return (
+        f"{first[0].upper()}{first[1:]} ALTER TABLE {question.target} SET TBLPROPERTIES ('{name}'='{ACCEPT}'), "
+        "which lets the next delivery in as it is."
+    )
