@@ -13,7 +13,7 @@ from calve.engine.contexts import Context, Log, Resolve, hidden, revealed
 from calve.engine.evaluating import targets_of
 from calve.engine.facts import params_of, place_of, run_params
 from calve.engine.model import Attempt, LogChunk, Task
-from calve.engine.ports import Outcome, Runtimes, State, StepRuntime
+from calve.engine.ports import Closing, Outcome, Runtimes, State, StepRuntime
 from calve.engine.states import RunState
 from calve.engine.statuses import HOLDING
 from calve.engine.turns import CALLS, Turn, Turns
@@ -70,6 +70,14 @@ class Executor:
         with self._lock:
             found = [context.key for context in self.contexts]
         self.interrupt(found)
+
+    def close(self) -> None:
+        """Have the runtimes that hold something for the worker, such as a server, let go of it."""
+        with self._lock:
+            made = list(self._made.values())
+        for runtime in made:
+            if isinstance(runtime, Closing):
+                runtime.close()
 
     def flush(self) -> None:
         """Hand the logs that were written to the store."""

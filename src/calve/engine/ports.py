@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from calve.engine.model import (
     Attempt,
@@ -436,6 +436,15 @@ class StepRuntime(Protocol):
 
     def terminate(self, context: StepContext) -> None:
         """End whatever work of this attempt is under way, if any; come back when it is over."""
+        ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A runtime that holds something for as long as its worker lives."""
+
+    def close(self) -> None:
+        """Let go of it; the worker ends."""
         ...
 
 

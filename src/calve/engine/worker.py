@@ -118,6 +118,7 @@ class Worker:
                 self._runs.put(None)
             for thread in threads:
                 thread.join(timeout=options.drain)
+            self._guarded(self._executor.close)
             self._guarded(lambda: self._tools.state.retire(self.uuid))
 
     def end(self) -> None:
