@@ -265,11 +265,12 @@ def test_a_step_knows_its_targets_and_its_place(playground: Playground) -> None:
 Workflow:
   id: w
   table: db.daily
+  dag: sequential
   jobs:
     - job: {id: a, type: Spark, spark: {script: x}, targets: ["${table}_${half}", db.other], half: am}
     - foreach:
         id: each
-        ranges: {day: [5, 6]}
+        ranges: {day: [5, 7]}
         concurrency: 1
         jobs:
           - while:

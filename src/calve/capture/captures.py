@@ -127,6 +127,14 @@ class Captures:
         """Return one capture as it was reported."""
         return _reported(self._state.capture(capture_id))
 
+    def of_request(self, consumer: str, key: str) -> StoredCapture | None:
+        """Return the capture that a request of that name got, unless it was given up."""
+        return self._state.capture_by_key(consumer, key)
+
+    def open_capture(self, consumer: str) -> StoredCapture | None:
+        """Return the capture that a consumer has open."""
+        return self._state.open_capture(consumer)
+
     def files(self, capture_id: str, *, check: bool = False) -> dict[str, list[dict[str, Any]]]:
         """Return the files that a capture's tables reference, by table; none once they are cleaned up.
 

@@ -35,6 +35,8 @@ class Wanted:
     limits: Limits = field(default_factory=Limits)
     start: str | None = None
     """Where to begin without a checkpoint; None: with everything that is in the table."""
+    is_start_initial: bool = False
+    """With a checkpoint, ``start`` is left aside; else it is an error."""
     end: str | None = None
     on_gap: OnGap = OnGap.FAIL
     on_schema_change: OnSchemaChange = OnSchemaChange.EVOLVE
@@ -82,13 +84,13 @@ def find_change(source: Source, start: Checkpoint | None, wanted: Wanted) -> Tab
         raise TableEncrypted(f"{source.name} is encrypted.", table=str(source.name))
     columns = columns_of(source, wanted.ranges)
     end = source.head if wanted.end is None else history.resolve(source, wanted.end)
-    if start is not None and wanted.start is not None:
+    if start is not None and wanted.start is not None and not wanted.is_start_initial:
         raise CheckpointExists(
             f"{source.name}: the consumer has a checkpoint already, at snapshot {start.snapshot_id}.",
             remedy="Leave --from out, or move the checkpoint with `calve checkpoint set`.",
             table=str(source.name),
         )
-    if wanted.start is not None:
+    if start is None and wanted.start is not None:
         start = source.checkpoint_as_of(history.resolve(source, wanted.start))
     if start is None:
         return _everything(source, end, wanted, columns)

@@ -49,6 +49,7 @@ class Range:
     def as_json(self) -> dict[str, Any]:
         """Return the range as plain JSON, in the spelling of SQL literals."""
         return {
+            "type": self.kind,
             "lower": to_json(self.kind, self.lower),
             "upper": to_json(self.kind, self.upper),
             "exact": self.exact,

@@ -75,6 +75,7 @@ def ip_commit(
     /,
     *,
     capture_step: Step | Text,
+    capture: Text | None = None,
     name: str | None = None,
     description: str | None = None,
     failure_mode: FailureMode | None = None,
@@ -92,6 +93,7 @@ def ip_commit(
     Args:
         step_id: The id of the step.
         capture_step: The step that captured, or its id.
+        capture: The id of the capture; that which the step took, if not given.
         **more: The keywords that all steps share (see ``step``), and params of the step.
     """
     capture_step = capture_step.id if isinstance(capture_step, Step) else capture_step

@@ -76,7 +76,25 @@ def _notebook(services: Services) -> StepRuntime:
 def _spark(services: Services) -> StepRuntime:
     from calve.steps.spark import Spark
 
-    return Spark(services.settings, services.surroundings)
+    return Spark(services.settings, services.surroundings, services.lake, services.deliveries)
+
+
+def _ip_capture(services: Services) -> StepRuntime:
+    from calve.steps.captures import IpCapture
+
+    return IpCapture(services.captures, services.deliveries)
+
+
+def _ip_commit(services: Services) -> StepRuntime:
+    from calve.steps.captures import IpCommit
+
+    return IpCommit(services.captures, services.deliveries)
+
+
+def _icdc(services: Services) -> StepRuntime:
+    from calve.steps.captures import ICDC
+
+    return ICDC(services.captures, services.deliveries, services.lake)
 
 
 BUILT_IN: dict[str, Callable[[Services], StepRuntime]] = {
@@ -90,6 +108,9 @@ BUILT_IN: dict[str, Callable[[Services], StepRuntime]] = {
     "Python": _python,
     "Java": _java,
     "Notebook": _notebook,
+    "IpCapture": _ip_capture,
+    "IpCommit": _ip_commit,
+    "ICDC": _icdc,
 }
 """Makes the runtime of a built-in step type; what it needs is imported only then."""
 

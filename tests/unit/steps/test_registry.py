@@ -13,7 +13,6 @@ from calve.errors import EnvironmentUnfit
 from calve.steps import BUILT_IN, Services, load_runtimes
 
 OF_THE_ENGINE = {"NoOp", "Approval", "subworkflow", "foreach", "while", "template"}
-NOT_YET = {"IpCapture", "IpCommit", "ICDC"}
 
 
 @pytest.fixture
@@ -24,9 +23,9 @@ def services(tmp_path: Path) -> Iterator[Services]:
 
 
 def test_every_step_type_is_carried_out_by_somebody() -> None:
-    """By a runtime or the engine; those of the lake are still to come."""
+    """By a runtime or the engine."""
     usable = {name for name, step_type in STEP_TYPES.items() if not step_type.refused}
-    assert set(BUILT_IN) == usable - OF_THE_ENGINE - NOT_YET
+    assert set(BUILT_IN) == usable - OF_THE_ENGINE
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

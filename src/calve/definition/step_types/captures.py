@@ -196,7 +196,10 @@ IP_COMMIT = StepType(
     "IpCommit",
     "Moves the checkpoint past what a capture step of this workflow captured.",
     config="ip_commit",
-    fields=(Field("capture_step", TEXT, "The id of the IpCapture step.", required=True),),
+    fields=(
+        Field("capture_step", TEXT, "The id of the IpCapture step.", required=True),
+        Field("capture", TEXT, "The id of the capture; that which the step took, if not given."),
+    ),
     outputs=(
         Output("capture_id", ParamType.STRING, "The capture that was committed."),
         Output("committed", ParamType.BOOLEAN, "Whether the checkpoint moved; not so where nothing had changed."),

@@ -1,0 +1,88 @@
+"""Which capture a step works on: its instance's own, a new one, or one of which something was delivered already."""
+
+from dataclasses import dataclass, replace
+
+from calve.capture import CaptureReport, Captures, StoredCapture
+from calve.engine.ports import StepContext
+from calve.failpoints import reach
+from calve.steps.captures.requests import Request
+from calve.steps.failures import fatal
+from calve.steps.services import Deliveries
+
+
+@dataclass(frozen=True, slots=True)
+class Capturing:
+    """Captures for steps. A consumer has one capture open at a time."""
+
+    captures: Captures
+    deliveries: Deliveries
+
+    def capture(self, context: StepContext, request: Request) -> CaptureReport:
+        """Return the capture of this instance, whichever run or attempt asks; take one if there is none.
+
+        A capture that another instance left open is given up, since what it holds is in the new one. But if
+        something of it was delivered, nothing else may be: then this instance finishes it.
+
+        Raises:
+            StepFailed: the capture cannot be used any more.
+            CaptureError, LakeError: it cannot be taken.
+        """
+        consumer, key = request.consumer or context.place.consumer, context.place.work
+        mine = self.captures.of_request(consumer, key)
+        if mine is not None:
+            context.log(f"Capture {mine.capture_id}: taken before by this instance, and used again as it is.")
+            return _usable(mine, request)
+        left = self.captures.open_capture(consumer)
+        if left is not None and self.deliveries.delivered(left.capture_id):
+            context.log(
+                f"Capture {left.capture_id}: taken by {left.key}, which delivered some of it and did not commit. "
+                "This instance goes on with it; what is newer is left for the next one."
+            )
+            return _usable(left, request)
+        if left is not None:
+            context.log(f"Capture {left.capture_id}, taken by {left.key}, is given up: the new one holds all of it.")
+        report = self.captures.capture(
+            list(request.tables.values()),
+            consumer,
+            request.wanted,
+            key=key,
+            lease=request.is_leased,
+            supersede=True,
+        )
+        reach("step.captured")
+        context.log(_summary(report))
+        return report
+
+
+def _usable(stored: StoredCapture, request: Request) -> CaptureReport:
+    """Return a capture that was taken before.
+
+    Raises:
+        StepFailed: it is of other tables, or what it left in the lake has been cleaned up.
+    """
+    capture_id = stored.capture_id
+    report = replace(CaptureReport.from_json(stored.document), status=stored.status.value)
+    if len(report.tables) != len(request.tables):
+        raise fatal(
+            f"Capture {capture_id} is of {', '.join(table.source_table for table in report.tables)}, and the step "
+            f"asks for {', '.join(request.tables.values())}.",
+            remedy=f"`calve commit {capture_id}` or `calve abandon {capture_id}`, and start a new instance.",
+        )
+    if stored.collected_at is not None and stored.artifacts.files:
+        raise fatal(
+            f"Capture {capture_id} was {stored.status}, and its tables have been cleaned up since.",
+            remedy="Start a new instance: it captures what is newer.",
+        )
+    return report
+
+
+def _summary(report: CaptureReport) -> str:
+    lines = [f"Capture {report.capture_id}:"]
+    lines += [
+        f"  {table.source_table}: {table.records:,} rows in {table.files:,} files up to snapshot "
+        f"{table.to_snapshot_id}{', more is left' if table.pending else ''}"
+        if table.changed
+        else f"  {table.source_table}: nothing changed"
+        for table in report.tables
+    ]
+    return "\n".join(lines)

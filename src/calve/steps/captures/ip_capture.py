@@ -1,0 +1,44 @@
+"""The IpCapture step: what changed since the last commit, for the steps after it."""
+
+from calve.capture import Captures
+from calve.definition.step_types.captures import IP_CAPTURE
+from calve.engine.ports import Outcome, State, StepContext
+from calve.steps.captures.capturing import Capturing
+from calve.steps.captures.failures import told_to_the_engine
+from calve.steps.captures.outputs import outputs_of
+from calve.steps.captures.requests import request_of
+from calve.steps.configs import fields
+from calve.steps.failures import settled
+from calve.steps.services import Deliveries
+
+
+class IpCapture:
+    """Captures from metadata, so that it is over in moments."""
+
+    def __init__(self, captures: Captures, deliveries: Deliveries) -> None:
+        self._captures = captures
+        self._capturing = Capturing(captures, deliveries)
+
+    def execute(self, context: StepContext) -> Outcome:
+        """Capture what changed; where nothing did, let nothing follow unless told so."""
+        return settled(self._capture, context)
+
+    def terminate(self, context: StepContext) -> None:
+        """Do nothing: nothing is under way."""
+
+    def _capture(self, context: StepContext) -> Outcome:
+        config = fields(context, IP_CAPTURE)
+        request = request_of(config)
+        with told_to_the_engine():
+            report = self._capturing.capture(context, request)
+            is_last = not report.changed and config["when_unchanged"] == "skip"
+            if is_last and report.capture_id:
+                # nothing is left to do, and the next capture need not look at these snapshots again
+                self._captures.commit(report.capture_id)
+                context.log("Nothing changed: what comes after this step is skipped.")
+        return Outcome(
+            State.DONE,
+            outputs=outputs_of(report, list(request.tables), is_mapped=request.is_mapped),
+            artifacts={"capture_id": report.capture_id, "consumer": report.consumer},
+            is_last=is_last,
+        )
