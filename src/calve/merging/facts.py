@@ -1,0 +1,202 @@
+"""What Spark tells of the target and the source of a merge."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from calve.errors import RequestInvalid, TableMissing
+from calve.merging.bounds import Range, all_hold, is_ordered, range_of, reading
+from calve.merging.names import quoted
+from calve.merging.plans import Source, Target
+from calve.merging.request import Request
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MAIN = "main"
+_NULL, _ELSEWHERE = -2, -1
+_COSTLY = re.compile(
+    r"^[\s+\-:*()\d]*(Exchange|Sort|SortMergeJoin|\w*Aggregate\w*|Window\w*|Generate|\w*Python\w*|\w*InPandas\w*"
+    r"|MapPartitions\w*|MapElements|Sample|LocalLimit|GlobalLimit|CollectLimit|TakeOrdered\w*)\b",
+    re.MULTILINE,
+)
+_RANDOM = re.compile(r"\b(rand|randn|uuid|shuffle|randstr|uniform|monotonically_increasing_id)\(", re.IGNORECASE)
+
+
+def columns_of(frame: "DataFrame") -> dict[str, str]:
+    """Return names and types of a frame's columns."""
+    return {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+
+
+def named_like(names: Sequence[str], columns: Mapping[str, str], where: str) -> tuple[str, ...]:
+    """Return the names as the columns spell them.
+
+    Raises:
+        RequestInvalid: There is no such column.
+    """
+    by_lower = {column.lower(): column for column in columns}
+    missing = [name for name in names if name.lower() not in by_lower]
+    if missing:
+        raise RequestInvalid(
+            f"{where} has no column {', '.join(missing)}.", remedy=f"Its columns are {', '.join(columns)}."
+        )
+    return tuple(by_lower[name.lower()] for name in names)
+
+
+def target_columns(spark: "SparkSession", into: tuple[str, ...]) -> dict[str, str]:
+    """Return names and types of the target's columns.
+
+    Raises:
+        TableMissing: There is no such table.
+    """
+    from pyspark.errors import AnalysisException
+
+    try:
+        return columns_of(spark.table(quoted(*into)))
+    except AnalysisException as error:
+        if "TABLE_OR_VIEW_NOT_FOUND" not in str(error):
+            raise
+        raise TableMissing(f"There is no table {'.'.join(into)} to merge into.", table=".".join(into)) from error
+
+
+def target(spark: "SparkSession", request: Request, columns: Mapping[str, str]) -> Target:
+    """Return what metadata tells of the target; no data file is read."""
+    described = [(row[0], row[1]) for row in spark.sql(f"DESCRIBE TABLE EXTENDED {request.target}").collect()]
+    properties = {row[0]: row[1] for row in spark.sql(f"SHOW TBLPROPERTIES {request.target}").collect()}
+    branch = _branch(spark, properties)
+    head, version = _head(spark, request.into, branch)
+    ordered = [key for key in request.keys if is_ordered(columns[key])]
+    slices = _slices(spark, request, columns, ordered, version)
+    ranges = [_range(key, columns[key], at, slices) for at, key in enumerate(ordered)]
+    return Target(
+        name=next((value for key, value in described if key == "Name"), ".".join(request.into)),
+        columns=columns,
+        properties=properties,
+        partitioning=tuple(value for key, value in described if re.fullmatch(r"Part \d+", key)),
+        branch=branch,
+        head=head,
+        rows=sum(row["records"] for row in slices),
+        files=sum(row["files"] for row in slices),
+        slices=len(slices),
+        ranges=tuple(item for item in ranges if item is not None),
+    )
+
+
+def _branch(spark: "SparkSession", properties: Mapping[str, str]) -> str | None:
+    """Return the branch that this session writes to instead of the main one."""
+    branch = spark.conf.get("spark.wap.branch", None)
+    return branch if branch and properties.get("write.wap.enabled") == "true" else None
+
+
+def _head(spark: "SparkSession", into: tuple[str, ...], branch: str | None) -> tuple[int | None, str]:
+    """Return the newest snapshot, and what makes a metadata table tell of it: of itself it tells of the main branch."""
+    rows = spark.sql(f"SELECT name, snapshot_id FROM {quoted(*into, 'refs')}").collect()
+    heads: dict[str, int] = {row[0]: row[1] for row in rows}
+    head = heads.get(branch or MAIN, heads.get(MAIN))
+    return head, "" if head is None else f" VERSION AS OF {head}"
+
+
+def newest(spark: "SparkSession", target: Target, into: tuple[str, ...]) -> dict[str, str]:
+    """Return the summary of the snapshot that was written last; empty where nothing was written."""
+    row = spark.sql(
+        f"SELECT s.snapshot_id, s.summary FROM {quoted(*into, 'snapshots')} s JOIN {quoted(*into, 'refs')} r"
+        f" ON s.snapshot_id = r.snapshot_id WHERE r.name IN ('{target.branch or MAIN}', '{MAIN}')"
+        f" ORDER BY r.name = '{MAIN}' LIMIT 1"
+    ).collect()
+    return dict(row[0][1]) if row and row[0][0] != target.head else {}
+
+
+def _slices(
+    spark: "SparkSession", request: Request, columns: Mapping[str, str], ordered: Sequence[str], version: str
+) -> list[Any]:
+    """Return the target's data files by partition (by file where there is none), with the bounds of the keys."""
+    files = quoted(*request.into, "files")
+    group = "`partition`" if "partition" in spark.table(files).columns else "file_path"
+    bounds = [text for at, key in enumerate(ordered) for text in _bounds(key, columns[key], at)]
+    selected = ", ".join(["sum(record_count) AS records", "count(*) AS files", *bounds])
+    return spark.sql(f"SELECT {selected} FROM {files}{version} WHERE content = 0 GROUP BY {group}").collect()
+
+
+def _bounds(key: str, type_name: str, at: int) -> list[str]:
+    metrics = f"readable_metrics.{quoted(key)}"
+    low, high = f"{metrics}.lower_bound", f"{metrics}.upper_bound"
+    # A file whose keys are all null has no bounds; it holds nothing that can match.
+    only_nulls = f"{metrics}.value_count = {metrics}.null_value_count"
+    known = f"({low} IS NOT NULL AND {high} IS NOT NULL) OR coalesce({only_nulls}, false)"
+    return [
+        f"{reading(type_name, f'min({low})')} AS low{at}",
+        f"{reading(type_name, f'max({high})')} AS high{at}",
+        f"every({known}) AS known{at}",
+    ]
+
+
+def _range(key: str, type_name: str, at: int, slices: Sequence[Any]) -> Range | None:
+    if not all(row[f"known{at}"] for row in slices):
+        return None
+    found = [(row[f"low{at}"], row[f"high{at}"]) for row in slices]
+    return range_of(key, type_name, [pair for pair in found if pair != (None, None)])
+
+
+def explained(spark: "SparkSession", view: str) -> str:
+    """Return Spark's plan of a view."""
+    return str(spark.sql(f"EXPLAIN SELECT * FROM {view}").collect()[0][0])
+
+
+def is_worth_keeping(plan: str) -> bool:
+    """Tell whether a source should be computed once and kept, rather than read twice.
+
+    Each row is needed once, and a filter on its key comes before all other work on it, unless rows are exchanged or
+    computed together, or by chance.
+    """
+    if "InMemoryTableScan" in plan:
+        return False
+    return _COSTLY.search(plan) is not None or _RANDOM.search(plan) is not None
+
+
+def reads(plan: str, table: str) -> bool:
+    """Tell whether a plan reads a table."""
+    return re.search(rf"(?<![\w.]){re.escape(table)}(?![\w.])", plan) is not None
+
+
+def source(spark: "SparkSession", view: str, request: Request, target: Target) -> Source:
+    """Count the rows of a view by whether they can match, and return the ranges of the keys of those that may."""
+    leading = target.leading
+    position = leading.position("s") if leading and leading.intervals else "0"
+    nulls = " OR ".join(f"s.{quoted(key)} IS NULL" for key in request.keys)
+    bounds = [
+        f"{reading(item.type, f'{end}(s.{quoted(item.column)})')} AS {name}{at}"
+        for at, item in enumerate(target.ranges)
+        for end, name in (("min", "low"), ("max", "high"))
+    ]
+    place = (
+        f"CASE WHEN {nulls} THEN {_NULL} WHEN NOT ({_may_match(target)}) THEN {_ELSEWHERE} ELSE {position} END AS place"
+    )
+    keys = ", ".join(f"s.{quoted(key)}" for key in request.keys)
+    selected = ", ".join(["place", "count(*) AS records", *bounds])
+    rows = spark.sql(f"SELECT {selected} FROM (SELECT {keys}, {place} FROM {view} s) s GROUP BY place").collect()
+    return _summed(rows, target)
+
+
+def _may_match(target: Target) -> str:
+    return "false" if target.rows == 0 else all_hold(target.ranges, "s")
+
+
+def _summed(rows: Sequence[Any], target: Target) -> Source:
+    counts = {row["place"]: row["records"] for row in rows}
+    inside = _ranges([row for row in rows if row["place"] >= 0], target)
+    everywhere = _ranges([row for row in rows if row["place"] != _NULL], target)
+    return Source(
+        rows=sum(counts.values()),
+        null_keys=counts.get(_NULL, 0),
+        elsewhere=counts.get(_ELSEWHERE, 0),
+        # A value that cannot be written in SQL leaves the target's range: what may match lies in it.
+        ranges=tuple(found or item for found, item in zip(inside, target.ranges, strict=True)) if any(inside) else (),
+        everywhere=tuple(found for found in everywhere if found is not None),
+    )
+
+
+def _ranges(rows: Sequence[Any], target: Target) -> list[Range | None]:
+    return [
+        range_of(item.column, item.type, [(row[f"low{at}"], row[f"high{at}"]) for row in rows]) if rows else None
+        for at, item in enumerate(target.ranges)
+    ]

@@ -1,0 +1,155 @@
+"""How a merge can be done, and which way is chosen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from calve.merging.bounds import Range, union
+from calve.merging.request import Request
+
+MOST_BROADCAST = 1_000_000
+"""Rows of the source whose keys are sent to every executor to be looked up in the target."""
+MOST_BROADCAST_WHOLE = 200_000
+"""Rows of the source that are sent to every executor with all their columns."""
+
+_TIMED = ("days(", "hours(", "months(", "years(")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What metadata tells of the target."""
+
+    name: str  # in full, as Spark shows it
+    columns: Mapping[str, str]  # names and types
+    properties: Mapping[str, str]
+    partitioning: tuple[str, ...]
+    branch: str | None  # where this session reads and writes; None: the main branch
+    head: int | None  # the snapshot that is merged into
+    rows: int
+    files: int
+    slices: int  # partitions, or files of a table without partitions
+    ranges: tuple[Range, ...]  # of the key columns whose bounds every file has
+
+    @property
+    def leading(self) -> Range | None:
+        """Return the range that tells most: the one in the most pieces."""
+        return max(self.ranges, key=lambda item: len(item.intervals), default=None)
+
+    @property
+    def spreads_itself(self) -> bool:
+        """Tell whether rows of one new partition may be written where they are, without a shuffle.
+
+        Not where the owner chose a distribution or an order, and not where each task would write many partitions.
+        """
+        chosen = {"write.distribution-mode", "sort-order"} & self.properties.keys()
+        return self.rows > 0 and not chosen and len(self.partitioning) == 1 and self._is_timed(self.partitioning[0])
+
+    def _is_timed(self, transform: str) -> bool:
+        return transform.startswith(_TIMED) or self.columns.get(transform) == "date"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What one pass over the keys tells of the source, given the target's ranges."""
+
+    rows: int
+    null_keys: int  # never match
+    elsewhere: int  # outside of the target's ranges: cannot match either
+    ranges: tuple[Range, ...] = ()  # of the rows that may match
+    everywhere: tuple[Range, ...] = ()  # of all rows whose keys are not null
+    deleting: int = 0  # further rows, which only delete what they match
+
+    @property
+    def may_match(self) -> int:
+        """Return how many rows may have a match."""
+        return self.rows - self.null_keys - self.elsewhere + self.deleting
+
+    def with_deletes(self, deletes: "Source") -> "Source":
+        """Return the source together with the rows that only delete."""
+        return replace(
+            self,
+            ranges=union(self.ranges, deletes.ranges),
+            everywhere=union(self.everywhere, deletes.everywhere),
+            deleting=deletes.may_match,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OneMerge:
+    """One MERGE of the whole source."""
+
+    reason: str
+    ranges: tuple[Range, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """Leave the target as it is."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AppendAll:
+    """Append the whole source: nothing can match."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSome:
+    """Merge the rows that may match, without looking them up first, and append the others."""
+
+    reason: str
+    ranges: tuple[Range, ...]
+    broadcasts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """Look up by a broadcast join which rows match, merge those, and append the others."""
+
+    reason: str
+    ranges: tuple[Range, ...]
+
+
+Plan = Nothing | OneMerge | AppendAll | MergeSome | LookUp
+
+
+def only_merge(request: Request, target: Target, source_types: Mapping[str, str], *, atomic: bool) -> str | None:
+    """Return why the source must go through one MERGE, if it must."""
+    if target.branch is None and atomic:
+        return "without a branch (spark.wap.branch) only a single commit is atomic and is checked against other writers"
+    if target.branch is None and request.accumulates:
+        return "expressions over t and s give something else when a crash makes them run twice, and there is no branch"
+    for key in request.keys:
+        if source_types[key] != target.columns[key]:
+            return f"{key} is {source_types[key]} in the source and {target.columns[key]} in the target: cast it"
+    return None
+
+
+def is_worth_bounding(request: Request, target: Target, source_types: Mapping[str, str]) -> bool:
+    """Tell whether knowing the source's keys can spare reading parts of the target."""
+    has_parts = target.leading is not None and len(target.leading.intervals) > 1
+    return has_parts and all(source_types[key] == target.columns[key] for key in request.keys)
+
+
+def choose(request: Request, target: Target, source: Source) -> Plan:
+    """Return the cheapest plan for a merge that may take several commits."""
+    if source.rows + source.deleting == 0:
+        return Nothing("the source is empty")
+    if source.may_match == 0:
+        return AppendAll(_why_none(target)) if request.inserts else Nothing(_why_none(target))
+    if not request.inserts:
+        broadcasts = source.may_match <= MOST_BROADCAST_WHOLE
+        return MergeSome("nothing is inserted, so an inner join is enough", source.ranges, broadcasts)
+    if source.may_match > MOST_BROADCAST:
+        reason = f"more than {MOST_BROADCAST:,} rows may match, too many to broadcast"
+        return MergeSome(reason, source.ranges, broadcasts=False)
+    reason = "few rows may match: a broadcast join finds those that do, and no row of the target is shuffled"
+    return LookUp(reason, source.ranges)
+
+
+def _why_none(target: Target) -> str:
+    if target.rows == 0:
+        return "the target is empty"
+    return "no row of the source lies where the target has rows"

@@ -1,0 +1,129 @@
+"""What a merge is asked to do, and its clauses in SQL."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from calve.errors import RequestInvalid
+from calve.merging.bounds import Range, all_hold
+from calve.merging.names import parts, quoted
+
+WhenMatched = Literal["update", "ignore", "delete"]
+WhenNotMatched = Literal["insert", "ignore"]
+DELETED = "__calve_deleted"  # marks the rows of the source that come from `deletes`
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A merge: what it does with rows that match by key, and with those that do not."""
+
+    into: tuple[str, ...]
+    keys: tuple[str, ...]
+    when_matched: WhenMatched | Mapping[str, str]
+    when_not_matched: WhenNotMatched
+    delete_when: str | None
+    has_deletes: bool
+
+    @property
+    def target(self) -> str:
+        """Return the target's name, quoted."""
+        return quoted(*self.into)
+
+    @property
+    def inserts(self) -> bool:
+        """Tell whether rows without a match are inserted."""
+        return self.when_not_matched == "insert"
+
+    @property
+    def changes_matched(self) -> bool:
+        """Tell whether rows that match are changed in any way."""
+        return self.when_matched != "ignore" or self.delete_when is not None or self.has_deletes
+
+    @property
+    def accumulates(self) -> bool:
+        """Tell whether doing it twice may give something else than doing it once."""
+        return not isinstance(self.when_matched, str)
+
+    def on(self, bounds: Iterable[Range] = ()) -> str:
+        """Return the condition under which two rows match; the bounds follow from the keys and prune the target."""
+        equal = " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in self.keys)
+        bounds = tuple(bounds)
+        return f"{equal} AND {all_hold(bounds, 't')}" if bounds else equal
+
+    def statement(self, source: str, columns: Sequence[str], bounds: Iterable[Range], *, inserts: bool) -> str:
+        """Return the MERGE of a view."""
+        clauses = self._matched(columns) + (self._not_matched(columns) if inserts else [])
+        return "\n".join([f"MERGE INTO {self.target} t USING {source} s ON {self.on(bounds)}", *clauses])
+
+    def _matched(self, columns: Sequence[str]) -> list[str]:
+        clauses: list[str] = []
+        if self.has_deletes:
+            clauses.append(f"WHEN MATCHED AND s.{quoted(DELETED)} THEN DELETE")
+        if self.delete_when is not None:
+            clauses.append(f"WHEN MATCHED AND ({self.delete_when}) THEN DELETE")
+        match self.when_matched:
+            case "delete":
+                clauses.append("WHEN MATCHED THEN DELETE")
+            case "update":
+                clauses.append(f"WHEN MATCHED THEN UPDATE SET {_assigned({c: f's.{quoted(c)}' for c in columns})}")
+            case Mapping() as assigned:
+                clauses.append(f"WHEN MATCHED THEN UPDATE SET {_assigned(assigned)}")
+        return clauses
+
+    def _not_matched(self, columns: Sequence[str]) -> list[str]:
+        names = ", ".join(quoted(column) for column in columns)
+        values = ", ".join(f"s.{quoted(column)}" for column in columns)
+        condition = f" AND NOT s.{quoted(DELETED)}" if self.has_deletes else ""
+        return [f"WHEN NOT MATCHED{condition} THEN INSERT ({names}) VALUES ({values})"]
+
+
+def _assigned(values: Mapping[str, str]) -> str:
+    return ", ".join(f"t.{quoted(column)} = {expression}" for column, expression in values.items())
+
+
+def request(
+    *,
+    into: str,
+    keys: Sequence[str],
+    when_matched: str | Mapping[str, str],
+    when_not_matched: str,
+    delete_when: str | None,
+    has_deletes: bool,
+) -> Request:
+    """Return the merge that is asked for.
+
+    Raises:
+        RequestInvalid: It makes no sense.
+    """
+    if isinstance(keys, str) or not keys or len({key.lower() for key in keys}) < len(keys):
+        raise RequestInvalid(f"merge needs a list of different key columns, not {keys!r}", remedy="Name them in keys.")
+    if isinstance(when_matched, str) and when_matched not in {"update", "ignore", "delete"}:
+        raise RequestInvalid(
+            f"when_matched is {when_matched!r}",
+            remedy="Use update, ignore, delete or {column: expression over t and s}.",
+        )
+    if when_not_matched not in {"insert", "ignore"}:
+        raise RequestInvalid(f"when_not_matched is {when_not_matched!r}", remedy="Use insert or ignore.")
+    made = Request(
+        into=_parts(into),
+        keys=tuple(keys),
+        when_matched=cast("WhenMatched | Mapping[str, str]", when_matched or "ignore"),
+        when_not_matched=cast("WhenNotMatched", when_not_matched),
+        delete_when=delete_when,
+        has_deletes=has_deletes,
+    )
+    if not made.changes_matched and not made.inserts:
+        raise RequestInvalid("A merge that ignores what matches and what does not does nothing.")
+    return made
+
+
+def _parts(into: str) -> tuple[str, ...]:
+    try:
+        found = parts(into)
+    except ValueError as error:
+        raise RequestInvalid(f"The target of a merge is a table: {error}.") from error
+    if len(found) > 1 and found[-1].startswith(("branch_", "tag_")):
+        raise RequestInvalid(
+            f"{into} names a branch.", remedy="Name the table, and set spark.wap.branch in the session to the branch."
+        )
+    return found

@@ -1,0 +1,235 @@
+"""Carrying out a plan."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, assert_never
+
+from calve.errors import SourceUnstable
+from calve.merging import facts
+from calve.merging.bounds import Range, all_hold
+from calve.merging.names import quoted
+from calve.merging.plans import (
+    MOST_BROADCAST_WHOLE,
+    AppendAll,
+    LookUp,
+    MergeSome,
+    Nothing,
+    OneMerge,
+    Plan,
+    Source,
+    Target,
+)
+from calve.merging.request import DELETED, Request
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_numbers = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a merge."""
+
+    name: str
+    rows: int | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What a merge did: the plan that was chosen, and why; rows; parts with their seconds."""
+
+    plan: str
+    reason: str
+    rows: int
+    matched: int
+    appended: int
+    parts: tuple[Part, ...]
+
+
+@dataclass(slots=True)
+class Journal:
+    """What has been done so far, told as it happens."""
+
+    log: Callable[[str], None]
+    clock: Callable[[], float] = time.perf_counter
+    parts: list[Part] = field(default_factory=list)
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[Callable[[int | None, str], None]]:
+        """Time a part; it is told with its rows and a remark."""
+        started = self.clock()
+        told: list[tuple[int | None, str]] = []
+        yield lambda rows, remark: told.append((rows, remark))
+        rows, remark = told[-1] if told else (None, "")
+        self.parts.append(Part(name, rows, self.clock() - started))
+        self.log(f"  {name:<9} {remark} ({self.parts[-1].seconds:.1f} s)")
+
+
+@dataclass(slots=True)
+class Work:
+    """The frames of a merge, and the views over them, which end with it."""
+
+    spark: "SparkSession"
+    request: Request
+    target: Target
+    frame: "DataFrame"
+    deletes: "DataFrame | None"
+    views: list[str] = field(default_factory=list)
+    is_kept: bool = False
+
+    def view(self, frame: "DataFrame") -> str:
+        """Return the name of a view of a frame."""
+        name = f"__calve_merge_{next(_numbers)}"
+        frame.createOrReplaceTempView(name)
+        self.views.append(name)
+        return name
+
+    def close(self) -> None:
+        """Drop the views, and what was kept."""
+        for name in self.views:
+            self.spark.catalog.dropTempView(name)
+        if self.is_kept:
+            self.frame.unpersist()
+
+    def keep(self) -> None:
+        """Let the source be computed only once."""
+        self.frame = self.frame.persist()
+        self.is_kept = True
+
+    def inside(self, ranges: tuple[Range, ...]) -> "DataFrame":
+        """Return the rows that may match, those that only delete among them."""
+        within = self._within(ranges)
+        rows = self.frame.alias("s").where(within)
+        return rows if self.deletes is None else self._with_deletes(rows, self.deletes.alias("s").where(within))
+
+    def outside(self, ranges: tuple[Range, ...]) -> "DataFrame":
+        """Return the rows that cannot match: all others."""
+        return self.frame.alias("s").where(f"NOT coalesce({self._within(ranges)}, false)")
+
+    def everything(self) -> "DataFrame":
+        """Return all rows, those that only delete among them."""
+        return self.frame if self.deletes is None else self._with_deletes(self.frame, self.deletes)
+
+    def _within(self, ranges: tuple[Range, ...]) -> str:
+        keys = " AND ".join(f"s.{quoted(key)} IS NOT NULL" for key in self.request.keys)
+        return f"{keys} AND {all_hold(ranges, 's')}"
+
+    def _with_deletes(self, rows: "DataFrame", deletes: "DataFrame") -> "DataFrame":
+        from pyspark.sql import functions
+
+        keys = list(self.request.keys)
+        gone = deletes.join(rows.select(*selected(keys)), keys, "left_anti")
+        marked = rows.withColumn(DELETED, functions.lit(False))
+        return marked.unionByName(gone.withColumn(DELETED, functions.lit(True)), allowMissingColumns=True)
+
+
+def selected(columns: Iterable[str]) -> list[str]:
+    """Return column names as DataFrame.select takes them."""
+    return [quoted(column) for column in columns]
+
+
+def run(work: Work, plan: Plan, source: Source, journal: Journal) -> Merged:
+    """Carry out a plan."""
+    match plan:
+        case Nothing():
+            matched, appended = 0, 0
+        case OneMerge(ranges=ranges):
+            matched, appended = _merge(work, work.everything(), ranges, journal, inserts=work.request.inserts), 0
+        case AppendAll():
+            matched, appended = 0, _append(work, work.frame, None, source.rows, journal)
+        case MergeSome():
+            matched, appended = _merge_some(work, plan, source, journal)
+        case LookUp():
+            matched, appended = _look_up(work, plan, source, journal)
+        case _:
+            assert_never(plan)
+    return Merged(type(plan).__name__, plan.reason, source.rows, matched, appended, tuple(journal.parts))
+
+
+def _merge_some(work: Work, plan: MergeSome, source: Source, journal: Journal) -> tuple[int, int]:
+    inserts = work.request.inserts
+    inside = work.inside(plan.ranges)
+    matched = _merge(work, inside, plan.ranges, journal, inserts=inserts, broadcasts=plan.broadcasts)
+    if not inserts or source.elsewhere + source.null_keys == 0:
+        return matched, 0
+    return matched, _append(work, work.outside(plan.ranges), None, None, journal)
+
+
+def _look_up(work: Work, plan: LookUp, source: Source, journal: Journal) -> tuple[int, int]:
+    with journal.part("looked up") as tell:
+        # Checkpoints, because what is merely cached is computed anew once the target has changed.
+        inside = work.inside(plan.ranges).localCheckpoint()
+        found = work.spark.sql(_lookup_of(work, work.view(inside), plan.ranges)).localCheckpoint()
+        matching = facts.source(work.spark, work.view(found), work.request, work.target)
+        tell(matching.rows, f"{matching.rows:,} keys of {source.may_match:,} rows match")
+    keys = list(work.request.keys)
+    hits = inside.join(found, keys, "left_semi")
+    hit_rows = _not_deleted(work, hits).count() if matching.rows else 0
+    if matching.rows and work.request.changes_matched:
+        broadcasts = hit_rows <= MOST_BROADCAST_WHOLE
+        _merge(work, hits, matching.ranges, journal, inserts=False, broadcasts=broadcasts)
+    misses = _not_deleted(work, inside.join(found, keys, "left_anti") if matching.rows else inside)
+    expected = source.rows - hit_rows
+    if expected == 0:
+        return matching.rows, 0
+    return matching.rows, _append(work, work.outside(plan.ranges), misses, expected, journal)
+
+
+def _lookup_of(work: Work, view: str, ranges: tuple[Range, ...]) -> str:
+    keys = ", ".join(f"s.{quoted(key)}" for key in work.request.keys)
+    hint = "/*+ BROADCAST(s) */"
+    return f"SELECT {hint} DISTINCT {keys} FROM {work.request.target} t JOIN {view} s ON {work.request.on(ranges)}"
+
+
+def _not_deleted(work: Work, frame: "DataFrame") -> "DataFrame":
+    return frame if work.deletes is None else frame.where(f"NOT {quoted(DELETED)}")
+
+
+def _merge(
+    work: Work,
+    frame: "DataFrame",
+    ranges: tuple[Range, ...],
+    journal: Journal,
+    *,
+    inserts: bool,
+    broadcasts: bool = False,
+) -> int:
+    view = work.view(frame)
+    using = f"(SELECT /*+ BROADCAST({view}) */ * FROM {view})" if broadcasts else view
+    with journal.part("merged") as tell:
+        work.spark.sql(work.request.statement(using, tuple(work.target.columns), ranges, inserts=inserts)).collect()
+        summary = facts.newest(work.spark, work.target, work.request.into)
+        updated, deleted, inserted = (
+            int(summary.get(f"spark.merge-into.num-target-rows-{what}", 0))
+            for what in ("matched-updated", "matched-deleted", "inserted")
+        )
+        tell(updated + deleted, f"{updated:,} rows updated, {deleted:,} deleted, {inserted:,} inserted")
+    return updated + deleted
+
+
+def _append(work: Work, frame: "DataFrame", late: "DataFrame | None", expected: int | None, journal: Journal) -> int:
+    """Append new rows and, gathered so that they make few files, late ones; return how many there were."""
+    spreads = work.target.spreads_itself
+    columns = selected(work.target.columns)
+    rows = frame.select(*columns)
+    if late is not None:
+        rows = rows.unionByName((late.coalesce(1) if spreads else late).select(*columns))
+    writer = rows.writeTo(work.request.target)
+    if spreads:
+        writer = writer.option("distribution-mode", "none").option("fanout-enabled", "true")
+    with journal.part("appended") as tell:
+        writer.append()
+        summary = facts.newest(work.spark, work.target, work.request.into)
+        appended = int(summary.get("added-records", 0))
+        tell(appended, f"{appended:,} rows{', as they lay' if spreads else ''}")
+    if expected is not None and appended != expected:
+        raise SourceUnstable(
+            f"{expected:,} rows were to be appended to {work.target.name}, and {appended:,} were.",
+            remedy="Let the source give the same rows each time: persist it, or name a table that does not change.",
+        )
+    return appended
