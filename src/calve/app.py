@@ -18,6 +18,7 @@ from calve.store import Store, open_store
 
 if TYPE_CHECKING:
     from calve.capture import Captures
+    from calve.delivery import Deliveries
     from calve.engine import Engine, Listener, Runtimes, Tools, Worker, WorkerOptions, WorkerRecord
     from calve.lake import Lake
 
@@ -68,6 +69,20 @@ def captures_on(lake: "Lake", store: Store) -> "Captures":
 
     options = CaptureOptions(lake.settings.capture.namespace, lake.settings.capture.lease_max_age)
     return Captures(lake, store.captures, clock=utc_now, new_id=new_id, options=options)
+
+
+@contextmanager
+def open_deliveries(settings: Settings) -> "Iterator[Deliveries]":
+    """Open the lake and the state database of a project, ready to deliver."""
+    with open_lake(settings) as lake, open_store(settings.store.url) as store:
+        yield deliveries_on(lake, store)
+
+
+def deliveries_on(lake: "Lake", store: Store) -> "Deliveries":
+    """Return what delivers to the tables of a lake exactly once."""
+    from calve.delivery import Deliveries
+
+    return Deliveries(lake, store.deliveries, store.captures, clock=utc_now, new_id=new_id)
 
 
 def new_uuid() -> str:
@@ -134,7 +149,7 @@ class Workplace:
         )
 
     def _runtimes(self) -> "Runtimes":
-        from calve.steps import Cluster, NoDeliveries, Services, Surroundings, load_runtimes
+        from calve.steps import Cluster, Services, Surroundings, load_runtimes
 
         settings = self.settings
         surroundings = Surroundings(
@@ -150,7 +165,7 @@ class Workplace:
                 settings,
                 self.lake,
                 captures_on(self.lake, self.store),
-                NoDeliveries(),
+                deliveries_on(self.lake, self.store),
                 http_allow=settings.http.allow,
                 connections=settings.connections,
                 docker_host=settings.docker.host,

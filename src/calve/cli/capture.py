@@ -333,9 +333,14 @@ def _grace(_: click.Context, __: click.Parameter, value: str) -> timedelta:
 @json_option
 @click.pass_obj
 def gc(state: State, grace: timedelta) -> None:
-    """Drop what closed and crashed captures left behind. Never touches a file of a source table."""
+    """Drop what closed and crashed captures left behind. Never touches a file of a source table.
+
+    The branches of jobs that died more than a week ago are dropped from their target tables too.
+    """
     with state.captures() as captures:
         collected = captures.collect_garbage(grace)
+    with state.deliveries() as deliveries:
+        branches = deliveries.collect()
     if state.json:
         print_json([asdict(item) for item in collected])
     else:
@@ -343,6 +348,8 @@ def gc(state: State, grace: timedelta) -> None:
             print(f"{item.capture_id}: {len(item.tables)} tables, {item.files} metadata files, {item.tags} leases")
             for problem in item.problems:
                 print(f"  left behind: {problem}")
+        for branch in branches:
+            print(f"branch dropped: {branch}")
         print(f"{len(collected)} captures cleaned up")
     if any(item.problems for item in collected):
         raise click.exceptions.Exit(1)

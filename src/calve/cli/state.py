@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from calve.app import Workplace
     from calve.capture import Captures
+    from calve.delivery import Deliveries
     from calve.settings import Settings
 
 
@@ -37,6 +38,12 @@ class State:
         from calve.app import open_captures
 
         return open_captures(self.settings)
+
+    def deliveries(self) -> "AbstractContextManager[Deliveries]":
+        """Open the project's deliveries."""
+        from calve.app import open_deliveries
+
+        return open_deliveries(self.settings)
 
     def workplace(self) -> "AbstractContextManager[Workplace]":
         """Open the project's engine."""

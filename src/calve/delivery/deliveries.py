@@ -11,7 +11,7 @@ from calve.capture import CaptureState, Clock, NewId, Status, StoredCapture
 from calve.delivery.model import BranchStatus, Delivery, Published, StagedTarget, Staging, StoredBranch
 from calve.delivery.ports import DeliveryState
 from calve.delivery.publishing import Publishing, Staged
-from calve.delivery.verdicts import Question, judge
+from calve.delivery.verdicts import Question, delivered_by, judge
 from calve.errors import (
     CalveError,
     CaptureError,
@@ -104,6 +104,12 @@ class Deliveries:
                 raise
         return published
 
+    def delivered(self, capture_id: str) -> bool:
+        """Tell whether anything of a capture has been published, by whomever: then nothing else may take its place."""
+        branches = self._state.branches(capture_id)
+        capture = self._captures.capture(capture_id)
+        return any(branch.status is BranchStatus.PUBLISHED or self._holds(branch, capture) for branch in branches)
+
     def discard(self, staging: Staging) -> None:
         """Drop the branches of an attempt that came to nothing; what cannot be dropped now is left to ``collect``."""
         if staging.is_delivered:
@@ -116,14 +122,15 @@ class Deliveries:
     def collect(self, grace: timedelta = BRANCH_AGE) -> list[str]:
         """Drop the branches of attempts that nobody has heard of for longer than ``grace``; return what was dropped.
 
-        What is held for a capture that is still open stays.
+        What is held for a capture that is still open stays, and so does the record of what was made for one.
         """
         dropped = []
         for branch in self._state.leftovers(self._clock() - grace):
-            if branch.status is BranchStatus.HELD and self._is_open(branch):
+            is_open = self._is_open(branch)
+            if is_open and branch.status is BranchStatus.HELD:
                 continue
             was_there = self._try_to_drop(branch.target.name, branch.staging)
-            if was_there is not None:
+            if was_there is not None and not is_open:
                 self._state.forget(branch.staging, branch.target.name)
             if was_there:
                 dropped.append(f"{branch.target.name} {branch.staging}")
@@ -184,6 +191,16 @@ class Deliveries:
 
     def _capture(self, capture_id: str | None) -> StoredCapture | None:
         return None if capture_id is None else self._captures.capture(capture_id)
+
+    def _holds(self, branch: StoredBranch, capture: StoredCapture) -> bool:
+        """Tell by a target's property whether it holds anything of a capture."""
+        name = branch.target.name
+        try:
+            metadata = self._lake.catalog(name.catalog).load(name).metadata
+        except TableMissing:
+            return False
+        last = delivered_by(branch.delivery, metadata).consumers.get(capture.consumer)
+        return last is not None and last.capture_id == capture.capture_id
 
     def _is_open(self, branch: StoredBranch) -> bool:
         try:

@@ -23,6 +23,10 @@ class DeliveryState(Protocol):
         """Return the branches that are held for a capture, oldest first."""
         ...
 
+    def branches(self, capture_id: str) -> list[StoredBranch]:
+        """Return every branch that was made for a capture, oldest first."""
+        ...
+
     def delivered_uuid(self, stream: str, target: TableName) -> str | None:
         """Return the identity of the table that a stream delivered to last under that name."""
         ...

@@ -23,6 +23,8 @@ class DeliveredCapture:
     versions: Mapping[str, int]
     """Where the consumer's checkpoints will be in each source, once all that was delivered is committed."""
     parts: tuple[str, ...]
+    ends: Mapping[str, int | None] = field(default_factory=dict)
+    """The snapshot up to which each source was captured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class Delivered:
             capture.number,
             {**(last.versions if last else {}), **{table: place + 1 for table, place in places(capture).items()}},
             (*(last.parts if last and is_same else ()), delivery.part),
+            {str(move.table): move.to.snapshot_id for move in capture.moves},
         )
         return replace(done, consumers={**self.consumers, capture.consumer: new})
 
@@ -68,6 +71,7 @@ class Delivered:
                 "number": last.number,
                 "versions": dict(last.versions),
                 "parts": list(last.parts),
+                "ends": dict(last.ends),
             }
             for name, last in self.consumers.items()
         }
@@ -104,4 +108,6 @@ def decode(value: str | None, name: str) -> Delivered:
 
 
 def _capture(last: Mapping[str, Any]) -> DeliveredCapture:
-    return DeliveredCapture(last["capture"], last["number"], dict(last["versions"]), tuple(last["parts"]))
+    return DeliveredCapture(
+        last["capture"], last["number"], dict(last["versions"]), tuple(last["parts"]), dict(last["ends"])
+    )

@@ -44,8 +44,7 @@ def judge(question: Question, metadata: raw.Metadata) -> Verdict:
         TargetRecreated, TargetRolledBack, TargetAhead, DeliverySuperseded: it may not.
         CaptureClosed, CaptureMissing: the capture was abandoned, or is not there yet.
     """
-    name = question.delivery.property_name
-    delivered = decode(metadata.get("properties", {}).get(name), name)
+    delivered = delivered_by(question.delivery, metadata)
     if not delivered.is_accepted:
         _check_identity(question, metadata)
     if delivered.has(question.delivery, question.capture):
@@ -56,6 +55,12 @@ def judge(question: Question, metadata: raw.Metadata) -> Verdict:
     if question.capture is not None and (last := delivered.consumers.get(question.capture.consumer)):
         _check_order(question, question.capture, last)
     return Verdict(is_delivered=False, delivered=delivered)
+
+
+def delivered_by(delivery: Delivery, metadata: raw.Metadata) -> Delivered:
+    """Return what a target says about the stream of a delivery."""
+    name = delivery.property_name
+    return decode(metadata.get("properties", {}).get(name), name)
 
 
 def check_open(capture: StoredCapture | None) -> None:
@@ -120,12 +125,20 @@ def _check_order(question: Question, mine: StoredCapture, last: DeliveredCapture
     raise TargetAhead(
         f"{question.target} is ahead of the checkpoint of {mine.consumer}: capture {last.capture_id} was delivered, "
         f"but never committed, and {mine.capture_id} holds the same change of {', '.join(late)} again.",
-        remedy=_accept(
-            question,
-            f"`calve abandon {mine.capture_id}` and `calve commit {last.capture_id}`, or `calve checkpoint set` "
-            f"where it was abandoned; or, if the target does not hold it,",
-        ),
+        remedy=_accept(question, f"{_move_on(mine, last)}; or, if the target does not hold it,"),
         **context,
+    )
+
+
+def _move_on(mine: StoredCapture, last: DeliveredCapture) -> str:
+    """Say how the checkpoint gets to where the target is."""
+    moves = [
+        f"`calve checkpoint set {table} --consumer {mine.consumer} --to {snapshot_id} --reason delivered`"
+        for table, snapshot_id in last.ends.items()
+    ]
+    return (
+        f"`calve abandon {mine.capture_id}`, then `calve commit {last.capture_id}`, "
+        f"or, if that was abandoned, {' and '.join(moves)}"
     )
 
 

@@ -69,6 +69,10 @@ class SqlDeliveryState:
         is_held = and_(_BRANCH.capture_id == capture_id, _BRANCH.status == BranchStatus.HELD.value)
         return self._branches(is_held)
 
+    def branches(self, capture_id: str) -> list[StoredBranch]:
+        """Return every branch that was made for a capture, oldest first."""
+        return self._branches(_BRANCH.capture_id == capture_id)
+
     def delivered_uuid(self, stream: str, target: TableName) -> str | None:
         """Return the identity of the table that a stream delivered to last under that name."""
         query = select(_TARGET.table_uuid).where(_is_target(stream, target))

@@ -131,11 +131,11 @@ delivery_target = Table(
 """Which table every stream delivered to last, under each name."""
 
 
-def _partial(name: str, *columns: str, where: str, unique: bool, of: Table = capture) -> Index:
+def _partial(name: str, *columns: str, where: str, unique: bool) -> Index:
     condition = text(where)
     return Index(
         name,
-        *(of.c[column] for column in columns),
+        *(capture.c[column] for column in columns),
         unique=unique,
         sqlite_where=condition,
         postgresql_where=condition,
@@ -145,4 +145,4 @@ def _partial(name: str, *columns: str, where: str, unique: bool, of: Table = cap
 _partial("capture_open", "consumer", where="status = 'open'", unique=True)
 _partial("capture_key", "consumer", "key", where="key IS NOT NULL AND status IN ('open', 'committed')", unique=True)
 _partial("capture_uncollected", "created_at", where="collected_at IS NULL", unique=False)
-_partial("delivery_branch_held", "capture_id", where="status = 'held'", unique=False, of=delivery_branch)
+Index("delivery_branch_capture", delivery_branch.c.capture_id)

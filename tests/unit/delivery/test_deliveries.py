@@ -114,9 +114,32 @@ def test_a_target_that_is_ahead_of_the_checkpoint_is_found_out(ground: Ground) -
     with pytest.raises(TargetAhead, match="never committed") as error:
         ground.stage(second)
     assert f"calve commit {first}" in error.value.remedy
+    assert "calve checkpoint set lake.db.source --consumer daily --to" in error.value.remedy
     ground.set_properties(**{PROPERTY: "accept"})
     ground.deliver(second, 2)
     assert ground.rows() == Counter([1, 2])
+
+
+def test_it_is_known_whether_anything_of_a_capture_was_delivered(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where whoever delivered died before noting it, and for as long as the capture is open."""
+    ground.create()
+    ground.create(target="db.second")
+    capture = ground.capture()
+    staging = ground.stage(capture, TARGET, "db.second")
+    assert not ground.deliveries.delivered(capture)
+    ground.append(1, branch=staging.branch)
+    with monkeypatch.context() as patch:
+        patch.setattr(ground.store.deliveries, "note", lambda *_: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            ground.deliveries.publish(staging)
+    ground.sleep(timedelta(days=8))
+    ground.deliveries.collect()
+    ground.catalog.drop(ground.lake.parse("db.second"))
+    assert ground.deliveries.delivered(capture)
+    assert ground.stage(capture).is_delivered
+    assert ground.deliveries.delivered(capture)
 
 
 def test_a_checkpoint_that_was_reset_starts_anew(ground: Ground) -> None:

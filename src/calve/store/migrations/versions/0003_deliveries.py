@@ -28,8 +28,7 @@ def upgrade() -> None:
         sa.Column("base_snapshot_id", sa.BigInteger),
         sa.Column("branch_snapshot_id", sa.BigInteger),
     )
-    held = sa.text("status = 'held'")
-    op.create_index("delivery_branch_held", "delivery_branch", ["capture_id"], sqlite_where=held, postgresql_where=held)
+    op.create_index("delivery_branch_capture", "delivery_branch", ["capture_id"])
     op.create_table(
         "delivery_target",
         sa.Column("stream", sa.Text, primary_key=True),
