@@ -1,0 +1,68 @@
+"""What Spark's plans and columns tell."""
+
+import subprocess
+import sys
+
+import pytest
+
+import calve
+from calve.errors import RequestInvalid
+from calve.merging import facts
+from calve.merging.running import Journal, Part
+
+_SCAN = """*(1) Project [id#1L]
++- *(1) Filter isnotnull(id#1L)
+   +- *(1) BatchScan lake.db.src[id#1L] IcebergScan(table=lake.db.src)"""
+_WINDOW = f"AdaptiveSparkPlan isFinalPlan=false\n+- Window [row_number()]\n   +- Exchange hashpartitioning(id)\n{_SCAN}"
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        (_SCAN, False),
+        (f"*(2) BroadcastHashJoin\n   :- BroadcastExchange Hashed\n{_SCAN}", False),
+        (_WINDOW, True),
+        (f"HashAggregate(keys=[id])\n{_SCAN}", True),
+        (f"ArrowEvalPython [f(id)]\n{_SCAN}", True),
+        ("Project [rand(5) AS x]\n+- Range (0, 10)", True),
+        ("InMemoryTableScan [id]\n   +- InMemoryRelation\n         +- Exchange hashpartitioning(id)", False),
+    ],
+)
+def test_a_source_is_kept_where_reading_it_again_would_cost(*, plan: str, expected: bool) -> None:
+    """Rows that are exchanged, computed together or by chance are computed once; others are cheap to read again."""
+    assert facts.is_worth_keeping(plan) is expected
+
+
+def test_a_source_that_reads_the_target_is_noticed() -> None:
+    """And one that reads a table with a similar name is not."""
+    assert facts.reads(_SCAN, "lake.db.src")
+    assert not facts.reads(_SCAN, "lake.db.sr")
+    assert not facts.reads(_SCAN, "db.src")
+
+
+def test_names_are_spelt_like_the_columns() -> None:
+    """Spark does not mind upper and lower case, so neither do keys."""
+    assert facts.named_like(["ID"], {"Id": "bigint"}, "db.t") == ("Id",)
+    with pytest.raises(RequestInvalid, match=r"db.t has no column x"):
+        facts.named_like(["x"], {"Id": "bigint"}, "db.t")
+
+
+def test_the_journal_tells_each_part_with_its_seconds() -> None:
+    """As it happens, one line each."""
+    lines: list[str] = []
+    ticks = iter([1.0, 3.5])
+    journal = Journal(lines.append, lambda: next(ticks))
+    with journal.part("merged") as tell:
+        tell(3, "3 rows updated")
+    assert lines == ["  merged    3 rows updated (2.5 s)"]
+    assert journal.parts == [Part("merged", 3, 2.5)]
+
+
+def test_calve_offers_merge_without_importing_it() -> None:
+    """``import calve`` stays cheap, ``calve.merge`` is there when it is asked for, and nothing else is made up."""
+    script = "import sys, calve; print([m for m in ('calve.merging', 'pyspark', 'pyarrow') if m in sys.modules])"
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
+    assert callable(calve.merge)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        calve.nothing  # noqa: B018

@@ -1,0 +1,32 @@
+"""Names in SQL."""
+
+import pytest
+
+from calve.merging.names import parts, quoted
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("db.t", ("db", "t")),
+        ("lake.db.t", ("lake", "db", "t")),
+        ("`my db`.`a.b`", ("my db", "a.b")),
+        ("db.`a``b`", ("db", "a`b")),
+    ],
+)
+def test_a_name_has_parts_quoted_or_not(name: str, expected: tuple[str, ...]) -> None:
+    """A dot within backticks belongs to the part."""
+    assert parts(name) == expected
+    assert parts(quoted(*expected)) == expected
+
+
+@pytest.mark.parametrize("name", ["", "db.", ".t", "`db", "a``b"])
+def test_what_is_no_name_is_refused(name: str) -> None:
+    """Nothing is guessed."""
+    with pytest.raises(ValueError, match="is not a name"):
+        parts(name)
+
+
+def test_a_name_is_quoted_so_that_it_cannot_end_early() -> None:
+    """Backticks within are doubled."""
+    assert quoted("db", "a`b; DROP") == "`db`.`a``b; DROP`"

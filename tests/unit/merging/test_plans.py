@@ -1,0 +1,144 @@
+"""Which plan is chosen."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from calve.merging.bounds import Interval, Range
+from calve.merging.plans import (
+    MOST_BROADCAST,
+    AppendAll,
+    LookUp,
+    MergeSome,
+    Nothing,
+    OneMerge,
+    Plan,
+    Source,
+    Target,
+    choose,
+    is_worth_bounding,
+    only_merge,
+)
+from calve.merging.request import Request, request
+
+_TYPES = {"id": "bigint", "day": "date", "n": "bigint"}
+_DAYS = Range("day", "date", (Interval(1, 1), Interval(3, 3)))
+_IDS = Range("id", "bigint", (Interval(0, 99),))
+_TARGET = Target(
+    name="lake.db.t",
+    columns=_TYPES,
+    properties={"write.wap.enabled": "true"},
+    partitioning=("day",),
+    branch="attempt",
+    head=1,
+    rows=100,
+    files=2,
+    slices=2,
+    ranges=(_IDS, _DAYS),
+)
+
+
+def _asked(
+    *, when_matched: str | Mapping[str, str] = "update", when_not_matched: str = "insert", has_deletes: bool = False
+) -> Request:
+    return request(
+        into="db.t",
+        keys=["id", "day"],
+        when_matched=when_matched,
+        when_not_matched=when_not_matched,
+        delete_when=None,
+        has_deletes=has_deletes,
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "target", "source", "expected"),
+    [
+        (_asked(), _TARGET, Source(0, 0, 0), Nothing),
+        (_asked(), _TARGET, Source(10, 2, 8), AppendAll),
+        (_asked(), replace(_TARGET, rows=0), Source(10, 0, 10), AppendAll),
+        (_asked(when_not_matched="ignore"), _TARGET, Source(10, 2, 8), Nothing),
+        (_asked(when_not_matched="ignore"), _TARGET, Source(10, 0, 8), MergeSome),
+        (_asked(), _TARGET, Source(10, 0, 8), LookUp),
+        (_asked(has_deletes=True), _TARGET, Source(10, 0, 10, deleting=1), LookUp),
+        (_asked(has_deletes=True), _TARGET, Source(0, 0, 0, deleting=1), LookUp),
+        (_asked(), _TARGET, Source(MOST_BROADCAST + 1, 0, 0), MergeSome),
+    ],
+)
+def test_the_cheapest_plan_is_chosen(asked: Request, target: Target, source: Source, expected: type[Plan]) -> None:
+    """What cannot match is appended; what may match is looked up while it is small."""
+    chosen = choose(asked, target, source)
+    assert type(chosen) is expected
+    assert chosen.reason
+
+
+def test_many_rows_are_not_broadcast() -> None:
+    """Neither to look them up nor to merge them."""
+    many = Source(MOST_BROADCAST + 1, 0, 0)
+    for asked in (_asked(), _asked(when_not_matched="ignore")):
+        chosen = choose(asked, _TARGET, many)
+        assert isinstance(chosen, MergeSome)
+        assert not chosen.broadcasts
+
+
+@pytest.mark.parametrize(
+    ("asked", "branch", "atomic", "types", "expected"),
+    [
+        (_asked(), "attempt", True, _TYPES, None),
+        (_asked(), None, False, _TYPES, None),
+        (_asked(), None, True, _TYPES, "without a branch"),
+        (_asked(when_matched={"n": "t.n + s.n"}), "attempt", True, _TYPES, None),
+        (_asked(when_matched={"n": "t.n + s.n"}), None, False, _TYPES, "run twice"),
+        (_asked(), "attempt", True, _TYPES | {"id": "int"}, "id is int in the source and bigint in the target"),
+    ],
+)
+def test_several_commits_need_a_branch_or_a_promise(
+    *, asked: Request, branch: str | None, atomic: bool, types: dict[str, str], expected: str | None
+) -> None:
+    """Where a crash between them could give wrong rows, one MERGE does it all."""
+    reason = only_merge(asked, replace(_TARGET, branch=branch), types, atomic=atomic)
+    assert reason == expected if expected is None else expected in (reason or "")
+
+
+def test_a_single_merge_is_bounded_where_that_can_spare_something() -> None:
+    """A target in one piece is read in any case."""
+    assert is_worth_bounding(_asked(), _TARGET, _TYPES)
+    assert not is_worth_bounding(_asked(), replace(_TARGET, ranges=(_IDS,)), _TYPES)
+    assert not is_worth_bounding(_asked(), _TARGET, _TYPES | {"id": "int"})
+    assert OneMerge("why").ranges == ()
+
+
+def test_the_column_in_most_pieces_leads() -> None:
+    """It tells most about where rows can match."""
+    assert _TARGET.leading == _DAYS
+    assert replace(_TARGET, ranges=()).leading is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, True),
+        ({"partitioning": ("days(at)",)}, True),
+        ({"partitioning": ("id",)}, False),
+        ({"partitioning": ("day", "bucket(16, id)")}, False),
+        ({"partitioning": ()}, False),
+        ({"properties": {"write.distribution-mode": "hash"}}, False),
+        ({"properties": {"sort-order": "id ASC"}}, False),
+        ({"rows": 0}, False),
+    ],
+)
+def test_rows_are_written_where_they_lie_only_into_few_partitions(
+    *, changed: dict[str, object], expected: bool
+) -> None:
+    """The owner's choice of a distribution or an order is kept."""
+    assert replace(_TARGET, **changed).spreads_itself is expected  # type: ignore[arg-type]
+
+
+def test_rows_that_only_delete_count_as_rows_that_may_match() -> None:
+    """They are not appended, so they are counted apart."""
+    source = Source(10, 1, 2, (_IDS,), (_IDS,))
+    far = Range("id", "bigint", (Interval(500, 500),))
+    both = source.with_deletes(Source(5, 0, 4, (far,), (far,)))
+    assert (both.rows, both.deleting, both.may_match) == (10, 1, 8)
+    assert both.ranges == (Range("id", "bigint", (Interval(0, 99), Interval(500, 500))),)

@@ -1,0 +1,75 @@
+"""What a merge is asked to do, in SQL."""
+
+from typing import Any
+
+import pytest
+
+from calve.errors import RequestInvalid
+from calve.merging.bounds import Interval, Range
+from calve.merging.request import Request, request
+
+
+def _asked(**changed: Any) -> Request:
+    asked: dict[str, Any] = {
+        "into": "lake.db.t",
+        "keys": ["id"],
+        "when_matched": "update",
+        "when_not_matched": "insert",
+        "delete_when": None,
+        "has_deletes": False,
+    }
+    return request(**asked | changed)
+
+
+def test_a_merge_in_full() -> None:
+    """Deletes come first, names are quoted, and bounds follow the keys."""
+    asked = _asked(keys=["id", "a`b"], when_matched={"n": "t.n + s.n"}, delete_when="s.n = 0", has_deletes=True)
+    bounds = (Range("id", "bigint", (Interval(1, 2),)),)
+    assert asked.statement("v", ["id", "a`b", "n"], bounds, inserts=True).splitlines() == [
+        "MERGE INTO `lake`.`db`.`t` t USING v s ON t.`id` = s.`id` AND t.`a``b` = s.`a``b` "
+        "AND (t.`id` BETWEEN 1 AND 2)",
+        "WHEN MATCHED AND s.`__calve_deleted` THEN DELETE",
+        "WHEN MATCHED AND (s.n = 0) THEN DELETE",
+        "WHEN MATCHED THEN UPDATE SET t.`n` = t.n + s.n",
+        "WHEN NOT MATCHED AND NOT s.`__calve_deleted` THEN INSERT (`id`, `a``b`, `n`) VALUES (s.`id`, s.`a``b`, s.`n`)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("when_matched", "expected"),
+    [
+        ("update", ["WHEN MATCHED THEN UPDATE SET t.`id` = s.`id`, t.`n` = s.`n`"]),
+        ("delete", ["WHEN MATCHED THEN DELETE"]),
+        ("ignore", []),
+    ],
+)
+def test_what_matches_is_updated_deleted_or_ignored(when_matched: str, expected: list[str]) -> None:
+    """Update sets every column of the target."""
+    asked = _asked(when_matched=when_matched)
+    assert asked.statement("v", ["id", "n"], (), inserts=False).splitlines()[1:] == expected
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"keys": []}, "key columns"),
+        ({"keys": "id"}, "key columns"),
+        ({"keys": ["id", "ID"]}, "key columns"),
+        ({"when_matched": "upsert"}, "when_matched is 'upsert'"),
+        ({"when_not_matched": "update"}, "when_not_matched is 'update'"),
+        ({"when_matched": "ignore", "when_not_matched": "ignore"}, "does nothing"),
+        ({"when_matched": {}, "when_not_matched": "ignore"}, "does nothing"),
+        ({"into": "db."}, "is not a name"),
+        ({"into": "db.t.branch_x"}, "names a branch"),
+    ],
+)
+def test_a_merge_that_makes_no_sense_is_refused(changed: dict[str, Any], expected: str) -> None:
+    """Before Spark is asked for anything."""
+    with pytest.raises(RequestInvalid, match=expected):
+        _asked(**changed)
+
+
+def test_expressions_may_accumulate() -> None:
+    """They may give something else when they run twice; a plain update does not."""
+    assert _asked(when_matched={"n": "t.n + s.n"}).accumulates
+    assert not _asked().accumulates
