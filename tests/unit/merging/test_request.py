@@ -24,10 +24,10 @@ def _asked(**changed: Any) -> Request:
 def test_a_merge_in_full() -> None:
     """Deletes come first, names are quoted, and bounds follow the keys."""
     asked = _asked(keys=["id", "a`b"], when_matched={"n": "t.n + s.n"}, delete_when="s.n = 0", has_deletes=True)
+    on = "t.`id` = s.`id` AND t.`a``b` = s.`a``b`"
     bounds = (Range("id", "bigint", (Interval(1, 2),)),)
     assert asked.statement("v", ["id", "a`b", "n"], bounds, inserts=True).splitlines() == [
-        "MERGE INTO `lake`.`db`.`t` t USING v s ON t.`id` = s.`id` AND t.`a``b` = s.`a``b` "
-        "AND (t.`id` BETWEEN 1 AND 2)",
+        f"MERGE INTO `lake`.`db`.`t` t USING v s ON {on} AND (t.`id` BETWEEN 1 AND 2)",
         "WHEN MATCHED AND s.`__calve_deleted` THEN DELETE",
         "WHEN MATCHED AND (s.n = 0) THEN DELETE",
         "WHEN MATCHED THEN UPDATE SET t.`n` = t.n + s.n",
