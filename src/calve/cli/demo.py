@@ -1,111 +1,139 @@
-"""``calve demo``: late data, found without looking back."""
+"""``calve demo``: the playback pipeline, with a lookback window and incrementally, side by side."""
 
 import shutil
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from calve.cli.output import duration, print_json, print_table, size, working
+from calve.cli.hands import Hands
+from calve.cli.output import print_json, print_table
+from calve.cli.signals import counted
 from calve.cli.state import State, json_option
 
 if TYPE_CHECKING:
-    from calve.capture import TableReport
+    from collections.abc import Callable, Iterator
 
-DAYS = 14
-ROWS_A_DAY = 20_000
-LATE = 400
-CONSUMER = "demo"
-TABLE = "demo.playback"
+    from calve.demo import Result
+    from calve.settings import Settings
+
+_PREPARING = 6
+_A_DAY = 6
+"""What is told of, while the tables are made and on each day: the steps of the progress bar."""
 
 
 @click.command()
+@click.option("--rows", default=20_000, show_default=True, type=click.IntRange(min=100), help="Events a day.")
+@click.option("--days", default=3, show_default=True, type=click.IntRange(1, 60), help="Days that both pipelines run.")
+@click.option(
+    "--late",
+    default=0.03,
+    show_default=True,
+    type=click.FloatRange(0, 0.5),
+    metavar="FRACTION",
+    help="Late events, as a part of those in time.",
+)
+@click.option("--keep", is_flag=True, help="Leave the demo's lake and state for you to look at.")
 @json_option
 @click.pass_obj
-def demo(state: State) -> None:
-    """Build a small lake, make late data, and capture exactly the change.
+def demo(state: State, rows: int, days: int, late: float, *, keep: bool) -> int:
+    r"""Run a pipeline with a lookback window and incrementally, and show what is saved.
 
-    Works in a folder of its own, <home>/demo, which every run makes anew; your lake is not touched.
+    \b
+      calve demo
+      calve demo --rows 200000 --days 5
+
+    Made-up playback events are cleaned and aggregated by two workflows each way, day by day; some events are late,
+    some come twice. Both ways must give the same tables. Everything happens in a folder of its own, <home>/demo, which
+    every run makes anew; your lake is not touched. The report with charts is <home>/demo/report.html.
+
+    Ctrl-C ends it, Spark included.
     """
-    from calve.app import open_captures
-    from calve.lake import spark as lake_spark
-    from calve.settings import embedded
+    from calve.demo.report import COLUMNS, headline, report
+    from calve.demo.report import rows as lines
 
     home = state.settings.home / "demo"
-    shutil.rmtree(home, ignore_errors=True)
-    chosen = embedded(home, state.settings)
-    say: Callable[[str], None] = (lambda _: None) if state.json else click.echo
-    with working() as tell:
-        spark = lake_spark.session(chosen, "calve demo", tell)
-
-    def sql(statement: str) -> list[Any]:
-        with working() as tell:
-            tell(statement.strip().splitlines()[0][:70])
-            return list(spark.sql(statement).collect())
-
-    say(f"A table of {DAYS} days of playback events, {ROWS_A_DAY:,} a day …")
-    sql("CREATE NAMESPACE IF NOT EXISTS demo")
-    sql(
-        f"CREATE TABLE {TABLE} (event BIGINT, day DATE, account BIGINT, watched INT) USING iceberg PARTITIONED BY (day)"
-    )
-    sql(f"INSERT INTO {TABLE} {_events(DAYS * ROWS_A_DAY, 0, f'id % {DAYS}')}")
-    with open_captures(chosen) as captures:
-        first = captures.capture([TABLE], CONSUMER)
-        captures.commit(str(first.capture_id))
-        say(f"  captured and committed: {first.tables[0].records:,} rows are processed.\n")
-
-        say(f"A new day arrives, and with it {LATE} late events of the {DAYS - 1} days before …")
-        sql(f"INSERT INTO {TABLE} {_events(ROWS_A_DAY, 1_000_000, str(DAYS))}")
-        sql(f"INSERT INTO {TABLE} {_events(LATE, 2_000_000, f'1 + id % {DAYS - 1}')}")
-        change, took = _timed(lambda: captures.capture([TABLE], CONSUMER, _wanted()))
-        table = change.tables[0]
-        captured = sql(
-            f"SELECT day, count(*) AS events, sum(watched) AS watched FROM {table.relation} GROUP BY day ORDER BY day"
-        )
-        (truth,) = sql(f"SELECT count(*), sum(event) FROM {TABLE} WHERE event >= 1000000")
-        (seen,) = sql(f"SELECT count(*), sum(event) FROM {table.relation}")
-        (window,) = sql(f"SELECT count(*) FROM {TABLE} WHERE day > DATE'2026-01-01'")
-        if tuple(truth) != tuple(seen):
-            raise click.ClickException("the capture does not hold what changed: this is a bug")
-        captures.commit(str(change.capture_id))
-        after = captures.plan([TABLE], CONSUMER)
-    lookback = int(window[0])
+    result = _played(_settings(home, state.settings), rows, days, late, is_quiet=state.json)
+    page = home / "report.html"
+    page.write_text(report(result), encoding="utf-8")
+    if not keep:
+        _tidy(home)
     if state.json:
-        print_json({**change.as_json(), "lookback_records": lookback, "capture_ms": round(took * 1000, 1)})
+        print_json({**result.as_json(), "report": str(page)})
+    else:
+        print_table(COLUMNS, lines(result))
+        for line in headline(result):
+            click.echo(line)
+        click.echo(f"Report: {page}")
+    return 0 if result.is_equal else 1
+
+
+def _settings(home: Path, of_project: "Settings") -> "Settings":
+    """Return settings for a lake and a state of the demo's own."""
+    from calve.demo import SPARK
+    from calve.settings import embedded
+
+    shutil.rmtree(home, ignore_errors=True)
+    chosen = embedded(home, of_project)
+    spark = chosen.spark.model_copy(update={"conf": SPARK})
+    return chosen.model_copy(update={"spark": spark})
+
+
+def _played(settings: "Settings", rows: int, days: int, late: float, *, is_quiet: bool) -> "Result":
+    from calve.app import open_workplace
+    from calve.demo import LANES, Playback, Result, Runs, Shape
+
+    with (
+        counted() as signals,
+        open_workplace(settings) as workplace,
+        _progress(_PREPARING + days * _A_DAY, is_quiet=is_quiet) as tell,
+        Hands(workplace) as hands,
+    ):
+        runs = Runs(workplace.engine, hands, lambda: signals() > 0)
+        playback = Playback(runs, workplace.lake, Shape(rows, late), tell)
+        playback.prepare()
+        orders = (LANES, LANES[::-1])
+        return Result(rows, late, tuple(playback.play(number, orders[number % 2]) for number in range(days)))
+
+
+@contextmanager
+def _progress(total: int, *, is_quiet: bool) -> "Iterator[Callable[[str], None]]":
+    """Yield what tells what is done next: by a bar on a terminal, else by lines."""
+    if is_quiet:
+        yield lambda _: None
         return
-    _show(table, captured, lookback, took, changed_after=after.changed)
+    if not sys.stderr.isatty():
+        yield lambda text: click.echo(text, err=True)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-
-def _events(count: int, first: int, day: str) -> str:
-    """Return a query for events on days that an expression of ``id`` picks."""
-    return (
-        f"SELECT {first} + id, date_add(DATE'2026-01-01', CAST({day} AS INT)), id % 1000, CAST(id % 7200 AS INT) "
-        f"FROM range({count})"
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
     )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        bar = progress.add_task("", total=total)
+        told = 0
+
+        def tell(text: str) -> None:
+            nonlocal told
+            progress.update(bar, description=text, completed=told)
+            told += 1
+
+        yield tell
+        progress.update(bar, description="done", completed=total)
 
 
-def _wanted() -> Any:
-    from calve.capture import Wanted
-
-    return Wanted(ranges=("day", "event"))
-
-
-def _timed(action: Callable[[], Any]) -> tuple[Any, float]:
-    from time import perf_counter
-
-    start = perf_counter()
-    return action(), perf_counter() - start
-
-
-def _show(table: "TableReport", captured: list[Any], lookback: int, took: float, *, changed_after: bool) -> None:
-    print(f"  captured in {duration(took)}, from metadata alone: no data file was opened, none was copied.\n")
-    print(f"{table.source_table}: {table.files} files, {table.records:,} rows, {size(table.bytes)}")
-    for column, found in table.ranges.items():
-        print(f"  {column} changed from {found['lower']} to {found['upper']}")
-    print(f"\nSELECT day, count(*), sum(watched) FROM {table.relation} GROUP BY day")
-    print_table(("day", "events", "watched"), captured)
-    share = 100 * table.records / lookback
-    print(
-        f"A {DAYS}-day lookback re-reads {lookback:,} rows for these; the change is {table.records:,}: {share:.1f} %."
-    )
-    print(f"Committed. What the next capture would hold: {'more' if changed_after else 'nothing'}.")
+def _tidy(home: Path) -> None:
+    """Leave nothing but the report."""
+    for found in home.iterdir():
+        if found.is_dir():
+            shutil.rmtree(found, ignore_errors=True)
+        elif found.suffix != ".html":
+            found.unlink(missing_ok=True)

@@ -1,0 +1,119 @@
+"""The two pipelines of the example, run side by side on the same events."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from calve.demo.events import WINDOW, Shape, day
+from calve.demo.figures import STAGES, Day, Lane, Part, Stage
+from calve.demo.running import Ended, Runs
+from calve.demo.tables import RAW, TABLES, Ledger, compared
+from calve.engine.model import Attempt
+from calve.lake import Lake
+
+SPARK = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.sql.adaptive.enabled": "true",
+}
+"""Spark's settings, for both pipelines."""
+LANES = ("lookback", "incremental")
+Tell = Callable[[str], None]
+"""Is told what is done next."""
+
+
+class Playback:
+    """Makes events and tables, and runs days of both pipelines."""
+
+    def __init__(self, runs: Runs, lake: Lake, shape: Shape, tell: Tell = lambda _: None) -> None:
+        self._runs, self._shape, self._tell = runs, shape, tell
+        self._ledger = Ledger(lake)
+        folder = _folder()
+        self._tables = (folder / "tables.sql").read_text(encoding="utf-8")
+        self._workflows = {
+            (lane, stage): runs.push(folder / f"{lane}-{stage}.yaml") for lane in LANES for stage in STAGES
+        }
+
+    def prepare(self) -> None:
+        """Make the tables with the days of one window, which both pipelines have done already."""
+        self._tell("starting Spark, making tables")
+        self._runs.sql(self._tables)
+        self._tell(f"making {WINDOW} days of events")
+        self._arrive(0, WINDOW)
+        for stage in STAGES:
+            self._tell(f"first run, {stage}")
+            self._runs.run(self._workflows["incremental", stage])
+        for table in TABLES.values():
+            self._tell(f"copying {table} for the lookback")
+            self._runs.sql(f"INSERT INTO lookback.{table} SELECT * FROM incremental.{table}")
+        for lane in LANES:
+            for table in TABLES.values():
+                self._ledger.written(f"{lane}.{table}")
+
+    def play(self, number: int, order: Sequence[str] = LANES) -> Day:
+        """Let another day arrive, run both pipelines for it in an order, and compare what they made."""
+        at = WINDOW + number
+        self._tell(f"{day(at)}: events arrive")
+        self._arrive(at, 1)
+        lanes = {lane: self._lane(lane, at) for lane in order}
+        self._tell(f"{day(at)}: comparing")
+        return Day(day(at), lanes["lookback"], lanes["incremental"], self._are_equal())
+
+    def _arrive(self, first: int, days: int) -> None:
+        self._runs.sql(f"INSERT INTO {RAW}\n{self._shape.arrivals(first, days)}")
+
+    def _lane(self, lane: str, at: int) -> Lane:
+        stages: dict[str, Stage] = {}
+        for stage in STAGES:
+            self._tell(f"{day(at)}: {lane}, {stage}")
+            params = {"day": day(at).isoformat()} if lane == "lookback" else {}
+            ended = self._runs.run(self._workflows[lane, stage], params)
+            written = self._ledger.written(f"{lane}.{TABLES[stage]}")
+            stages[stage] = measured(ended, stage, written.rows, written.bytes)
+        return Lane(stages)
+
+    def _are_equal(self) -> bool:
+        found = self._runs.sql(compared())
+        prints = {(row["lane"], row["stage"]): (row["records"], row["total"], row["folded"]) for row in found}
+        return all(prints["lookback", stage] == prints["incremental", stage] for stage in STAGES)
+
+
+def measured(ended: Ended, stage: str, rows_written: int, bytes_written: int) -> Stage:
+    """Return the figures of a run: seconds and what was read from its steps, what was written as given."""
+    used = [attempt.artifacts.get("spark") or {} for attempt in ended.attempts]
+    captures = [attempt for attempt in ended.attempts if attempt.type == "IpCapture"]
+    return Stage(
+        seconds=ended.seconds,
+        rows_read=sum(int(spark.get("rows_read", 0)) for spark in used),
+        bytes_read=sum(int(spark.get("bytes_read", 0)) for spark in used),
+        rows_written=rows_written,
+        bytes_written=bytes_written,
+        capture_seconds=sum(_seconds(attempt) for attempt in captures),
+        parts=tuple(_parts(ended, stage)),
+    )
+
+
+def _parts(ended: Ended, stage: str) -> list[Part]:
+    """Return where the time of a run went: steps, of Spark steps their statements, and the engine between them."""
+    parts = [part for attempt in ended.attempts for part in _parts_of(attempt, stage)]
+    rest = ended.seconds - sum(part.seconds for part in parts)
+    return [*parts, Part(f"{stage}: engine", rest)]
+
+
+def _parts_of(attempt: Attempt, stage: str) -> list[Part]:
+    name, total = f"{stage}: {attempt.step_id}", _seconds(attempt)
+    spark: Mapping[str, Any] = attempt.artifacts.get("spark") or {}
+    inside = [Part(f"{name}, {found['statement']}", float(found["seconds"])) for found in spark.get("statements") or ()]
+    rest = total - sum(part.seconds for part in inside)
+    return [*inside, Part(f"{name}, session and publishing" if inside else name, rest)]
+
+
+def _seconds(attempt: Attempt) -> float:
+    start = attempt.times.get("start", attempt.times["create"])
+    return ((attempt.ended_at or start) - start) / 1_000
+
+
+def _folder() -> Path:
+    """Return the folder of the example: in the wheel it lies beside this module, in the repository at its top."""
+    packed = Path(__file__).with_name("playback")
+    return packed if packed.is_dir() else Path(__file__).parents[3] / "examples" / "playback"

@@ -1,0 +1,128 @@
+"""Workflows of a folder, pushed and carried out one after the other by a worker in this process."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import Any, Protocol
+
+from calve.definition import Definition, installed, load
+from calve.engine import Address, Engine, RunStatus
+from calve.engine.facts import parsed
+from calve.engine.model import Attempt, Run
+from calve.engine.views import failures
+from calve.errors import ActionRefused, DefinitionInvalid, StepFailed
+
+_OFTEN = 0.25
+_LINES = 8
+_STATEMENT = """
+Workflow:
+  id: playback.statement
+  statement: SELECT 1
+  jobs:
+    - job: {id: sql, type: Spark, spark: {script: '${statement}', fetch: rows}}
+"""
+
+
+class Hands(Protocol):
+    """A worker of this process."""
+
+    changed: Event
+    """Is set whenever it has done something."""
+
+    @property
+    def look(self) -> Callable[[], None]:
+        """See to it that it works; what it failed with is raised."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run that has succeeded, and the attempts of its steps."""
+
+    run: Run
+    attempts: tuple[Attempt, ...]
+
+    @property
+    def seconds(self) -> float:
+        """How long it took, from the call to the end."""
+        return ((self.run.ended_at or 0) - self.run.created_at) / 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The scripts beside a definition."""
+
+    root: Path
+
+    def read(self, path: str) -> str | None:
+        """Return the text of a file."""
+        file = self.root / path
+        return file.read_text(encoding="utf-8") if file.is_file() else None
+
+
+class Runs:
+    """Pushes and runs workflows."""
+
+    def __init__(self, engine: Engine, hands: Hands, is_stopped: Callable[[], bool] = lambda: False) -> None:
+        self._engine, self._hands, self._is_stopped = engine, hands, is_stopped
+        self._push(load(_STATEMENT, name="statement", vocabulary=installed()).definition)
+
+    def push(self, file: Path) -> str:
+        """Push a definition; return the workflow's id."""
+        loaded = load(file.read_bytes(), name=file.name, vocabulary=installed(), scripts=Folder(file.parent))
+        if loaded.definition is None:
+            raise DefinitionInvalid(f"{file.name}: {loaded.problems[0].message}")
+        return self._push(loaded.definition)
+
+    def run(self, workflow: str, params: Mapping[str, Any] | None = None) -> Ended:
+        """Run a workflow to its end.
+
+        Raises:
+            StepFailed: it did not succeed.
+            KeyboardInterrupt: it was stopped; so has the run been.
+        """
+        run = self._engine.start(workflow, params=params or {}).run
+        is_asked = False
+        while not run.status.is_terminal:
+            self._hands.look()
+            if self._is_stopped() and not is_asked:
+                is_asked = True
+                self._stop(run)
+            self._hands.changed.wait(_OFTEN)
+            self._hands.changed.clear()
+            run = self._engine.state.run(run.workflow_id, run.instance_id, run.run_id) or run
+        if is_asked or self._is_stopped():
+            raise KeyboardInterrupt
+        if run.status is not RunStatus.SUCCEEDED:
+            raise self._failed(run)
+        snapshot = self._engine.state.load(run.uuid)
+        return Ended(run, tuple(snapshot.attempts) if snapshot else ())
+
+    def sql(self, statement: str) -> list[dict[str, Any]]:
+        """Run statements in a step of their own; return the rows of the last."""
+        ended = self.run("playback.statement", {"statement": statement})
+        rows: list[dict[str, Any]] = json.loads(parsed(ended.attempts[0].params)["rows"].result)
+        return rows
+
+    def _push(self, definition: Definition | None) -> str:
+        if definition is None:
+            raise DefinitionInvalid
+        return self._engine.push(definition).workflow_id
+
+    def _stop(self, run: Run) -> None:
+        try:
+            self._engine.stop(Address(run.workflow_id, run.instance_id, run.run_id, ()), reason="Ctrl-C")
+        except ActionRefused:
+            return  # it is over already
+
+    def _failed(self, run: Run) -> StepFailed:
+        """Return what to say of a run that has not succeeded: the failed step, its message, the end of its log."""
+        found = failures(self._engine.state, run, limit=1)
+        if not found:
+            return StepFailed(f"{run.workflow_id} {run.status}: {run.message}")
+        attempt = found[0].attempt
+        log = "".join(chunk.text for chunk in self._engine.state.log(attempt.uuid))
+        lines = "".join(f"\n  | {line}" for line in log.splitlines()[-_LINES:])
+        return StepFailed(f"{run.workflow_id}, step {attempt.step_id}, {attempt.status}: {found[0].message}{lines}")
