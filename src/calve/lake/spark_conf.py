@@ -7,8 +7,8 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 from calve.errors import SettingsInvalid
 from calve.settings import CatalogSettings, Settings
 
-LEGACY_PARAMETERS = "spark.sql.legacy.parameterSubstitution.constantsOnly"
-"""Must be true for the values of :name in SQL: Iceberg 1.11's parser loses them otherwise (apache/iceberg#16625)."""
+# Iceberg 1.11's parser loses the values of :name in SQL otherwise (apache/iceberg#16625).
+_LEGACY_PARAMETERS = "spark.sql.legacy.parameterSubstitution.constantsOnly"
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _S3_IO = "org.apache.iceberg.aws.s3.S3FileIO"
@@ -42,7 +42,7 @@ def context_conf(settings: Settings) -> dict[str, str]:
     conf = {
         "spark.sql.extensions": _EXTENSIONS,
         "spark.sql.catalogImplementation": "in-memory",
-        LEGACY_PARAMETERS: "true",
+        _LEGACY_PARAMETERS: "true",
         "spark.sql.warehouse.dir": f"{settings.home}/spark-warehouse",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

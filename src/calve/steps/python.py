@@ -38,7 +38,7 @@ class Python:
         config = fields(context, PYTHON)
         ending = run(context, self._surroundings, lambda place: self._program(context, config, place))
         found = outcome(ending, context, more=[ending.place.folder / "returned.json"])
-        return _explained(found, ending.place)
+        return explained(found, ending.place)
 
     def _program(self, context: StepContext, config: Mapping[str, Any], place: Place) -> Program:
         folders = [str(self._surroundings.locate(text(item), "A folder of path")) for item in config.get("path", ())]
@@ -80,7 +80,7 @@ def _checked(name: str) -> str:
     return name
 
 
-def _explained(found: Outcome, place: Place) -> Outcome:
+def explained(found: Outcome, place: Place) -> Outcome:
     """Return a failed outcome with what the runner says about it: the error, and whether a retry can cure it."""
     if found.state is not State.USER_ERROR:
         return found

@@ -1,21 +1,39 @@
 """What the runtimes are given about the installation they work in."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from calve.engine.ports import Clock
 from calve.settings import Settings
+from calve.steps.failures import fatal
 from calve.steps.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from calve.capture import Captures
+    from calve.delivery import Delivery, Published, Staging
     from calve.lake import Lake
 
 
 class Deliveries(Protocol):
-    """What capture steps ask about the tables that other steps write exactly once."""
+    """Exactly-once delivery to tables: what Spark steps and capture steps ask of ``calve.delivery``."""
+
+    def stage(self, targets: Sequence[str], delivery: "Delivery", attempt: str) -> "Staging":
+        """Give each target a branch to write to."""
+        ...
+
+    def publish(self, staging: "Staging") -> "list[Published]":
+        """Make what was written the targets' own."""
+        ...
+
+    def hold(self, staging: "Staging") -> None:
+        """Keep it for the commit of the capture."""
+        ...
+
+    def discard(self, staging: "Staging") -> None:
+        """Drop the branches."""
+        ...
 
     def delivered(self, capture_id: str) -> bool:
         """Tell whether something of a capture has been published on a target."""
@@ -28,6 +46,20 @@ class Deliveries(Protocol):
 
 class NoDeliveries:
     """Deliveries of an installation in which no step writes exactly once."""
+
+    def stage(self, targets: Sequence[str], delivery: "Delivery", attempt: str) -> "Staging":  # noqa: ARG002 - as below
+        """Refuse to deliver."""
+        raise fatal("Nothing here delivers to targets.")
+
+    def publish(self, staging: "Staging") -> "list[Published]":  # noqa: ARG002 - as below
+        """Publish nothing: nothing is staged."""
+        return []
+
+    def hold(self, staging: "Staging") -> None:
+        """Hold nothing: nothing is staged."""
+
+    def discard(self, staging: "Staging") -> None:
+        """Discard nothing: nothing is staged."""
 
     def delivered(self, capture_id: str) -> bool:  # noqa: ARG002 - the port's signature
         """Tell that nothing has been published."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from calve.lake.spark_conf import LEGACY_PARAMETERS, context_conf, launch_conf, session_conf
+from calve.lake.spark_conf import context_conf, launch_conf, session_conf
 from calve.settings import Settings
 from calve.steps.configs import text
 
@@ -51,8 +51,6 @@ def step_conf(config: Mapping[str, Any], key: str, branch: str) -> dict[str, str
     conf[f"{STAMP}calve.attempt"] = key
     if config.get("capture"):
         conf[f"{STAMP}calve.capture-id"] = str(config["capture"])
-    if config.get("parameters"):
-        conf.setdefault(LEGACY_PARAMETERS, "true")
     if config.get("catalog"):
         conf["spark.sql.defaultCatalog"] = str(config["catalog"])
     if branch:

@@ -27,6 +27,7 @@ _PLANNED = re.compile(
     r'"accumulatorId":(\d+),"metricType":"v2Custom_org\.apache\.iceberg\.spark\.source\.metrics\.'
     r'Total(?:Data|Delete)FileSize"'
 )
+_WRITTEN = re.compile(r"Iceberg\w*Write\(table=([^,)\\]+)")
 _UPDATES = re.compile(r"\[(\d+),(\d+)\]")
 _COUNTED = {
     "input.recordsRead": "rows_read",
@@ -73,6 +74,8 @@ class _Session:
     planned: dict[int, int] = field(default_factory=dict)
     """The size of the files of each scan of an Iceberg table, by its accumulator."""
 
+    tables: set[str] = field(default_factory=set)
+
     def usage(self) -> Usage:
         found = Usage(**self.counted)
         if self.planned:
@@ -89,6 +92,7 @@ class Ledger:
         self._stages: dict[str, str] = {}
         self._executions: dict[str, str] = {}
         self._accumulators: dict[int, str] = {}
+        self._started: dict[str, str] = {}
         self.finished: dict[str, str] = {}
         """The operations that are over, with their sessions."""
         self.port: int | None = None
@@ -98,10 +102,19 @@ class Ledger:
         found = self._sessions.get(session)
         return Usage() if found is None else found.usage()
 
+    def tables(self, session: str = "") -> frozenset[str]:
+        """Return the Iceberg tables that a session has written to, with their catalogs."""
+        found = self._sessions.get(session)
+        return frozenset() if found is None else frozenset(found.tables)
+
+    def is_quiet(self, session: str) -> bool:
+        """Tell whether every operation of a session that was started is over."""
+        return all(operation in self.finished for operation, owner in self._started.items() if owner == session)
+
     def forget(self, session: str) -> None:
         """Drop what is known of a session that is over."""
         self._sessions.pop(session, None)
-        for known in (self._stages, self._executions, self._accumulators, self.finished):
+        for known in (self._stages, self._executions, self._accumulators, self._started, self.finished):
             _drop(known, session)
 
     def take(self, line: str) -> None:
@@ -118,6 +131,8 @@ class Ledger:
                 self._plan(line)
             case "DriverAccumUpdates":
                 self._updates(line)
+            case "OperationStarted":
+                self._started |= {operation: session for session, operation in _SESSION.findall(line)}
             case "OperationFinished" | "OperationFailed" | "OperationCanceled":
                 self.finished |= {operation: session for session, operation in _SESSION.findall(line)}
             case "ServiceStarted":
@@ -154,6 +169,7 @@ class Ledger:
     def _plan(self, line: str) -> None:
         owner = self._executions.get(_found(_EXECUTION, line) or "")
         if owner is not None:
+            self._sessions.setdefault(owner, _Session()).tables.update(_WRITTEN.findall(line))
             self._accumulators |= {int(number): owner for number in _PLANNED.findall(line)}
 
     def _updates(self, line: str) -> None:
@@ -190,14 +206,20 @@ class EventLog:
             return self._ledger.port
 
     def usage(self, session: str = "", *, after: str = "", seconds: float = 0.0) -> Usage:
-        """Return what a session has used; wait a little for the end of the operation ``after``."""
+        """Return what a session has used; wait so long for the ends of its operations, that of ``after`` too."""
         deadline = time.monotonic() + seconds
         while True:
             with self._lock:
                 self._read()
-                if not after or after in self._ledger.finished or time.monotonic() >= deadline:
+                is_over = self._ledger.is_quiet(session) and (not after or after in self._ledger.finished)
+                if is_over or time.monotonic() >= deadline:
                     return self._ledger.usage(session)
             time.sleep(_LOOK_SECONDS)
+
+    def tables(self, session: str = "") -> frozenset[str]:
+        """Return the Iceberg tables that a session has written to, as far as was read."""
+        with self._lock:
+            return self._ledger.tables(session)
 
     def forget(self, session: str) -> None:
         """Drop what is known of a session."""

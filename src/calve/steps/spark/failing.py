@@ -37,11 +37,16 @@ def said(error: BaseException) -> str:
     text = str(getattr(error, "_message", None) or error)
     condition = _condition(error)
     cause = _CAUSE.search(text)
-    shown = _STACK.sub(lambda match: match["at"] or "", text).strip()
+    shown = without_stack(text)
     if cause and cause["cause"] not in shown:
         shown = f"{shown}\n{cause['cause']}"
     named = shown if not condition or f"[{condition}]" in shown else f"[{condition}] {shown}"
     return named[:_SHOWN]
+
+
+def without_stack(text: str) -> str:
+    """Return a message without Java's stack and Spark's plan, which stand in the log."""
+    return _STACK.sub(lambda match: match["at"] or "", text).strip()
 
 
 def _failure(error: BaseException, what: str, *, is_lost: bool) -> StepFailed:

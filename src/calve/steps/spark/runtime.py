@@ -2,23 +2,30 @@
 
 What a step read, wrote and shuffled is kept as its artifact ``spark``: ``rows_read``, ``bytes_read``,
 ``rows_written``, ``bytes_written``, ``shuffle_bytes`` (what each means stands in ``events``; all are left out where
-nobody tells, as on a server of somebody else's), and ``statements``, a list of the same with ``statement`` (its first
-line), ``seconds`` and ``rows``, how many it gave or wrote.
+nobody tells, as on a server of somebody else's), and for SQL ``statements``, a list of the same with ``statement``
+(its first line), ``seconds`` and ``rows``, how many it gave or wrote. A merge keeps ``merge`` besides: ``plan``,
+``reason``, ``rows``, ``matched``, ``appended``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from calve.definition.step_types.queries import SPARK
 from calve.engine.ports import Outcome, State, StepContext
+from calve.errors import CalveError
+from calve.lake import Lake
 from calve.settings import Settings
 from calve.steps.configs import fields
 from calve.steps.failures import fatal, settled
 from calve.steps.processes import end
+from calve.steps.services import Deliveries
+from calve.steps.spark.delivering import Job, Worked, deliver
+from calve.steps.spark.functions import run_function
+from calve.steps.spark.merges import run_merge
 from calve.steps.spark.opening import Opened, Opener
-from calve.steps.spark.scripts import Done
 from calve.steps.spark.servers import Servers
+from calve.steps.spark.submitting import Submission, used
 from calve.steps.spark.telling import artifact, told_usage
 from calve.steps.sql import results
 from calve.steps.surroundings import Surroundings
@@ -27,9 +34,11 @@ from calve.steps.surroundings import Surroundings
 class Spark:
     """Runs SQL, merges and functions in a session of the worker's warm server; applications through spark-submit."""
 
-    def __init__(self, settings: Settings, surroundings: Surroundings) -> None:
+    def __init__(self, settings: Settings, surroundings: Surroundings, lake: Lake, deliveries: Deliveries) -> None:
         self._settings = settings
         self._surroundings = surroundings
+        self._lake = lake
+        self._deliveries = deliveries
         self._servers = Servers(settings, surroundings)
         self._opener = Opener(settings, surroundings, self._servers)
 
@@ -47,22 +56,42 @@ class Spark:
 
     def _execute(self, context: StepContext) -> Outcome:
         config = fields(context, SPARK)
-        done = self._run(context, config, str(config.get("branch") or ""))
-        return replace(done, outputs={"published": False, "branch": "", **done.outputs})
+        if context.targets:
+            if config.get("branch"):
+                raise fatal("A step with targets writes to a branch of its own; leave spark.branch out.")
+            job = Job(
+                lambda branch: self._run(context, config, branch),
+                lambda branch: self._audit(context, config, branch),
+                self._has_branch,
+            )
+            return deliver(context, config, self._deliveries, job)
+        if config.get("audit"):
+            raise fatal("spark.audit looks at what is written to targets, and the step names none.")
+        found = self._run(context, config, str(config.get("branch") or "")).outcome
+        return replace(found, outputs={"published": False, "branch": "", **found.outputs})
 
-    def _run(self, context: StepContext, config: Mapping[str, Any], branch: str) -> Outcome:
-        if "script" in config or "file" in config:
-            return self._sql(context, config, branch)
-        raise fatal("This kind of Spark step cannot be carried out yet.")
-
-    def _sql(self, context: StepContext, config: Mapping[str, Any], branch: str) -> Outcome:
-        text = self._text(config)
+    def _run(self, context: StepContext, config: Mapping[str, Any], branch: str) -> Worked:
+        if "application" in config or "jar" in config:
+            return self._submit(context, config, branch)
         with self._opener.open(context, config, branch) as opened:
-            done = opened.script().run(text, config.get("parameters", {}), keep=config["max_rows"])
-            last = done[-1]
-            results.check(config.get("expect"), last.rows)
-            outputs = results.outputs(config["fetch"], last.rows, config["max_rows"])
-            return _outcome(opened, done, {"row_count": last.count, **outputs})
+            found = self._work(opened, config)
+            return Worked(found, opened.tables())
+
+    def _work(self, opened: Opened, config: Mapping[str, Any]) -> Outcome:
+        if "function" in config:
+            return _told(opened, run_function(opened, self._surroundings, config))
+        if "merge" in config:
+            return _told(opened, run_merge(opened, config["merge"]))
+        return self._sql(opened, config)
+
+    def _sql(self, opened: Opened, config: Mapping[str, Any]) -> Outcome:
+        done = opened.script().run(self._text(config), config.get("parameters", {}), keep=config["max_rows"])
+        last = done[-1]
+        results.check(config.get("expect"), last.rows)
+        outputs = {"row_count": last.count, **results.outputs(config["fetch"], last.rows, config["max_rows"])}
+        usage = opened.used()
+        opened.context.log(told_usage(usage, done))
+        return Outcome(State.DONE, outputs, {"spark": artifact(usage, done)})
 
     def _text(self, config: Mapping[str, Any]) -> str:
         if "script" in config:
@@ -73,8 +102,33 @@ class Spark:
         except (OSError, ValueError) as error:
             raise fatal(f"spark.file cannot be read: {error}") from None
 
+    def _submit(self, context: StepContext, config: Mapping[str, Any], branch: str) -> Worked:
+        found, events = Submission(self._settings, self._surroundings, config).run(context, branch)
+        usage = used(events)
+        context.log(told_usage(usage))
+        tables = frozenset() if events is None else events.tables()
+        return Worked(replace(found, artifacts={**found.artifacts, "spark": artifact(usage)}), tables)
 
-def _outcome(opened: Opened, done: Sequence[Done], outputs: Mapping[str, Any]) -> Outcome:
+    def _audit(self, context: StepContext, config: Mapping[str, Any], branch: str) -> None:
+        given = config.get("audit") or ()
+        texts = [given] if isinstance(given, str) else [str(item) for item in given]
+        if not texts:
+            return
+        with self._opener.open(context, config, branch) as opened:
+            for text in texts:
+                opened.script().audit(text, config.get("parameters", {}))
+
+    def _has_branch(self, table: str, branch: str) -> bool:
+        try:
+            name = self._lake.parse(table)
+            metadata = self._lake.catalog(name.catalog).load(name).metadata
+        except CalveError:
+            return False
+        return branch in metadata.get("refs", {})
+
+
+def _told(opened: Opened, outcome: Outcome) -> Outcome:
+    """Return an outcome with what the session read and wrote, which is logged too."""
     usage = opened.used()
-    opened.context.log(told_usage(usage, done))
-    return Outcome(State.DONE, outputs, {"spark": artifact(usage, done)})
+    opened.context.log(told_usage(usage))
+    return replace(outcome, artifacts={**outcome.artifacts, "spark": artifact(usage)})

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from calve.engine.ports import StepContext
-from calve.steps.failures import fatal, stopped
+from calve.steps.failures import fatal, of_user, stopped
 from calve.steps.spark.events import Usage
 from calve.steps.spark.failing import translated
+from calve.steps.spark.literals import bound
 from calve.steps.sql.results import Rows
 from calve.steps.sql.statements import Statement, split
 
@@ -71,11 +72,22 @@ class Script:
             before = after
         return done
 
+    def audit(self, text: str, values: Mapping[str, Any]) -> None:
+        """Run statements that look at what was written; every value of every row must be true.
+
+        Raises:
+            StepFailed: one is not, or a statement gives no rows.
+        """
+        for one in self.run(text, values, keep=0, what="Audit"):
+            if one.rows is None:
+                raise of_user(f"Audit ({one.title}) gives no rows, and its values were to be looked at.")
+            if one.rows.false:
+                raise of_user(f"Audit ({one.title}): {one.rows.false} is not true; nothing is published.")
+
     def _execute(self, statement: Statement, values: Mapping[str, Any], keep: int) -> Rows | None:
         if self.context.is_interrupted():
             raise stopped("The step")
-        given = {name: values[name] for name in statement.names}
-        frame: Any = self.session.sql(statement.sql, args=given or None)
+        frame: Any = self.session.sql(bound(statement, values))
         rows: Rows | None = None
         for table in _tables(self.session, frame):
             rows = rows or Rows(table.column_names, keep)

@@ -1,0 +1,50 @@
+"""Calls a user's function with a Spark session; runs in a process of its own, started by ``python_runner``."""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from calve.lake.spark import hush
+from calve.steps.spark.progress import Progress
+
+
+def call(function: str, url: str, args: Sequence[Any], parameters: Mapping[str, Any]) -> Any:
+    """Call a function, ``module:name`` or ``path.py:name``, with the session at ``url``, arguments and keywords."""
+    from pyspark.sql.connect.session import SparkSession
+
+    hush()
+    found = find(function)
+    spark = SparkSession.builder.remote(url).getOrCreate()
+    spark.registerProgressHandler(Progress(sys.stderr.write))  # type: ignore[arg-type]  # it is one by its shape
+    return found(spark, *args, **parameters)
+
+
+def find(name: str) -> Callable[..., Any]:
+    """Return a function by its name.
+
+    Raises:
+        ImportError: there is no such module or file, or nothing of that name in it.
+    """
+    where, _, what = name.rpartition(":")
+    module = _loaded(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+    found: Any = module
+    for part in what.split("."):
+        if not hasattr(found, part):
+            raise ImportError(f"There is no {what} in {where}.")
+        found = getattr(found, part)
+    return found  # type: ignore[no-any-return]  # whatever it is, it is called
+
+
+def _loaded(path: Path) -> Any:
+    """Import a file; what lies beside it can be imported too, as for a script."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise ImportError(f"There is no Python file {path}.")
+    sys.path.insert(0, str(path.parent))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module

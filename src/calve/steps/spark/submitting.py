@@ -1,0 +1,132 @@
+"""Runs applications and jars through spark-submit, on the lake, and adds up what they read and wrote.
+
+Everything that they are told stands in a file of properties that only the worker's user can read: others can read a
+command line. In deploy mode ``cluster`` the driver runs elsewhere: what it reads and writes is not known here, and an
+interruption ends only the program that waits for it.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from calve.engine.ports import Outcome, State, StepContext
+from calve.errors import CalveError
+from calve.lake import jars, java
+from calve.lake.spark import make_catalogs
+from calve.lake.spark_conf import context_conf, launch_conf, session_conf
+from calve.settings import Settings
+from calve.steps.configs import text
+from calve.steps.endings import last_lines, outcome
+from calve.steps.failures import fatal, told
+from calve.steps.places import Place
+from calve.steps.processes import Ending, How, Program, run
+from calve.steps.spark import conf
+from calve.steps.spark.events import EventLog, Usage
+from calve.steps.spark.servers import environment, spark_home
+from calve.steps.surroundings import Surroundings
+
+_OUT_OF_MEMORY = 52
+_TELLING = re.compile(r"[\w.$]*(?:Error|Exception|Exit)\b.*|Error: .*|\[[A-Z_.]+\] .*|Caused by: .*")
+_FRAME = re.compile(r"\s+at |\s+\.\.\. \d+ more")
+
+
+class Submission:
+    """One application or jar of a step."""
+
+    def __init__(self, settings: Settings, surroundings: Surroundings, config: Mapping[str, Any]) -> None:
+        master = config.get("master")
+        if config.get("remote") or (settings.spark.remote and not master):
+            raise fatal(
+                "An application or jar needs a master: a Spark Connect server (remote) cannot run it.",
+                remedy="Give spark.master, or write the step as a function.",
+            )
+        self._settings = conf.with_master(settings, str(master)) if master else settings
+        self._surroundings = surroundings
+        self._config = config
+
+    def run(self, context: StepContext, branch: str) -> tuple[Outcome, "EventLog | None"]:
+        """Run it to its end; return the outcome, and its event log if there is one."""
+        events = None if self._is_elsewhere else _fresh(context.folder / "events")
+        ending = run(context, self._surroundings, lambda place: self._program(context, place, branch, events))
+        found = outcome(ending, context, told_by=telling_lines)
+        if _is_out_of_memory(ending):
+            found = Outcome(State.PLATFORM_ERROR, message=f"Spark ran out of memory.\n{found.message}")
+        outputs = {name: value for name, value in found.outputs.items() if name != "exit_code"}
+        log = None if events is None else EventLog(events, is_application=True)
+        return Outcome(found.state, outputs, found.artifacts, found.message), log
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        return bool(self._config.get("deploy_mode") == "cluster")
+
+    def _program(self, context: StepContext, place: Place, branch: str, events: Path | None) -> Program:
+        settings = self._settings
+        try:
+            found = java.find(settings.spark.java_home)
+            files = jars.provide(settings, found)
+            make_catalogs(settings)
+        except CalveError as error:
+            raise fatal(told(error)) from error
+        given = place.write("spark.properties", conf.properties(self._conf(context, files, branch, events)))
+        argv = (str(spark_home() / "bin" / "spark-submit"), "--properties-file", str(given), *self._target())
+        titles = self._surroundings.environment_for(context, {})
+        return Program(argv, {**titles, **environment(self._surroundings, found.home)})
+
+    def _conf(self, context: StepContext, files: Sequence[Path], branch: str, events: Path | None) -> dict[str, str]:
+        settings, config = self._settings, self._config
+        merged = {
+            **session_conf(settings),
+            **context_conf(settings),
+            **launch_conf(settings, files),
+            **({} if events is None else conf.event_conf(events)),
+            **conf.step_conf(config, context.key, branch),
+            "spark.app.name": context.title,
+            "spark.submit.deployMode": str(config.get("deploy_mode", "client")),
+        }
+        added = {
+            "spark.jars": self._paths("jars"),
+            "spark.jars.packages": [text(item) for item in config.get("packages", ())],
+            "spark.submit.pyFiles": self._paths("py_files"),
+            "spark.files": self._paths("files"),
+        }
+        for name, items in added.items():
+            merged[name] = ",".join(filter(None, [merged.get(name, ""), *items]))
+        if config.get("namespace"):
+            catalog = config.get("catalog") or settings.default_catalog
+            merged[f"spark.sql.catalog.{catalog}.default-namespace"] = str(config["namespace"])
+        return {name: value for name, value in merged.items() if value}
+
+    def _paths(self, name: str) -> list[str]:
+        return [self._located(text(item), f"A file of {name}") for item in self._config.get(name, ())]
+
+    def _target(self) -> tuple[str, ...]:
+        config = self._config
+        main = ("--class", str(config["main_class"])) if "main_class" in config else ()
+        given = str(config["application"] if "application" in config else config["jar"])
+        arguments = [text(item) for item in config.get("args", ())]
+        return (*main, self._located(given, "The application"), *arguments)
+
+    def _located(self, path: str, what: str) -> str:
+        """Return a file of the project, or an address, which Spark fetches itself."""
+        return path if "://" in path else str(self._surroundings.locate(path, what))
+
+
+def used(events: EventLog | None) -> Usage | None:
+    """Return what an application has read and written."""
+    return None if events is None else events.usage()
+
+
+def telling_lines(lines: Sequence[str]) -> str:
+    """Return the lines that name errors, out of the frames between them."""
+    shown = [line for line in lines if not _FRAME.match(line)]
+    return last_lines([line for line in shown if _TELLING.match(line.strip())]) or last_lines(shown)
+
+
+def _is_out_of_memory(ending: Ending) -> bool:
+    return ending.how is How.EXITED and ending.code == _OUT_OF_MEMORY
+
+
+def _fresh(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
