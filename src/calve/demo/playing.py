@@ -25,8 +25,10 @@ Tell = Callable[[str], None]
 class Playback:
     """Makes events and tables, and runs days of both pipelines."""
 
-    def __init__(self, runs: Runs, lake: Lake, shape: Shape, tell: Tell = lambda _: None) -> None:
-        self._runs, self._shape, self._tell = runs, shape, tell
+    def __init__(
+        self, runs: Runs, lake: Lake, shape: Shape, tell: Tell = lambda _: None, *, days: int = WINDOW
+    ) -> None:
+        self._runs, self._shape, self._tell, self._days = runs, shape, tell, days
         self._ledger = Ledger(lake)
         folder = _folder()
         self._tables = (folder / "tables.sql").read_text(encoding="utf-8")
@@ -35,11 +37,11 @@ class Playback:
         }
 
     def prepare(self) -> None:
-        """Make the tables with the days of one window, which both pipelines have done already."""
+        """Make the tables with the first days, which both pipelines have done already."""
         self._tell("starting Spark, making tables")
         self._runs.sql(self._tables)
-        self._tell(f"making {WINDOW} days of events")
-        self._arrive(0, WINDOW)
+        self._tell(f"making {self._days} days of events")
+        self._arrive(0, self._days)
         for stage in STAGES:
             self._tell(f"first run, {stage}")
             self._runs.run(self._workflows["incremental", stage])
@@ -52,7 +54,7 @@ class Playback:
 
     def play(self, number: int, order: Sequence[str] = LANES) -> Day:
         """Let another day arrive, run both pipelines for it in an order, and compare what they made."""
-        at = WINDOW + number
+        at = self._days + number
         self._tell(f"{day(at)}: events arrive")
         self._arrive(at, 1)
         lanes = {lane: self._lane(lane, at) for lane in order}
