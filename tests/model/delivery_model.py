@@ -70,12 +70,16 @@ class DeliveryModel:
             yield "start the next instance", _superseded(world)._replace(supersessions=left)
         elif self._is_refused(world):  # not counted: whoever is refused must be able to go on
             yield "start the next instance after a refusal", _superseded(world)
+        if self._protocol.superseding == "take over or mend" and _is_ahead(world) and not _is_told(world):
+            mended = _superseded(world._replace(checkpoint=world.told.upto, opened=None))
+            yield "abandon the open capture, and set the checkpoint by hand", mended
 
     def _is_refused(self, world: World) -> bool:
-        """Tell whether the capture on record can never be delivered, since another one was in its place."""
-        if self._protocol.superseding != "adopt" or world.registered is None:
+        """Tell whether the newest instance's capture can never be delivered, and another one could."""
+        opened, told = world.opened, world.told
+        if self._protocol.superseding != "adopt" or opened is None or opened.number != world.number:
             return False
-        return world.told.number != world.number and world.told.upto != world.registered[0]
+        return told.number != opened.number and told.upto != opened.after
 
     def _surroundings(self, world: World) -> Iterator[Step]:
         if world.source < SNAPSHOTS:
@@ -102,8 +106,7 @@ class DeliveryModel:
             case "insert":
                 yield from self._land(turn)
             case "tell":
-                told = Told(turn.attempt.number, turn.attempt.after, turn.attempt.upto)
-                yield turn.go("set the property", "commit", told=told)
+                yield turn.go("set the property", "commit", told=turn.delivers())
             case "commit":
                 yield self._commit(turn)
             case "publish late":
@@ -112,12 +115,14 @@ class DeliveryModel:
                 assert_never(turn.attempt.phase)
 
     def _capture(self, turn: "Turn") -> Step:
-        world, told = turn.world, turn.world.told
+        world, told, opened = turn.world, turn.world.told, turn.world.opened
         if turn.attempt.number != world.number:
             return turn.end("superseded")
-        if self._protocol.is_pinned and world.registered is not None:
-            return turn.go("take the range on record", "job", *world.registered)
-        if self._protocol.superseding == "adopt" and told.after == world.checkpoint < told.upto:
+        if opened is not None and opened.number == world.number:
+            return turn.take("take the capture on record", opened)
+        if self._takes_over and opened is not None and opened.number == told.number:
+            return turn.take("take over what was delivered but not committed", opened)
+        if self._protocol.superseding == "adopt" and _is_ahead(world):
             return turn.stay("adopt what was delivered but not committed", checkpoint=told.upto)
         if world.source == world.checkpoint:
             return turn.end("nothing new")
@@ -126,15 +131,19 @@ class DeliveryModel:
         then: Phase = "register" if self._protocol.is_pinned else "job"
         return turn.go("write the captured table", then, world.checkpoint, world.source, shared=shared)
 
+    @property
+    def _takes_over(self) -> bool:
+        return self._protocol.superseding in {"take over", "take over or mend"}
+
     def _register(self, turn: "Turn") -> Step:
         attempt, world = turn.attempt, turn.world
         if attempt.number != world.number:
             return turn.end("superseded")
-        if world.registered is not None:
-            return turn.go("find another range on record", "job", *world.registered)
+        if world.opened is not None and world.opened.number == world.number:
+            return turn.take("find another capture on record", world.opened)
         if attempt.after != world.checkpoint:  # the checkpoint's version is compared where the capture is opened
             return turn.end("the checkpoint has moved")
-        return turn.go("put the range on record", "job", registered=(attempt.after, attempt.upto))
+        return turn.go("put the capture on record", "job", opened=turn.delivers())
 
     def _job(self, turn: "Turn") -> Iterator[Step]:
         if self._protocol.guard == "none" and self._protocol.effect == "append":
@@ -237,16 +246,17 @@ class DeliveryModel:
         delivery = Delivery(attempt.number, attempt.after, attempt.upto, is_on_what_was_read=is_seen)
         changes: dict[str, Any] = {"target": (*world.target, delivery)}
         if self._protocol.guard == "property":
-            changes["told"] = Told(attempt.number, attempt.after, attempt.upto)
+            changes["told"] = turn.delivers()
             changes["held"] = tuple(held for held in world.held if held.number != attempt.number)
         return changes
 
     def _commit(self, turn: "Turn") -> Step:
         attempt, world = turn.attempt, turn.world
-        is_first = attempt.number == world.number and attempt.after == world.checkpoint
+        is_open = attempt.number == (world.opened.number if world.opened else world.number)
+        is_first = is_open and attempt.after == world.checkpoint
         if not is_first and not self._protocol.commits_blindly:
             return turn.end("commit: the checkpoint is elsewhere")
-        moved = {"checkpoint": attempt.upto, "number": attempt.number + 1, "registered": None}
+        moved = {"checkpoint": attempt.upto, "number": max(world.number, attempt.number) + 1, "opened": None}
         if self._protocol.publishing == "after the checkpoint":
             return turn.go("commit", "publish late", base=attempt.base, read=attempt.read, **moved)
         return turn.end("commit", **moved)
@@ -286,6 +296,15 @@ class Turn(NamedTuple):
         )
         return label, self.world._replace(attempts=_sorted((*self.others, attempt)), **changes)
 
+    def take(self, label: str, capture: Told) -> Step:
+        """Return the world in which the attempt works on a capture that is on record."""
+        attempt = Attempt("job", *capture, has_lease=self.attempt.has_lease)
+        return label, self.world._replace(attempts=_sorted((*self.others, attempt)))
+
+    def delivers(self) -> Told:
+        """Return what the attempt delivers."""
+        return Told(self.attempt.number, self.attempt.after, self.attempt.upto)
+
     def stay(self, label: str, **changes: Any) -> Step:
         """Return the world in which the attempt does the same again."""
         return label, self.world._replace(**changes)
@@ -304,15 +323,29 @@ class Turn(NamedTuple):
 
 
 def _superseded(world: World) -> World:
-    """Return the world after the capture on record was given up for that of a new instance."""
-    return _tidied(world._replace(number=world.number + 1, registered=None))
+    """Return the world in which a new instance is the newest one."""
+    return _tidied(world._replace(number=world.number + 1))
+
+
+def _is_ahead(world: World) -> bool:
+    """Tell whether the target holds a capture that begins at the checkpoint."""
+    return world.told.after == world.checkpoint < world.told.upto
+
+
+def _is_told(world: World) -> bool:
+    """Tell whether the open capture is the one that was delivered last."""
+    return world.opened is not None and world.opened.number == world.told.number
 
 
 def _tidied(world: World) -> World:
     """Return a world without the branches that nobody is left to publish."""
     if not world.held:
         return world
-    numbers = {world.number, *(attempt.number for attempt in world.attempts)}
+    numbers = {
+        world.number,
+        world.opened.number if world.opened else 0,
+        *(attempt.number for attempt in world.attempts),
+    }
     return world._replace(held=tuple(held for held in world.held if held.number in numbers))
 
 

@@ -17,7 +17,7 @@ Phase = Literal["capture", "register", "job", "hold", "publish", "insert", "tell
 Guard = Literal["none", "marker", "write id", "branch", "unchecked branch", "property"]
 Effect = Literal["append", "upsert", "accumulate"]
 WhenMoved = Literal["run again", "append again", "append again unasked"]
-Superseding = Literal["never", "by number", "refuse", "adopt"]
+Superseding = Literal["never", "by number", "refuse", "take over", "take over or mend", "adopt"]
 Publishing = Literal["in the job", "before the checkpoint", "after the checkpoint"]
 
 DUPLICATE = "I1: a piece of data is in the target twice"
@@ -102,8 +102,8 @@ class World(NamedTuple):
     checkpoint: int = 0
     number: int = 1
     """Of the newest instance."""
-    registered: tuple[int, int] | None = None
-    """The range on record for the newest instance."""
+    opened: Told | None = None
+    """The capture on record as the open one; that of an earlier instance until the newest one has put its own there."""
     shared: Told = Told()
     """What the captured table holds, where all captures share one name."""
     target: tuple[Delivery, ...] = ()
@@ -127,6 +127,6 @@ def fault_of(protocol: DeliveryProtocol, world: World) -> str | None:
         return LOST_UPDATE
     if 0 in times[: world.checkpoint]:
         return LOSS
-    if world.registered and world.shared.number == world.number and world.shared[1:] != world.registered:
+    if world.opened and world.shared.number == world.opened.number and world.shared != world.opened:
         return OTHER_CONTENT
     return None

@@ -33,6 +33,14 @@ SOUND = {
         DeliveryProtocol("property", "accumulate", "run again", superseding="adopt"),
         20_000,
     ),
+    "appends, where an open capture is taken over, and people mend the rest": (
+        DeliveryProtocol("property", superseding="take over or mend"),
+        30_000,
+    ),
+    "merges, the same": (
+        DeliveryProtocol("property", "accumulate", "run again", superseding="take over or mend"),
+        20_000,
+    ),
     "appends held for the commit": (DeliveryProtocol("property", publishing="before the checkpoint"), 10_000),
     "merges held for the commit, and adopted": (
         DeliveryProtocol(
@@ -100,18 +108,28 @@ def test_an_unsound_protocol_is_found_out(protocol: DeliveryProtocol, fault: str
     assert len(found.trace) == steps, found.trace
 
 
-def test_a_delivery_whose_capture_was_given_up_is_never_doubled_but_blocks_what_is_only_refused() -> None:
-    """To refuse is safe; to go on, somebody must adopt what was delivered."""
+def test_to_refuse_what_overlaps_with_a_delivery_is_safe_but_goes_nowhere() -> None:
+    """A delivery whose capture was never committed is in the way of all that follow."""
     found = explore(DeliveryModel(DeliveryProtocol("property", superseding="refuse")))
+    assert found.verdict is Verdict.STUCK
+    assert found.states > 20_000
+
+
+def test_to_take_over_an_open_capture_leaves_one_case_to_people() -> None:
+    """A late attempt may deliver just before its capture is given up: refused ever after, until somebody mends it."""
+    found = explore(DeliveryModel(DeliveryProtocol("property", superseding="take over")))
     assert found.verdict is Verdict.STUCK
     assert found.states > 20_000
     assert found.trace == (
         "start an attempt",
         "write the captured table",
-        "put the range on record",
+        "put the capture on record",
         "start the next instance",
+        "start an attempt",
+        "write the captured table",
         "run the job on a branch",
         "publish",
+        "put the capture on record",
     )
 
 
@@ -129,7 +147,7 @@ def test_a_duplicate_comes_with_the_story_of_it() -> None:
     assert found.trace == (
         "start an attempt",
         "write the captured table",
-        "put the range on record",
+        "put the capture on record",
         "run the job",
         "publish, and the reply is lost",
         "foreign write",
