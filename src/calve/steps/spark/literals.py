@@ -7,7 +7,6 @@ Only names in code are replaced, and quotes and backslashes in texts are escaped
 import math
 import re
 from collections.abc import Mapping
-from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -50,10 +49,6 @@ def literal(value: Any, name: str) -> str:
             return f"({value:f}BD)"
         case str():
             return f"'{value.translate(_ESCAPES)}'"
-        case datetime():
-            return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
-        case date():
-            return f"DATE '{value.isoformat()}'"
         case list() | tuple():
             return f"array({', '.join(literal(item, name) for item in value)})"
         case Mapping():
