@@ -75,7 +75,7 @@ class Playback:
         return Lane(stages)
 
     def _are_equal(self) -> bool:
-        found = self._runs.sql(compared())
+        found = self._runs.rows(compared())
         prints = {(row["lane"], row["stage"]): (row["records"], row["total"], row["folded"]) for row in found}
         return all(prints["lookback", stage] == prints["incremental", stage] for stage in STAGES)
 

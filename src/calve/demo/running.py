@@ -8,7 +8,7 @@ from threading import Event
 from typing import Any, Protocol
 
 from calve.definition import Definition, installed, load
-from calve.engine import Address, Engine, RunStatus
+from calve.engine import Address, Engine, RunStatus, StepStatus
 from calve.engine.facts import parsed
 from calve.engine.model import Attempt, Run
 from calve.engine.views import failures
@@ -16,12 +16,17 @@ from calve.errors import ActionRefused, DefinitionInvalid, StepFailed
 
 _OFTEN = 0.25
 _LINES = 8
+_OWN_FAULT = frozenset({StepStatus.USER_FAILED, StepStatus.FATALLY_FAILED, StepStatus.TIMED_OUT})
 _STATEMENT = """
 Workflow:
   id: playback.statement
   statement: SELECT 1
+  fetch: none
   jobs:
-    - job: {id: sql, type: Spark, spark: {script: '${statement}', fetch: rows}}
+    - job:
+        id: sql
+        type: Spark
+        spark: {script: '${statement}', fetch: '${fetch}'}
 """
 
 
@@ -84,25 +89,34 @@ class Runs:
             KeyboardInterrupt: it was stopped; so has the run been.
         """
         run = self._engine.start(workflow, params=params or {}).run
-        is_asked = False
+        is_stopping, failure = False, None
         while not run.status.is_terminal:
             self._hands.look()
-            if self._is_stopped() and not is_asked:
-                is_asked = True
+            failure = failure or self._failure(run)
+            if not is_stopping and (failure is not None or self._is_stopped()):
+                is_stopping = True
                 self._stop(run)
             self._hands.changed.wait(_OFTEN)
             self._hands.changed.clear()
             run = self._engine.state.run(run.workflow_id, run.instance_id, run.run_id) or run
-        if is_asked or self._is_stopped():
+        return self._ended(run, failure)
+
+    def _ended(self, run: Run, failure: StepFailed | None) -> Ended:
+        if self._is_stopped():
             raise KeyboardInterrupt
-        if run.status is not RunStatus.SUCCEEDED:
-            raise self._failed(run)
+        failure = failure or self._failure(run)
+        if failure is not None or run.status is not RunStatus.SUCCEEDED:
+            raise failure or StepFailed(f"{run.workflow_id} {run.status}: {run.message}")
         snapshot = self._engine.state.load(run.uuid)
         return Ended(run, tuple(snapshot.attempts) if snapshot else ())
 
-    def sql(self, statement: str) -> list[dict[str, Any]]:
-        """Run statements in a step of their own; return the rows of the last."""
-        ended = self.run("playback.statement", {"statement": statement})
+    def sql(self, statements: str) -> None:
+        """Run statements in a step of their own."""
+        self.run("playback.statement", {"statement": statements})
+
+    def rows(self, query: str) -> list[dict[str, Any]]:
+        """Run a query in a step of its own, and return what it gives."""
+        ended = self.run("playback.statement", {"statement": query, "fetch": "rows"})
         rows: list[dict[str, Any]] = json.loads(parsed(ended.attempts[0].params)["rows"].result)
         return rows
 
@@ -117,12 +131,14 @@ class Runs:
         except ActionRefused:
             return  # it is over already
 
-    def _failed(self, run: Run) -> StepFailed:
-        """Return what to say of a run that has not succeeded: the failed step, its message, the end of its log."""
-        found = failures(self._engine.state, run, limit=1)
-        if not found:
-            return StepFailed(f"{run.workflow_id} {run.status}: {run.message}")
-        attempt = found[0].attempt
-        log = "".join(chunk.text for chunk in self._engine.state.log(attempt.uuid))
-        lines = "".join(f"\n  | {line}" for line in log.splitlines()[-_LINES:])
-        return StepFailed(f"{run.workflow_id}, step {attempt.step_id}, {attempt.status}: {found[0].message}{lines}")
+    def _failure(self, run: Run) -> StepFailed | None:
+        """Return what to say of a step that failed by its own fault: nobody is to wait for its next attempts."""
+        for failure in failures(self._engine.state, run):
+            attempt = failure.attempt
+            if attempt.status in _OWN_FAULT:
+                log = "".join(chunk.text for chunk in self._engine.state.log(attempt.uuid))
+                lines = "".join(f"\n  | {line}" for line in log.splitlines()[-_LINES:])
+                what = f"{run.workflow_id}, step {attempt.step_id}, {attempt.status}"
+                said = " ".join(str(entry["message"]) for entry in attempt.timeline)
+                return StepFailed(f"{what}: {said}{lines}")
+        return None
