@@ -48,8 +48,9 @@ def appended_since(source: Source, start: int | None, end: int) -> list[Manifest
         if snapshot["snapshot-id"] == start:
             break
         steps.append(snapshot)
-    else:
-        return None  # the branch does not come from there
+    else:  # the start itself may be expired by now
+        if not steps or steps[-1].get("parent-snapshot-id") != start:
+            return None  # the branch does not come from there, or nobody can tell
     found: list[Manifest] = []
     for snapshot in reversed(steps):
         added = _added_by(source, snapshot)

@@ -9,6 +9,7 @@ from calve.delivery import heads
 from calve.delivery.model import Published, StagedTarget
 from calve.delivery.verdicts import Question, Verdict, judge
 from calve.errors import BranchLost, CalveError, TargetMoved
+from calve.failpoints import reach
 from calve.lake import Files, LoadedTable
 from calve.lake import metadata as raw
 
@@ -91,6 +92,7 @@ class Publishing:
         for path, content in head.files.items():
             self._written.append(path)
             self.files.write(path, content)
+        reach("delivery.written")
         return dict(head.snapshot)
 
 

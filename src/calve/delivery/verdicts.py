@@ -1,6 +1,8 @@
 """May this be delivered to that table, now? Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from calve.capture import Status, StoredCapture
 from calve.delivery.model import Delivery
@@ -96,7 +98,7 @@ def _check_history(question: Question, delivered: Delivered, metadata: raw.Metad
         if snapshot["snapshot-id"] == delivered.snapshot_id:
             return
         oldest = snapshot
-    if oldest is None or oldest.get("sequence-number", 0) <= published.get("sequence-number", 0):
+    if oldest is None or _is_older(oldest, published):
         raise TargetRolledBack(
             f"{question.target} was rolled back: snapshot {delivered.snapshot_id}, which "
             f"{question.delivery.stream} published last, is not in the history of main.",
@@ -106,6 +108,12 @@ def _check_history(question: Question, delivered: Delivered, metadata: raw.Metad
             target=str(question.target),
             snapshot_id=delivered.snapshot_id,
         )
+
+
+def _is_older(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Tell whether a snapshot is surely older than another; format v1 does not number them, but knows the first one."""
+    mine, theirs = one.get("sequence-number", 0), other.get("sequence-number", 0)
+    return mine < theirs or (theirs == 0 and one.get("parent-snapshot-id") is None)
 
 
 def _check_order(question: Question, mine: StoredCapture, last: DeliveredCapture) -> None:
