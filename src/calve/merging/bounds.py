@@ -127,9 +127,7 @@ def all_hold(ranges: Iterable[Range], alias: str) -> str:
 
 
 def union(some: Sequence[Range], others: Sequence[Range]) -> tuple[Range, ...]:
-    """Return the ranges of two sets of rows together; no ranges: no rows."""
-    if not some or not others:
-        return tuple(some or others)
+    """Return the ranges of two sets of rows together: of the columns that are bounded in both."""
     by_column = {item.column: item for item in others}
     return tuple(
         Range(item.column, item.type, disjoint((*item.intervals, *by_column[item.column].intervals)))

@@ -178,7 +178,7 @@ def source(spark: "SparkSession", view: str, request: Request, target: Target) -
 
 
 def _may_match(target: Target) -> str:
-    return "false" if target.rows == 0 else all_hold(target.ranges, "s")
+    return "false" if target.rows == 0 else all_hold(target.placing, "s")
 
 
 def _summed(rows: Sequence[Any], target: Target) -> Source:
@@ -189,14 +189,14 @@ def _summed(rows: Sequence[Any], target: Target) -> Source:
         rows=sum(counts.values()),
         null_keys=counts.get(_NULL, 0),
         elsewhere=counts.get(_ELSEWHERE, 0),
-        # A value that cannot be written in SQL leaves the target's range: what may match lies in it.
-        ranges=tuple(found or item for found, item in zip(inside, target.ranges, strict=True)) if any(inside) else (),
+        # A value that cannot be written in SQL leaves the target's range: outside of that nothing matches either.
+        ranges=tuple(found or item for found, item in zip(inside, target.ranges, strict=True)),
         everywhere=tuple(found for found in everywhere if found is not None),
     )
 
 
 def _ranges(rows: Sequence[Any], target: Target) -> list[Range | None]:
     return [
-        range_of(item.column, item.type, [(row[f"low{at}"], row[f"high{at}"]) for row in rows]) if rows else None
+        range_of(item.column, item.type, [(row[f"low{at}"], row[f"high{at}"]) for row in rows])
         for at, item in enumerate(target.ranges)
     ]

@@ -125,14 +125,16 @@ def _planned(work: Work, journal: Journal, *, atomic: bool) -> tuple[Plan, Sourc
     """Choose a plan; a source that is costly to compute is kept."""
     asked, target = work.request, work.target
     types = facts.columns_of(work.frame)
-    explained = facts.explained(work.spark, work.view(work.everything()))
+    explained = [
+        facts.explained(work.spark, work.view(each)) for each in (work.frame, work.deletes) if each is not None
+    ]
     reason = plans.only_merge(asked, target, types, atomic=atomic)
-    if reason is None and facts.reads(explained, target.name):
+    if reason is None and any(facts.reads(each, target.name) for each in explained):
         reason = "the source reads the target itself, and must not see what is half merged"
     if reason is not None and not plans.is_worth_bounding(asked, target, types):
         return OneMerge(reason), Source(0, 0, 0)
     with journal.part("source") as tell:
-        keeps = facts.is_worth_keeping(facts.explained(work.spark, work.view(work.frame)))
+        keeps = facts.is_worth_keeping(explained[0])
         if keeps:
             work.keep()
         source = _counted(work)

@@ -1,5 +1,6 @@
 """How a merge can be done, and which way is chosen."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -11,7 +12,7 @@ MOST_BROADCAST = 1_000_000
 MOST_BROADCAST_WHOLE = 200_000
 """Rows of the source that are sent to every executor with all their columns."""
 
-_TIMED = ("days(", "hours(", "months(", "years(")
+_TIMED = re.compile(r"(?:days|hours|months|years)\((\w+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +31,34 @@ class Target:
     ranges: tuple[Range, ...]  # of the key columns whose bounds every file has
 
     @property
-    def leading(self) -> Range | None:
-        """Return the range that tells most: the one in the most pieces."""
-        return max(self.ranges, key=lambda item: len(item.intervals), default=None)
+    def timed(self) -> Range | None:
+        """Return the range of the key by whose time the table is partitioned, where it is by that alone."""
+        if len(self.partitioning) != 1:
+            return None
+        transform = self.partitioning[0]
+        match = _TIMED.fullmatch(transform)
+        column = match[1] if match else transform if self.columns.get(transform) == "date" else None
+        return next((item for item in self.ranges if item.column == column), None)
 
     @property
-    def spreads_itself(self) -> bool:
-        """Tell whether rows of one new partition may be written where they are, without a shuffle.
+    def leading(self) -> Range | None:
+        """Return the range that tells most: the partitions', else the one in the most pieces."""
+        return self.timed or max(self.ranges, key=lambda item: len(item.intervals), default=None)
 
-        Not where the owner chose a distribution or an order, and not where each task would write many partitions.
+    @property
+    def placing(self) -> tuple[Range, ...]:
+        """Return the ranges outside of which a row cannot match.
+
+        Partitions by time are enough: rows of an old partition are then told apart from those of a new one, also
+        when their other keys cannot match, so that the few late ones are written together.
         """
-        chosen = {"write.distribution-mode", "sort-order"} & self.properties.keys()
-        return self.rows > 0 and not chosen and len(self.partitioning) == 1 and self._is_timed(self.partitioning[0])
+        return self.ranges if self.timed is None else (self.timed,)
 
-    def _is_timed(self, transform: str) -> bool:
-        return transform.startswith(_TIMED) or self.columns.get(transform) == "date"
+    @property
+    def takes_rows_as_they_lie(self) -> bool:
+        """Tell whether rows of a new partition may be written without a shuffle: the owner chose no order of rows."""
+        chosen = {"write.distribution-mode", "sort-order"} & self.properties.keys()
+        return self.rows > 0 and self.timed is not None and not chosen
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,29 +161,31 @@ def _merge_some(work: Work, plan: MergeSome, source: Source, journal: Journal) -
 
 
 def _look_up(work: Work, plan: LookUp, source: Source, journal: Journal) -> tuple[int, int]:
+    from pyspark.sql import functions
+
+    keys = list(work.request.keys)
     with journal.part("looked up") as tell:
         # Checkpoints, because what is merely cached is computed anew once the target has changed.
         inside = work.inside(plan.ranges).localCheckpoint()
         found = work.spark.sql(_lookup_of(work, work.view(inside), plan.ranges)).localCheckpoint()
-        matching = facts.source(work.spark, work.view(found), work.request, work.target)
-        tell(matching.rows, f"{matching.rows:,} keys of {source.may_match:,} rows match")
-    keys = list(work.request.keys)
-    hits = inside.join(found, keys, "left_semi")
-    hit_rows = _not_deleted(work, hits).count() if matching.rows else 0
+        hits = inside.join(functions.broadcast(found), keys, "left_semi")
+        matching = facts.source(work.spark, work.view(hits), work.request, work.target)
+        tell(matching.rows, f"{matching.rows:,} of {source.may_match:,} rows match")
     if matching.rows and work.request.changes_matched:
-        broadcasts = hit_rows <= MOST_BROADCAST_WHOLE
+        broadcasts = matching.rows <= MOST_BROADCAST_WHOLE
         _merge(work, hits, matching.ranges, journal, inserts=False, broadcasts=broadcasts)
-    misses = _not_deleted(work, inside.join(found, keys, "left_anti") if matching.rows else inside)
-    expected = source.rows - hit_rows
+    deleting = matching.rows - _not_deleted(work, hits).count() if matching.rows and work.deletes is not None else 0
+    expected = source.rows - (matching.rows - deleting)
     if expected == 0:
         return matching.rows, 0
+    misses = _not_deleted(work, inside.join(functions.broadcast(found), keys, "left_anti") if matching.rows else inside)
     return matching.rows, _append(work, work.outside(plan.ranges), misses, expected, journal)
 
 
 def _lookup_of(work: Work, view: str, ranges: tuple[Range, ...]) -> str:
     keys = ", ".join(f"s.{quoted(key)}" for key in work.request.keys)
     hint = "/*+ BROADCAST(s) */"
-    return f"SELECT {hint} DISTINCT {keys} FROM {work.request.target} t JOIN {view} s ON {work.request.on(ranges)}"
+    return f"SELECT {hint} {keys} FROM {work.request.target} t JOIN {view} s ON {work.request.on(ranges)}"
 
 
 def _not_deleted(work: Work, frame: "DataFrame") -> "DataFrame":
@@ -214,19 +216,19 @@ def _merge(
 
 def _append(work: Work, frame: "DataFrame", late: "DataFrame | None", expected: int | None, journal: Journal) -> int:
     """Append new rows and, gathered so that they make few files, late ones; return how many there were."""
-    spreads = work.target.spreads_itself
+    as_they_lie = work.target.takes_rows_as_they_lie
     columns = selected(work.target.columns)
     rows = frame.select(*columns)
     if late is not None:
-        rows = rows.unionByName((late.coalesce(1) if spreads else late).select(*columns))
+        rows = rows.unionByName((late.coalesce(1) if as_they_lie else late).select(*columns))
     writer = rows.writeTo(work.request.target)
-    if spreads:
+    if as_they_lie:
         writer = writer.option("distribution-mode", "none").option("fanout-enabled", "true")
     with journal.part("appended") as tell:
         writer.append()
         summary = facts.newest(work.spark, work.target, work.request.into)
         appended = int(summary.get("added-records", 0))
-        tell(appended, f"{appended:,} rows{', as they lay' if spreads else ''}")
+        tell(appended, f"{appended:,} rows{', without a shuffle' if as_they_lie else ''}")
     if expected is not None and appended != expected:
         raise SourceUnstable(
             f"{expected:,} rows were to be appended to {work.target.name}, and {appended:,} were.",

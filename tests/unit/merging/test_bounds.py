@@ -97,9 +97,9 @@ def test_a_range_becomes_a_predicate_and_a_position() -> None:
 
 
 def test_the_union_of_ranges_covers_both() -> None:
-    """A column that one of two does not bound is not bounded; no ranges at all mean no rows."""
+    """A column that one of two does not bound is not bounded; a range without intervals is that of no rows."""
     one, other = Range("a", "bigint", (Interval(1, 2),)), Range("a", "bigint", (Interval(9, 9),))
     unbounded = Range("b", "bigint", (Interval(0, 0),))
     assert union((one, unbounded), (other,)) == (Range("a", "bigint", (Interval(1, 2), Interval(9, 9))),)
-    assert union((), (other,)) == (other,)
-    assert union((one,), ()) == (one,)
+    assert union((Range("a", "bigint", ()),), (other,)) == (other,)
+    assert union((one,), ()) == ()

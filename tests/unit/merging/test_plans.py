@@ -111,15 +111,24 @@ def test_a_single_merge_is_bounded_where_that_can_spare_something() -> None:
 
 def test_the_column_in_most_pieces_leads() -> None:
     """It tells most about where rows can match."""
-    assert _TARGET.leading == _DAYS
+    assert replace(_TARGET, partitioning=()).leading == _DAYS
+    assert replace(_TARGET, partitioning=("bucket(4, id)",)).leading == _DAYS
     assert replace(_TARGET, ranges=()).leading is None
+
+
+def test_partitions_by_time_place_rows_alone() -> None:
+    """So that late rows are told apart from those of a new day; elsewhere every key helps."""
+    assert _TARGET.placing == (_DAYS,)
+    assert replace(_TARGET, partitioning=("days(id)",)).placing == (_IDS,)
+    assert replace(_TARGET, partitioning=("id",)).placing == (_IDS, _DAYS)
 
 
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
         ({}, True),
-        ({"partitioning": ("days(at)",)}, True),
+        ({"partitioning": ("days(id)",)}, True),
+        ({"partitioning": ("days(at)",)}, False),
         ({"partitioning": ("id",)}, False),
         ({"partitioning": ("day", "bucket(16, id)")}, False),
         ({"partitioning": ()}, False),
@@ -132,7 +141,7 @@ def test_rows_are_written_where_they_lie_only_into_few_partitions(
     *, changed: dict[str, object], expected: bool
 ) -> None:
     """The owner's choice of a distribution or an order is kept."""
-    assert replace(_TARGET, **changed).spreads_itself is expected  # type: ignore[arg-type]
+    assert replace(_TARGET, **changed).takes_rows_as_they_lie is expected  # type: ignore[arg-type]
 
 
 def test_rows_that_only_delete_count_as_rows_that_may_match() -> None:
