@@ -95,3 +95,41 @@ def test_gzipped_metadata_is_read() -> None:
     """Both forms of a metadata file are understood."""
     assert raw.decode(raw.encode(BASE)) == BASE
     assert raw.decode(gzip.compress(raw.encode(BASE))) == BASE
+
+
+def test_a_change_moves_everything_at_once_and_keeps_the_rest() -> None:
+    """A new snapshot, main, a branch, one branch less and a property; nothing else is touched."""
+    base = BASE | {"properties": {"a": "1"}, "last-sequence-number": 4, "next-row-id": 10, "snapshot-log": []}
+    base = raw.changed(base, raw.Change(branches={"old": 8}, branch_age_ms=5), 2000)
+    snapshot = {"snapshot-id": 9, "sequence-number": 5, "first-row-id": 10, "added-rows": 3}
+    change = raw.Change(snapshot, {"main": 9, "new": 7}, 60, ("old", "absent"), {"b": "2"})
+    changed = raw.changed(base, change, 3000)
+    assert changed["refs"] == {
+        "main": {"snapshot-id": 9, "type": "branch"},
+        "new": {"snapshot-id": 7, "type": "branch", "max-ref-age-ms": 60},
+    }
+    assert changed["current-snapshot-id"] == 9
+    assert changed["snapshots"] == [*BASE["snapshots"], snapshot]
+    assert (changed["last-sequence-number"], changed["next-row-id"]) == (5, 13)
+    assert changed["snapshot-log"] == [{"timestamp-ms": 3000, "snapshot-id": 9}]
+    assert changed["properties"] == {"a": "1", "b": "2"}
+    assert changed["unknown-field"] == {"kept": True}
+    assert base["refs"]["old"] == {"snapshot-id": 8, "type": "branch", "max-ref-age-ms": 5}
+
+
+def test_a_branch_that_moves_keeps_its_age() -> None:
+    """An age is given only to branches that are new; and a clock that goes back does not take the table along."""
+    made = raw.changed(BASE, raw.Change(branches={"x": 7}, branch_age_ms=5), 2000)
+    moved = raw.changed(made, raw.Change(branches={"x": 8, "main": 8}, branch_age_ms=99), 1)
+    assert moved["refs"]["x"] == {"snapshot-id": 8, "type": "branch", "max-ref-age-ms": 5}
+    assert moved["snapshot-log"] == [{"timestamp-ms": 2000, "snapshot-id": 8}]
+    after = raw.successor(moved, of=made, at="/wh/1.json", now_ms=1500)
+    assert after["last-updated-ms"] == 2000
+
+
+def test_lineage_goes_as_far_back_as_is_known() -> None:
+    """An expired parent is where it ends."""
+    snapshots = [{"snapshot-id": n, "parent-snapshot-id": n - 1} for n in (5, 6, 8, 9)]
+    metadata = BASE | {"snapshots": snapshots}
+    assert [found["snapshot-id"] for found in raw.lineage(metadata, 9)] == [9, 8]
+    assert list(raw.lineage(metadata, None)) == []

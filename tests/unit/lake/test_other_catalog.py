@@ -194,6 +194,57 @@ def test_a_rest_catalog_drops_tags(rest: Catalog, server: _Server) -> None:
     assert server.commits[0]["updates"] == [{"action": "remove-snapshot-ref", "ref-name": "lease"}]
 
 
+def test_a_rest_catalog_changes_branches_and_properties_at_once(rest: Catalog, server: _Server) -> None:
+    """One commit, which demands that no branch concerned has moved; after a lost race it is decided anew."""
+    main = server.metadata["current-snapshot-id"]
+    server.metadata = raw.changed(server.metadata, raw.Change(branches={"job": main}, branch_age_ms=60_000), 1)
+    rest.files.write(server.location, raw.encode(server.metadata))
+    snapshot = {
+        "snapshot-id": 7,
+        "parent-snapshot-id": main,
+        "sequence-number": 2,
+        "timestamp-ms": 1,
+        "manifest-list": "s3://b/list.avro",
+        "schema-id": 0,
+        "first-row-id": 1,
+        "added-rows": 3,
+        "summary": {"operation": "append", "total-records": "4"},
+    }
+    change = raw.Change(snapshot, {"main": 7, "new": main}, 60_000, ("job", "absent"), {"calve.x": "y"})
+    asked: list[raw.Metadata] = []
+
+    def decide(metadata: raw.Metadata) -> raw.Change:
+        asked.append(metadata)
+        return change
+
+    server.conflicts = 1
+    assert rest.change(REST_TABLE, decide)
+    assert [metadata["table-uuid"] for metadata in asked] == [server.metadata["table-uuid"]] * 2
+    (commit,) = server.commits
+    added, moved, made, removed, properties = commit["updates"]
+    assert snapshot.items() <= added["snapshot"].items()
+    assert {
+        "action": "set-snapshot-ref",
+        "ref-name": "main",
+        "snapshot-id": 7,
+        "type": "branch",
+    }.items() <= moved.items()
+    assert moved.get("max-ref-age-ms") is None
+    assert {"ref-name": "new", "snapshot-id": main, "max-ref-age-ms": 60_000}.items() <= made.items()
+    assert removed == {"action": "remove-snapshot-ref", "ref-name": "job"}
+    assert properties == {"action": "set-properties", "updates": {"calve.x": "y"}}
+    assert {"type": "assert-table-uuid", "uuid": server.metadata["table-uuid"]} in commit["requirements"]
+    places = {need["ref"]: need["snapshot-id"] for need in commit["requirements"] if "ref" in need}
+    assert places == {"main": main, "new": None, "job": main, "absent": None}
+    assert not rest.change(REST_TABLE, lambda _: None)
+
+
+def test_other_catalogs_refuse_what_exactly_once_needs(memory: Catalog) -> None:
+    """The error names the table and says what to do."""
+    with pytest.raises(NotSupportedByCatalog, match="only SQL and REST catalogs"):
+        memory.change(TABLE, lambda _: raw.Change(properties={"a": "b"}))
+
+
 def test_a_rest_catalog_that_is_busy_or_gone_is_told_apart(rest: Catalog, server: _Server) -> None:
     """Too many lost races, a missing table and a silent server are different errors."""
     server.conflicts = 100
