@@ -55,6 +55,15 @@ def spark(lake_settings: Settings) -> Iterator["SparkSession"]:
 
 
 @pytest.fixture(scope="session")
+def connect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Yield the address of one Spark Connect server, on which each project has a lake of its own."""
+    from tests.faults.pipeline_server import connect_server
+
+    with connect_server(tmp_path_factory.mktemp("connect")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
 def captures(lake_settings: Settings) -> Iterator[Captures]:
     """Yield calve's captures on the lake."""
     with open_captures(lake_settings) as opened:
