@@ -41,12 +41,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_holds_what_is_not_python(wheel: Path) -> None:
-    """Migrations, the logging configuration and the type marker are inside."""
+    """Migrations, the logging configuration, the demo's workflows and the type marker are inside."""
     names = zipfile.ZipFile(wheel).namelist()
     for wanted in (
         "calve/py.typed",
         "calve/lake/log4j2.properties",
         "calve/store/migrations/versions/0001_captures.py",
+        "calve/demo/playback/clean.sql",
     ):
         assert wanted in names
 

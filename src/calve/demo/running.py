@@ -11,7 +11,6 @@ from calve.definition import Definition, installed, load
 from calve.engine import Address, Engine, RunStatus, StepStatus
 from calve.engine.facts import parsed
 from calve.engine.model import Attempt, Run
-from calve.engine.views import failures
 from calve.errors import ActionRefused, DefinitionInvalid, StepFailed
 
 _OFTEN = 0.25
@@ -133,8 +132,8 @@ class Runs:
 
     def _failure(self, run: Run) -> StepFailed | None:
         """Return what to say of a step that failed by its own fault: nobody is to wait for its next attempts."""
-        for failure in failures(self._engine.state, run):
-            attempt = failure.attempt
+        snapshot = self._engine.state.load(run.uuid)
+        for attempt in snapshot.attempts if snapshot else ():
             if attempt.status in _OWN_FAULT:
                 log = "".join(chunk.text for chunk in self._engine.state.log(attempt.uuid))
                 lines = "".join(f"\n  | {line}" for line in log.splitlines()[-_LINES:])
