@@ -1,11 +1,11 @@
 """Merge a change into a table."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from calve.merging import facts, plans
+from calve.merging.names import selecting
 from calve.merging.plans import AppendAll, LookUp, MergeSome, Nothing, OneMerge, Plan, Source, Target
 from calve.merging.request import Request, request
 from calve.merging.running import Journal, Merged, Work, run, selected
@@ -13,7 +13,6 @@ from calve.merging.running import Journal, Merged, Work, run, selected
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_QUERY = re.compile(r"\s*(select|with|from|table|values|\()\b", re.IGNORECASE)
 
 _PLANS: dict[type[Plan], str] = {
     Nothing: "nothing to do",
@@ -74,9 +73,7 @@ def merge(
 
 
 def _frame(spark: "SparkSession", of: "str | DataFrame") -> "DataFrame":
-    if not isinstance(of, str):
-        return of
-    return spark.sql(of) if _QUERY.match(of) else spark.table(of)
+    return spark.sql(selecting(of)) if isinstance(of, str) else of
 
 
 def _aligned(frame: "DataFrame", asked: Request, columns: Mapping[str, str]) -> "DataFrame":

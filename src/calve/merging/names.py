@@ -2,6 +2,10 @@
 
 import re
 
+_NAME = re.compile(r"\s*(?:`(?:[^`]|``)+`|\w+)(?:\.(?:`(?:[^`]|``)+`|\w+))*\s*")
+_QUERY = re.compile(
+    r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*(?:(?:select|with|from|table|values)\b|\()", re.IGNORECASE | re.DOTALL
+)
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 
 
@@ -29,3 +33,10 @@ def parts(name: str) -> tuple[str, ...]:
 def quoted(*of: str) -> str:
     """Return the parts as one quoted name."""
     return ".".join(f"`{part.replace('`', '``')}`" for part in of)
+
+
+def selecting(text: str) -> str:
+    """Return the query that a text is or stands for: a table's name, a query, or what may stand after FROM."""
+    if _NAME.fullmatch(text) is None and _QUERY.match(text):
+        return text
+    return f"SELECT * FROM {text}"
