@@ -265,9 +265,11 @@ def test_a_step_knows_its_targets_and_its_place(playground: Playground) -> None:
 Workflow:
   id: w
   table: db.daily
+  more: [db.other, db.third]
+  no: ""
   dag: sequential
   jobs:
-    - job: {id: a, type: Spark, spark: {script: x}, targets: ["${table}_${half}", db.other], half: am}
+    - job: {id: a, type: Spark, spark: {script: x}, targets: ["${table}_${half}", "${more}", "${no}"], half: am}
     - foreach:
         id: each
         ranges: {day: [5, 7]}
@@ -286,7 +288,7 @@ Workflow:
     assert again.status is RunStatus.SUCCEEDED
     first, second, *inner = seen.items()
     assert (first[0], second[0]) == ("w/1/1/a/1", "w/1/2/a/1")
-    assert first[1] == second[1] == (("db.daily_am", "db.other"), "w/a", "w/a", "", "w/1/a")
+    assert first[1] == second[1] == (("db.daily_am", "db.other", "db.third"), "w/a", "w/a", "", "w/1/a")
     assert [told for _, told in inner] == [
         ((), "w/b", "w/b[day=5]", "each[1]/more[1]", "w/1/each[1]/more[1]/b"),
         ((), "w/b", "w/b[day=6]", "each[2]/more[1]", "w/1/each[2]/more[1]/b"),

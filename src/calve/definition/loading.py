@@ -4,6 +4,7 @@ import gc
 from dataclasses import dataclass
 
 from calve.definition.checks import LOOPS, check_document
+from calve.definition.completing import complete
 from calve.definition.document import Node
 from calve.definition.dry_run import dry_run
 from calve.definition.forms import canonical
@@ -56,8 +57,8 @@ def load(text: str | bytes, *, name: str, vocabulary: Vocabulary, scripts: Scrip
 def checked(
     document: Node, problems: Problems, vocabulary: Vocabulary, scripts: Scripts | None = None
 ) -> Definition | None:
-    """Check a canonical document and return its definition, with its templates expanded and its scripts read."""
-    document = expand(document, vocabulary.templates, problems)
+    """Check a canonical document and return its definition, with its templates expanded and its captures named."""
+    document = complete(expand(document, vocabulary.templates, problems), problems)
     if scripts is not None:
         document = inline(document, scripts, problems)
     definition = validated(document, problems)

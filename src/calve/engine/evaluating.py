@@ -1,5 +1,6 @@
 """The params of runs and steps, brought together and evaluated at the moment they are needed."""
 
+import json
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -191,7 +192,15 @@ def targets_of(work: Work, state: RunState, attempt: Attempt) -> tuple[str, ...]
     scope = StepScope(attempt.step_id, run_params(state), StepParams(state))
     language = _language(work, state, attempt)
     found = evaluate_in_step("targets", definition, own=params_of(state, attempt), scope=scope, language=language)
-    return tuple(found.result)
+    return tuple(name for text in found.result for name in _names_in(text))
+
+
+def _names_in(text: str) -> list[str]:
+    """Return the tables that a text names: one, none, or those of a param that is a list."""
+    if not text.startswith("["):
+        return [text] if text else []
+    names: list[str] = json.loads(text)
+    return names
 
 
 def timeout_of(timeout: int | str | None, state: RunState, *, default_days: int | None = None) -> int | None:

@@ -146,7 +146,8 @@ def test_a_commit_takes_the_capture_or_its_id() -> None:
         with Workflow("w") as wf:
             change = dsl.ip_capture("change", source_tables="db.t")
             change >> dsl.ip_commit("commit", capture_step="change" if by_id else change)
-        assert _plain(_step(wf, 1)["params"]["ip_commit"]) == {"capture_step": "change"}
+        expected = {"capture_step": "change", "capture": "${change.capture_id}"}
+        assert _plain(_step(wf, 1)["params"]["ip_commit"]) == expected
 
 
 def test_a_step_outside_of_a_workflow_is_refused() -> None:

@@ -71,3 +71,6 @@ ONLY_OURS: dict[str, str] = {
     "strict_ordering": "foreach",
 }
 """The owners of keys that Maestro's YAML lacks: on other jobs they are mistakes, where its own keys become params."""
+
+OF_TEMPLATES = frozenset({"targets"})
+"""Those among them that a template may have as a param, to hand it to its jobs."""

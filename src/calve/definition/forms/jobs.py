@@ -7,7 +7,7 @@ from calve.definition.document import Node
 from calve.definition.forms import signals
 from calve.definition.forms.configs import Config, config_of, step_type
 from calve.definition.forms.dag import Wired, transitions
-from calve.definition.forms.job_keys import AS_THEY_ARE, KEYS, ONLY_OURS, Kind
+from calve.definition.forms.job_keys import AS_THEY_ARE, KEYS, OF_TEMPLATES, ONLY_OURS, Kind
 from calve.definition.forms.keys import as_written, snake, sort_keys, without_misspelt
 from calve.definition.forms.known_types import StepTypeNames
 from calve.definition.forms.loops import loop_params
@@ -96,7 +96,7 @@ class Writer:
         kept: dict[str, Node] = {}
         for key, item in others.items():
             owner = ONLY_OURS.get(self.spelling(key))
-            if owner is None:
+            if owner is None or (kind is Kind.TEMPLATE and key in OF_TEMPLATES):
                 kept[key] = item
                 continue
             hint = f"write {key}<string> if a param of that name is meant"

@@ -3,21 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calve.capture import CaptureReport, TableReport
+from calve.capture import CaptureReport, Mode, TableReport
+from calve.capture.relations import filtered
 from calve.steps.captures.predicates import Range, predicate
 
 NOTHING = -1
 """Stands for a snapshot that there is none of, and for a number that is not known."""
 _COUNTS = ("files", "records", "bytes")
-_TEXTS = (
-    "source_table",
-    "icdc_table",
-    "relation",
-    "filter",
-    "deletes_table",
-    "deletes_relation",
-    "exactness",
-)
+_TEXTS = ("source_table", "icdc_table", "filter", "deletes_table", "exactness")
 _SNAPSHOTS = ("from_snapshot_id", "to_snapshot_id")
 
 
@@ -30,11 +23,8 @@ def outputs_of(report: CaptureReport, aliases: Sequence[str], *, is_mapped: bool
         is_mapped: whether each table is told of in a map of its own; a single one on the step itself too.
     """
     found = {"capture_id": report.capture_id or "", **_of_all(report.tables), **_of_ranges(report.ranges)}
-    if len(report.tables) == 1:
-        found |= _of_table(report.tables[0])
-    if is_mapped:
-        found |= {alias: _of_table(table) for alias, table in zip(aliases, report.tables, strict=True)}
-    return found
+    told = [_of_table(table, Mode(report.mode)) for table in report.tables]
+    return found | (told[0] if len(told) == 1 else {}) | (dict(zip(aliases, told, strict=True)) if is_mapped else {})
 
 
 def _of_all(tables: Sequence[TableReport]) -> dict[str, Any]:
@@ -49,13 +39,28 @@ def _of_all(tables: Sequence[TableReport]) -> dict[str, Any]:
     }
 
 
-def _of_table(table: TableReport) -> dict[str, Any]:
+def _of_table(table: TableReport, mode: Mode) -> dict[str, Any]:
     return {
         **_of_all([table]),
+        **_relations(table, mode),
         **_of_ranges(table.ranges),
         **{name: getattr(table, name) or "" for name in _TEXTS},
         **{name: _number(getattr(table, name)) for name in _SNAPSHOTS},
     }
+
+
+def _relations(table: TableReport, mode: Mode) -> dict[str, str]:
+    """Return what goes after FROM, so that a query holds in every run: where no row came or left, it finds none.
+
+    Of rows that left, only the keys may be known, or nothing at all. Then there is no relation to give, and a step that
+    asks for it fails, rather than work on something that is not so.
+    """
+    if mode is Mode.RANGE:
+        return {"relation": "", "deletes_relation": ""}
+    nothing = filtered(table.source_table, "false")
+    is_unknown = table.deletes_relation is None and (bool(table.delete_keys) or table.deleted_records is None)
+    gone = {} if is_unknown else {"deletes_relation": table.deletes_relation or nothing}
+    return {"relation": table.relation or nothing, **gone}
 
 
 def _of_ranges(ranges: Mapping[str, Range]) -> dict[str, str]:

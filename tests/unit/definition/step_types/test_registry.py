@@ -37,7 +37,7 @@ def test_a_type_is_found_whatever_its_case() -> None:
 
 def test_a_type_tells_its_config_map_and_fields() -> None:
     """So that the forms know what stands inside it."""
-    assert TYPES.config("ipcommit") == ("ip_commit", frozenset({"capture_step"}))
+    assert TYPES.config("ipcommit") == ("ip_commit", frozenset({"capture_step", "capture"}))
     assert TYPES.config("NoOp") is None
     assert TYPES.config("nope") is None
     assert TYPES["Spark"].config == "spark"

@@ -281,6 +281,7 @@ Workflow:
         type: incremental
         ip_capture: {{source_tables: [db.events], range_columns: [day]}}
         spark: {{script: "MERGE INTO db.t USING ${{relation}} s ON t.id = s.id"}}
+        targets: [db.t]
 """
 
 
@@ -291,12 +292,14 @@ def test_the_incremental_template_captures_runs_and_commits() -> None:
     assert plain["properties"] == {"run_strategy": {"rule": "STRICT_SEQUENTIAL"}}
     document, _ = expanded(INCREMENTAL.format(""), *shipped())
     assert edges_of(document) == {
-        "load_capture": {"load_job": "changed", "load_commit": "!((changed))"},
+        "load_capture": {"load_job": "true"},
         "load_job": {"load_commit": "true"},
         "load_commit": {},
     }
-    params = steps_of(document)["load_job"]["params"]
-    assert params.keys() == {"relation", "spark"}
+    job = steps_of(document)["load_job"]
+    params = job["params"]
+    assert params.keys() == {"relation", "spark", "targets"}
+    assert (job["targets"], params["targets"]["value"]) == (["${targets}"], ["db.t"])
     assert params["relation"]["value"] == "${load_capture.relation}"
 
 
