@@ -83,7 +83,7 @@ def _cast(item: Field, value: Any, name: str) -> Any:
 
 
 def _check(item: Field, value: Any, name: str) -> None:
-    if item.choices and value not in item.choices:
+    if item.choices and not isinstance(value, Mapping) and value not in item.choices:
         raise fatal(f"{name} is {value!r}, but must be one of {', '.join(item.choices)}.")
     if isinstance(value, bool) or not isinstance(value, int | float):
         return

@@ -29,6 +29,13 @@ KIND = StepType(
         Field("auth", (ParamType.MAP,), "A map.", fields=(USER,)),
         Field("codes", (ParamType.LONG_ARRAY,), "A list of numbers.", default=[0], minimum=0),
         Field("tones", (ParamType.STRING_ARRAY,), "A list of words.", choices=("a", "b")),
+        Field(
+            "mix",
+            (ParamType.STRING, ParamType.MAP),
+            "A word, or a map.",
+            choices=("a", "b"),
+            values=(ParamType.STRING,),
+        ),
         Field("left", (ParamType.STRING,), "One side."),
         Field("right", (ParamType.STRING,), "The other."),
     ),
@@ -123,3 +130,10 @@ def test_an_interruption_is_a_timeout_if_the_time_is_up(tmp_path: Path, timeout:
 
     context = FakeContext(tmp_path, timeout=timeout)
     assert settled(work, context) == Outcome(state, message="The work was interrupted.")
+
+
+def test_a_map_in_place_of_a_word_is_no_choice(tmp_path: Path) -> None:
+    """Choices are of the word."""
+    assert _read(tmp_path, mix={"red": "1 + 1"})["mix"] == {"red": "1 + 1"}
+    with pytest.raises(StepFailed, match="must be one of a, b"):
+        _read(tmp_path, mix="c")
