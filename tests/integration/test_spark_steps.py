@@ -1,0 +1,158 @@
+"""Spark steps on a real Spark: the worker's warm server, programs through spark-submit."""
+
+import os
+import signal
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.steps.contexts import FakeContext
+
+from calve.engine.ports import Outcome, State
+from calve.lake import Lake
+from calve.settings import Settings
+from calve.steps import NoDeliveries, Surroundings
+from calve.steps.places import Place
+from calve.steps.spark import Spark
+
+PROGRAM = """
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+spark.sql(f"INSERT INTO {sys.argv[1]} SELECT id FROM range(4)")
+print("wrote", spark.table(sys.argv[1]).count(), "rows")
+"""
+SLOW = (
+    "SELECT count(*) FROM range(100000) a CROSS JOIN range(100000) b CROSS JOIN range(1000) c WHERE a.id + c.id < b.id"
+)
+"""Ends only if it is ended."""
+FUNCTIONS = """
+def double(spark, table, *, times):
+    spark.sql(f"INSERT INTO {table} SELECT id * {times} FROM {table}")
+    return {"rows": spark.table(table).count()}
+"""
+
+
+@pytest.fixture(scope="module")
+def runtime(lake_settings: Settings, lake: Lake) -> Iterator[Spark]:
+    """Yield the runtime of a worker, whose server is shared by all tests here."""
+    surroundings = Surroundings(lake_settings.project, os.environ, sys.executable)  # noqa: TID251 - a worker's
+    made = Spark(lake_settings, surroundings, lake, NoDeliveries())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def run(runtime: Spark, tmp_path: Path) -> Callable[..., tuple[Outcome, FakeContext]]:
+    """Return a function that carries out a step."""
+
+    def carried_out(**config: Any) -> tuple[Outcome, FakeContext]:
+        context = FakeContext(tmp_path, {"spark": config}, key=f"attempt-{uuid.uuid4().hex}")
+        return runtime.execute(context), context
+
+    return carried_out
+
+
+@pytest.fixture
+def table(run: Callable[..., tuple[Outcome, FakeContext]]) -> str:
+    """Return the name of a table with three rows."""
+    name = f"db.s{uuid.uuid4().hex[:8]}"
+    script = (
+        f"CREATE NAMESPACE IF NOT EXISTS db; CREATE TABLE {name} (id bigint); INSERT INTO {name} VALUES (1), (2), (3)"
+    )
+    outcome, _ = run(script=script)
+    assert (outcome.state, outcome.message) == (State.DONE, "")
+    return name
+
+
+Run = Callable[..., tuple[Outcome, FakeContext]]
+
+
+def test_statements_run_in_one_session_of_the_steps_own(run: Run, table: str) -> None:
+    """With values, settings and a namespace; what the last one gives is kept, and a view is gone afterwards."""
+    script = "CREATE TEMP VIEW few AS SELECT * FROM {} WHERE id >= :low; -- ;\nSELECT count(*) n, ';' s FROM few"
+    config = {"parameters": {"low": 2}, "conf": {"spark.sql.shuffle.partitions": 1}, "namespace": "db"}
+    outcome, _ = run(script=script.format(table.removeprefix("db.")), fetch="row", expect="any_row", **config)
+    assert outcome.outputs["row"] == {"n": 2, "s": ";"}
+    outcome, context = run(script="SELECT 1;\nSELECT * FROM few")
+    assert outcome.state is State.USER_ERROR
+    assert outcome.message.startswith("Statement 2 (SELECT * FROM few): [TABLE_OR_VIEW_NOT_FOUND] ")
+    assert "\tat " not in outcome.message
+    assert "\tat " in context.text
+
+
+def test_what_a_step_reads_and_writes_is_counted(run: Run, table: str) -> None:
+    """Per step and per statement; the snapshots are stamped with the attempt."""
+    copy = f"INSERT INTO {table} SELECT id FROM {table}"
+    outcome, context = run(
+        script=f"{copy}; SELECT summary['calve.attempt'] FROM {table}.snapshots ORDER BY committed_at"
+    )
+    assert (outcome.state, outcome.message) == (State.DONE, "")
+    spark = outcome.artifacts["spark"]
+    first = spark["statements"][0]
+    assert (first["rows_read"], first["rows_written"], first["rows"]) == (3, 3, 3)
+    assert first["bytes_read"] > 0
+    assert first["bytes_written"] > 0
+    assert "3 rows" in context.text
+    outcome, _ = run(
+        script=f"SELECT count(*) FROM {table}.snapshots WHERE summary['calve.attempt'] = '{context.key}'", fetch="value"
+    )
+    assert outcome.outputs["value"] == "1"
+
+
+def test_a_step_that_is_interrupted_ends_its_job(run: Run, runtime: Spark, tmp_path: Path) -> None:
+    """And the server goes on."""
+    context = FakeContext(tmp_path, {"spark": {"script": SLOW}})
+    outcomes: list[Outcome] = []
+    thread = threading.Thread(target=lambda: outcomes.append(runtime.execute(context)))
+    thread.start()
+    _until(lambda: "running" in context.text)
+    context.interruption.set()
+    thread.join(timeout=60)
+    assert [outcome.state for outcome in outcomes] == [State.STOPPED]
+    assert run(script="SELECT 1")[0].state is State.DONE
+
+
+def test_a_function_is_called_with_the_session(run: Run, table: str, lake_settings: Settings) -> None:
+    """What it returns becomes outputs, and what it wrote is counted."""
+    (lake_settings.project / "functions.py").write_text(FUNCTIONS)
+    outcome, _ = run(function="functions.py:double", args=[table], parameters={"times": 2})
+    assert (outcome.message, outcome.outputs["rows"]) == ("", 6)
+    assert outcome.artifacts["spark"]["rows_written"] == 3
+
+
+def test_an_application_runs_through_spark_submit(run: Run, table: str, lake_settings: Settings) -> None:
+    """On the same lake; what it wrote is counted."""
+    (lake_settings.project / "program.py").write_text(PROGRAM)
+    outcome, context = run(application="program.py", args=[table])
+    assert (outcome.message, outcome.state) == ("", State.DONE)
+    assert "wrote 7 rows" in context.text
+    assert outcome.artifacts["spark"]["rows_written"] == 4
+
+
+def test_a_dead_server_fails_its_steps_for_now_and_is_started_anew(run: Run, runtime: Spark, tmp_path: Path) -> None:
+    """The engine runs them again."""
+    context = FakeContext(tmp_path, {"spark": {"script": SLOW}})
+    outcomes: list[Outcome] = []
+    thread = threading.Thread(target=lambda: outcomes.append(runtime.execute(context)))
+    thread.start()
+    _until(lambda: "running" in context.text)
+    [server] = runtime._servers._running.values()  # to kill it
+    processes = Place(server.folder / "process").processes()
+    assert processes is not None
+    os.kill(processes[0].pid, signal.SIGKILL)
+    thread.join(timeout=90)
+    assert [outcome.state for outcome in outcomes] == [State.PLATFORM_ERROR]
+    assert run(script="SELECT 1", fetch="value")[0].outputs["value"] == "1"
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 90
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.05)
