@@ -12,9 +12,11 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex
 
 from calve.capture.model import Artifacts
+from calve.delivery import BranchStatus, Delivery, StagedTarget
 from calve.engine.actions import Action
 from calve.engine.model import Breakpoint, LogChunk, TagPermit, TaskKind
 from calve.engine.statuses import RunStatus, StepStatus
+from calve.lake import TableName
 from calve.store import migrate, open_store, tables
 
 
@@ -137,3 +139,19 @@ def test_what_the_second_schema_holds_stays_readable(url: str, tmp_path: Path) -
         version = engine.version("daily", "active")
         assert version is not None
         assert version.definition == {"workflow": {"id": "daily"}}
+
+
+def test_what_the_third_schema_holds_stays_readable(url: str, tmp_path: Path) -> None:
+    """A delivery that is held, and the table that the last one went to."""
+    script = (Path(__file__).parents[2] / "data" / "store" / "0003.sql").read_text()
+    with sqlite3.connect(tmp_path / "calve.db") as connection:
+        connection.executescript(script)
+    connection.close()
+    target = TableName("lake", ("db",), "daily")
+    with open_store(url) as store:
+        (held,) = store.deliveries.held("c1")
+        assert (held.staging, held.attempt, held.status) == ("calve_a1_x", "a1", BranchStatus.HELD)
+        assert held.delivery == Delivery("daily/merge", "c1", "daily/1/1/merge", "2")
+        assert held.target == StagedTarget(target, "u1", 7, 7)
+        assert store.deliveries.delivered_uuid("daily/merge", target) == "u1"
+        assert len(store.engine.instances()) == 1
