@@ -1,7 +1,7 @@
-SELECT
 -- Stage 2, the same for both versions. The param `plays` has a column more than playback_daily_table: sign, which is 1
 -- for a row that came and -1 for one that left. A correction never moves an event in time, so the first and the last
 -- play of a day need only the rows that came.
+SELECT
   day,
   account_id,
   sum(sign) AS plays,

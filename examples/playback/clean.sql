@@ -1,5 +1,5 @@
-SELECT * EXCEPT (delivery)
 -- Stage 1, the same for both versions: one clean row an event. The param `events` is what to clean: a window, or the change.
+SELECT * EXCEPT (delivery)
 FROM (
   SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY arrived_at DESC) AS delivery  -- the last delivery counts
   FROM (

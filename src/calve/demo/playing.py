@@ -104,10 +104,16 @@ def _parts(ended: Ended, stage: str) -> list[Part]:
 
 def _parts_of(attempt: Attempt, stage: str) -> list[Part]:
     name, total = f"{stage}: {attempt.step_id}", _seconds(attempt)
-    spark: Mapping[str, Any] = attempt.artifacts.get("spark") or {}
-    inside = [Part(f"{name}, {found['statement']}", float(found["seconds"])) for found in spark.get("statements") or ()]
+    timed = _timed(attempt, "spark", "statements", "statement") or _timed(attempt, "merge", "parts", "part")
+    inside = [Part(f"{name}, {what}", seconds) for what, seconds in timed]
     rest = total - sum(part.seconds for part in inside)
     return [*inside, Part(f"{name}, session and publishing" if inside else name, rest)]
+
+
+def _timed(attempt: Attempt, artifact: str, key: str, what: str) -> list[tuple[str, float]]:
+    """Return the timed entries of an artifact."""
+    kept: Mapping[str, Any] = attempt.artifacts.get(artifact) or {}
+    return [(str(entry[what]), float(entry["seconds"])) for entry in kept.get(key) or ()]
 
 
 def _seconds(attempt: Attempt) -> float:

@@ -31,5 +31,6 @@ def run_merge(opened: Opened, given: Mapping[str, Any]) -> Outcome:
         "rows": merged.rows,
         "matched": merged.matched,
         "appended": merged.appended,
+        "parts": [{"part": part.name, "rows": part.rows, "seconds": round(part.seconds, 3)} for part in merged.parts],
     }
     return Outcome(State.DONE, {"row_count": merged.rows}, {"merge": kept})

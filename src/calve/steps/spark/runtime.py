@@ -4,7 +4,7 @@ What a step read, wrote and shuffled is kept as its artifact ``spark``: ``rows_r
 ``rows_written``, ``bytes_written``, ``shuffle_bytes`` (what each means stands in ``events``; all are left out where
 nobody tells, as on a server of somebody else's), and for SQL ``statements``, a list of the same with ``statement``
 (its first line), ``seconds`` and ``rows``, how many it gave or wrote. A merge keeps ``merge`` besides: ``plan``,
-``reason``, ``rows``, ``matched``, ``appended``.
+``reason``, ``rows``, ``matched``, ``appended`` and ``parts``, each with ``part``, ``rows`` and ``seconds``.
 """
 
 from collections.abc import Mapping
