@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from calve.errors import RequestInvalid, TableMissing
-from calve.merging.bounds import Range, all_hold, is_ordered, range_of, reading
+from calve.merging.bounds import Interval, Range, all_hold, is_ordered, range_of, reading
 from calve.merging.names import quoted
 from calve.merging.plans import Source, Target
 from calve.merging.request import Request
@@ -192,6 +192,7 @@ def _summed(rows: Sequence[Any], target: Target) -> Source:
         # A value that cannot be written in SQL leaves the target's range: outside of that nothing matches either.
         ranges=tuple(found or item for found, item in zip(inside, target.ranges, strict=True)),
         everywhere=tuple(found for found in everywhere if found is not None),
+        new=_new([row for row in rows if row["place"] == _ELSEWHERE], target),
     )
 
 
@@ -200,3 +201,11 @@ def _ranges(rows: Sequence[Any], target: Target) -> list[Range | None]:
         range_of(item.column, item.type, [(row[f"low{at}"], row[f"high{at}"]) for row in rows])
         for at, item in enumerate(target.ranges)
     ]
+
+
+def _new(rows: Sequence[Any], target: Target) -> Interval | None:
+    found = next(
+        (item for item in _ranges(rows, target) if item and target.leading and item.column == target.leading.column),
+        None,
+    )
+    return found.intervals[0] if found and found.intervals else None

@@ -3,16 +3,21 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
-from calve.merging.bounds import Range, union
+from calve.merging.bounds import Interval, Range, Value, union
 from calve.merging.request import Request
 
-MOST_BROADCAST = 1_000_000
+MOST_BROADCAST = 500_000
 """Rows of the source whose keys are sent to every executor to be looked up in the target."""
 MOST_BROADCAST_WHOLE = 200_000
 """Rows of the source that are sent to every executor with all their columns."""
+MOST_NEW_PARTITIONS = 4
+"""Partitions that each task may open files in, when rows are appended without a shuffle."""
 
-_TIMED = re.compile(r"(?:days|hours|months|years)\((\w+)\)")
+_DAY = 86_400_000_000
+_UNITS = {"hours": _DAY // 24, "days": _DAY, "months": 28 * _DAY, "years": 365 * _DAY}
+_TIMED = re.compile(r"(days|hours|months|years)\((\w+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,7 @@ class Target:
             return None
         transform = self.partitioning[0]
         match = _TIMED.fullmatch(transform)
-        column = match[1] if match else transform if self.columns.get(transform) == "date" else None
+        column = match[2] if match else transform if self.columns.get(transform) == "date" else None
         return next((item for item in self.ranges if item.column == column), None)
 
     @property
@@ -54,11 +59,24 @@ class Target:
         """
         return self.ranges if self.timed is None else (self.timed,)
 
-    @property
-    def takes_rows_as_they_lie(self) -> bool:
-        """Tell whether rows of a new partition may be written without a shuffle: the owner chose no order of rows."""
+    def takes_as_they_lie(self, rows: Interval | None) -> bool:
+        """Tell whether new rows from one time to another may be written by the tasks that have them, without a shuffle.
+
+        Not where the owner chose an order of rows, and not into many partitions at once.
+        """
         chosen = {"write.distribution-mode", "sort-order"} & self.properties.keys()
-        return self.rows > 0 and self.timed is not None and not chosen
+        if self.rows == 0 or self.timed is None or rows is None or chosen:
+            return False
+        match = _TIMED.fullmatch(self.partitioning[0])
+        unit = _UNITS[match[1] if match else "days"]
+        return (_micros(rows.high, self.timed.type) - _micros(rows.low, self.timed.type)) / unit < MOST_NEW_PARTITIONS
+
+
+def _micros(value: Value, type_name: str) -> int:
+    """Return the time that a value stands for."""
+    if isinstance(value, str):
+        return (datetime.fromisoformat(value) - datetime(1970, 1, 1)) // timedelta(microseconds=1)  # noqa: DTZ001
+    return int(value) * (_DAY if type_name == "date" else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +88,7 @@ class Source:
     elsewhere: int  # outside of the target's ranges: cannot match either
     ranges: tuple[Range, ...] = ()  # of the rows that may match
     everywhere: tuple[Range, ...] = ()  # of all rows whose keys are not null
+    new: Interval | None = None  # where in the leading range those lie that are elsewhere
     deleting: int = 0  # further rows, which only delete what they match
 
     @property

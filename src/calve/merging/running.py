@@ -141,7 +141,7 @@ def run(work: Work, plan: Plan, source: Source, journal: Journal) -> Merged:
         case OneMerge(ranges=ranges):
             matched, appended = _merge(work, work.everything(), ranges, journal, inserts=work.request.inserts), 0
         case AppendAll():
-            matched, appended = 0, _append(work, work.frame, None, source.rows, journal)
+            matched, appended = 0, _append(work, source, work.frame, None, source.rows, journal)
         case MergeSome():
             matched, appended = _merge_some(work, plan, source, journal)
         case LookUp():
@@ -157,7 +157,7 @@ def _merge_some(work: Work, plan: MergeSome, source: Source, journal: Journal) -
     matched = _merge(work, inside, plan.ranges, journal, inserts=inserts, broadcasts=plan.broadcasts)
     if not inserts or source.elsewhere + source.null_keys == 0:
         return matched, 0
-    return matched, _append(work, work.outside(plan.ranges), None, None, journal)
+    return matched, _append(work, source, work.outside(plan.ranges), None, None, journal)
 
 
 def _look_up(work: Work, plan: LookUp, source: Source, journal: Journal) -> tuple[int, int]:
@@ -179,7 +179,7 @@ def _look_up(work: Work, plan: LookUp, source: Source, journal: Journal) -> tupl
     if expected == 0:
         return matching.rows, 0
     misses = _not_deleted(work, inside.join(functions.broadcast(found), keys, "left_anti") if matching.rows else inside)
-    return matching.rows, _append(work, work.outside(plan.ranges), misses, expected, journal)
+    return matching.rows, _append(work, source, work.outside(plan.ranges), misses, expected, journal)
 
 
 def _lookup_of(work: Work, view: str, ranges: tuple[Range, ...]) -> str:
@@ -214,9 +214,16 @@ def _merge(
     return updated + deleted
 
 
-def _append(work: Work, frame: "DataFrame", late: "DataFrame | None", expected: int | None, journal: Journal) -> int:
+def _append(
+    work: Work,
+    source: Source,
+    frame: "DataFrame",
+    late: "DataFrame | None",
+    expected: int | None,
+    journal: Journal,
+) -> int:
     """Append new rows and, gathered so that they make few files, late ones; return how many there were."""
-    as_they_lie = work.target.takes_rows_as_they_lie
+    as_they_lie = work.target.takes_as_they_lie(source.new)
     columns = selected(work.target.columns)
     rows = frame.select(*columns)
     if late is not None:

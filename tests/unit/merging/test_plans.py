@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from calve.merging.bounds import Interval, Range
+from calve.merging.bounds import Interval, Range, Value
 from calve.merging.plans import (
     MOST_BROADCAST,
     AppendAll,
@@ -141,7 +141,28 @@ def test_rows_are_written_where_they_lie_only_into_few_partitions(
     *, changed: dict[str, object], expected: bool
 ) -> None:
     """The owner's choice of a distribution or an order is kept."""
-    assert replace(_TARGET, **changed).takes_rows_as_they_lie is expected  # type: ignore[arg-type]
+    assert replace(_TARGET, **changed).takes_as_they_lie(Interval(4, 5)) is expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("transform", "type_name", "low", "high", "expected"),
+    [
+        ("day", "date", 4, 6, True),
+        ("day", "date", 4, 9, False),
+        ("days(day)", "timestamp", 0, 86_400_000_000, True),
+        ("hours(day)", "timestamp", 0, 86_400_000_000, False),
+        ("months(day)", "timestamp_ntz", "2024-01-01 00:00:00", "2024-03-01 00:00:00.5", True),
+        ("days(day)", "timestamp_ntz", "2024-01-01 00:00:00", "2024-03-01 00:00:00.5", False),
+    ],
+)
+def test_many_new_partitions_are_written_with_a_shuffle(
+    *, transform: str, type_name: str, low: Value, high: Value, expected: bool
+) -> None:
+    """Else each task would write a file for each."""
+    days = Range("day", type_name, (Interval(low, low),))
+    target = replace(_TARGET, partitioning=(transform,), columns=_TYPES | {"day": type_name}, ranges=(days,))
+    assert target.takes_as_they_lie(Interval(low, high)) is expected
+    assert not target.takes_as_they_lie(None)
 
 
 def test_rows_that_only_delete_count_as_rows_that_may_match() -> None:
