@@ -59,7 +59,7 @@ def opened(
     *moves: Move,
     consumer: str = READER,
     key: str | None = None,
-    supersede: bool = False,
+    supersede: bool | str = False,
     now: datetime = NOW,
 ) -> StoredCapture:
     """Begin a capture and open it."""
@@ -272,6 +272,15 @@ def test_a_capture_opens_once(state: SqlCaptureState, *, supersede: bool) -> Non
     state.abandon("c1", NOW)
     with pytest.raises(ConcurrentCapture, match="it is abandoned already"):
         state.open("c1", (), {}, supersede=supersede)
+
+
+def test_a_capture_gives_way_only_to_one_that_knows_it(state: SqlCaptureState) -> None:
+    """Whoever names the capture that it looked at does not abandon one that came since."""
+    opened(state, "c1")
+    opened(state, "c2", supersede="c1")
+    with pytest.raises(ConcurrentCapture, match="another capture open: c2"):
+        opened(state, "c3", supersede="c1")
+    assert (state.capture("c1").status, state.capture("c2").status) == (Status.ABANDONED, Status.OPEN)
 
 
 def test_a_collected_capture_cannot_be_opened(state: SqlCaptureState) -> None:

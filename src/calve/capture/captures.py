@@ -73,7 +73,7 @@ class Captures:
         *,
         key: str | None = None,
         lease: bool = False,
-        supersede: bool = False,
+        supersede: bool | str = False,
     ) -> CaptureReport:
         """Capture what changed since the consumer's checkpoints, over all tables or none.
 
@@ -83,7 +83,7 @@ class Captures:
             wanted: what to capture; appends into a table by default.
             key: names the request; a second request of that name gets the first one's capture back.
             lease: tag the captured snapshots until the commit, so that expiry cannot remove their files.
-            supersede: abandon the capture that the consumer has open, instead of failing.
+            supersede: abandon the capture that the consumer has open, instead of failing; an id, only that one.
         """
         wanted = wanted or Wanted()
         if key is not None and (known := self._state.capture_by_key(consumer, key)) is not None:

@@ -52,11 +52,11 @@ class CaptureState(Protocol):
         ...
 
     def open(
-        self, capture_id: str, moves: Sequence[Move], document: dict[str, Any], *, supersede: bool
+        self, capture_id: str, moves: Sequence[Move], document: dict[str, Any], *, supersede: bool | str
     ) -> StoredCapture:
         """Make a written capture the consumer's open one.
 
-        ``supersede`` abandons the capture that the consumer has open, in the same transaction.
+        ``supersede`` abandons the capture that the consumer has open, in the same transaction; an id, only that one.
 
         Raises:
             ConcurrentCapture: the consumer has another capture open, a capture of the same key is there already,

@@ -118,12 +118,12 @@ class SqlCaptureState:
             return capture_of(_one(connection, capture_id))
 
     def open(
-        self, capture_id: str, moves: Sequence[Move], document: dict[str, Any], *, supersede: bool
+        self, capture_id: str, moves: Sequence[Move], document: dict[str, Any], *, supersede: bool | str
     ) -> StoredCapture:
         """Make a written capture the consumer's open one.
 
-        ``supersede`` abandons the capture that the consumer has open, in the same transaction; it counts as
-        closed when this one was begun.
+        ``supersede`` abandons the capture that the consumer has open, in the same transaction; an id, only that
+        one. It counts as closed when this one was begun.
 
         Raises:
             CaptureMissing: there is none of that id.
@@ -316,7 +316,7 @@ def _key_taken(row: Row[Any], by: Row[Any]) -> ConcurrentCapture:
     )
 
 
-def _make_way(connection: Connection, row: Row[Any], *, supersede: bool) -> None:
+def _make_way(connection: Connection, row: Row[Any], *, supersede: bool | str) -> None:
     columns = tables.capture.c
     is_rival = and_(columns.consumer == row.consumer, columns.status == Status.OPEN.value)
     rival = connection.execute(select(tables.capture).where(is_rival).with_for_update()).one_or_none()
@@ -324,7 +324,7 @@ def _make_way(connection: Connection, row: Row[Any], *, supersede: bool) -> None
         return
     if row.key is not None and rival.key == row.key:  # opened since the key was looked for
         raise _key_taken(row, rival)
-    if not supersede:
+    if supersede is not True and supersede != rival.id:
         age = _age(row.created_at - rival.created_at)
         raise ConcurrentCapture(
             f"{row.consumer} has another capture open: {rival.id}, begun {age} ago.",

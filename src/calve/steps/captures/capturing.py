@@ -47,7 +47,7 @@ class Capturing:
             request.wanted,
             key=key,
             lease=request.is_leased,
-            supersede=True,
+            supersede=False if left is None else left.capture_id,  # not one that came since: it may be delivered
         )
         reach("step.captured")
         context.log(_summary(report))
