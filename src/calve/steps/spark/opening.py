@@ -77,7 +77,7 @@ class Opener:
         """
         opened = self._opened(context, config)
         try:
-            with _cancelled_on_interruption(opened):
+            with _cancelled_on_interruption(opened), _active(opened.spark):
                 with translated(context, "The step's settings", opened.is_lost):
                     self._prepare(opened, config, branch)
                 yield opened
@@ -143,6 +143,20 @@ def _give_back(opened: Opened) -> None:
         return
     opened.server.events.forget(opened.spark.session_id)
     opened.server.sessions.give_back(opened.spark)
+
+
+@contextmanager
+def _active(session: "SparkSession") -> Iterator[None]:
+    """Make a session this thread's: checkpoints and Python functions go to the active one, whosever frame it is."""
+    from pyspark.sql.connect.session import SparkSession
+
+    local = SparkSession._active_session  # noqa: SLF001 - what getOrCreate sets, and nothing else does
+    before = getattr(local, "session", None)
+    local.session = session
+    try:
+        yield
+    finally:
+        local.session = before
 
 
 @contextmanager
