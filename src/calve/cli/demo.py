@@ -25,7 +25,7 @@ _A_DAY = 6
 
 
 @click.command()
-@click.option("--rows", default=20_000, show_default=True, type=click.IntRange(min=100), help="Events a day.")
+@click.option("--rows", default=100_000, show_default=True, type=click.IntRange(min=100), help="Events a day.")
 @click.option("--days", default=3, show_default=True, type=click.IntRange(1, 60), help="Days that both pipelines run.")
 @click.option(
     "--late",
@@ -43,7 +43,7 @@ def demo(state: State, rows: int, days: int, late: float, *, keep: bool) -> int:
 
     \b
       calve demo
-      calve demo --rows 200000 --days 5
+      calve demo --rows 500000 --days 5
 
     Made-up playback events are cleaned and aggregated by two workflows each way, day by day; some events are late,
     some come twice. Both ways must give the same tables. Everything happens in a folder of its own, <home>/demo, which
