@@ -335,12 +335,12 @@ def _grace(_: click.Context, __: click.Parameter, value: str) -> timedelta:
 def gc(state: State, grace: timedelta) -> None:
     """Drop what closed and crashed captures left behind. Never touches a file of a source table.
 
-    The branches of jobs that died more than a week ago are dropped from their target tables too.
+    Branches that jobs left in their target tables are dropped too; where a job may still run, after a week.
     """
     with state.captures() as captures:
         collected = captures.collect_garbage(grace)
     with state.deliveries() as deliveries:
-        branches = deliveries.collect()
+        branches = deliveries.collect(grace)
     if state.json:
         print_json([asdict(item) for item in collected])
     else:

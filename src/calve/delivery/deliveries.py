@@ -119,19 +119,21 @@ class Deliveries:
         for target in staging.targets:
             self._try_to_drop(target.name, staging.branch)
 
-    def collect(self, grace: timedelta = BRANCH_AGE) -> list[str]:
-        """Drop the branches of attempts that nobody has heard of for longer than ``grace``; return what was dropped.
+    def collect(self, grace: timedelta = timedelta(hours=1)) -> list[str]:
+        """Drop branches that nobody has touched for longer than ``grace``; return what was dropped.
 
-        What is held for a capture that is still open stays, and so does the record of what was made for one.
+        That is for captures that are closed: nothing of them can be delivered any more. The attempt behind any other
+        branch may be at work still, and has a week. What is held for a capture that is open stays.
         """
-        dropped = []
-        for branch in self._state.leftovers(self._clock() - grace):
-            is_open = self._is_open(branch)
-            if is_open and branch.status is BranchStatus.HELD:
+        now, dropped = self._clock(), []
+        for branch in self._state.leftovers(now - grace):
+            is_closed = self._is_closed(branch)
+            is_alive = branch.status is BranchStatus.HELD or branch.changed_at > now - BRANCH_AGE
+            if is_alive and not is_closed:
                 continue
             was_there = self._try_to_drop(branch.target.name, branch.staging)
-            if was_there is not None and not is_open:
-                self._state.forget(branch.staging, branch.target.name)
+            if was_there is not None and (is_closed or branch.delivery.capture_id is None):
+                self._state.forget(branch.staging, branch.target.name)  # of an open capture, all is remembered
             if was_there:
                 dropped.append(f"{branch.target.name} {branch.staging}")
         return dropped
@@ -202,12 +204,12 @@ class Deliveries:
         last = delivered_by(branch.delivery, metadata).consumers.get(capture.consumer)
         return last is not None and last.capture_id == capture.capture_id
 
-    def _is_open(self, branch: StoredBranch) -> bool:
+    def _is_closed(self, branch: StoredBranch) -> bool:
         try:
             capture = self._capture(branch.delivery.capture_id)
         except CaptureMissing:
-            return False
-        return capture is not None and capture.status is Status.OPEN
+            return True
+        return capture is not None and capture.status in {Status.COMMITTED, Status.ABANDONED}
 
     def _try_to_drop(self, name: TableName, branch: str) -> bool | None:
         """Drop a branch; tell whether it was there, None where nobody knows."""

@@ -424,23 +424,37 @@ def test_a_held_one_that_cannot_be_published_names_the_step_to_restart(ground: G
 # Cleaning up.
 
 
-def test_the_branches_of_the_dead_are_collected(ground: Ground) -> None:
-    """Those of the living, and held ones of open captures, are not."""
+def test_the_branches_of_closed_captures_are_collected(ground: Ground) -> None:
+    """Nothing can come of them any more; those of open ones, and held ones, are kept."""
     ground.create(1)
-    ground.create(target="db.second")
     dead = ground.stage(ground.capture())
-    gone = ground.stage(None, "db.second", run="other")
-    ground.catalog.drop(ground.lake.parse("db.second"))
     held = ground.stage(capture := ground.capture(supersede=True))
     ground.deliveries.hold(held)
-    ground.sleep(timedelta(days=8))
-    alive = ground.stage(None, run="r2")
+    alive = ground.stage(capture)
+    assert ground.deliveries.collect() == []
+    ground.sleep(timedelta(hours=2))
     assert ground.deliveries.collect() == [f"lake.{TARGET} {dead.branch}"]
     assert ground.branches() == {held.branch, alive.branch}
-    assert [left.staging for left in ground.store.deliveries.leftovers(ground.now)] == [held.branch]
-    assert gone.branch != dead.branch
+    ground.sleep(timedelta(days=8))
+    assert ground.deliveries.collect() == [f"lake.{TARGET} {alive.branch}"]
+    assert {left.staging for left in ground.store.deliveries.leftovers(ground.now)} == {held.branch, alive.branch}
     ground.commit(capture)
     assert ground.deliveries.collect() == [f"lake.{TARGET} {held.branch}"]
+    assert ground.store.deliveries.leftovers(ground.now) == []
+
+
+def test_the_branches_of_runs_without_a_capture_have_a_week(ground: Ground) -> None:
+    """Nobody knows whether the job still runs; a table that is gone needs no clean-up."""
+    ground.create(target="db.second")
+    ground.create()
+    ground.stage(None, "db.second", run="r1")
+    staging = ground.stage(None, run="r2")
+    ground.catalog.drop(ground.lake.parse("db.second"))
+    ground.sleep(timedelta(days=6))
+    assert ground.deliveries.collect() == []
+    ground.sleep(timedelta(days=2))
+    assert ground.deliveries.collect() == [f"lake.{TARGET} {staging.branch}"]
+    assert ground.store.deliveries.leftovers(ground.now) == []
 
 
 def test_a_branch_that_cannot_be_dropped_is_left_for_later(
