@@ -34,7 +34,8 @@ def translated(context: StepContext, what: str, is_lost: Callable[[], bool] = la
 
 def said(error: BaseException) -> str:
     """Return what an error says: Spark's condition and message, and the cause of a task's failure."""
-    text = str(getattr(error, "_message", None) or error)
+    details = getattr(error, "details", None)
+    text = str(getattr(error, "_message", None) or (details() if callable(details) else None) or error)
     condition = _condition(error)
     cause = _CAUSE.search(text)
     shown = without_stack(text)

@@ -26,7 +26,7 @@ from calve.steps.spark.sessions import Sessions
 from calve.steps.surroundings import Surroundings
 
 Log = Callable[[str], None]
-_START_SECONDS = 180.0
+_START_SECONDS = 300.0
 _LOOK_SECONDS = 0.05
 _FORGET_SECONDS = 86_400.0
 _SHOWN_LINES = 5

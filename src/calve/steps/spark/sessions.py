@@ -3,6 +3,7 @@
 import socket
 import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -73,6 +74,7 @@ def connect(url: str) -> "SparkSession":
     from pyspark.sql.connect.session import SparkSession
 
     hush()
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is raised too
     session = SparkSession(url)
     session.client.set_retry_policies([DefaultPolicy(max_retries=4, max_backoff=1_000)])
     return session

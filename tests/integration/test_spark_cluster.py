@@ -1,0 +1,107 @@
+"""Spark steps on a standalone cluster of a master and two workers."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tests.unit.steps.contexts import FakeContext
+
+from calve.engine.ports import State
+from calve.lake import Lake, java
+from calve.settings import Settings
+from calve.steps import NoDeliveries, Surroundings
+from calve.steps.spark import Spark
+from calve.steps.spark.servers import environment, spark_home
+
+SMALL = {
+    "spark.executor.memory": "512m",
+    "spark.cores.max": "2",
+    "spark.driver.host": "localhost",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+PROGRAM = """
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+print("on", spark.sparkContext.master, "in db.cluster", spark.table("db.cluster").count())
+"""
+
+
+@pytest.fixture(scope="module")
+def surroundings(lake_settings: Settings) -> Surroundings:
+    """Return what a worker finds around it."""
+    return Surroundings(lake_settings.project, os.environ, sys.executable)  # noqa: TID251 - a worker's
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder that executors run in."""
+    return tmp_path_factory.mktemp("cluster")
+
+
+@pytest.fixture(scope="module")
+def master(surroundings: Surroundings, lake_settings: Settings, work: Path) -> Iterator[str]:
+    """Yield the address of a cluster."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    around = environment(surroundings, java.find(lake_settings.spark.java_home).home) | {"SPARK_DAEMON_MEMORY": "256m"}
+    address = f"spark://localhost:{port}"
+    small = ["--cores", "1", "--memory", "600m", "--host", "localhost", "--webui-port", "0"]
+    programs = [["master.Master", "--host", "localhost", "--port", str(port), "--webui-port", "0"]] + [
+        ["worker.Worker", *small, "--work-dir", str(work / f"worker{number}"), address] for number in (1, 2)
+    ]
+    with ExitStack() as stack:
+        for name, *words in programs:
+            command = [str(spark_home() / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *words]
+            with (work / f"{name}.log").open("ab") as log:
+                program = stack.enter_context(subprocess.Popen(command, env=around, stdout=log, stderr=log))
+            stack.callback(program.kill)
+        _until_listening(port)
+        yield address
+
+
+def _until_listening(port: int) -> None:
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            socket.create_connection(("localhost", port), timeout=1).close()
+        except OSError:
+            assert time.monotonic() < deadline, "the master never came up"
+            time.sleep(0.1)
+        else:
+            return
+
+
+@pytest.fixture(scope="module")
+def runtime(lake_settings: Settings, surroundings: Surroundings, lake: Lake) -> Iterator[Spark]:
+    """Yield a runtime whose Spark is small enough for the cluster."""
+    spark = lake_settings.spark.model_copy(update={"conf": {**lake_settings.spark.conf, **SMALL}})
+    made = Spark(lake_settings.model_copy(update={"spark": spark}), surroundings, lake, NoDeliveries())
+    yield made
+    made.close()
+
+
+def test_sql_and_an_application_run_on_a_cluster(runtime: Spark, master: str, work: Path, tmp_path: Path) -> None:
+    """The step names it; both find the lake, and both workers have something to do."""
+    script = (
+        "CREATE NAMESPACE IF NOT EXISTS db; CREATE OR REPLACE TABLE db.cluster AS SELECT id FROM range(0, 1000, 1, 4)"
+    )
+    context = FakeContext(tmp_path, {"spark": {"script": script, "master": master}}, key="cluster-1")
+    outcome = runtime.execute(context)
+    assert (outcome.message, outcome.state) == ("", State.DONE)
+    assert outcome.artifacts["spark"]["rows_written"] == 1000
+    assert f"starting Spark on {master}" in context.text
+    runtime.close()  # the application needs the cores
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    context = FakeContext(tmp_path, {"spark": {"application": str(program), "master": master}}, key="cluster-2")
+    outcome = runtime.execute(context)
+    assert (outcome.message, outcome.state) == ("", State.DONE)
+    assert f"on {master} in db.cluster 1000" in context.text
+    assert len(list(work.glob("worker*/app-*/*"))) >= 4
