@@ -209,6 +209,8 @@ class Settings(_Section):
     store: StoreSettings
     catalogs: Annotated[dict[str, CatalogSettings], Field(min_length=1)]
     default_catalog: str
+    default_namespace: Annotated[str, Field(min_length=1)] = "default"
+    """The namespace of names that give none, here and in Spark."""
     spark: SparkSettings
     capture: CaptureSettings = CaptureSettings()
     connections: dict[str, str] = {}

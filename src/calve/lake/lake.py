@@ -29,8 +29,8 @@ class Lake:
         return (self.default_catalog, *others)
 
     def parse(self, text: str) -> TableName:
-        """Read ``namespace.table`` or ``catalog.namespace.table``."""
-        return TableName.parse(text, self.catalog_names)
+        """Read ``table``, ``namespace.table`` or ``catalog.namespace.table``."""
+        return TableName.parse(text, self.catalog_names, self.settings.default_namespace)
 
     def catalog(self, name: str) -> Catalog:
         """Return a catalog by its name.

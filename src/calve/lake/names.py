@@ -14,15 +14,23 @@ class TableName:
     name: str
 
     @classmethod
-    def parse(cls, text: str, catalogs: tuple[str, ...]) -> "TableName":
-        """Read ``namespace.table`` or ``catalog.namespace.table``; the first of ``catalogs`` is the default one."""
+    def parse(cls, text: str, catalogs: tuple[str, ...], namespace: str) -> "TableName":
+        """Read ``table``, ``namespace.table`` or ``catalog.namespace.table``.
+
+        Args:
+            text: the name.
+            catalogs: all catalogs, the default one first.
+            namespace: the default namespace.
+        """
         parts = tuple(text.split("."))
-        if len(parts) < 2 or not all(part.strip() == part and part for part in parts):
+        if not all(part.strip() == part and part for part in parts):
             raise RequestInvalid(
                 f"{text!r} does not name a table.",
-                remedy="Write namespace.table or catalog.namespace.table.",
+                remedy="Write table, namespace.table or catalog.namespace.table.",
                 table=text,
             )
+        if len(parts) == 1:
+            return cls(catalogs[0], tuple(namespace.split(".")), text)
         if len(parts) > 2 and parts[0] in catalogs:
             return cls(parts[0], parts[1:-1], parts[-1])
         return cls(catalogs[0], parts[:-1], parts[-1])

@@ -33,6 +33,7 @@ def session_conf(settings: Settings) -> dict[str, str]:
     """Return what a session needs to know of the lake; enough for a remote one."""
     conf = {"spark.sql.defaultCatalog": settings.default_catalog}
     for name, catalog in settings.catalogs.items():
+        conf |= {f"spark.sql.catalog.{name}.default-namespace": settings.default_namespace}
         conf |= catalog_conf(name, catalog)
     return conf | settings.spark.conf
 

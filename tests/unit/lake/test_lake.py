@@ -61,11 +61,12 @@ def _rewrite(catalog: Catalog, table: TableName, **changes: Any) -> None:
 
 
 def test_names_are_read_with_the_lakes_catalogs(lake: Lake) -> None:
-    """A name without a catalog is in the default one."""
+    """A name without a catalog or a namespace is in the default one."""
     assert lake.parse("db.t") == lake.parse("lake.db.t") == TableName("lake", ("db",), "t")
+    assert lake.parse("t") == lake.parse("default.t")
     assert lake.catalog_names == ("lake",)
     with pytest.raises(RequestInvalid):
-        lake.parse("t")
+        lake.parse("db.")
     with pytest.raises(CatalogUnknown) as error:
         lake.catalog("sea")
     assert "lake" in error.value.remedy
