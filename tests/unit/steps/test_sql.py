@@ -83,7 +83,7 @@ def test_more_rows_than_allowed_are_an_error(run: Run) -> None:
     outcome = run(query, fetch="rows", max_rows="2")
     assert outcome.state is State.USER_ERROR
     assert outcome.message == (
-        "The last statement gave 3 rows, and sql.max_rows is 2. Select fewer, or raise sql.max_rows."
+        "The last statement gave 3 rows, and max_rows is 2. Select fewer, or raise max_rows."
     )
     assert run(query, fetch="rows", max_rows=3).state is State.DONE
     assert run(query, fetch="value", max_rows=1).outputs["row_count"] == 3

@@ -199,6 +199,11 @@ class EventLog:
         self._file: Path | None = None
         self._at = 0
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything was written down at all."""
+        return any(self._folder.glob("*/events_*"))
+
     def port(self) -> int | None:
         """Return the port that the server listens on, once it does."""
         with self._lock:

@@ -108,7 +108,8 @@ class Server:
 
     def _run(self) -> None:
         try:
-            self._events.mkdir(parents=True)
+            self.folder.mkdir(mode=0o700, parents=True)
+            self._events.mkdir()
             place = Place(self.folder / "process")
             place.folder.mkdir(mode=0o700)
             self._ending = supervise(self, self._surroundings, place, self._program)

@@ -1,11 +1,13 @@
 """Runs applications and jars through spark-submit, on the lake, and adds up what they read and wrote.
 
 Everything that they are told stands in a file of properties that only the worker's user can read: others can read a
-command line. In deploy mode ``cluster`` the driver runs elsewhere: what it reads and writes is not known here, and an
+command line. Where the user has event logs written elsewhere, what is read and written is not known here. In deploy
+mode ``cluster`` the driver runs elsewhere: what it reads and writes is not known here, and an
 interruption ends only the program that waits for it.
 """
 
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,7 +49,7 @@ class Submission:
 
     def run(self, context: StepContext, branch: str) -> tuple[Outcome, "EventLog | None"]:
         """Run it to its end; return the outcome, and its event log if there is one."""
-        events = None if self._is_elsewhere else _fresh(context.folder / "events")
+        events = None if self._is_elsewhere or self._has_own_events else _fresh(context.folder / "events")
         ending = run(context, self._surroundings, lambda place: self._program(context, place, branch, events))
         found = outcome(ending, context, told_by=telling_lines)
         if _is_out_of_memory(ending):
@@ -59,6 +61,12 @@ class Submission:
     @property
     def _is_elsewhere(self) -> bool:
         return bool(self._config.get("deploy_mode") == "cluster")
+
+    @property
+    def _has_own_events(self) -> bool:
+        """Whether the user has Spark write its event log somewhere else, for a history server, say."""
+        given = {**self._settings.spark.conf, **self._config.get("conf", {})}
+        return any(name.startswith("spark.eventLog.") for name in given)
 
     def _program(self, context: StepContext, place: Place, branch: str, events: Path | None) -> Program:
         settings = self._settings
@@ -113,8 +121,8 @@ class Submission:
 
 
 def used(events: EventLog | None) -> Usage | None:
-    """Return what an application has read and written."""
-    return None if events is None else events.usage()
+    """Return what an application has read and written, if it wrote that down."""
+    return None if events is None or not events.has_begun else events.usage()
 
 
 def telling_lines(lines: Sequence[str]) -> str:
@@ -128,5 +136,6 @@ def _is_out_of_memory(ending: Ending) -> bool:
 
 
 def _fresh(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
     return folder

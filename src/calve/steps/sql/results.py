@@ -51,7 +51,7 @@ def check(expect: str | None, rows: Rows | None) -> None:
     if expect is None:
         return
     if rows is None:
-        raise of_user(f"sql.expect is {expect}, but the last statement gives no rows.")
+        raise of_user(f"expect is {expect}, but the last statement gives no rows.")
     if expect == "any_row" and not rows.count:
         raise of_user("The last statement gave no row, and at least one was expected.")
     if expect == "no_row" and rows.count:
@@ -71,12 +71,12 @@ def outputs(fetch: str, rows: Rows | None, max_rows: int) -> dict[str, Any]:
     if fetch == "none":
         return {}
     if rows is None:
-        raise of_user(f"sql.fetch is {fetch}, but the last statement gives no rows.")
+        raise of_user(f"fetch is {fetch}, but the last statement gives no rows.")
     if fetch == "rows":
         if rows.count > max_rows:
             raise of_user(
-                f"The last statement gave {rows.count:,} rows, and sql.max_rows is {max_rows:,}.",
-                remedy="Select fewer, or raise sql.max_rows.",
+                f"The last statement gave {rows.count:,} rows, and max_rows is {max_rows:,}.",
+                remedy="Select fewer, or raise max_rows.",
             )
         return {"rows": json.dumps([rows.row(number) for number in range(rows.count)], ensure_ascii=False)}
     first = rows.row(0) if rows.count else {}

@@ -94,6 +94,13 @@ def test_an_application_that_was_killed_may_be_run_again(
     assert (outcome.state, "ValueError: no" in outcome.message) == (state, True)
 
 
+def test_an_event_log_of_the_users_own_is_left_to_him(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then nobody tells here what was read."""
+    install(settings.project, SHOW, monkeypatch)
+    _, said = _run(settings, {"application": "job.py", "conf": {"spark.eventLog.dir": "s3://logs"}})
+    assert [line for line in said.splitlines() if "eventLog" in line] == ["spark.eventLog.dir=s3://logs"]
+
+
 def test_an_application_cannot_run_on_a_connect_server(settings: Settings) -> None:
     """What could is named."""
     with pytest.raises(StepFailed, match="needs a master") as failed:
