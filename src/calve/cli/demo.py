@@ -3,6 +3,7 @@
 import shutil
 import sys
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from calve.demo import Result
     from calve.settings import Settings
 
+_LANES = ("lookback", "incremental")
 _PREPARING = 6
 _A_DAY = 6
 """What is told of, while the tables are made and on each day: the steps of the progress bar."""
@@ -88,46 +90,62 @@ def _played(settings: "Settings", rows: int, days: int, late: float, *, is_quiet
     with (
         counted() as signals,
         open_workplace(settings) as workplace,
-        _progress(_PREPARING + days * _A_DAY, is_quiet=is_quiet) as tell,
+        _shown(_PREPARING + days * _A_DAY, is_quiet=is_quiet) as shown,
         Hands(workplace) as hands,
     ):
         runs = Runs(workplace.engine, hands, lambda: signals() > 0)
-        playback = Playback(runs, workplace.lake, Shape(rows, late), tell)
+        playback = Playback(runs, workplace.lake, Shape(rows, late), shown.tell)
         playback.prepare()
-        orders = (LANES, LANES[::-1])
-        return Result(rows, late, tuple(playback.play(number, orders[number % 2]) for number in range(days)))
+        result = Result(rows, late, ())
+        for number in range(days):
+            found = playback.play(number, LANES if number % 2 == 0 else LANES[::-1])
+            result = Result(rows, late, (*result.days, found))
+            shown.compare(result)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """How far the demo is: told in words, and by comparing what both pipelines took so far."""
+
+    tell: "Callable[[str], None]"
+    compare: "Callable[[Result], None]"
 
 
 @contextmanager
-def _progress(total: int, *, is_quiet: bool) -> "Iterator[Callable[[str], None]]":
-    """Yield what tells what is done next: by a bar on a terminal, else by lines."""
-    if is_quiet:
-        yield lambda _: None
-        return
-    if not sys.stderr.isatty():
-        yield lambda text: click.echo(text, err=True)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+def _shown(total: int, *, is_quiet: bool) -> "Iterator[_Shown]":
+    """Yield what shows how far it is: bars on a terminal, lines elsewhere, nothing if it is to be quiet."""
+    if not is_quiet and sys.stderr.isatty():
+        with _bars(total) as shown:
+            yield shown
+    else:
+        yield _Shown(lambda text: None if is_quiet else click.echo(text, err=True), lambda _: None)
 
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        bar = progress.add_task("", total=total)
+
+@contextmanager
+def _bars(total: int) -> "Iterator[_Shown]":
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    words = TextColumn("{task.description}")
+    with Progress(TextColumn("{task.fields[name]:>12}"), BarColumn(), words, console=Console(stderr=True)) as progress:
+        whole = progress.add_task("", total=total, name="demo")
+        lanes = {lane: progress.add_task("", total=1, name=lane, visible=False) for lane in _LANES}
         told = 0
 
         def tell(text: str) -> None:
             nonlocal told
-            progress.update(bar, description=text, completed=told)
+            progress.update(whole, description=text, completed=told)
             told += 1
 
-        yield tell
-        progress.update(bar, description="done", completed=total)
+        def compare(result: "Result") -> None:
+            took = {lane: result.total(lane).seconds for lane in _LANES}
+            for lane, task in lanes.items():
+                words = f"{took[lane]:.1f} s, day {len(result.days)}"
+                progress.update(task, total=max(took.values()), completed=took[lane], description=words, visible=True)
+
+        yield _Shown(tell, compare)
+        progress.update(whole, description="done", completed=total)
 
 
 def _tidy(home: Path) -> None:
