@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pyarrow as pa
-
 from calve.demo.tables import Ledger, Written, compared
 from calve.lake import Lake
 from calve.settings import embedded, load
@@ -11,6 +9,8 @@ from calve.settings import embedded, load
 
 def test_only_what_is_new_is_counted(tmp_path: Path) -> None:
     """Rows and bytes of the snapshots since the last look."""
+    import pyarrow as pa
+
     lake = Lake(embedded(tmp_path, load(tmp_path, {})))
     catalog = lake.catalog("lake").pyiceberg()
     catalog.create_namespace("db")
