@@ -75,7 +75,7 @@ def connect(url: str) -> "SparkSession":
 
     hush()
     warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is raised too
-    session = SparkSession(url)
+    session = _kept_open(SparkSession(url))
     session.client.set_retry_policies([DefaultPolicy(max_retries=4, max_backoff=1_000)])
     return session
 
@@ -95,7 +95,16 @@ def connect_remote(url: str) -> "SparkSession":
         socket.create_connection((host, port), _CONNECT_SECONDS).close()
     except OSError as error:
         raise of_platform(f"The Spark Connect server at {host}:{port} does not answer: {error}") from None
-    return SparkSession(url)
+    return _kept_open(SparkSession(url))
+
+
+def _kept_open(session: "SparkSession") -> "SparkSession":
+    """Keep a session that is deleted from closing its client: that joins the threads that all sessions share.
+
+    The garbage collector deletes sessions in any thread, one that holds what those threads wait for among them.
+    """
+    session.client.close = lambda: None  # type: ignore[method-assign]
+    return session
 
 
 def _address(url: str) -> tuple[str, int]:
@@ -119,7 +128,8 @@ def release(session: "SparkSession") -> None:
     """Let a server forget a session; the channel is closed here, but not the pool that all sessions share."""
     with suppress(Exception):  # it is gone with its server otherwise, or in an hour
         session.client.release_session()
-        session.client._channel.close()  # noqa: SLF001 - close() would wait for the operations of all sessions
+    session.client._closed = True  # noqa: SLF001 - so that what is deleted later asks nothing of it
+    session.client._channel.close()  # noqa: SLF001 - close() would wait for the operations of all sessions
 
 
 def _in_background(work: Callable[[], None]) -> None:
