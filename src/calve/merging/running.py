@@ -120,12 +120,11 @@ class Work:
         return f"{keys} AND {all_hold(ranges, 's')}"
 
     def _with_deletes(self, rows: "DataFrame", deletes: "DataFrame") -> "DataFrame":
-        from pyspark.sql import functions
-
         keys = list(self.request.keys)
         gone = deletes.join(rows.select(*selected(keys)), keys, "left_anti")
-        marked = rows.withColumn(DELETED, functions.lit(False))
-        return marked.unionByName(gone.withColumn(DELETED, functions.lit(True)), allowMissingColumns=True)
+        # Expressions in text: functions of pyspark.sql are for classic sessions only, or for Spark Connect only.
+        marked = rows.selectExpr("*", f"false AS {quoted(DELETED)}")
+        return marked.unionByName(gone.selectExpr("*", f"true AS {quoted(DELETED)}"), allowMissingColumns=True)
 
 
 def selected(columns: Iterable[str]) -> list[str]:
@@ -161,14 +160,12 @@ def _merge_some(work: Work, plan: MergeSome, source: Source, journal: Journal) -
 
 
 def _look_up(work: Work, plan: LookUp, source: Source, journal: Journal) -> tuple[int, int]:
-    from pyspark.sql import functions
-
     keys = list(work.request.keys)
     with journal.part("looked up") as tell:
         # Checkpoints, because what is merely cached is computed anew once the target has changed.
         inside = work.inside(plan.ranges).localCheckpoint()
         found = work.spark.sql(_lookup_of(work, work.view(inside), plan.ranges)).localCheckpoint()
-        hits = inside.join(functions.broadcast(found), keys, "left_semi")
+        hits = inside.join(found.hint("broadcast"), keys, "left_semi")
         matching = facts.source(work.spark, work.view(hits), work.request, work.target)
         tell(matching.rows, f"{matching.rows:,} of {source.may_match:,} rows match")
     if matching.rows and work.request.changes_matched:
@@ -178,7 +175,7 @@ def _look_up(work: Work, plan: LookUp, source: Source, journal: Journal) -> tupl
     expected = source.rows - (matching.rows - deleting)
     if expected == 0:
         return matching.rows, 0
-    misses = _not_deleted(work, inside.join(functions.broadcast(found), keys, "left_anti") if matching.rows else inside)
+    misses = _not_deleted(work, inside.join(found.hint("broadcast"), keys, "left_anti") if matching.rows else inside)
     return matching.rows, _append(work, source, work.outside(plan.ranges), misses, expected, journal)
 
 
