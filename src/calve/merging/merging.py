@@ -9,6 +9,7 @@ from calve.merging.names import selecting
 from calve.merging.plans import AppendAll, LookUp, MergeSome, Nothing, OneMerge, Plan, Source, Target
 from calve.merging.request import Request, request
 from calve.merging.running import Journal, Merged, Work, run, selected
+from calve.merging.sessions import active
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,7 +70,8 @@ def merge(
     asked = replace(asked, keys=facts.named_like(keys, columns, into))
     frame = _aligned(_frame(spark, using), asked, columns)
     gone = None if deletes is None else _keys_of(_frame(spark, deletes), asked)
-    return _merged(spark, asked, columns, frame, gone, atomic=atomic, log=log)
+    with active(spark):
+        return _merged(spark, asked, columns, frame, gone, atomic=atomic, log=log)
 
 
 def _frame(spark: "SparkSession", of: "str | DataFrame") -> "DataFrame":
