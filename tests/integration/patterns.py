@@ -19,7 +19,7 @@ from calve.engine import Address, RunStatus, StepStatus
 from calve.engine.model import Breakpoint, Run, RunPolicy
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql.connect.session import SparkSession
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "patterns"
 

@@ -12,6 +12,7 @@ from calve import settings
 from calve.app import open_workplace
 from calve.cli.hands import Hands
 from calve.engine import WorkerOptions
+from calve.steps.spark.sessions import release
 
 ALL_KINDS = "CALVE_TEST_PATTERNS" in os.environ  # noqa: TID251 - how long to go on is up to who runs the tests
 V2, V3 = "v2 copy-on-write", "v3 merge-on-read"
@@ -136,10 +137,11 @@ def stage(connect_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     loaded = settings.load(folder, {})
     with open_workplace(loaded) as workplace, Hands(workplace, options=_QUICK) as hands:
         hands.take()
+        workplace.lake.catalog("lake")  # with tables as Spark wants them
         spark = connected(loaded, connect_url)
         yield Stage(folder, workplace, spark)
         hands.end()
-        spark.stop()
+        release(spark)
 
 
 def test_every_example_is_tried() -> None:
