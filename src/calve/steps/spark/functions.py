@@ -10,14 +10,14 @@ from calve.engine.ports import Outcome, State, StepContext
 from calve.steps import python_runner
 from calve.steps.endings import outcome
 from calve.steps.places import Place
-from calve.steps.processes import Program, run
+from calve.steps.processes import MAIN, Program, run
 from calve.steps.python import explained
 from calve.steps.spark.failing import without_stack
 from calve.steps.spark.opening import Opened
 from calve.steps.surroundings import Surroundings
 
 
-def run_function(opened: Opened, surroundings: Surroundings, config: Mapping[str, Any]) -> Outcome:
+def run_function(opened: Opened, surroundings: Surroundings, config: Mapping[str, Any], branch: str) -> Outcome:
     """Call the function; what it returns becomes outputs, if that is a map."""
     context = opened.context
 
@@ -27,7 +27,8 @@ def run_function(opened: Opened, surroundings: Surroundings, config: Mapping[str
             (surroundings.python, str(python_runner.__file__), str(job)), _environment(context, surroundings)
         )
 
-    ending = run(context, surroundings, program)
+    # What ended on another branch has written nothing to this one.
+    ending = run(context, surroundings, program, name=branch or MAIN)
     found = explained(outcome(ending, context, more=[_returned(ending.place)]), ending.place)
     if found.state is State.USER_ERROR and opened.is_lost():
         return Outcome(State.PLATFORM_ERROR, message=f"Spark is gone.\n{found.message}")

@@ -74,12 +74,12 @@ class Spark:
         if "application" in config or "jar" in config:
             return self._submit(context, config, branch)
         with self._opener.open(context, config, branch) as opened:
-            found = self._work(opened, config)
+            found = self._work(opened, config, branch)
             return Worked(found, opened.tables())
 
-    def _work(self, opened: Opened, config: Mapping[str, Any]) -> Outcome:
+    def _work(self, opened: Opened, config: Mapping[str, Any], branch: str) -> Outcome:
         if "function" in config:
-            return _told(opened, run_function(opened, self._surroundings, config))
+            return _told(opened, run_function(opened, self._surroundings, config, branch))
         if "merge" in config:
             return _told(opened, run_merge(opened, config["merge"]))
         return self._sql(opened, config)

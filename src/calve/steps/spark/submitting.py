@@ -22,7 +22,7 @@ from calve.steps.configs import text
 from calve.steps.endings import last_lines, outcome
 from calve.steps.failures import fatal, told
 from calve.steps.places import Place
-from calve.steps.processes import Ending, How, Program, run
+from calve.steps.processes import MAIN, Ending, How, Program, run
 from calve.steps.spark import conf
 from calve.steps.spark.events import EventLog, Usage
 from calve.steps.spark.servers import environment, spark_home
@@ -50,7 +50,12 @@ class Submission:
     def run(self, context: StepContext, branch: str) -> tuple[Outcome, "EventLog | None"]:
         """Run it to its end; return the outcome, and its event log if there is one."""
         events = None if self._is_elsewhere or self._has_own_events else _fresh(context.folder / "events")
-        ending = run(context, self._surroundings, lambda place: self._program(context, place, branch, events))
+        ending = run(
+            context,
+            self._surroundings,
+            lambda place: self._program(context, place, branch, events),
+            name=branch or MAIN,  # what ended on another branch has written nothing to this one
+        )
         found = outcome(ending, context, told_by=telling_lines)
         if _is_out_of_memory(ending):
             found = Outcome(State.PLATFORM_ERROR, message=f"Spark ran out of memory.\n{found.message}")

@@ -94,6 +94,19 @@ def test_an_application_that_was_killed_may_be_run_again(
     assert (outcome.state, "ValueError: no" in outcome.message) == (state, True)
 
 
+def test_a_program_that_ended_on_another_branch_runs_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end was that of a worker that died before it could publish; the new branch is empty."""
+    install(settings.project, f"echo once >> {settings.project}/runs", monkeypatch)
+    submission = Submission(settings, surroundings(settings.project), {"application": "job.py"})
+    context = FakeContext(settings.project)
+    for branch in ("b1", "b2", ""):
+        assert submission.run(context, branch)[0].state is State.DONE
+        context = context.again()
+    assert (settings.project / "runs").read_text().split() == ["once"] * 3
+    assert submission.run(context, "")[0].state is State.DONE
+    assert (settings.project / "runs").read_text().split() == ["once"] * 3
+
+
 def test_an_event_log_of_the_users_own_is_left_to_him(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then nobody tells here what was read."""
     install(settings.project, SHOW, monkeypatch)
