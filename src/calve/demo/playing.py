@@ -13,7 +13,7 @@ from calve.lake import Lake
 
 SPARK = {
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "8",
+    "spark.sql.shuffle.partitions": "16",
     "spark.sql.adaptive.enabled": "true",
 }
 """Spark's settings, for both pipelines."""
