@@ -281,7 +281,7 @@ def test_a_history_by_hand() -> None:
 
 
 @pytest.mark.parametrize("mistake", [_check_no_order, _ignore_other_writers, _forget_the_property])
-def test_the_machine_finds_mistakes(mistake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_protocol_with_a_hole_is_found_out_by_the_same_history(mistake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a protocol with a hole in it, the same history is wrong."""
     mistake(monkeypatch)
     with pytest.raises(AssertionError):
