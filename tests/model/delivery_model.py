@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, assert_never
 
 from tests.model.delivery_world import (
     BACKWARDS,
+    FOREIGN_WRITES,
     SNAPSHOTS,
     SUPERSESSIONS,
     Attempt,
@@ -29,13 +30,15 @@ Opinion = Literal["deliver", "delivered", "refuse"]
 class DeliveryModel:
     """Everything that may happen under one protocol, with some processes at a time."""
 
-    def __init__(self, protocol: DeliveryProtocol, processes: int = 2) -> None:
+    def __init__(self, protocol: DeliveryProtocol, *, processes: int = 2, foreign_writes: int = FOREIGN_WRITES) -> None:
         self._protocol = protocol
         self._processes = processes
+        self._foreign_writes = foreign_writes
 
     def start(self) -> World:
         """Return a source with one snapshot and a target with none."""
-        return World(supersessions=0 if self._protocol.superseding == "never" else SUPERSESSIONS)
+        supersessions = 0 if self._protocol.superseding == "never" else SUPERSESSIONS
+        return World(foreign_writes=self._foreign_writes, supersessions=supersessions)
 
     def steps(self, world: World) -> Iterator[Step]:
         """Yield what the scheduler, the surroundings and each attempt may do next."""
@@ -129,7 +132,8 @@ class DeliveryModel:
         content = Told(world.number, world.checkpoint, world.source)
         shared = content if self._protocol.has_shared_name else world.shared
         then: Phase = "register" if self._protocol.is_pinned else "job"
-        return turn.go("write the captured table", then, world.checkpoint, world.source, shared=shared)
+        seen = opened.number if opened else 0
+        return turn.go("write the captured table", then, world.checkpoint, world.source, seen=seen, shared=shared)
 
     @property
     def _takes_over(self) -> bool:
@@ -137,10 +141,11 @@ class DeliveryModel:
 
     def _register(self, turn: "Turn") -> Step:
         attempt, world = turn.attempt, turn.world
-        if attempt.number != world.number:
-            return turn.end("superseded")
-        if world.opened is not None and world.opened.number == world.number:
+        opened = world.opened.number if world.opened else 0
+        if world.opened is not None and opened == attempt.number:
             return turn.take("find another capture on record", world.opened)
+        if opened != attempt.seen:
+            return turn.end("another capture is open")
         if attempt.after != world.checkpoint:  # the checkpoint's version is compared where the capture is opened
             return turn.end("the checkpoint has moved")
         return turn.go("put the capture on record", "job", opened=turn.delivers())
@@ -256,7 +261,11 @@ class DeliveryModel:
         is_first = is_open and attempt.after == world.checkpoint
         if not is_first and not self._protocol.commits_blindly:
             return turn.end("commit: the checkpoint is elsewhere")
-        moved = {"checkpoint": attempt.upto, "number": max(world.number, attempt.number) + 1, "opened": None}
+        moved: dict[str, Any] = {
+            "checkpoint": attempt.upto,
+            "number": max(world.number, attempt.number) + 1,
+            "opened": None,
+        }
         if self._protocol.publishing == "after the checkpoint":
             return turn.go("commit", "publish late", base=attempt.base, read=attempt.read, **moved)
         return turn.end("commit", **moved)
@@ -284,6 +293,7 @@ class Turn(NamedTuple):
         *,
         base: int = 0,
         read: int = 0,
+        seen: int = 0,
         **changes: Any,
     ) -> Step:
         """Return the world in which the attempt goes on with another phase."""
@@ -293,6 +303,7 @@ class Turn(NamedTuple):
             upto=self.attempt.upto if upto is None else upto,
             base=base,
             read=read,
+            seen=seen,
         )
         return label, self.world._replace(attempts=_sorted((*self.others, attempt)), **changes)
 

@@ -92,6 +92,8 @@ class Attempt(NamedTuple):
     """The head of the target that its commit expects, as a length of the target's history."""
     read: int = 0
     """The head of the target that its job has read."""
+    seen: int = 0
+    """The open capture that it has looked at, and means to supersede."""
     has_lease: bool = True
 
 
@@ -109,7 +111,8 @@ class World(NamedTuple):
     target: tuple[Delivery, ...] = ()
     told: Told = Told()
     held: tuple[Held, ...] = ()
-    foreign_writes: int = FOREIGN_WRITES
+    foreign_writes: int = 0
+    """How many are still to come."""
     supersessions: int = 0
     attempts: tuple[Attempt, ...] = ()
     """Sorted: who is who makes no difference."""

@@ -42,11 +42,9 @@ SOUND = {
         20_000,
     ),
     "appends held for the commit": (DeliveryProtocol("property", publishing="before the checkpoint"), 10_000),
-    "merges held for the commit, and adopted": (
-        DeliveryProtocol(
-            "property", "accumulate", "run again", superseding="adopt", publishing="before the checkpoint"
-        ),
-        50_000,
+    "merges held for the commit": (
+        DeliveryProtocol("property", "accumulate", "run again", publishing="before the checkpoint"),
+        8_000,
     ),
 }
 """Protocols that hold, and how many states at least it takes to be sure of it."""
@@ -123,14 +121,24 @@ def test_to_take_over_an_open_capture_leaves_one_case_to_people() -> None:
     assert found.trace == (
         "start an attempt",
         "write the captured table",
-        "put the capture on record",
         "start the next instance",
         "start an attempt",
-        "write the captured table",
-        "run the job on a branch",
-        "publish",
         "put the capture on record",
+        "write the captured table",  # the second attempt, which has seen nothing delivered
+        "run the job on a branch",
+        "publish",  # the first attempt
+        "put the capture on record",  # the second one gives up what was delivered a moment ago
     )
+
+
+def test_what_is_held_for_the_commit_is_adopted_as_well() -> None:
+    """Also if the next instance starts while a branch waits; nobody else writes here, to keep the model small."""
+    held = DeliveryProtocol(
+        "property", "accumulate", "run again", superseding="adopt", publishing="before the checkpoint"
+    )
+    found = explore(DeliveryModel(held, foreign_writes=0))
+    assert found == Exploration(Verdict.HOLDS, found.states)
+    assert found.states > 20_000
 
 
 @pytest.mark.parametrize("protocol", [APPENDS, MERGES], ids=["appends", "merges"])
