@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.deliveries import NoDeliveries
 from tests.engines import DONE, FATAL_ERROR, Playground
 
 from calve import failpoints
@@ -17,7 +18,6 @@ from calve.engine import RunPolicy, RunStatus, Runtimes, StepStatus
 from calve.engine.model import Run
 from calve.lake import Lake
 from calve.settings import load
-from calve.steps import NoDeliveries
 from calve.steps.captures import ICDC, IpCapture, IpCommit
 from calve.store import Store
 from calve.testing.pyiceberg_writer import PyIcebergWriter

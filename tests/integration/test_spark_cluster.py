@@ -10,12 +10,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.deliveries import NoDeliveries
 from tests.unit.steps.contexts import FakeContext
 
 from calve.engine.ports import State
 from calve.lake import Lake, java
 from calve.settings import Settings
-from calve.steps import NoDeliveries, Surroundings
+from calve.steps import Surroundings
 from calve.steps.spark import Spark
 from calve.steps.spark.servers import environment, spark_home
 

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.deliveries import NoDeliveries
 from tests.unit.steps.contexts import FakeContext
 
 from calve.engine.ports import Outcome, State
 from calve.lake import Lake
 from calve.settings import Settings
-from calve.steps import NoDeliveries, Surroundings
+from calve.steps import Surroundings
 from calve.steps.places import Place
 from calve.steps.spark import Spark
 

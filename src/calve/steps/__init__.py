@@ -4,7 +4,7 @@ from calve.engine.ports import Outcome, State, StepContext, StepRuntime
 from calve.steps.configs import fields
 from calve.steps.failures import fatal, of_platform, of_user, settled
 from calve.steps.registry import BUILT_IN, ENTRY_POINTS, load_runtimes
-from calve.steps.services import Cluster, Deliveries, NoDeliveries, Services
+from calve.steps.services import Cluster, Deliveries, Services
 from calve.steps.surroundings import Surroundings
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "ENTRY_POINTS",
     "Cluster",
     "Deliveries",
-    "NoDeliveries",
     "Outcome",
     "Services",
     "State",

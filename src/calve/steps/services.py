@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from calve.engine.ports import Clock
 from calve.settings import Settings
-from calve.steps.failures import fatal
 from calve.steps.surroundings import Surroundings
 
 if TYPE_CHECKING:
@@ -42,31 +41,6 @@ class Deliveries(Protocol):
     def publish_held(self, capture_id: str) -> object:
         """Publish what steps left on their branches until the commit of the capture."""
         ...
-
-
-class NoDeliveries:
-    """Deliveries of an installation in which no step writes exactly once."""
-
-    def stage(self, targets: Sequence[str], delivery: "Delivery", attempt: str) -> "Staging":  # noqa: ARG002 - as below
-        """Refuse to deliver."""
-        raise fatal("Nothing here delivers to targets.")
-
-    def publish(self, staging: "Staging") -> "list[Published]":  # noqa: ARG002 - as below
-        """Publish nothing: nothing is staged."""
-        return []
-
-    def hold(self, staging: "Staging") -> None:
-        """Hold nothing: nothing is staged."""
-
-    def discard(self, staging: "Staging") -> None:
-        """Discard nothing: nothing is staged."""
-
-    def delivered(self, capture_id: str) -> bool:  # noqa: ARG002 - the port's signature
-        """Tell that nothing has been published."""
-        return False
-
-    def publish_held(self, capture_id: str) -> None:
-        """Publish nothing: nothing is held."""
 
 
 @dataclass(frozen=True, slots=True)

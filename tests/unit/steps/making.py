@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.deliveries import NoDeliveries
+
 from calve.app import captures_on, open_lake
 from calve.settings import load
-from calve.steps import NoDeliveries, Services, Surroundings
+from calve.steps import Services, Surroundings
 from calve.store import open_store
 
 
