@@ -119,6 +119,10 @@ class Captures:
         artifacts.remove_tags(self._lake, stored.artifacts)
         return _reported(stored)
 
+    def named(self, tables: Iterable[str]) -> list[str]:
+        """Return names of tables as reports have them."""
+        return [self._lake.parse(table).short(self._lake.default_catalog) for table in tables]
+
     def captures(self, consumer: str | None = None) -> list[StoredCapture]:
         """Return all captures, or one consumer's, newest first."""
         return [stored for stored in self._state.captures(consumer) if stored.document]

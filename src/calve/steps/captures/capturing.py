@@ -31,14 +31,14 @@ class Capturing:
         mine = self.captures.of_request(consumer, key)
         if mine is not None:
             context.log(f"Capture {mine.capture_id}: taken before by this instance, and used again as it is.")
-            return _usable(mine, request)
+            return self._usable(mine, request)
         left = self.captures.open_capture(consumer)
         if left is not None and self.deliveries.delivered(left.capture_id):
             context.log(
                 f"Capture {left.capture_id}: taken by {left.key}, which delivered some of it and did not commit. "
                 "This instance goes on with it; what is newer is left for the next one."
             )
-            return _usable(left, request)
+            return self._usable(left, request)
         if left is not None:
             context.log(f"Capture {left.capture_id}, taken by {left.key}, is given up: the new one holds all of it.")
         report = self.captures.capture(
@@ -53,27 +53,26 @@ class Capturing:
         context.log(_summary(report))
         return report
 
+    def _usable(self, stored: StoredCapture, request: Request) -> CaptureReport:
+        """Return a capture that was taken before.
 
-def _usable(stored: StoredCapture, request: Request) -> CaptureReport:
-    """Return a capture that was taken before.
-
-    Raises:
-        StepFailed: it is of other tables, or what it left in the lake has been cleaned up.
-    """
-    capture_id = stored.capture_id
-    report = replace(CaptureReport.from_json(stored.document), status=stored.status.value)
-    if len(report.tables) != len(request.tables):
-        raise fatal(
-            f"Capture {capture_id} is of {', '.join(table.source_table for table in report.tables)}, and the step "
-            f"asks for {', '.join(request.tables.values())}.",
-            remedy=f"`calve commit {capture_id}` or `calve abandon {capture_id}`, and start a new instance.",
-        )
-    if stored.collected_at is not None and stored.artifacts.files:
-        raise fatal(
-            f"Capture {capture_id} was {stored.status}, and its tables have been cleaned up since.",
-            remedy="Start a new instance: it captures what is newer.",
-        )
-    return report
+        Raises:
+            StepFailed: it is of other tables, or what it left in the lake has been cleaned up.
+        """
+        capture_id = stored.capture_id
+        report = replace(CaptureReport.from_json(stored.document), status=stored.status.value)
+        held, wanted = [table.source_table for table in report.tables], self.captures.named(request.tables.values())
+        if held != wanted:
+            raise fatal(
+                f"Capture {capture_id} is of {', '.join(held)}, and the step asks for {', '.join(wanted)}.",
+                remedy=f"`calve commit {capture_id}` or `calve abandon {capture_id}`, and start a new instance.",
+            )
+        if stored.collected_at is not None and stored.artifacts.files:
+            raise fatal(
+                f"Capture {capture_id} was {stored.status}, and its tables have been cleaned up since.",
+                remedy="Start a new instance: it captures what is newer.",
+            )
+        return report
 
 
 def _summary(report: CaptureReport) -> str:
