@@ -27,10 +27,11 @@ from calve.engine.model import Attempt, Run
 from calve.lake import Lake
 from calve.lake.spark_conf import session_conf
 from calve.settings import Settings
+from calve.steps.spark.sessions import configure, connect, release
 from calve.testing import PyIcebergWriter
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql.connect.session import SparkSession
 
 _FORKING = get_context("forkserver")
 _FORKING.set_forkserver_preload(
@@ -330,7 +331,7 @@ class Pipeline:
 
     def check(self, rows: Mapping[int, int] | None = None) -> None:
         """Fail unless the target holds every row once, and agrees with the checkpoint on how far that is."""
-        assert self.delivered() == self.job.expected(self.rows if rows is None else rows), self.said()
+        assert self.delivered() == self.job.expected(self.rows if rows is None else rows)
         self.check_agreement()
 
     def check_agreement(self) -> None:
@@ -387,25 +388,23 @@ def pipeline_on(remote: str, store_url: str | None = None, spark_of_workers: str
     loaded = settings.load(folder, {})
     source = PyIcebergWriter(loaded)
     with open_workplace(loaded) as workplace, open_captures(loaded) as captures:
+        workplace.lake.catalog("lake")  # with tables as Spark wants them
         spark = connected(loaded, remote)
         made = Pipeline(folder, loaded, workplace, captures, spark, source)
         try:
             yield made
         finally:
             made.close()
-            spark.stop()
+            release(spark)
             source.close()
     shutil.rmtree(folder)
 
 
 def connected(loaded: Settings, remote: str) -> "SparkSession":
     """Return a session of this process on the server; the process may have a Spark of its own besides."""
-    from pyspark.sql.connect.session import SparkSession as Connected
-
-    builder = Connected.builder.remote(remote)
-    for key, value in session_conf(loaded).items():
-        builder = builder.config(key, value)
-    Lake(loaded).catalog("lake")
-    spark = cast("SparkSession", builder.create())
-    spark.sql("CREATE NAMESPACE IF NOT EXISTS db").collect()
-    return spark
+    session = connect(remote)
+    quiet: Any = session.client
+    quiet.close = lambda: None  # or the garbage collector waits for all sessions, in whatever thread it runs
+    configure(session, session_conf(loaded))
+    session.sql("CREATE NAMESPACE IF NOT EXISTS db").collect()
+    return session

@@ -95,12 +95,13 @@ def _leave(store: Store, worker: Worker) -> None:
 
 def _put_points(owner: type, name: str, plan: Plan) -> None:
     real = getattr(owner, name)
+    losses = [plan.lost] if plan.lost else []
 
     @wraps(real)
     def pointed(*arguments: Any, **options: Any) -> Any:
         _reach(f"before.{name}")
         _write_down(plan.journal, name)
-        with _swapping(plan.lost) if name == "publish" else nullcontext():
+        with _swapping(losses) if name == "publish" else nullcontext():
             result = real(*arguments, **options)
         _reach(f"after.{name}")
         return result
@@ -119,11 +120,10 @@ def _write_down(journal: Path, name: str) -> None:
 
 
 @contextmanager
-def _swapping(lost: str | None) -> Iterator[None]:
-    """Put points around the statement that publishes, the last thing decided; lose the first one, or the reply."""
+def _swapping(losses: list[str]) -> Iterator[None]:
+    """Put points around the statement that publishes, after all is decided; lose what is to be lost, once."""
     owner: Any = SqlCatalog
     real: Callable[[SqlCatalog, Executable], int] = SqlCatalog._execute
-    losses = [lost] if lost else []
 
     def execute(catalog: SqlCatalog, statement: Executable) -> int:
         if not isinstance(statement, Update):
