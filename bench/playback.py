@@ -18,7 +18,7 @@ import click
 
 from calve.app import open_workplace
 from calve.cli.hands import Hands
-from calve.cli.signals import counted
+from calve.cli.signals import STOPPED, counted
 from calve.demo import LANES, SPARK, STAGES, WINDOW, Day, Playback, Result, Runs, Shape
 from calve.demo.figures import bytes_written, seconds
 from calve.demo.report import report, size
@@ -112,7 +112,10 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="calve-bench-") as folder:
-        result = measured(options, Path(folder))
+        try:
+            result = measured(options, Path(folder))
+        except KeyboardInterrupt:
+            raise SystemExit(STOPPED) from None
     found = medians(result)
     if options.report:
         options.report.write_text(report(result), encoding="utf-8")
