@@ -58,6 +58,10 @@ CHANGES = (
 MORE = "INSERT INTO db.plays VALUES (7, 'dan', DATE'2026-03-01', 'tv', 12), (8, 'eve', DATE'2026-03-06', 'tv', 1)"
 UNDONE = "DELETE FROM db.plays WHERE id = 6"
 PAUSES = "INSERT INTO db.pauses VALUES (1, 'ann', DATE'2026-03-01', 4), (2, 'bob', DATE'2026-03-03', 6)"
+DAY_BEFORE_LAST = (
+    "INSERT INTO db.plays VALUES (9, 'ann', DATE'2026-03-04', 'TV', 7), (10, 'dan', DATE'2026-03-04', 'TV', 8)"
+)
+"""Totals before it stay, those after it do not."""
 LATE_PAUSE = "INSERT INTO db.pauses VALUES (3, 'eve', DATE'2026-03-02', 2)"
 
 
@@ -84,7 +88,7 @@ STORIES = {
     "range": Story(
         V2,
         "db.account_totals",
-        ((*CHANGES[0], PAUSES), CHANGES[1], (*CHANGES[2], LATE_PAUSE)),
+        ((*CHANGES[0], PAUSES), CHANGES[1], (*CHANGES[2], LATE_PAUSE), (DAY_BEFORE_LAST,)),
         more={"db.account_days": "full_daily.sql"},
     ),
     "accumulate": Story(V2, "db.accounts"),
