@@ -124,10 +124,12 @@ def _planned(work: Work, journal: Journal, *, atomic: bool) -> tuple[Plan, Sourc
     """Choose a plan; a source that is costly to compute is kept."""
     asked, target = work.request, work.target
     types = facts.columns_of(work.frame)
+    reason = plans.only_merge(asked, target, types, atomic=atomic)
+    if reason is None and target.rows == 0 and asked.inserts:
+        return AppendAll("the target is empty"), Source(0, 0, 0)  # a whole history, most likely: too much to count
     explained = [
         facts.explained(work.spark, work.view(each)) for each in (work.frame, work.deletes) if each is not None
     ]
-    reason = plans.only_merge(asked, target, types, atomic=atomic)
     if reason is None and any(facts.reads(each, target.name) for each in explained):
         reason = "the source reads the target itself, and must not see what is half merged"
     if reason is not None and not plans.is_worth_bounding(asked, target, types):

@@ -171,7 +171,8 @@ def choose(request: Request, target: Target, source: Source) -> Plan:
     if source.rows + source.deleting == 0:
         return Nothing("the source is empty")
     if source.may_match == 0:
-        return AppendAll(_why_none(target)) if request.inserts else Nothing(_why_none(target))
+        reason = "no row of the source lies where the target has rows"
+        return AppendAll(reason) if request.inserts else Nothing(reason)
     if not request.inserts:
         broadcasts = source.may_match <= MOST_BROADCAST_WHOLE
         return MergeSome("nothing is inserted, so an inner join is enough", source.ranges, broadcasts)
@@ -180,9 +181,3 @@ def choose(request: Request, target: Target, source: Source) -> Plan:
         return MergeSome(reason, source.ranges, broadcasts=False)
     reason = "few rows may match: a broadcast join finds those that do, and no row of the target is shuffled"
     return LookUp(reason, source.ranges)
-
-
-def _why_none(target: Target) -> str:
-    if target.rows == 0:
-        return "the target is empty"
-    return "no row of the source lies where the target has rows"

@@ -140,7 +140,7 @@ def run(work: Work, plan: Plan, source: Source, journal: Journal) -> Merged:
         case OneMerge(ranges=ranges):
             matched, appended = _merge(work, work.everything(), ranges, journal, inserts=work.request.inserts), 0
         case AppendAll():
-            matched, appended = 0, _append(work, source, work.frame, None, source.rows, journal)
+            matched, appended = 0, _append(work, source, work.frame, None, source.rows or None, journal)
         case MergeSome():
             matched, appended = _merge_some(work, plan, source, journal)
         case LookUp():
