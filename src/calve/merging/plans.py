@@ -166,7 +166,7 @@ def is_worth_bounding(request: Request, target: Target, source_types: Mapping[st
     return has_parts and all(source_types[key] == target.columns[key] for key in request.keys)
 
 
-def choose(request: Request, target: Target, source: Source) -> Plan:
+def choose(request: Request, source: Source) -> Plan:
     """Return the cheapest plan for a merge that may take several commits."""
     if source.rows + source.deleting == 0:
         return Nothing("the source is empty")

@@ -53,22 +53,21 @@ def _asked(
 
 
 @pytest.mark.parametrize(
-    ("asked", "target", "source", "expected"),
+    ("asked", "source", "expected"),
     [
-        (_asked(), _TARGET, Source(0, 0, 0), Nothing),
-        (_asked(), _TARGET, Source(10, 2, 8), AppendAll),
-        (_asked(), replace(_TARGET, rows=0), Source(10, 0, 10), AppendAll),
-        (_asked(when_not_matched="ignore"), _TARGET, Source(10, 2, 8), Nothing),
-        (_asked(when_not_matched="ignore"), _TARGET, Source(10, 0, 8), MergeSome),
-        (_asked(), _TARGET, Source(10, 0, 8), LookUp),
-        (_asked(has_deletes=True), _TARGET, Source(10, 0, 10, deleting=1), LookUp),
-        (_asked(has_deletes=True), _TARGET, Source(0, 0, 0, deleting=1), LookUp),
-        (_asked(), _TARGET, Source(MOST_BROADCAST + 1, 0, 0), MergeSome),
+        (_asked(), Source(0, 0, 0), Nothing),
+        (_asked(), Source(10, 2, 8), AppendAll),
+        (_asked(when_not_matched="ignore"), Source(10, 2, 8), Nothing),
+        (_asked(when_not_matched="ignore"), Source(10, 0, 8), MergeSome),
+        (_asked(), Source(10, 0, 8), LookUp),
+        (_asked(has_deletes=True), Source(10, 0, 10, deleting=1), LookUp),
+        (_asked(has_deletes=True), Source(0, 0, 0, deleting=1), LookUp),
+        (_asked(), Source(MOST_BROADCAST + 1, 0, 0), MergeSome),
     ],
 )
-def test_the_cheapest_plan_is_chosen(asked: Request, target: Target, source: Source, expected: type[Plan]) -> None:
+def test_the_cheapest_plan_is_chosen(asked: Request, source: Source, expected: type[Plan]) -> None:
     """What cannot match is appended; what may match is looked up while it is small."""
-    chosen = choose(asked, target, source)
+    chosen = choose(asked, source)
     assert type(chosen) is expected
     assert chosen.reason
 
@@ -77,7 +76,7 @@ def test_many_rows_are_not_broadcast() -> None:
     """Neither to look them up nor to merge them."""
     many = Source(MOST_BROADCAST + 1, 0, 0)
     for asked in (_asked(), _asked(when_not_matched="ignore")):
-        chosen = choose(asked, _TARGET, many)
+        chosen = choose(asked, many)
         assert isinstance(chosen, MergeSome)
         assert not chosen.broadcasts
 
