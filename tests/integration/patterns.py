@@ -15,6 +15,7 @@ from tests.integration.tables import KINDS, canonical
 
 from calve.app import Workplace
 from calve.cli import entry
+from calve.cli.hands import Hands
 from calve.engine import Address, RunStatus, StepStatus
 from calve.engine.model import Breakpoint, Run, RunPolicy
 
@@ -30,6 +31,7 @@ class Stage:
 
     project: Path
     workplace: Workplace
+    hands: Hands
     spark: "SparkSession"
 
     def sql(self, *statements: str) -> list[Any]:
@@ -70,6 +72,7 @@ class Stage:
         return out.getvalue()
 
     def _fresh(self, run: Run) -> Run:
+        self.hands.check()  # a worker that has died would leave the run as it is for ever
         found = self.workplace.store.engine.run(run.workflow_id, run.instance_id)
         assert found is not None
         return found

@@ -143,7 +143,7 @@ def stage(connect_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         hands.take()
         workplace.lake.catalog("lake")  # with tables as Spark wants them
         spark = connected(loaded, connect_url)
-        yield Stage(folder, workplace, spark)
+        yield Stage(folder, workplace, hands, spark)
         hands.end()
         release(spark)
 
