@@ -4,9 +4,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
 from tests.faults.crew import wait_until
-from tests.faults.pipeline import INSERT, MERGE, Job, Pipeline, pipeline_on
+from tests.faults.pipeline import Pipeline, pipeline_on
 
 from calve.capture import Status
 from calve.engine import RunStatus
@@ -37,11 +36,10 @@ def appending(pipeline: Pipeline, pause: float) -> Iterator[None]:
     assert not failed, failed
 
 
-@pytest.mark.parametrize("job", [INSERT, MERGE], ids=["insert", "merge"])
-def test_twenty_runs_while_rows_come_in_lose_none_and_double_none(connect_url: str, job: Job) -> None:
+def test_twenty_runs_while_rows_come_in_lose_none_and_double_none(connect_url: str) -> None:
     """Each run's capture goes on where the last one ended, and a last run brings in what is left."""
     with pipeline_on(connect_url) as pipeline:
-        pipeline.build(job, version=3)
+        pipeline.build(version=3)
         worker = pipeline.hire(is_leaving=False)
         with appending(pipeline, 0.1):
             for _ in range(RUNS):
