@@ -398,7 +398,7 @@ def pipeline_on(remote: str, store_url: str | None = None, spark_of_workers: str
             made.close()
             release(spark)
             source.close()
-    shutil.rmtree(folder)
+            shutil.rmtree(folder, ignore_errors=True)  # a Spark that goes on with a dead worker's job may still write
 
 
 def connected(loaded: Settings, remote: str) -> "SparkSession":
