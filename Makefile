@@ -42,6 +42,7 @@ bench: venv java ## Measure capture and the engine against their peers, the lang
 	@$(BIN)/python bench/language.py
 	@$(BIN)/python bench/engine.py
 	@$(BIN)/python bench/capture.py
+	@$(BIN)/python bench/spark_step.py
 
 bench-playback: venv java ## Measure what incremental processing saves, at two million events a day: half an hour
 	@$(BIN)/python bench/playback.py
