@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.deliveries import NoDeliveries
 from tests.engines import DONE, FATAL_ERROR, Playground
+from tests.no_deliveries import NoDeliveries
 
 from calve import failpoints
 from calve.app import utc_now

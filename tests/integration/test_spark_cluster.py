@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.deliveries import NoDeliveries
+from tests.no_deliveries import NoDeliveries
 from tests.unit.steps.contexts import FakeContext
 
 from calve.engine.ports import State

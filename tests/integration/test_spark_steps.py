@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.deliveries import NoDeliveries
+from tests.no_deliveries import NoDeliveries
 from tests.unit.steps.contexts import FakeContext
 
 from calve.engine.ports import Outcome, State

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.deliveries import NoDeliveries
+from tests.no_deliveries import NoDeliveries
 
 from calve.app import captures_on, open_lake
 from calve.settings import load

@@ -82,9 +82,7 @@ def test_more_rows_than_allowed_are_an_error(run: Run) -> None:
     query = "SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT 3"
     outcome = run(query, fetch="rows", max_rows="2")
     assert outcome.state is State.USER_ERROR
-    assert outcome.message == (
-        "The last statement gave 3 rows, and max_rows is 2. Select fewer, or raise max_rows."
-    )
+    assert outcome.message == ("The last statement gave 3 rows, and max_rows is 2. Select fewer, or raise max_rows.")
     assert run(query, fetch="rows", max_rows=3).state is State.DONE
     assert run(query, fetch="value", max_rows=1).outputs["row_count"] == 3
 
