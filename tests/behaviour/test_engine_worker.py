@@ -200,3 +200,19 @@ def test_a_task_that_workers_die_over_is_set_aside(playground: Playground) -> No
     assert playground.fresh(run).message == "Set aside: 3 workers died over it."
     assert playground.statuses(run) == {"a": S.INTERNALLY_FAILED}
     assert playground.moves(run)[-2:] == ["a: RUNNING → INTERNALLY_FAILED", "run: IN_PROGRESS → FAILED"]
+
+
+def test_what_a_runtime_holds_is_let_go_of_with_the_worker(
+    playground: Playground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When all work is over, and not before."""
+    seen: list[RunStatus] = []
+    playground.push(ONE)
+    run = playground.begin().run
+    monkeypatch.setattr(
+        type(playground.script), "close", lambda _: seen.append(playground.fresh(run).status), raising=False
+    )
+    with live(playground):
+        wait_for_end(playground, run)
+        assert not seen
+    assert seen == [RunStatus.SUCCEEDED]
