@@ -12,26 +12,16 @@ step() {
     echo "   $((SECONDS - began)) s"
 }
 
-# All tests that need Spark share one JVM; the others, most of which wait for disks and processes, run beside it.
-tests() {
-    local rest failed=0
-    log=$(mktemp)
-    trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$log"' EXIT
-    "$bin/coverage" run -m pytest -q -n 3 --dist worksteal \
-        tests/unit tests/behaviour tests/properties tests/model tests/acceptance >"$log" 2>&1 &
-    rest=$!
-    "$bin/coverage" run -m pytest -q tests/integration || failed=1
-    wait "$rest" || failed=1
-    cat "$log"
-    return $failed
-}
-
 step "lint" "$bin/ruff" check --quiet .
 step "format" "$bin/ruff" format --check --quiet .
 step "layers" "$bin/lint-imports"
 step "types" "$bin/mypy"
 step "docs" "$bin/zensical" build --strict
-step "tests" tests
+# One after the other: beside a busy Spark, tests that wait for processes and leases would wait too long. All tests that
+# need Spark share one JVM, and those that want a server share one server.
+step "tests without Spark" "$bin/coverage" run -m pytest -q -n 3 --dist worksteal \
+    tests/unit tests/behaviour tests/properties tests/model tests/acceptance
+step "tests with Spark" "$bin/coverage" run -m pytest -q tests/integration
 "$bin/coverage" combine --quiet
 "$bin/coverage" report --format=total | sed 's/^/   branch coverage: /; s/$/ %/'
 # The language and the engine know no framework, so there is no excuse for a branch that no test takes.

@@ -144,7 +144,7 @@ def test_a_key_gets_the_same_capture_back(project: Project) -> None:
     ("arguments", "code", "words"),
     [
         (("plan", "db.nothing", "-c", "x"), 1, "db.events"),
-        (("plan", "events", "-c", "x"), 1, "namespace.table"),
+        (("plan", "events", "-c", "x"), 1, "Did you mean db.events?"),
         (("plan", "db.events", "-c", "x", "--range", "hour"), 1, "id, day"),
         (("plan", "db.events", "-c", "x", "--to", "yesterday"), 1, "main"),
         (("plan", "db.events", "-c", "x", "--operations", "apend"), 2, "apend"),
