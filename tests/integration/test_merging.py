@@ -282,6 +282,7 @@ def test_a_source_that_reads_the_target_goes_through_one_merge(merging: "SparkSe
 def test_a_source_that_changes_meanwhile_is_noticed(merging: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> None:
     """What was appended is compared with what was counted."""
     twins = _twins(merging, 3, "day")
+    twins.run(f"INSERT INTO {{t}} VALUES {_event(9, 2)}")
     counted = facts.source
     monkeypatch.setattr(facts, "source", lambda *of: replace(counted(*of), rows=3, elsewhere=3))
     with pytest.raises(SourceUnstable, match="3 rows were to be appended"), twins.branch():

@@ -9,6 +9,7 @@ import pytest
 from tests.faults.pipeline import connected
 
 from calve import settings
+from calve.lake.spark import make_catalogs
 
 SCHEDULER = Path(sys.executable).with_name("scheduler")
 TALK = Path(__file__).parents[1] / "data" / "talk"
@@ -40,7 +41,9 @@ def _scheduler(project: Path, *words: str) -> str:
 
 def test_the_talks_workflows_run_as_they_were_shown(project: Path, connect_url: str) -> None:
     """The query is replaced by a param, remediation looks after the pipeline, and two steps make it incremental."""
-    spark = connected(settings.load(project, {}), connect_url)
+    loaded = settings.load(project, {})
+    make_catalogs(loaded)
+    spark = connected(loaded, connect_url)
 
     def watched() -> list[tuple[int, int, int]]:
         return sorted(tuple(row) for row in spark.sql("SELECT * FROM watched").collect())
@@ -61,5 +64,5 @@ def test_the_talks_workflows_run_as_they_were_shown(project: Path, connect_url: 
     spark.sql("INSERT INTO membership_table VALUES (3, 20240101, 30, true)")
     _scheduler(project, *run)
     assert watched() == [(1, 20240101, 15), (3, 20240101, 30)]
-    assert "auto.remediation.pipeline" not in _scheduler(project, *run)  # nothing changed: nothing but the capture runs
+    assert "auto.remediation.pipeline UNSATISFIED" in _scheduler(project, *run)  # as nothing changed
     assert watched() == [(1, 20240101, 15), (3, 20240101, 30)]
