@@ -19,16 +19,16 @@ from calve.engine import RunStatus
 from calve.settings import load as load_settings
 
 WARM = """
-workflow:
+Workflow:
   id: warm
-  steps:
-    - step: {id: ask, type: Spark, spark: {script: SELECT 1}}
+  jobs:
+    - job: {id: ask, type: Spark, spark: {script: SELECT 1}}
 """
 COLD = """
-workflow:
+Workflow:
   id: cold
-  steps:
-    - step: {id: ask, type: Spark, spark: {application: ask.py}}
+  jobs:
+    - job: {id: ask, type: Spark, spark: {application: ask.py}}
 """
 PROGRAM = """
 from pyspark.sql import SparkSession
