@@ -21,8 +21,9 @@ from calve.cli.hands import Hands
 from calve.cli.signals import STOPPED, counted
 from calve.demo import LANES, SPARK, STAGES, WINDOW, Day, Playback, Result, Runs, Shape
 from calve.demo.figures import bytes_written, seconds
-from calve.demo.report import report, size
+from calve.demo.report import report
 from calve.settings import Settings, embedded, load
+from calve.steps.spark.progress import size
 
 ORDERS = (LANES, LANES[::-1])
 FIGURES = ("seconds", "rows_read", "bytes_read", "rows_written", "bytes_written")

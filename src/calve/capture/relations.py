@@ -4,14 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calve.errors import ChangeUnsupported
-from calve.lake import TableName
+from calve.lake import TableName, quoted
 
 LINEAGE = "_last_updated_sequence_number"
-
-
-def quoted(name: str) -> str:
-    """Return an identifier in backticks."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def columns(schema: Mapping[str, Any]) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from calve.cli.scripts import ScriptFolder
 from calve.errors import RequestInvalid
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def is_workflow(result: "Loaded") -> bool:
 
 def load_file(file: Path) -> "list[Loaded]":
     """Return what a file holds: one definition, or of a Python file all that it describes."""
-    from calve.definition import installed, load
+    from calve.definition import ScriptFolder, installed, load
 
     scripts = ScriptFolder(Path() if str(file) == "-" else file.parent)
     if file.suffix == ".py":

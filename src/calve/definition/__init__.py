@@ -6,6 +6,7 @@ from calve.definition.model.workflow import Definition
 from calve.definition.problems import Problem, Severity
 from calve.definition.rendering import rendered
 from calve.definition.schema import schema
+from calve.definition.script_folder import ScriptFolder
 from calve.definition.scripts import Scripts
 from calve.definition.vocabulary import Vocabulary, installed
 from calve.definition.writing import to_json, to_yaml
@@ -14,6 +15,7 @@ __all__ = [
     "Definition",
     "Loaded",
     "Problem",
+    "ScriptFolder",
     "Scripts",
     "Severity",
     "Vocabulary",

@@ -7,11 +7,11 @@ from operator import attrgetter
 from calve.demo.charts import Bar, Piece, bars
 from calve.demo.events import WINDOW
 from calve.demo.figures import STAGES, Figure, Lane, Result, Stage, bytes_written, seconds
+from calve.steps.spark.progress import size
 
 COLUMNS = ("pipeline", "stage", "seconds", "rows read", "read", "rows written", "written")
 _MEASURED = ("seconds", "rows_read", "bytes_read", "rows_written", "bytes_written")
 _COLOURS = ("c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8")
-_UNITS = ("B", "kB", "MB", "GB", "TB")
 _STYLE = """
 :root { color-scheme: light dark; --ink: light-dark(#1d2733, #e6edf3); --dim: light-dark(#5b6775, #9aa7b4);
   --paper: light-dark(#ffffff, #11161c); --line: light-dark(#dfe4ea, #2b333c); --good: light-dark(#12805c, #3ecf9a);
@@ -72,14 +72,6 @@ with a lookback of {WINDOW} days, and incrementally.</p>
 {_profile(result)}
 </body></html>
 """
-
-
-def size(count: float) -> str:
-    """Return bytes for people."""
-    unit = 0
-    while count >= 1_000 and unit < len(_UNITS) - 1:
-        count, unit = count / 1_000, unit + 1
-    return f"{count:.1f} {_UNITS[unit]}" if unit else f"{count:.0f} B"
 
 
 def _figures(stage: Stage) -> tuple[str, ...]:

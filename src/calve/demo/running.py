@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Protocol
 
-from calve.definition import Definition, installed, load
+from calve.definition import Definition, ScriptFolder, installed, load
 from calve.engine import Address, Engine, RunStatus, StepStatus
 from calve.engine.facts import parsed
 from calve.engine.model import Attempt, Run
@@ -54,18 +54,6 @@ class Ended:
         return ((self.run.ended_at or 0) - self.run.created_at) / 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
-    """The scripts beside a definition."""
-
-    root: Path
-
-    def read(self, path: str) -> str | None:
-        """Return the text of a file."""
-        file = self.root / path
-        return file.read_text(encoding="utf-8") if file.is_file() else None
-
-
 class Runs:
     """Pushes and runs workflows."""
 
@@ -75,7 +63,7 @@ class Runs:
 
     def push(self, file: Path) -> str:
         """Push a definition; return the workflow's id."""
-        loaded = load(file.read_bytes(), name=file.name, vocabulary=installed(), scripts=Folder(file.parent))
+        loaded = load(file.read_bytes(), name=file.name, vocabulary=installed(), scripts=ScriptFolder(file.parent))
         if loaded.definition is None:
             raise DefinitionInvalid(f"{file.name}: {loaded.problems[0].message}")
         return self._push(loaded.definition)

@@ -3,6 +3,6 @@
 from calve.lake.catalogs import Catalog, LoadedTable
 from calve.lake.files import Files, local_path
 from calve.lake.lake import Lake
-from calve.lake.names import TableName
+from calve.lake.names import TableName, quoted
 
-__all__ = ["Catalog", "Files", "Lake", "LoadedTable", "TableName", "local_path"]
+__all__ = ["Catalog", "Files", "Lake", "LoadedTable", "TableName", "local_path", "quoted"]

@@ -5,6 +5,11 @@ from dataclasses import dataclass
 from calve.errors import RequestInvalid
 
 
+def quoted(*parts: str) -> str:
+    """Return the parts of a name as one, quoted for Spark SQL."""
+    return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class TableName:
     """A table of one of the lake's catalogs."""
@@ -47,7 +52,7 @@ class TableName:
 
     def sql(self) -> str:
         """Return the full name, quoted for Spark SQL."""
-        return ".".join("`" + part.replace("`", "``") + "`" for part in (self.catalog, *self.identifier))
+        return quoted(self.catalog, *self.identifier)
 
     def __str__(self) -> str:
         return ".".join((self.catalog, *self.identifier))

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tests.unit.definition.placing import only, placed
 
-from calve.cli.scripts import LARGEST, ScriptFolder
 from calve.definition.problems import Problems, Severity
+from calve.definition.script_folder import LARGEST, ScriptFolder
 from calve.definition.scripts import inline, is_inside
 from calve.errors import RequestInvalid
 

@@ -6,7 +6,8 @@ import pytest
 
 from calve.demo import Day, Lane, Part, Result, Stage
 from calve.demo.figures import bytes_written, merged, seconds
-from calve.demo.report import headline, report, rows, size
+from calve.demo.report import headline, report, rows
+from calve.steps.spark.progress import size
 
 
 def _stage(took: float, written: int, *parts: Part) -> Stage:

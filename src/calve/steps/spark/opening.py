@@ -4,9 +4,11 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from calve.engine.ports import StepContext
+from calve.lake import quoted
+from calve.merging.sessions import active
 from calve.settings import Settings
 from calve.steps.configs import text
 from calve.steps.failures import fatal
@@ -77,7 +79,7 @@ class Opener:
         """
         opened = self._opened(context, config)
         try:
-            with _cancelled_on_interruption(opened), _active(opened.spark):
+            with _cancelled_on_interruption(opened), active(cast("Any", opened.spark)):
                 with translated(context, "The step's settings", opened.is_lost):
                     self._prepare(opened, config, branch)
                 yield opened
@@ -112,7 +114,7 @@ class Opener:
         self._add_files(opened.spark, config)
         if config.get("namespace"):
             parts = [*([str(config["catalog"])] if config.get("catalog") else []), *str(config["namespace"]).split(".")]
-            opened.spark.sql(f"USE {'.'.join(_quoted(part) for part in parts)}")
+            opened.spark.sql(f"USE {quoted(*parts)}")
 
     def _add_files(self, spark: "SparkSession", config: Mapping[str, Any]) -> None:
         for name, option in (("jars", None), ("py_files", "pyfile"), ("files", "file")):
@@ -133,30 +135,12 @@ def _configure(spark: "SparkSession", conf: Mapping[str, str]) -> None:
         ) from None
 
 
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
-
-
 def _give_back(opened: Opened) -> None:
     if opened.server is None:
         release(opened.spark)
         return
     opened.server.events.forget(opened.spark.session_id)
     opened.server.sessions.give_back(opened.spark)
-
-
-@contextmanager
-def _active(session: "SparkSession") -> Iterator[None]:
-    """Make a session this thread's: checkpoints and Python functions go to the active one, whosever frame it is."""
-    from pyspark.sql.connect.session import SparkSession
-
-    local = SparkSession._active_session  # noqa: SLF001 - what getOrCreate sets, and nothing else does
-    before = getattr(local, "session", None)
-    local.session = session
-    try:
-        yield
-    finally:
-        local.session = before
 
 
 @contextmanager

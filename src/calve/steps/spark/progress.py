@@ -61,9 +61,9 @@ def described(stages: Sequence[Stage], running: int) -> str:
     return ", ".join(parts)
 
 
-def size(count: int) -> str:
+def size(count: float) -> str:
     """Return a number of bytes for people."""
     amount, unit = float(count), 0
     while amount >= _STEP and unit < len(_UNITS) - 1:
         amount, unit = amount / _STEP, unit + 1
-    return f"{amount:.1f} {_UNITS[unit]}" if unit else f"{count} B"
+    return f"{amount:.1f} {_UNITS[unit]}" if unit else f"{count:.0f} B"

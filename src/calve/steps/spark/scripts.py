@@ -1,17 +1,17 @@
 """Runs SQL in a session, statement by statement, and counts what each gave, read and wrote."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from calve.engine.ports import StepContext
-from calve.steps.failures import fatal, of_user, stopped
+from calve.steps.failures import of_user, stopped
 from calve.steps.spark.events import Usage
 from calve.steps.spark.failing import translated
 from calve.steps.spark.literals import bound
 from calve.steps.sql.results import Rows
-from calve.steps.sql.statements import Statement, split
+from calve.steps.sql.statements import Statement, check, split
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +57,7 @@ class Script:
             StepFailed: one of them failed, or there is none.
         """
         statements = split(text, "spark")
-        _check(statements, values)
+        check(statements, values, "spark.parameters")
         done: list[Done] = []
         before = self.used()
         for number, statement in enumerate(statements, start=1):
@@ -128,14 +128,6 @@ def _take(rows: Rows, table: "pa.Table") -> None:
     for batch in table.to_batches(max_chunksize=1_000):
         columns = [column.to_pylist() for column in batch.columns]
         rows.take(zip(*columns, strict=True) if columns else ())
-
-
-def _check(statements: Sequence[Statement], values: Mapping[str, Any]) -> None:
-    if not statements:
-        raise fatal("There is no statement to run.")
-    missing = sorted({name for statement in statements for name in statement.names} - set(values))
-    if missing:
-        raise fatal(f"The statements want values that spark.parameters does not have: {', '.join(missing)}.")
 
 
 def _title(sql: str) -> str:

@@ -1,7 +1,7 @@
 """Runs statements on a database, and gives what the last one gave."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from calve.steps.failures import fatal, settled, stopped
 from calve.steps.sql import results
 from calve.steps.sql.connecting import connected, parse, translated
 from calve.steps.sql.results import Rows
-from calve.steps.sql.statements import Statement, split
+from calve.steps.sql.statements import Statement, check, split
 
 _STREAMED = re.compile(r"\s*(select|values|table)\b", re.IGNORECASE)
 _BATCH = 1000
@@ -43,7 +43,7 @@ class Sql:
         url = parse(self._url(config), self._project)
         statements = split(self._text(config), url.get_backend_name())
         values = config.get("parameters", {})
-        _check(statements, values)
+        check(statements, values, "sql.parameters")
         count, rows = 0, None
         with connected(url, context, in_transaction=config["transaction"]) as connection:
             for number, statement in enumerate(statements, start=1):
@@ -72,14 +72,6 @@ class Sql:
             return (self._project / str(config["file"])).read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             raise fatal(f"sql.file cannot be read: {error}") from None
-
-
-def _check(statements: Sequence[Statement], values: Mapping[str, Any]) -> None:
-    if not statements:
-        raise fatal("There is no statement to run.")
-    missing = sorted({name for statement in statements for name in statement.names} - set(values))
-    if missing:
-        raise fatal(f"The statements want values that sql.parameters does not have: {', '.join(missing)}.")
 
 
 def _execute(

@@ -7,9 +7,11 @@ cast, ``a[1:n]`` a slice, ``:=`` an assignment.
 
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+from calve.steps.failures import fatal
 
 _TOKEN = re.compile(
     r"""
@@ -62,6 +64,19 @@ def split(text: str, dialect: str) -> list[Statement]:
         else:
             parts.append((_Kind.CODE if kind is _Kind.END else kind, piece))
     return statements + _made(parts)
+
+
+def check(statements: Sequence[Statement], values: Collection[str], where: str) -> None:
+    """See that there is something to run, and a value for each name in it.
+
+    Raises:
+        StepFailed: there is not.
+    """
+    if not statements:
+        raise fatal("There is no statement to run.")
+    missing = sorted({name for statement in statements for name in statement.names} - set(values))
+    if missing:
+        raise fatal(f"The statements want values that {where} does not have: {', '.join(missing)}.")
 
 
 def _tokens(text: str, dialect: str) -> Iterator[tuple[_Kind, str]]:
