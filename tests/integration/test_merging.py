@@ -201,27 +201,44 @@ def _event(key: int, day: int, n: int = 1) -> str:
     return f"({key}L, DATE'2024-03-{day:02}', TIMESTAMP'2024-03-{day:02} 10:00:00', 'x', {n}L)"
 
 
-def test_a_new_day_is_appended_and_late_rows_are_looked_up(merging: "SparkSession") -> None:
-    """Only what matches is merged; late rows make one file a partition; each part is told in the log."""
-    twins = _twins(merging, 3, "days(at)")
+def _late(merging: "SparkSession", partition: str, what: Mapping[str, Any]) -> tuple[Merged, list[str], int]:
+    """Merge a new day with two late rows; return also what was told, and how many files hold one row."""
+    twins = _twins(merging, 3, partition)
     _insert(twins, ", ".join(_event(key, day) for day in (1, 2, 3) for key in range(4)))
     change = _rows(merging, ", ".join(_event(key, 4) for key in range(20)) + f", {_event(0, 1, 5)}, {_event(9, 2)}")
     lines: list[str] = []
     with twins.branch():
-        merged = _both(twins, change.repartition(3), ("id", "at"), {}, told=lines.append)
+        merged = _both(twins, change.repartition(3), ("id", "day", "at"), what, told=lines.append)
+    small = merging.sql(f"SELECT count(*) FROM {twins.one}.files WHERE content = 0 AND record_count = 1").first()
+    assert small is not None
+    return merged, [line.split()[0] for line in lines[1:]], small[0]
+
+
+@pytest.mark.parametrize("partition", ["days(at)", "day"])
+def test_a_new_day_is_appended_and_late_rows_are_looked_up(merging: "SparkSession", partition: str) -> None:
+    """Only what matches is merged; late rows make one file a partition; each part is told in the log."""
+    merged, told, files = _late(merging, partition, {"when_matched": _ADD})
     assert (merged.plan, merged.rows, merged.matched, merged.appended) == ("LookUp", 22, 1, 21)
-    assert [line.split()[0] for line in lines[1:]] == [
-        "target",
-        "source",
-        "chosen",
-        "because",
-        "looked",
-        "merged",
-        "appended",
-    ]
-    late = merging.sql(f"SELECT count(*) FROM {twins.one}.files WHERE content = 0 AND record_count = 1").first()
-    assert late is not None
-    assert late[0] == 2  # the one that was merged, and the one that was appended
+    assert told == ["target", "source", "chosen", "because", "looked", "merged", "appended"]
+    assert files == 2  # the one that was merged, and the one that was appended
+
+
+@pytest.mark.parametrize("partition", ["days(at)", "day"])
+def test_what_is_replaced_as_a_whole_is_deleted_and_appended(merging: "SparkSession", partition: str) -> None:
+    """An update reads whole rows of the target, a delete its keys alone."""
+    merged, told, files = _late(merging, partition, {})
+    assert (merged.plan, merged.rows, merged.matched, merged.appended) == ("LookUp", 22, 1, 22)
+    assert told == ["target", "source", "chosen", "because", "looked", "deleted", "appended"]
+    assert files == 2
+
+
+def test_rows_that_have_one_key_are_all_updated_as_by_merge(merging: "SparkSession") -> None:
+    """What is not one to one is not deleted and appended: that would leave one row of two."""
+    twins = _twins(merging, 3, "day")
+    _insert(twins, f"{_event(1, 1)}, {_event(1, 1)}, {_event(2, 1)}")
+    with twins.branch():
+        _both(twins, _rows(merging, f"{_event(1, 1, 7)}, {_event(2, 1, 8)}"), ("id", "day"), {})
+    assert sorted(row[4] for row in twins.rows(twins.one).elements()) == [7, 7, 8]
 
 
 def test_an_update_moves_a_row_to_another_partition(merging: "SparkSession") -> None:
@@ -230,7 +247,7 @@ def test_an_update_moves_a_row_to_another_partition(merging: "SparkSession") -> 
     _insert(twins, ", ".join(_event(key, day) for key, day in ((1, 1), (2, 2), (3, 3))))
     with twins.branch():
         merged = _both(twins, _rows(merging, f"{_event(1, 9)}, {_event(7, 9)}"), ("id",), {})
-    assert (merged.matched, merged.appended) == (1, 1)
+    assert (merged.matched, merged.appended) == (1, 2)
 
 
 def test_nothing_that_can_match_is_a_plain_append(merging: "SparkSession") -> None:
@@ -254,7 +271,7 @@ def test_two_rows_for_one_match_are_refused_as_by_merge(merging: "SparkSession")
     assert twins.rows(twins.one)[next(iter(twins.rows(twins.other)))] == 1
     with twins.branch():
         unmatched = _rows(merging, f"{_event(5, 1, 8)}, {_event(5, 1, 9)}, {_event(1, 1, 3)}")
-        assert _both(twins, unmatched, ("id", "day"), {}).appended == 2
+        assert _both(twins, unmatched, ("id", "day"), {}).appended == 3
 
 
 def test_what_is_taken_back_is_subtracted(merging: "SparkSession") -> None:

@@ -72,7 +72,7 @@ def target(spark: "SparkSession", request: Request, columns: Mapping[str, str]) 
         name=next((value for key, value in described if key == "Name"), ".".join(request.into)),
         columns=columns,
         properties=properties,
-        partitioning=tuple(value for key, value in described if re.fullmatch(r"Part \d+", key)),
+        partitioning=partitioning(described),
         branch=branch,
         head=head,
         rows=sum(row["records"] for row in slices),
@@ -80,6 +80,16 @@ def target(spark: "SparkSession", request: Request, columns: Mapping[str, str]) 
         slices=len(slices),
         ranges=tuple(item for item in ranges if item is not None),
     )
+
+
+def partitioning(described: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the partition fields that DESCRIBE tells of: numbered, or by name alone where all are columns as such."""
+    numbered = tuple(value for key, value in described if re.fullmatch(r"Part \d+", key))
+    names = [key for key, _ in described]
+    if numbered or "# Partition Information" not in names:
+        return numbered
+    first = names.index("# Partition Information") + 2  # below comes a line with the headings
+    return tuple(names[first : names.index("", first)])
 
 
 def _branch(spark: "SparkSession", properties: Mapping[str, str]) -> str | None:

@@ -142,7 +142,7 @@ def _planned(work: Work, journal: Journal, *, atomic: bool) -> tuple[Plan, Sourc
         tell(source.rows, _source_told(source, keeps=keeps))
     if reason is not None:
         return OneMerge(reason, source.everywhere), source
-    return plans.choose(asked, source), source
+    return plans.choose(asked, target, source), source
 
 
 def _counted(work: Work) -> Source:

@@ -36,6 +36,11 @@ class Target:
     ranges: tuple[Range, ...]  # of the key columns whose bounds every file has
 
     @property
+    def deletes_cheaply(self) -> bool:
+        """Tell whether a row is deleted by a mark, and not by writing its whole file anew."""
+        return self.properties.get("write.delete.mode") == "merge-on-read"
+
+    @property
     def timed(self) -> Range | None:
         """Return the range of the key by whose time the table is partitioned, where it is by that alone."""
         if len(self.partitioning) != 1:
@@ -143,6 +148,8 @@ class LookUp:
 
     reason: str
     ranges: tuple[Range, ...]
+    replaces: bool = False
+    """Whether those that match may be deleted and the whole source appended, which reads the target's keys alone."""
 
 
 Plan = Nothing | OneMerge | AppendAll | MergeSome | LookUp
@@ -166,7 +173,7 @@ def is_worth_bounding(request: Request, target: Target, source_types: Mapping[st
     return has_parts and all(source_types[key] == target.columns[key] for key in request.keys)
 
 
-def choose(request: Request, source: Source) -> Plan:
+def choose(request: Request, target: Target, source: Source) -> Plan:
     """Return the cheapest plan for a merge that may take several commits."""
     if source.rows + source.deleting == 0:
         return Nothing("the source is empty")
@@ -180,4 +187,6 @@ def choose(request: Request, source: Source) -> Plan:
         reason = f"more than {MOST_BROADCAST:,} rows may match, too many to broadcast"
         return MergeSome(reason, source.ranges, broadcasts=False)
     reason = "few rows may match: a broadcast join finds those that do, and no row of the target is shuffled"
-    return LookUp(reason, source.ranges)
+    # Without a branch, readers would miss for a moment what is replaced.
+    replaces = request.replaces and target.deletes_cheaply and target.branch is not None
+    return LookUp(reason, source.ranges, replaces)

@@ -40,6 +40,12 @@ class Request:
         return self.when_matched != "ignore" or self.delete_when is not None or self.has_deletes
 
     @property
+    def replaces(self) -> bool:
+        """Tell whether a row of the source takes the place of the one that it matches, whatever that held."""
+        is_plain = self.delete_when is None and not self.has_deletes
+        return self.inserts and self.when_matched == "update" and is_plain
+
+    @property
     def accumulates(self) -> bool:
         """Tell whether doing it twice may give something else than doing it once."""
         return not isinstance(self.when_matched, str)
@@ -54,6 +60,11 @@ class Request:
         """Return the MERGE of a view."""
         clauses = self._matched(columns) + (self._not_matched(columns) if inserts else [])
         return "\n".join([f"MERGE INTO {self.target} t USING {source} s ON {self.on(bounds)}", *clauses])
+
+    def removal(self, source: str, bounds: Iterable[Range]) -> str:
+        """Return the DELETE of every row that matches one of a view."""
+        sent = f"SELECT /*+ BROADCAST(s) */ 1 FROM {source} s WHERE {self.on()}"
+        return f"DELETE FROM {self.target} t WHERE {all_hold(tuple(bounds), 't')} AND EXISTS ({sent})"
 
     def _matched(self, columns: Sequence[str]) -> list[str]:
         clauses: list[str] = []

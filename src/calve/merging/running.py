@@ -80,7 +80,6 @@ class Work:
     frame: "DataFrame"
     deletes: "DataFrame | None"
     views: list[str] = field(default_factory=list)
-    is_kept: bool = False
 
     def view(self, frame: "DataFrame") -> str:
         """Return the name of a view of a frame."""
@@ -90,32 +89,33 @@ class Work:
         return name
 
     def close(self) -> None:
-        """Drop the views, and what was kept."""
+        """Drop the views."""
         for name in self.views:
             self.spark.catalog.dropTempView(name)
-        if self.is_kept:
-            self.frame.unpersist()
 
     def keep(self) -> None:
-        """Let the source be computed only once."""
-        self.frame = self.frame.persist()
-        self.is_kept = True
+        """Let the source be computed only once.
+
+        By a checkpoint, which keeps rows as they are: columns, as ``persist`` makes them, cost a third more.
+        """
+        self.frame = self.frame.localCheckpoint()
 
     def inside(self, ranges: tuple[Range, ...]) -> "DataFrame":
         """Return the rows that may match, those that only delete among them."""
-        within = self._within(ranges)
+        within = self.within(ranges)
         rows = self.frame.alias("s").where(within)
         return rows if self.deletes is None else self._with_deletes(rows, self.deletes.alias("s").where(within))
 
     def outside(self, ranges: tuple[Range, ...]) -> "DataFrame":
         """Return the rows that cannot match: all others."""
-        return self.frame.alias("s").where(f"NOT coalesce({self._within(ranges)}, false)")
+        return self.frame.alias("s").where(f"NOT coalesce({self.within(ranges)}, false)")
 
     def everything(self) -> "DataFrame":
         """Return all rows, those that only delete among them."""
         return self.frame if self.deletes is None else self._with_deletes(self.frame, self.deletes)
 
-    def _within(self, ranges: tuple[Range, ...]) -> str:
+    def within(self, ranges: tuple[Range, ...]) -> str:
+        """Return the predicate that a row ``s`` of the source may match."""
         keys = " AND ".join(f"s.{quoted(key)} IS NOT NULL" for key in self.request.keys)
         return f"{keys} AND {all_hold(ranges, 's')}"
 
@@ -160,14 +160,18 @@ def _merge_some(work: Work, plan: MergeSome, source: Source, journal: Journal) -
 
 
 def _look_up(work: Work, plan: LookUp, source: Source, journal: Journal) -> tuple[int, int]:
-    keys = list(work.request.keys)
+    ranges, keys = plan.ranges, list(work.request.keys)
     with journal.part("looked up") as tell:
         # Checkpoints, because what is merely cached is computed anew once the target has changed.
-        inside = work.inside(plan.ranges).localCheckpoint()
-        found = work.spark.sql(_lookup_of(work, work.view(inside), plan.ranges)).localCheckpoint()
+        inside = work.inside(ranges).localCheckpoint()
+        found = work.spark.sql(_lookup_of(work, work.view(inside), ranges)).localCheckpoint()
         hits = inside.join(found.hint("broadcast"), keys, "left_semi")
         matching = facts.source(work.spark, work.view(hits), work.request, work.target)
         tell(matching.rows, f"{matching.rows:,} of {source.may_match:,} rows match")
+    if matching.rows and plan.replaces and found.distinct().count() == found.count():
+        _delete(work, found, matching, journal)
+        return matching.rows, _append(work, source, work.outside(ranges), inside, source.rows, journal)
+    # Where two rows have one key, what becomes of them is for MERGE to say, too.
     if matching.rows and work.request.changes_matched:
         broadcasts = matching.rows <= MOST_BROADCAST_WHOLE
         _merge(work, hits, matching.ranges, journal, inserts=False, broadcasts=broadcasts)
@@ -176,7 +180,13 @@ def _look_up(work: Work, plan: LookUp, source: Source, journal: Journal) -> tupl
     if expected == 0:
         return matching.rows, 0
     misses = _not_deleted(work, inside.join(found.hint("broadcast"), keys, "left_anti") if matching.rows else inside)
-    return matching.rows, _append(work, source, work.outside(plan.ranges), misses, expected, journal)
+    return matching.rows, _append(work, source, work.outside(ranges), misses, expected, journal)
+
+
+def _delete(work: Work, found: "DataFrame", matching: Source, journal: Journal) -> None:
+    with journal.part("deleted") as tell:
+        work.spark.sql(work.request.removal(work.view(found), matching.ranges)).collect()
+        tell(matching.rows, f"{matching.rows:,} rows, which the source replaces")
 
 
 def _lookup_of(work: Work, view: str, ranges: tuple[Range, ...]) -> str:

@@ -33,6 +33,22 @@ def test_a_source_is_kept_where_reading_it_again_would_cost(*, plan: str, expect
     assert facts.is_worth_keeping(plan) is expected
 
 
+@pytest.mark.parametrize(
+    ("described", "expected"),
+    [
+        ([("id", "bigint"), ("", ""), ("# Detailed Table Information", "")], ()),
+        ([("id", "bigint"), ("# Partitioning", ""), ("Part 0", "days(at)"), ("Part 1", "day")], ("days(at)", "day")),
+        (
+            [("# Partition Information", ""), ("# col_name", "data_type"), ("day", "date"), ("k", "int"), ("", "")],
+            ("day", "k"),
+        ),
+    ],
+)
+def test_partitions_are_told_in_two_ways(described: list[tuple[str, str]], expected: tuple[str, ...]) -> None:
+    """Spark has a form of its own for tables that are partitioned by columns as such."""
+    assert facts.partitioning(described) == expected
+
+
 def test_a_source_that_reads_the_target_is_noticed() -> None:
     """And one that reads a table with a similar name is not."""
     assert facts.reads(_SCAN, "lake.db.src")

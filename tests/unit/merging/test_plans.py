@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from unittest.mock import ANY
 
 import pytest
 
@@ -67,16 +68,29 @@ def _asked(
 )
 def test_the_cheapest_plan_is_chosen(asked: Request, source: Source, expected: type[Plan]) -> None:
     """What cannot match is appended; what may match is looked up while it is small."""
-    chosen = choose(asked, source)
+    chosen = choose(asked, _TARGET, source)
     assert type(chosen) is expected
     assert chosen.reason
+
+
+def test_whole_rows_are_replaced_where_a_delete_is_cheap_and_nobody_looks() -> None:
+    """An update of all columns; on a branch; in a table whose deletes are marks."""
+    source = Source(10, 0, 4)
+    cheap = replace(_TARGET, properties={**_TARGET.properties, "write.delete.mode": "merge-on-read"})
+    assert choose(_asked(), cheap, source) == LookUp(ANY, (), replaces=True)
+    for asked, target in (
+        (_asked(when_matched={"n": "s.n"}), cheap),
+        (_asked(), replace(cheap, branch=None)),
+        (_asked(), _TARGET),
+    ):
+        assert choose(asked, target, source) == LookUp(ANY, ())
 
 
 def test_many_rows_are_not_broadcast() -> None:
     """Neither to look them up nor to merge them."""
     many = Source(MOST_BROADCAST + 1, 0, 0)
     for asked in (_asked(), _asked(when_not_matched="ignore")):
-        chosen = choose(asked, many)
+        chosen = choose(asked, _TARGET, many)
         assert isinstance(chosen, MergeSome)
         assert not chosen.broadcasts
 

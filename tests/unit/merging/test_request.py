@@ -73,3 +73,28 @@ def test_expressions_may_accumulate() -> None:
     """They may give something else when they run twice; a plain update does not."""
     assert _asked(when_matched={"n": "t.n + s.n"}).accumulates
     assert not _asked().accumulates
+
+
+def test_what_is_replaced_is_deleted_by_its_keys() -> None:
+    """The keys are sent to where the target is, whose files are pruned by bounds."""
+    bounds = (Range("id", "bigint", (Interval(1, 2),)),)
+    assert _asked().removal("v", bounds) == (
+        "DELETE FROM `lake`.`db`.`t` t WHERE (t.`id` BETWEEN 1 AND 2) AND "
+        "EXISTS (SELECT /*+ BROADCAST(s) */ 1 FROM v s WHERE t.`id` = s.`id`)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, True),
+        ({"when_matched": "ignore"}, False),
+        ({"when_matched": {"n": "s.n"}}, False),
+        ({"when_not_matched": "ignore"}, False),
+        ({"delete_when": "s.n = 0"}, False),
+        ({"has_deletes": True}, False),
+    ],
+)
+def test_only_an_update_of_all_columns_replaces_rows(changed: dict[str, Any], expected: bool) -> None:  # noqa: FBT001
+    """Everything else looks at the row that is there, or may leave none."""
+    assert _asked(**changed).replaces is expected
