@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS playback.playback_table (
 TBLPROPERTIES ('format-version' = '3', 'write.distribution-mode' = 'none', 'write.spark.fanout.enabled' = 'true');
 
 CREATE TABLE IF NOT EXISTS lookback.playback_daily_table (
-  day DATE, event_id BIGINT, event_at TIMESTAMP, arrived_at TIMESTAMP, account_id BIGINT,
+  day DATE NOT NULL, event_id BIGINT NOT NULL, event_at TIMESTAMP, arrived_at TIMESTAMP, account_id BIGINT,
   device_class STRING, device_make STRING, device_version STRING,
   session_id STRING, app_version STRING, country STRING, network STRING, title_id BIGINT, title_kind STRING,
   seconds_watched INT, completed BOOLEAN, bitrate_kbps INT, rebuffers INT, startup_ms INT, bytes_streamed BIGINT,
@@ -30,7 +30,7 @@ TBLPROPERTIES (
 );
 
 CREATE TABLE IF NOT EXISTS incremental.playback_daily_table (
-  day DATE, event_id BIGINT, event_at TIMESTAMP, arrived_at TIMESTAMP, account_id BIGINT,
+  day DATE NOT NULL, event_id BIGINT NOT NULL, event_at TIMESTAMP, arrived_at TIMESTAMP, account_id BIGINT,
   device_class STRING, device_make STRING, device_version STRING,
   session_id STRING, app_version STRING, country STRING, network STRING, title_id BIGINT, title_kind STRING,
   seconds_watched INT, completed BOOLEAN, bitrate_kbps INT, rebuffers INT, startup_ms INT, bytes_streamed BIGINT,
@@ -49,3 +49,8 @@ TBLPROPERTIES (
   'format-version' = '3',
   'write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read', 'write.merge.mode' = 'merge-on-read'
 );
+
+-- No two rows have the same day and event: what Iceberg knows as identifier fields. A merge by these keys need not look up
+-- first what it replaces.
+ALTER TABLE lookback.playback_daily_table SET IDENTIFIER FIELDS day, event_id;
+ALTER TABLE incremental.playback_daily_table SET IDENTIFIER FIELDS day, event_id;

@@ -79,15 +79,18 @@ def merging(quick_spark: "SparkSession") -> "SparkSession":
     return session
 
 
-def _twins(spark: "SparkSession", version: int, partition: str) -> Twins:
+def _twins(spark: "SparkSession", version: int, partition: str, identifiers: tuple[str, ...] = ()) -> Twins:
     twins = Twins(spark, f"db.one{uuid.uuid4().hex[:8]}", f"db.other{uuid.uuid4().hex[:8]}")
     mode = _MODES[version]
     properties = ", ".join(f"'write.{what}.mode'='{mode}'" for what in ("merge", "update", "delete"))
     by = f"PARTITIONED BY ({partition})" if partition else ""
+    columns = ", ".join(f"{name} {kind}{' NOT NULL' * (name in identifiers)}" for name, kind in _named())
     twins.run(
-        f"CREATE TABLE {{t}} ({_COLUMNS}) USING iceberg {by} "
+        f"CREATE TABLE {{t}} ({columns}) USING iceberg {by} "
         f"TBLPROPERTIES ('format-version'='{version}', 'write.wap.enabled'='true', {properties})"
     )
+    if identifiers:
+        twins.run(f"ALTER TABLE {{t}} SET IDENTIFIER FIELDS {', '.join(identifiers)}")
     return twins
 
 
@@ -201,9 +204,11 @@ def _event(key: int, day: int, n: int = 1) -> str:
     return f"({key}L, DATE'2024-03-{day:02}', TIMESTAMP'2024-03-{day:02} 10:00:00', 'x', {n}L)"
 
 
-def _late(merging: "SparkSession", partition: str, what: Mapping[str, Any]) -> tuple[Merged, list[str], int]:
+def _late(
+    merging: "SparkSession", partition: str, what: Mapping[str, Any], identifiers: tuple[str, ...] = ()
+) -> tuple[Merged, list[str], int]:
     """Merge a new day with two late rows; return also what was told, and how many files hold one row."""
-    twins = _twins(merging, 3, partition)
+    twins = _twins(merging, 3, partition, identifiers)
     _insert(twins, ", ".join(_event(key, day) for day in (1, 2, 3) for key in range(4)))
     change = _rows(merging, ", ".join(_event(key, 4) for key in range(20)) + f", {_event(0, 1, 5)}, {_event(9, 2)}")
     lines: list[str] = []
@@ -230,6 +235,29 @@ def test_what_is_replaced_as_a_whole_is_deleted_and_appended(merging: "SparkSess
     assert (merged.plan, merged.rows, merged.matched, merged.appended) == ("LookUp", 22, 1, 22)
     assert told == ["target", "source", "chosen", "because", "looked", "deleted", "appended"]
     assert files == 2
+
+
+def test_identifier_fields_spare_looking_up(merging: "SparkSession") -> None:
+    """By them a key matches one row at most, so what has a key of the source is deleted as it is found."""
+    merged, told, files = _late(merging, "day", {}, ("id", "day"))
+    assert (merged.plan, merged.rows, merged.matched, merged.appended) == ("Replace", 22, 1, 22)
+    assert told == ["target", "source", "chosen", "because", "deleted", "appended"]
+    assert files == 2
+
+
+def test_identifier_fields_do_not_make_the_source_unique(merging: "SparkSession") -> None:
+    """Two rows of the source that match are refused; merges one after the other see what is deleted already."""
+    from pyspark.errors import PySparkException
+
+    twins = _twins(merging, 3, "day", ("id", "day"))
+    _insert(twins, ", ".join(_event(key, 1) for key in range(5)))
+    for n, expected in ((7, 2), (8, 3)):
+        with twins.branch():
+            rows = ", ".join(_event(key, 1, n) for key in range(expected)) + f", {_event(n, 1)}"
+            merged = _both(twins, _rows(merging, rows), ("id", "day"), {})
+        assert (merged.plan, merged.matched, merged.appended) == ("Replace", expected, expected + 1)
+    with pytest.raises(PySparkException, match="MERGE_CARDINALITY_VIOLATION"), twins.branch():
+        _both(twins, _rows(merging, f"{_event(1, 1, 8)}, {_event(1, 1, 9)}"), ("id", "day"), {})
 
 
 def test_rows_that_have_one_key_are_all_updated_as_by_merge(merging: "SparkSession") -> None:

@@ -12,7 +12,7 @@ _RESENT = 0.01
 """Events that are delivered twice on their day."""
 _CORRECTED = 10
 """Of a hundred late deliveries, those of an event that was there already, with other content."""
-_ROWS_A_TASK = 500_000
+_ROWS_A_TASK = 260_000
 _PRIME = 1_000_000_007
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from calve.errors import RequestInvalid, TableMissing
@@ -185,6 +186,27 @@ def source(spark: "SparkSession", view: str, request: Request, target: Target) -
     selected = ", ".join(["place", "count(*) AS records", *bounds])
     rows = spark.sql(f"SELECT {selected} FROM (SELECT {keys}, {place} FROM {view} s) s GROUP BY place").collect()
     return _summed(rows, target)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What the keys of a few rows are like."""
+
+    rows: int
+    are_unique: bool
+    hashed: str | None
+    """A whole number that tells nearly all of them apart."""
+
+
+def keys(spark: "SparkSession", view: str, request: Request, target: Target) -> Keys:
+    """Count the different keys of a view."""
+    names = [quoted(key) for key in request.keys]
+    numbers = [key for key in request.keys if target.columns[key] == "bigint"]
+    counted = ", ".join(f"count(DISTINCT {quoted(key)})" for key in numbers)
+    selected = ", ".join(filter(None, ["count(*)", f"count(DISTINCT {', '.join(names)})", counted]))
+    rows, different, *each = spark.sql(f"SELECT {selected} FROM {view}").collect()[0]
+    told_apart = max(zip(each, numbers, strict=True), default=(0, ""))
+    return Keys(rows, rows == different, told_apart[1] if 2 * told_apart[0] > rows else None)
 
 
 def _may_match(target: Target) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from calve.merging import facts, plans
 from calve.merging.names import selecting
-from calve.merging.plans import AppendAll, LookUp, MergeSome, Nothing, OneMerge, Plan, Source, Target
+from calve.merging.plans import AppendAll, LookUp, MergeSome, Nothing, OneMerge, Plan, Replace, Source, Target
 from calve.merging.request import Request, request
 from calve.merging.running import Journal, Merged, Work, run, selected
 from calve.merging.sessions import active
@@ -21,6 +21,7 @@ _PLANS: dict[type[Plan], str] = {
     AppendAll: "append the whole source",
     MergeSome: "merge what may match, append the rest",
     LookUp: "look up what may match, merge what does, append the rest",
+    Replace: "delete what the source replaces, append the whole source",
 }
 
 

@@ -1,7 +1,7 @@
 """How a merge can be done, and which way is chosen."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -34,6 +34,11 @@ class Target:
     files: int
     slices: int  # partitions, or files of a table without partitions
     ranges: tuple[Range, ...]  # of the key columns whose bounds every file has
+
+    def is_unique(self, keys: Collection[str]) -> bool:
+        """Tell whether its owner says that no two rows have the same keys: by identifier fields, Iceberg's own word."""
+        identifiers = {name.strip() for name in self.properties.get("identifier-fields", "").strip("[]").split(",")}
+        return identifiers <= set(keys)
 
     @property
     def deletes_cheaply(self) -> bool:
@@ -152,7 +157,15 @@ class LookUp:
     """Whether those that match may be deleted and the whole source appended, which reads the target's keys alone."""
 
 
-Plan = Nothing | OneMerge | AppendAll | MergeSome | LookUp
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Delete whatever has a key of the source, and append the whole source."""
+
+    reason: str
+    ranges: tuple[Range, ...]
+
+
+Plan = Nothing | OneMerge | AppendAll | MergeSome | LookUp | Replace
 
 
 def only_merge(request: Request, target: Target, source_types: Mapping[str, str], *, atomic: bool) -> str | None:
@@ -186,7 +199,12 @@ def choose(request: Request, target: Target, source: Source) -> Plan:
     if source.may_match > MOST_BROADCAST:
         reason = f"more than {MOST_BROADCAST:,} rows may match, too many to broadcast"
         return MergeSome(reason, source.ranges, broadcasts=False)
-    reason = "few rows may match: a broadcast join finds those that do, and no row of the target is shuffled"
     # Without a branch, readers would miss for a moment what is replaced.
     replaces = request.replaces and target.deletes_cheaply and target.branch is not None
+    if replaces and target.is_unique(request.keys):
+        reason = (
+            "few rows may match, and by the target's identifier fields each matches one at most: a broadcast delete"
+        )
+        return Replace(reason, source.ranges)
+    reason = "few rows may match: a broadcast join finds those that do, and no row of the target is shuffled"
     return LookUp(reason, source.ranges, replaces)

@@ -50,9 +50,13 @@ class Request:
         """Tell whether doing it twice may give something else than doing it once."""
         return not isinstance(self.when_matched, str)
 
-    def on(self, bounds: Iterable[Range] = ()) -> str:
-        """Return the condition under which two rows match; the bounds follow from the keys and prune the target."""
-        equal = " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in self.keys)
+    def on(self, bounds: Iterable[Range] = (), hashed: str | None = None) -> str:
+        """Return the condition under which two rows match; the bounds follow from the keys and prune the target.
+
+        With ``hashed``, Spark looks rows up by that key alone, and compares the others with what it finds: with one
+        whole number it does so in half the time.
+        """
+        equal = " AND ".join(_equal(quoted(key), is_hashed=hashed in {None, key}) for key in self.keys)
         bounds = tuple(bounds)
         return f"{equal} AND {all_hold(bounds, 't')}" if bounds else equal
 
@@ -61,9 +65,9 @@ class Request:
         clauses = self._matched(columns) + (self._not_matched(columns) if inserts else [])
         return "\n".join([f"MERGE INTO {self.target} t USING {source} s ON {self.on(bounds)}", *clauses])
 
-    def removal(self, source: str, bounds: Iterable[Range]) -> str:
+    def removal(self, source: str, bounds: Iterable[Range], hashed: str | None = None) -> str:
         """Return the DELETE of every row that matches one of a view."""
-        sent = f"SELECT /*+ BROADCAST(s) */ 1 FROM {source} s WHERE {self.on()}"
+        sent = f"SELECT /*+ BROADCAST(s) */ 1 FROM {source} s WHERE {self.on(hashed=hashed)}"
         return f"DELETE FROM {self.target} t WHERE {all_hold(tuple(bounds), 't')} AND EXISTS ({sent})"
 
     def _matched(self, columns: Sequence[str]) -> list[str]:
@@ -86,6 +90,10 @@ class Request:
         values = ", ".join(f"s.{quoted(column)}" for column in columns)
         condition = f" AND NOT s.{quoted(DELETED)}" if self.has_deletes else ""
         return [f"WHEN NOT MATCHED{condition} THEN INSERT ({names}) VALUES ({values})"]
+
+
+def _equal(key: str, *, is_hashed: bool) -> str:
+    return f"t.{key} = s.{key}" if is_hashed else f"t.{key} BETWEEN s.{key} AND s.{key}"
 
 
 def _assigned(values: Mapping[str, str]) -> str:

@@ -19,6 +19,7 @@ from calve.merging.plans import (
     Nothing,
     OneMerge,
     Plan,
+    Replace,
     Source,
     Target,
 )
@@ -145,6 +146,8 @@ def run(work: Work, plan: Plan, source: Source, journal: Journal) -> Merged:
             matched, appended = _merge_some(work, plan, source, journal)
         case LookUp():
             matched, appended = _look_up(work, plan, source, journal)
+        case Replace():
+            matched, appended = _replace(work, plan, source, journal)
         case _:
             assert_never(plan)
     return Merged(type(plan).__name__, plan.reason, source.rows, matched, appended, tuple(journal.parts))
@@ -159,17 +162,28 @@ def _merge_some(work: Work, plan: MergeSome, source: Source, journal: Journal) -
     return matched, _append(work, source, work.outside(plan.ranges), None, None, journal)
 
 
+def _replace(work: Work, plan: Replace, source: Source, journal: Journal) -> tuple[int, int]:
+    inside = work.inside(plan.ranges).localCheckpoint()
+    view = work.view(inside)
+    keys = _keys(work, view)
+    if not keys.are_unique:
+        return _look_up(work, LookUp(plan.reason, plan.ranges), source, journal)
+    deleted = _delete(work, view, plan.ranges, keys, journal)
+    return deleted, _append(work, source, work.outside(plan.ranges), inside, source.rows, journal)
+
+
 def _look_up(work: Work, plan: LookUp, source: Source, journal: Journal) -> tuple[int, int]:
-    ranges, keys = plan.ranges, list(work.request.keys)
+    ranges, names = plan.ranges, list(work.request.keys)
     with journal.part("looked up") as tell:
         # Checkpoints, because what is merely cached is computed anew once the target has changed.
         inside = work.inside(ranges).localCheckpoint()
-        found = work.spark.sql(_lookup_of(work, work.view(inside), ranges)).localCheckpoint()
-        hits = inside.join(found.hint("broadcast"), keys, "left_semi")
+        view = work.view(inside)
+        found = work.spark.sql(_lookup_of(work, view, ranges)).localCheckpoint()
+        hits = inside.join(found.hint("broadcast"), names, "left_semi")
         matching = facts.source(work.spark, work.view(hits), work.request, work.target)
         tell(matching.rows, f"{matching.rows:,} of {source.may_match:,} rows match")
-    if matching.rows and plan.replaces and found.distinct().count() == found.count():
-        _delete(work, found, matching, journal)
+    if matching.rows and plan.replaces and (keys := _keys(work, work.view(found))).are_unique:
+        _delete(work, work.view(found), matching.ranges, keys, journal)
         return matching.rows, _append(work, source, work.outside(ranges), inside, source.rows, journal)
     # Where two rows have one key, what becomes of them is for MERGE to say, too.
     if matching.rows and work.request.changes_matched:
@@ -179,20 +193,31 @@ def _look_up(work: Work, plan: LookUp, source: Source, journal: Journal) -> tupl
     expected = source.rows - (matching.rows - deleting)
     if expected == 0:
         return matching.rows, 0
-    misses = _not_deleted(work, inside.join(found.hint("broadcast"), keys, "left_anti") if matching.rows else inside)
+    misses = _not_deleted(work, inside.join(found.hint("broadcast"), names, "left_anti") if matching.rows else inside)
     return matching.rows, _append(work, source, work.outside(ranges), misses, expected, journal)
 
 
-def _delete(work: Work, found: "DataFrame", matching: Source, journal: Journal) -> None:
+def _keys(work: Work, view: str) -> facts.Keys:
+    return facts.keys(work.spark, view, work.request, work.target)
+
+
+def _delete(work: Work, view: str, ranges: tuple[Range, ...], keys: facts.Keys, journal: Journal) -> int:
     with journal.part("deleted") as tell:
-        work.spark.sql(work.request.removal(work.view(found), matching.ranges)).collect()
-        tell(matching.rows, f"{matching.rows:,} rows, which the source replaces")
+        work.spark.sql(work.request.removal(view, ranges, keys.hashed)).collect()
+        summary = facts.newest(work.spark, work.target, work.request.into)
+        added, merged, whole = (
+            int(summary.get(what, 0))
+            for what in ("added-position-deletes", "removed-position-deletes", "deleted-records")
+        )
+        rows = added - merged + whole  # a new deletion vector holds what the one before held
+        tell(rows, f"{rows:,} rows, which the source replaces")
+    return rows
 
 
 def _lookup_of(work: Work, view: str, ranges: tuple[Range, ...]) -> str:
     keys = ", ".join(f"s.{quoted(key)}" for key in work.request.keys)
-    hint = "/*+ BROADCAST(s) */"
-    return f"SELECT {hint} {keys} FROM {work.request.target} t JOIN {view} s ON {work.request.on(ranges)}"
+    on = work.request.on(ranges, _keys(work, view).hashed)
+    return f"SELECT /*+ BROADCAST(s) */ {keys} FROM {work.request.target} t JOIN {view} s ON {on}"
 
 
 def _not_deleted(work: Work, frame: "DataFrame") -> "DataFrame":

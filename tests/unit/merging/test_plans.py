@@ -15,6 +15,7 @@ from calve.merging.plans import (
     Nothing,
     OneMerge,
     Plan,
+    Replace,
     Source,
     Target,
     choose,
@@ -78,6 +79,10 @@ def test_whole_rows_are_replaced_where_a_delete_is_cheap_and_nobody_looks() -> N
     source = Source(10, 0, 4)
     cheap = replace(_TARGET, properties={**_TARGET.properties, "write.delete.mode": "merge-on-read"})
     assert choose(_asked(), cheap, source) == LookUp(ANY, (), replaces=True)
+    declared = replace(cheap, properties={**cheap.properties, "identifier-fields": "[day,id]"})
+    assert choose(_asked(), declared, source) == Replace(ANY, ())
+    more = replace(cheap, properties={**cheap.properties, "identifier-fields": "[day,id,n]"})
+    assert choose(_asked(), more, source) == LookUp(ANY, (), replaces=True)
     for asked, target in (
         (_asked(when_matched={"n": "s.n"}), cheap),
         (_asked(), replace(cheap, branch=None)),

@@ -84,6 +84,11 @@ def test_what_is_replaced_is_deleted_by_its_keys() -> None:
     )
 
 
+def test_rows_are_looked_up_by_one_key_and_compared_by_the_others() -> None:
+    """Spark takes for a key what stands with an equals sign."""
+    assert _asked(keys=["id", "day"]).on(hashed="id") == "t.`id` = s.`id` AND t.`day` BETWEEN s.`day` AND s.`day`"
+
+
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
