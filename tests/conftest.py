@@ -1,4 +1,4 @@
-"""What all tests share: how examples are made, and a throw-away PostgreSQL."""
+"""What all tests share: how examples are made, a throw-away PostgreSQL, and a lake on disk."""
 
 import uuid
 from collections.abc import Iterator
@@ -6,7 +6,21 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from calve.lake import Lake
+from calve.lake.jars import POSTGRES
+from calve.settings import FILE, Settings, load
 from calve.testing.postgres import throwaway_postgres
+
+_TOML = f"""
+[spark]
+master = "local[2]"
+driver_memory = "1g"
+packages = ["{POSTGRES}"]
+
+[spark.conf]
+"spark.sql.shuffle.partitions" = 2
+"spark.default.parallelism" = 2
+"""
 
 # A landing is judged by the same examples each time, and never by how fast they are made.
 # New ones: pytest --hypothesis-profile=explore tests/properties
@@ -40,3 +54,19 @@ def postgres_database(postgres_url: str) -> Iterator[str]:
         connection.execute(f"CREATE DATABASE {name}".encode())
         yield postgres_url.rpartition("/")[0] + f"/{name}"
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.fixture(scope="session")
+def lake_settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Return the settings of an embedded lake in a folder of its own."""
+    folder = tmp_path_factory.mktemp("lake")
+    (folder / FILE).write_text(_TOML)
+    return load(folder)
+
+
+@pytest.fixture(scope="session")
+def lake(lake_settings: Settings) -> Iterator[Lake]:
+    """Yield the lake, as calve sees it."""
+    opened = Lake(lake_settings)
+    yield opened
+    opened.close()

@@ -1,4 +1,4 @@
-"""A lake on disk and a Spark on it, for the whole session."""
+"""A Spark on the lake, for the whole session."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -7,43 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.integration.tables import Source
 
-from calve import settings
 from calve.app import open_captures
 from calve.capture import Captures
 from calve.lake import Lake
-from calve.lake.jars import POSTGRES
 from calve.lake.spark import session
 from calve.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_TOML = f"""
-[spark]
-master = "local[2]"
-driver_memory = "1g"
-packages = ["{POSTGRES}"]
-
-[spark.conf]
-"spark.sql.shuffle.partitions" = 2
-"spark.default.parallelism" = 2
-"""
-
-
-@pytest.fixture(scope="session")
-def lake_settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """Return the settings of an embedded lake in a folder of its own."""
-    folder = tmp_path_factory.mktemp("lake")
-    (folder / settings.FILE).write_text(_TOML)
-    return settings.load(folder)
-
-
-@pytest.fixture(scope="session")
-def lake(lake_settings: Settings) -> Iterator[Lake]:
-    """Yield the lake, as calve sees it."""
-    opened = Lake(lake_settings)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(scope="session")
@@ -52,15 +23,6 @@ def spark(lake_settings: Settings) -> Iterator["SparkSession"]:
     started = session(lake_settings, "calve tests")
     yield started
     started.stop()
-
-
-@pytest.fixture(scope="session")
-def connect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Yield the address of one Spark Connect server, on which each project has a lake of its own."""
-    from tests.faults.pipeline_server import connect_server
-
-    with connect_server(tmp_path_factory.mktemp("connect")) as url:
-        yield url
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from tests.faults.pipeline import connected
-from tests.integration.patterns import EXAMPLES, Scene, Stage
+from tests.pipelines.patterns import EXAMPLES, Scene, Stage
 
 from calve import settings
 from calve.app import open_workplace
