@@ -52,4 +52,4 @@ lock: venv ## Pin the newest versions that fit pyproject.toml
 		--group dev --group docs --custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
 
 clean: ## Remove what make made
-	@rm -rf .venv .calve dist site bench/.peers
+	@rm -rf .venv .calve/demo dist site bench/.peers

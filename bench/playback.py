@@ -32,7 +32,7 @@ FIGURES = ("seconds", "rows_read", "bytes_read", "rows_written", "bytes_written"
 def settings_in(folder: Path, memory: str) -> Settings:
     """Return settings for an empty lake in a folder; Spark's are those of the demo."""
     chosen = embedded(folder, load())
-    spark = chosen.spark.model_copy(update={"conf": SPARK, "driver_memory": memory})
+    spark = chosen.spark.model_copy(update={"conf": {**chosen.spark.conf, **SPARK}, "driver_memory": memory})
     return chosen.model_copy(update={"spark": spark})
 
 

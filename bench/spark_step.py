@@ -16,6 +16,7 @@ import click
 from calve.app import Workplace, open_workplace
 from calve.definition import installed, load
 from calve.engine import RunStatus
+from calve.settings import embedded
 from calve.settings import load as load_settings
 
 WARM = """
@@ -42,7 +43,7 @@ def workplace() -> Iterator[Workplace]:
     """Open a project of its own, with one worker."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "ask.py").write_text(PROGRAM)
-        with open_workplace(load_settings(Path(folder))) as place:
+        with open_workplace(embedded(Path(folder), load_settings())) as place:
             worker = place.worker()
             thread = threading.Thread(target=worker.run)
             thread.start()

@@ -266,7 +266,9 @@ def load(folder: Path | None = None, environ: Mapping[str, str] | None = None) -
 
 def embedded(home: Path, like: Settings) -> Settings:
     """Return settings for a lake of its own in ``home``, on a local Spark, with Java and jars found as in ``like``."""
+    fetching = {name: value for name, value in like.spark.conf.items() if name.startswith("spark.jars.")}
     spark = SparkSettings(
+        conf=fetching,
         driver_memory=like.spark.driver_memory,
         jars_cache=like.spark.jars_cache,
         java_home=like.spark.java_home,

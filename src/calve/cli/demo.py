@@ -79,7 +79,7 @@ def _settings(home: Path, of_project: "Settings") -> "Settings":
 
     shutil.rmtree(home, ignore_errors=True)
     chosen = embedded(home, of_project)
-    spark = chosen.spark.model_copy(update={"conf": SPARK})
+    spark = chosen.spark.model_copy(update={"conf": {**chosen.spark.conf, **SPARK}})
     return chosen.model_copy(update={"spark": spark})
 
 

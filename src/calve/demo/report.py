@@ -11,6 +11,8 @@ from calve.steps.spark.progress import size
 
 COLUMNS = ("pipeline", "stage", "seconds", "rows read", "read", "rows written", "written")
 _MEASURED = ("seconds", "rows_read", "bytes_read", "rows_written", "bytes_written")
+_ENOUGH = 1_000_000
+"""Events a day at which there is surely something to save."""
 _COLOURS = ("c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8")
 _STYLE = """
 :root { color-scheme: light dark; --ink: light-dark(#1d2733, #e6edf3); --dim: light-dark(#5b6775, #9aa7b4);
@@ -62,7 +64,7 @@ def report(result: Result) -> str:
 <h1>Process only what changed</h1>
 <p class="lead">The playback pipeline, {len(result.days)} days of {result.rows:,} events, {result.late:.1%} late:
 with a lookback of {WINDOW} days, and incrementally.</p>
-<div class="facts"><div><b class="good">{1 - share:.0%}</b>of the time saved</div>
+<div class="facts">{_saved(share)}
 <div><b>{share:.3f}</b>of the lookback's time</div><div>{equal}both results, by hash</div>
 <div><b>{capture:.1%}</b>of it for the captures</div></div>
 {_table(result)}
@@ -134,6 +136,18 @@ def _profile(result: Result) -> str:
     return f'{chart}<ul class="key">{key}</ul>'
 
 
+def _saved(share: float) -> str:
+    if share < 1:
+        return f'<div><b class="good">{1 - share:.0%}</b>of the time saved</div>'
+    return f'<div><b class="bad">{share - 1:.0%}</b>more time: too few events a day to save any</div>'
+
+
+def _said(share: float) -> str:
+    if share < 1:
+        return f"{share:.1%}, so {1 - share:.1%} saved."
+    return f"{share:.1%}. So few events a day are quicker read again: try --rows {_ENOUGH}."
+
+
 def headline(result: Result) -> Sequence[str]:
     """Return what the figures come to, in a few lines."""
     before, after = result.total("lookback"), result.total("incremental")
@@ -141,6 +155,6 @@ def headline(result: Result) -> Sequence[str]:
     share = result.ratio(seconds)
     return (
         f"The tables of both pipelines {equal}.",
-        f"Lookback {before.seconds:.1f} s, incremental {after.seconds:.1f} s: {share:.1%}, so {1 - share:.1%} saved.",
+        f"Lookback {before.seconds:.1f} s, incremental {after.seconds:.1f} s: {_said(share)}",
         f"Captures took {after.capture_seconds:.2f} s of it.",
     )

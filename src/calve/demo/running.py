@@ -114,7 +114,7 @@ class Runs:
 
     def _stop(self, run: Run) -> None:
         try:
-            self._engine.stop(Address(run.workflow_id, run.instance_id, run.run_id, ()), reason="Ctrl-C")
+            self._engine.stop(Address(run.workflow_id, run.instance_id, run.run_id, ()), reason="the demo ends")
         except ActionRefused:
             return  # it is over already
 

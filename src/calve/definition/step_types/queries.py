@@ -41,7 +41,7 @@ _FETCHED = {
     "row": Output("row", ParamType.MAP, "The first row, by column."),
     "rows": Output("rows", ParamType.STRING, "All rows, a JSON list of maps."),
 }
-_ROW_COUNT = Output("row_count", ParamType.LONG, "How many rows the last statement gave or changed.")
+_ROW_COUNT = Output("row_count", ParamType.LONG, "How many rows the last statement gave or wrote, if that is known.")
 
 
 def _fetched(config: Config) -> Outputs:

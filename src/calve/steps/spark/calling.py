@@ -9,6 +9,7 @@ from typing import Any
 
 from calve.lake.spark import hush
 from calve.steps.spark.progress import Progress
+from calve.steps.spark.sessions import be_brief
 
 
 def call(function: str, url: str, args: Sequence[Any], parameters: Mapping[str, Any]) -> Any:
@@ -18,6 +19,7 @@ def call(function: str, url: str, args: Sequence[Any], parameters: Mapping[str, 
     hush()
     found = find(function)
     spark = SparkSession.builder.remote(url).getOrCreate()
+    be_brief(spark, tries=30)
     spark.registerProgressHandler(Progress(sys.stderr.write))  # type: ignore[arg-type]  # it is one by its shape
     return found(spark, *args, **parameters)
 

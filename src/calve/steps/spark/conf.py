@@ -39,6 +39,7 @@ def event_conf(folder: Path) -> dict[str, str]:
         "spark.eventLog.compress": "false",
         "spark.eventLog.rolling.enabled": "true",
         "spark.eventLog.rolling.maxFileSize": "16m",
+        "spark.redaction.regex": "(?i)secret|password|token|credential|authorization|access[.-]?key",
     }
 
 

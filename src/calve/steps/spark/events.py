@@ -1,8 +1,8 @@
 """What Spark wrote down about its work: its event log, read while it grows, added up per session.
 
 - ``rows_read``: the rows that tasks took from tables, files and ranges.
-- ``bytes_read``: of Iceberg tables the size of the files that were planned to be read, as Spark does not see how much
-  of each was; of other sources what Spark's tasks count.
+- ``bytes_read``: the size of the files of Iceberg tables that were planned to be read, as Spark does not see how much
+  of each was; or what Spark's tasks count of other sources, where that is more.
 - ``rows_written``, ``bytes_written``: what tasks wrote to tables and files.
 - ``shuffle_bytes``: what tasks wrote for others to fetch.
 
@@ -78,8 +78,7 @@ class _Session:
 
     def usage(self) -> Usage:
         found = Usage(**self.counted)
-        if self.planned:
-            found.bytes_read = sum(self.planned.values())
+        found.bytes_read = max(found.bytes_read, sum(self.planned.values()))
         return found
 
 

@@ -18,7 +18,7 @@ from calve.steps.spark.failing import said, translated
 from calve.steps.spark.progress import Progress
 from calve.steps.spark.scripts import Script
 from calve.steps.spark.servers import Server, Servers
-from calve.steps.spark.sessions import configure, connect_remote, release
+from calve.steps.spark.sessions import configure, connect_remote, in_background, release
 from calve.steps.surroundings import Surroundings
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Opener:
         remote = config.get("remote") or (None if config.get("master") else self._settings.spark.remote)
         if remote:
             session = connect_remote(str(remote))
-            return self._watched(session, f"{str(remote).rstrip('/')}", context, None)
+            return self._watched(session, str(remote), context, None)
         master = str(config.get("master") or self._settings.spark.master)
         server = self._servers.get(master, context.log, context.is_interrupted)
         with translated(context, "A session of Spark", lambda: not server.is_alive):
@@ -100,7 +100,7 @@ class Opener:
     def _watched(self, session: "SparkSession", url: str, context: StepContext, server: Server | None) -> Opened:
         progress = Progress(context.log)
         session.registerProgressHandler(progress)  # type: ignore[arg-type]  # it is one by its shape
-        separator = "" if url.endswith(";") else ";" if ";" in url else "/;"
+        separator = "" if url.endswith(";") else ";" if ";" in url else ";" if url.endswith("/") else "/;"
         return Opened(session, f"{url}{separator}session_id={session.session_id}", context, progress, server)
 
     def _prepare(self, opened: Opened, config: Mapping[str, Any], branch: str) -> None:
@@ -137,7 +137,7 @@ def _configure(spark: "SparkSession", conf: Mapping[str, str]) -> None:
 
 def _give_back(opened: Opened) -> None:
     if opened.server is None:
-        release(opened.spark)
+        in_background(lambda: release(opened.spark))
         return
     opened.server.events.forget(opened.spark.session_id)
     opened.server.sessions.give_back(opened.spark)

@@ -88,7 +88,8 @@ class Spark:
         done = opened.script().run(self._text(config), config.get("parameters", {}), keep=config["max_rows"])
         last = done[-1]
         results.check(config.get("expect"), last.rows)
-        outputs = {"row_count": last.count, **results.outputs(config["fetch"], last.rows, config["max_rows"])}
+        counted = {} if last.count is None else {"row_count": last.count}
+        outputs = {**counted, **results.outputs(config["fetch"], last.rows, config["max_rows"])}
         usage = opened.used()
         opened.context.log(told_usage(usage, done))
         return Outcome(State.DONE, outputs, {"spark": artifact(usage, done)})

@@ -32,11 +32,11 @@ class Done:
     """What it read and wrote, if that is known."""
 
     @property
-    def count(self) -> int:
-        """How many rows it gave or wrote; 0 where neither is known."""
+    def count(self) -> int | None:
+        """How many rows it gave or wrote; None where nobody tells."""
         if self.rows is not None:
             return self.rows.count
-        return 0 if self.usage is None else self.usage.rows_written
+        return None if self.usage is None else self.usage.rows_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def _tables(session: "SparkSession", frame: Any) -> Iterator["pa.Table"]:
 
 
 def _take(rows: Rows, table: "pa.Table") -> None:
-    """Count rows; make Python values only of those that are kept or looked at."""
+    """Count rows, and keep what is asked for, a few at a time."""
     for batch in table.to_batches(max_chunksize=1_000):
         columns = [column.to_pylist() for column in batch.columns]
         rows.take(zip(*columns, strict=True) if columns else ())

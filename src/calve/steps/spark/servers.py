@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from calve.errors import CalveError
+from calve.errors import CalveError, JavaMissing, SettingsInvalid, StepFailed
 from calve.lake import jars, java
 from calve.lake.spark import make_catalogs
 from calve.settings import Settings
-from calve.steps.failures import fatal, of_platform, stopped
+from calve.steps.failures import fatal, of_platform, stopped, told
 from calve.steps.places import Place
-from calve.steps.processes import Ending, Program, supervise
+from calve.steps.processes import Program, supervise
 from calve.steps.spark import conf
 from calve.steps.spark.events import EventLog
 from calve.steps.spark.sessions import Sessions
@@ -48,6 +48,14 @@ def environment(surroundings: Surroundings, java_home: Path) -> dict[str, str]:
     return {"PYSPARK_PYTHON": surroundings.python, **kept, **own}
 
 
+def cannot_start(error: CalveError) -> StepFailed:
+    """Return what to tell the engine: only what somebody has to mend is not tried again."""
+    if isinstance(error, StepFailed):
+        return error
+    is_for_somebody = isinstance(error, JavaMissing | SettingsInvalid)
+    return fatal(told(error)) if is_for_somebody else of_platform(told(error))
+
+
 class Server:
     """One Spark Connect server, or what is left of it."""
 
@@ -60,7 +68,6 @@ class Server:
         self._token = secrets.token_urlsafe(24)
         self.folder = settings.home / "spark" / f"{os.getpid()}-{secrets.token_hex(4)}"
         self._is_ending = threading.Event()
-        self._ending: Ending | None = None
         self._error: CalveError | None = None
         self._thread = threading.Thread(target=self._run, name="calve-spark-server", daemon=True)
         self._events = self.folder / "events"
@@ -112,7 +119,7 @@ class Server:
             self._events.mkdir()
             place = Place(self.folder / "process")
             place.folder.mkdir(mode=0o700)
-            self._ending = supervise(self, self._surroundings, place, self._program)
+            supervise(self, self._surroundings, place, self._program)
         except CalveError as error:
             self._error = error
         except OSError as error:
@@ -139,17 +146,18 @@ class Server:
             if is_interrupted():
                 raise stopped("The start of Spark")
             if time.monotonic() >= deadline:
-                raise of_platform(f"Spark did not come up in {_START_SECONDS:.0f} s.{self._said()}")
+                raise of_platform(f"Spark did not come up in {_START_SECONDS:.0f} s.{self.said()}")
             time.sleep(_LOOK_SECONDS)
         # The client speaks TLS to any host that is not called localhost.
         self.sessions.open(f"sc://localhost:{port}/;token={self._token};user_id=calve")
 
     def _failure(self) -> CalveError:
         if self._error is not None:
-            return fatal(self._error.message, remedy=self._error.remedy)
-        return of_platform(f"Spark ended while it was started.{self._said()}")
+            return cannot_start(self._error)
+        return of_platform(f"Spark ended while it was started.{self.said()}")
 
-    def _said(self) -> str:
+    def said(self) -> str:
+        """Return the last lines that the server printed."""
         try:
             lines = (self.folder / "server.log").read_text("utf-8", "replace").splitlines()
         except OSError:
@@ -200,7 +208,7 @@ class Servers:
         if found is not None and found.is_alive:
             return found
         if found is not None:
-            log("-- the Spark of this worker is gone; it is started anew\n")
+            log(f"-- the Spark of this worker is gone; it is started anew. The last that it said:{found.said()}\n")
             found.stop()
         _forget_old(self._settings.home / "spark")
         server = Server(conf.with_master(self._settings, master), self._surroundings)

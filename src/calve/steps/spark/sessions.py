@@ -25,6 +25,7 @@ class Sessions:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._preparing = threading.Lock()
         self._url = ""
         self._spare: tuple[SparkSession, float] | None = None
         self._is_closed = False
@@ -42,14 +43,16 @@ class Sessions:
         """Return a session that nobody else has, and have the next one made."""
         with self._lock:
             spare, self._spare = self._spare, None
-        is_fresh = spare is not None and time.monotonic() - spare[1] < _SPARE_SECONDS
-        session = spare[0] if spare is not None and is_fresh else connect(self._url)
-        _in_background(self._prepare)
+        if spare is not None and time.monotonic() - spare[1] >= _SPARE_SECONDS:
+            self.give_back(spare[0])
+            spare = None
+        session = connect(self._url) if spare is None else spare[0]
+        in_background(self._prepare)
         return session
 
     def give_back(self, session: "SparkSession") -> None:
         """Let the server forget a session and all that is in it."""
-        _in_background(lambda: release(session))
+        in_background(lambda: release(session))
 
     def close(self) -> None:
         """Make no more."""
@@ -58,26 +61,37 @@ class Sessions:
 
     def _prepare(self) -> None:
         """Make a spare, and have it answer once: the first answer of a session takes longest."""
-        with self._lock:
+        if not self._preparing.acquire(blocking=False):
+            return  # another step's call makes it
+        try:
             if self._is_closed or self._spare is not None:
                 return
-        with suppress(Exception):  # the next step makes its own, and tells what is wrong
             session = connect(self._url)
             session.sql("SELECT 1").collect()
             with self._lock:
                 self._spare = (session, time.monotonic())
+        except Exception:  # noqa: BLE001, S110 - the next step makes its own, and tells what is wrong
+            pass
+        finally:
+            self._preparing.release()
 
 
 def connect(url: str) -> "SparkSession":
     """Return a session of a server of our own; one that does not answer at once is gone."""
-    from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession
 
     hush()
-    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is raised too
     session = _kept_open(SparkSession(url))
-    session.client.set_retry_policies([DefaultPolicy(max_retries=4, max_backoff=1_000)])
+    be_brief(session, tries=4)
     return session
+
+
+def be_brief(session: "SparkSession", *, tries: int) -> None:
+    """Let a server that does not answer be given up soon: Spark itself would try for ten minutes."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is raised too
+    session.client.set_retry_policies([DefaultPolicy(max_retries=tries, max_backoff=1_000)])
 
 
 def connect_remote(url: str) -> "SparkSession":
@@ -86,6 +100,7 @@ def connect_remote(url: str) -> "SparkSession":
     Raises:
         StepFailed: nobody listens there.
     """
+    from pyspark.errors import PySparkException
     from pyspark.sql.connect.session import SparkSession
 
     hush()
@@ -95,7 +110,16 @@ def connect_remote(url: str) -> "SparkSession":
         socket.create_connection((host, port), _CONNECT_SECONDS).close()
     except OSError as error:
         raise of_platform(f"The Spark Connect server at {host}:{port} does not answer: {error}") from None
-    return _kept_open(SparkSession(url))
+    try:
+        session = _kept_open(SparkSession(url))
+    except PySparkException:
+        # What it says holds the address, and that may hold a token.
+        raise fatal(
+            "remote is no address of a Spark Connect server.",
+            remedy="Write sc://host:port/;name=value;name=value, and an = in a value as %3D.",
+        ) from None
+    be_brief(session, tries=30)
+    return session
 
 
 def _kept_open(session: "SparkSession") -> "SparkSession":
@@ -132,5 +156,6 @@ def release(session: "SparkSession") -> None:
     session.client._channel.close()  # noqa: SLF001 - close() would wait for the operations of all sessions
 
 
-def _in_background(work: Callable[[], None]) -> None:
+def in_background(work: Callable[[], None]) -> None:
+    """Do something that nobody waits for."""
     threading.Thread(target=work, name="calve-spark-session", daemon=True).start()

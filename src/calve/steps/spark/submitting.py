@@ -1,7 +1,7 @@
 """Runs applications and jars through spark-submit, on the lake, and adds up what they read and wrote.
 
-Everything that they are told stands in a file of properties that only the worker's user can read: others can read a
-command line. Where the user has event logs written elsewhere, what is read and written is not known here. In deploy
+Settings stand in a file of properties that only the worker's user can read: others can read a command line, on which
+``args`` are. Where the user has event logs written elsewhere, what is read and written is not known here. In deploy
 mode ``cluster`` the driver runs elsewhere: what it reads and writes is not known here, and an
 interruption ends only the program that waits for it.
 """
@@ -20,15 +20,21 @@ from calve.lake.spark_conf import context_conf, launch_conf, session_conf
 from calve.settings import Settings
 from calve.steps.configs import text
 from calve.steps.endings import last_lines, outcome
-from calve.steps.failures import fatal, told
+from calve.steps.failures import fatal
 from calve.steps.places import Place
 from calve.steps.processes import MAIN, Ending, How, Program, run
 from calve.steps.spark import conf
 from calve.steps.spark.events import EventLog, Usage
-from calve.steps.spark.servers import environment, spark_home
+from calve.steps.spark.servers import cannot_start, environment, spark_home
 from calve.steps.surroundings import Surroundings
 
 _OUT_OF_MEMORY = 52
+_WAITING = {
+    "spark.standalone.submit.waitAppCompletion": "true",
+    "spark.yarn.submit.waitAppCompletion": "true",
+    "spark.kubernetes.submission.waitAppCompletion": "true",
+}
+"""The step is over when the application is, whatever the user says: what comes after it builds on that."""
 _TELLING = re.compile(r"[\w.$]*(?:Error|Exception|Exit)\b.*|Error: .*|\[[A-Z_.]+\] .*|Caused by: .*")
 _FRAME = re.compile(r"\s+at |\s+\.\.\. \d+ more")
 
@@ -80,7 +86,7 @@ class Submission:
             files = jars.provide(settings, found)
             make_catalogs(settings)
         except CalveError as error:
-            raise fatal(told(error)) from error
+            raise cannot_start(error) from error
         given = place.write("spark.properties", conf.properties(self._conf(context, files, branch, events)))
         argv = (str(spark_home() / "bin" / "spark-submit"), "--properties-file", str(given), *self._target())
         titles = self._surroundings.environment_for(context, {})
@@ -96,6 +102,7 @@ class Submission:
             **conf.step_conf(config, context.key, branch),
             "spark.app.name": context.title,
             "spark.submit.deployMode": str(config.get("deploy_mode", "client")),
+            **(_WAITING if self._is_elsewhere else {}),
         }
         added = {
             "spark.jars": self._paths("jars"),

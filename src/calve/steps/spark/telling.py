@@ -18,12 +18,13 @@ def artifact(usage: Usage | None, done: Sequence[Done] = ()) -> dict[str, Any]:
 
 def _statement(one: Done) -> dict[str, Any]:
     told = {} if one.usage is None else one.usage.as_artifact()
-    return {"statement": one.title, "seconds": round(one.seconds, 3), "rows": one.count, **told}
+    counted = {} if one.count is None else {"rows": one.count}
+    return {"statement": one.title, "seconds": round(one.seconds, 3), **counted, **told}
 
 
 def told_usage(usage: Usage | None, done: Sequence[Done] = ()) -> str:
     """Return the last line of a step's log."""
-    rows = [f"{done[-1].count:,} rows"] if done else []
+    rows = [f"{done[-1].count:,} rows"] if done and done[-1].count is not None else []
     if usage is None:
         return f"-- {', '.join(rows)}\n" if rows else ""
     read = f"{usage.rows_read:,} rows, {size(usage.bytes_read)} read"

@@ -44,7 +44,7 @@ def test_sizes_are_told_in_units_of_a_thousand() -> None:
 def test_what_nobody_tells_is_left_out() -> None:
     """It is not nothing."""
     done = Done("SELECT 1", 0.1234, None, None)
-    assert artifact(None, [done]) == {"statements": [{"statement": "SELECT 1", "seconds": 0.123, "rows": 0}]}
+    assert artifact(None, [done]) == {"statements": [{"statement": "SELECT 1", "seconds": 0.123}]}
     assert told_usage(None, [done]) == "-- 0 rows\n"
 
 
