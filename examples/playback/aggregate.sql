@@ -1,15 +1,15 @@
 -- Stage 2, the same for both versions. The param `plays` has a column more than playback_daily_table: sign, which is 1
 -- for a row that came and -1 for one that left. A correction never moves an event in time, so the first and the last
--- play of a day need only the rows that came.
+-- play of a day need only the rows that came. A sum of nothing but nulls is 0, so that it can be added.
 SELECT
   day,
   account_id,
   sum(sign) AS plays,
-  sum(sign * int(completed)) AS completed_plays,
-  sum(sign * int(device_class = 'tv')) AS tv_plays,
-  sum(sign * seconds_watched) AS seconds_watched,
-  sum(sign * rebuffers) AS rebuffers,
-  sum(sign * bytes_streamed) AS bytes_streamed,
+  coalesce(sum(sign * int(completed)), 0) AS completed_plays,
+  coalesce(sum(sign * int(device_class = 'tv')), 0) AS tv_plays,
+  coalesce(sum(sign * seconds_watched), 0) AS seconds_watched,
+  coalesce(sum(sign * rebuffers), 0) AS rebuffers,
+  coalesce(sum(sign * bytes_streamed), 0) AS bytes_streamed,
   min(CASE WHEN sign > 0 THEN event_at END) AS first_play_at,
   max(CASE WHEN sign > 0 THEN event_at END) AS last_play_at
 FROM ${plays}

@@ -12,7 +12,7 @@ import pytest
 
 import calve
 from calve.errors import RequestInvalid, SourceUnstable, TableMissing
-from calve.merging import Merged, facts
+from calve.merging import Merged, facts, plans
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -300,6 +300,50 @@ def test_two_rows_for_one_match_are_refused_as_by_merge(merging: "SparkSession")
     with twins.branch():
         unmatched = _rows(merging, f"{_event(5, 1, 8)}, {_event(5, 1, 9)}, {_event(1, 1, 3)}")
         assert _both(twins, unmatched, ("id", "day"), {}).appended == 3
+
+
+def test_rows_whose_bounds_cannot_be_written_are_not_lost(
+    merging: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name with a quote in it bounds nothing; what lies beyond the target's names is inserted all the same."""
+    monkeypatch.setattr(plans, "MOST_BROADCAST", 1)
+    twins = _twins(merging, 3, "day")
+    _insert(twins, f"{_event(1, 1)}, {_event(2, 1)}")
+    names = merging.sql("SELECT 'a' AS name UNION ALL SELECT 'zoe' UNION ALL SELECT 'o\\'brien'")
+    change = _rows(merging, _event(1, 1, 9)).drop("name").crossJoin(names).select("id", "day", "at", "name", "n")
+    with twins.branch():
+        merged = _both(twins, change, ("name", "day"), {})
+    assert merged.plan == "MergeSome"
+    assert sorted(row[3] for row in twins.rows(twins.one).elements()) == ["a", "o'brien", "x", "x", "zoe"]
+
+
+def test_deletes_are_taken_in_the_types_of_the_target(merging: "SparkSession") -> None:
+    """Keys that come as text are compared as numbers, not by their first digit."""
+    twins = _twins(merging, 3, "day")
+    _insert(twins, ", ".join(_event(key, 1) for key in (9, 10, 500)))
+    gone = merging.sql("SELECT '9' AS id, '2024-03-01' AS day UNION ALL SELECT '500', '2024-03-01'")
+    with twins.branch():
+        _both(twins, _rows(merging, _event(10, 1, 3)), ("id", "day"), {"deletes": gone})
+    assert [row[0] for row in twins.rows(twins.one)] == [10]
+
+
+def test_columns_may_have_the_names_that_a_merge_uses(merging: "SparkSession") -> None:
+    """One called t is not taken for the target, and one called Name does not name it."""
+    table = f"db.named{uuid.uuid4().hex[:8]}"
+    merging.sql(
+        f"CREATE TABLE {table} (t BIGINT NOT NULL, Name STRING, n BIGINT) USING iceberg TBLPROPERTIES "
+        "('format-version'='3', 'write.wap.enabled'='true', 'write.delete.mode'='merge-on-read')"
+    )
+    merging.sql(f"ALTER TABLE {table} SET IDENTIFIER FIELDS t")
+    merging.sql(f"INSERT INTO {table} VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 1)")
+    twins = Twins(merging, table, table)
+    with twins.branch():
+        changed = calve.merge(merging, into=table, using="SELECT 2L AS t, 'B' AS Name, 5L AS n", keys=["t"])
+    assert (changed.plan, changed.matched) == ("Replace", 1)
+    with twins.branch():
+        read = calve.merge(merging, into=table, using=f"SELECT t, Name, n + 1 AS n FROM {table}", keys=["t"])
+    assert "reads the target itself" in read.reason
+    assert sorted(map(tuple, twins.rows(table))) == [(1, "a", 2), (2, "B", 6), (3, "c", 2)]
 
 
 def test_what_is_taken_back_is_subtracted(merging: "SparkSession") -> None:

@@ -1,7 +1,7 @@
 -- Neither the source nor its history is read. Without `targets` a retry would add everything again.
 MERGE INTO ${TARGET_TABLE} t
 USING (
-    SELECT account, sum(plays) AS plays, sum(seconds) AS seconds
+    SELECT account, sum(plays) AS plays, coalesce(sum(seconds), 0) AS seconds
     FROM (
         SELECT account, 1 AS plays, seconds FROM ${capture.relation} AS came
         UNION ALL

@@ -1,3 +1,3 @@
-SELECT account, count(*) AS plays, sum(seconds) AS seconds
+SELECT account, count(*) AS plays, coalesce(sum(seconds), 0) AS seconds
 FROM db.plays
 GROUP BY account

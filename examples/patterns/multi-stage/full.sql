@@ -1,4 +1,4 @@
-SELECT device, day, count(*) AS plays, sum(seconds) AS seconds
+SELECT device, day, count(*) AS plays, coalesce(sum(seconds), 0) AS seconds
 FROM (
     SELECT id, play.*
     FROM (

@@ -1,6 +1,6 @@
 MERGE INTO ${TARGET_TABLE} t
 USING (
-    SELECT device, day, sum(plays) AS plays, sum(seconds) AS seconds
+    SELECT device, day, sum(plays) AS plays, coalesce(sum(seconds), 0) AS seconds
     FROM (
         SELECT device, day, 1 AS plays, seconds FROM ${capture.relation} AS came
         UNION ALL

@@ -12,7 +12,7 @@ Value = int | Decimal | str
 MOST_INTERVALS = 100  # a predicate of more ranges costs more to evaluate than it saves
 
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
-_PLAIN_TEXT = re.compile(r"[^'\\\x00-\x1f\x7f]*")
+_PLAIN_TEXT = re.compile(r"(?!.*\$\{)[^'\\\x00-\x1f\x7f]*")  # Spark replaces ${…} in any text
 _ISO_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

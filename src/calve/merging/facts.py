@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MAIN = "main"
 _NULL, _ELSEWHERE = -2, -1
+_NEARLY_ALL = 0.95
 _COSTLY = re.compile(
     r"^[\s+\-:*()\d]*(Exchange|Sort|SortMergeJoin|\w*Aggregate\w*|Window\w*|Generate|\w*Python\w*|\w*InPandas\w*"
     r"|MapPartitions\w*|MapElements|Sample|LocalLimit|GlobalLimit|CollectLimit|TakeOrdered\w*)\b",
@@ -35,13 +36,14 @@ def named_like(names: Sequence[str], columns: Mapping[str, str], where: str) -> 
     Raises:
         RequestInvalid: There is no such column.
     """
-    by_lower = {column.lower(): column for column in columns}
-    missing = [name for name in names if name.lower() not in by_lower]
+    by_lower = {column.lower(): column for column in columns} | {column: column for column in columns}
+    found = [by_lower.get(name, by_lower.get(name.lower())) for name in names]
+    missing = [name for name, column in zip(names, found, strict=True) if column is None]
     if missing:
         raise RequestInvalid(
             f"{where} has no column {', '.join(missing)}.", remedy=f"Its columns are {', '.join(columns)}."
         )
-    return tuple(by_lower[name.lower()] for name in names)
+    return tuple(column for column in found if column is not None)
 
 
 def target_columns(spark: "SparkSession", into: tuple[str, ...]) -> dict[str, str]:
@@ -60,6 +62,14 @@ def target_columns(spark: "SparkSession", into: tuple[str, ...]) -> dict[str, st
         raise TableMissing(f"There is no table {'.'.join(into)} to merge into.", table=".".join(into)) from error
 
 
+def qualified(spark: "SparkSession", into: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a table's name with its namespace: its metadata tables have longer names."""
+    if len(into) > 1:
+        return into
+    (row,) = spark.sql("SELECT current_catalog(), current_database()").collect()
+    return (row[0], *row[1].split("."), *into)
+
+
 def target(spark: "SparkSession", request: Request, columns: Mapping[str, str]) -> Target:
     """Return what metadata tells of the target; no data file is read."""
     described = [(row[0], row[1]) for row in spark.sql(f"DESCRIBE TABLE EXTENDED {request.target}").collect()]
@@ -70,7 +80,7 @@ def target(spark: "SparkSession", request: Request, columns: Mapping[str, str]) 
     slices = _slices(spark, request, columns, ordered, version)
     ranges = [_range(key, columns[key], at, slices) for at, key in enumerate(ordered)]
     return Target(
-        name=next((value for key, value in described if key == "Name"), ".".join(request.into)),
+        name=_below(described, "# Detailed Table Information").get("Name", ".".join(request.into)),
         columns=columns,
         properties=properties,
         partitioning=partitioning(described),
@@ -85,7 +95,8 @@ def target(spark: "SparkSession", request: Request, columns: Mapping[str, str]) 
 
 def partitioning(described: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     """Return the partition fields that DESCRIBE tells of: numbered, or by name alone where all are columns as such."""
-    numbered = tuple(value for key, value in described if re.fullmatch(r"Part \d+", key))
+    below = _below(described, "# Partitioning")
+    numbered = tuple(value for key, value in below.items() if re.fullmatch(r"Part \d+", key))
     names = [key for key, _ in described]
     if numbered or "# Partition Information" not in names:
         return numbered
@@ -93,10 +104,16 @@ def partitioning(described: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(names[first : names.index("", first)])
 
 
+def _below(described: Sequence[tuple[str, str]], heading: str) -> dict[str, str]:
+    """Return what DESCRIBE tells below a heading: above it are columns, which may have any name."""
+    names = [key for key, _ in described]
+    return dict(described[names.index(heading) :]) if heading in names else {}
+
+
 def _branch(spark: "SparkSession", properties: Mapping[str, str]) -> str | None:
     """Return the branch that this session writes to instead of the main one."""
     branch = spark.conf.get("spark.wap.branch", None)
-    return branch if branch and properties.get("write.wap.enabled") == "true" else None
+    return branch if branch and properties.get("write.wap.enabled", "").lower() == "true" else None
 
 
 def _head(spark: "SparkSession", into: tuple[str, ...], branch: str | None) -> tuple[int | None, str]:
@@ -159,9 +176,21 @@ def is_worth_keeping(plan: str) -> bool:
     Each row is needed once, and a filter on its key comes before all other work on it, unless rows are exchanged or
     computed together, or by chance.
     """
-    if "InMemoryTableScan" in plan:
-        return False
-    return _COSTLY.search(plan) is not None or _RANDOM.search(plan) is not None
+    left = _without_kept(plan)
+    return _COSTLY.search(left) is not None or _RANDOM.search(left) is not None
+
+
+def _without_kept(plan: str) -> str:
+    """Return a plan without what lies below relations that are kept already."""
+    left: list[str] = []
+    depth: int | None = None
+    for line in plan.splitlines():
+        at = len(line) - len(line.lstrip(" :+-"))
+        if depth is not None and at > depth:
+            continue
+        depth = at if "InMemoryRelation" in line else None
+        left.append(line)
+    return "\n".join(left)
 
 
 def reads(plan: str, table: str) -> bool:
@@ -206,7 +235,7 @@ def keys(spark: "SparkSession", view: str, request: Request, target: Target) -> 
     selected = ", ".join(filter(None, ["count(*)", f"count(DISTINCT {', '.join(names)})", counted]))
     rows, different, *each = spark.sql(f"SELECT {selected} FROM {view}").collect()[0]
     told_apart = max(zip(each, numbers, strict=True), default=(0, ""))
-    return Keys(rows, rows == different, told_apart[1] if 2 * told_apart[0] > rows else None)
+    return Keys(rows, rows == different, told_apart[1] if told_apart[0] > _NEARLY_ALL * rows else None)
 
 
 def _may_match(target: Target) -> str:
@@ -221,8 +250,7 @@ def _summed(rows: Sequence[Any], target: Target) -> Source:
         rows=sum(counts.values()),
         null_keys=counts.get(_NULL, 0),
         elsewhere=counts.get(_ELSEWHERE, 0),
-        # A value that cannot be written in SQL leaves the target's range: outside of that nothing matches either.
-        ranges=tuple(found or item for found, item in zip(inside, target.ranges, strict=True)),
+        ranges=tuple(found for found in inside if found is not None),  # what cannot be written in SQL bounds nothing
         everywhere=tuple(found for found in everywhere if found is not None),
         new=_new([row for row in rows if row["place"] == _ELSEWHERE], target),
     )

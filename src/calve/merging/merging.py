@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from calve.merging import facts, plans
-from calve.merging.names import selecting
+from calve.merging.names import quoted, selecting
 from calve.merging.plans import AppendAll, LookUp, MergeSome, Nothing, OneMerge, Plan, Replace, Source, Target
 from calve.merging.request import Request, request
-from calve.merging.running import Journal, Merged, Work, run, selected
+from calve.merging.running import Journal, Merged, Work, run
 from calve.merging.sessions import active
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ def merge(
         has_deletes=deletes is not None,
     )
     columns = facts.target_columns(spark, asked.into)
-    asked = replace(asked, keys=facts.named_like(keys, columns, into))
+    asked = replace(asked, into=facts.qualified(spark, asked.into), keys=facts.named_like(keys, columns, into))
     frame = _aligned(_frame(spark, using), asked, columns)
-    gone = None if deletes is None else _keys_of(_frame(spark, deletes), asked)
+    gone = None if deletes is None else _keys_of(_frame(spark, deletes), asked, columns)
     with active(spark):
         return _merged(spark, asked, columns, frame, gone, atomic=atomic, log=log)
 
@@ -86,14 +86,17 @@ def _aligned(frame: "DataFrame", asked: Request, columns: Mapping[str, str]) -> 
     facts.named_like(needed, has, "The source")
     by_lower = {column.lower(): column for column in columns}
     for name in has:
-        if name != by_lower.get(name.lower(), name):
+        if name not in columns and name.lower() in by_lower:
             frame = frame.withColumnRenamed(name, by_lower[name.lower()])
     return frame
 
 
-def _keys_of(deletes: "DataFrame", asked: Request) -> "DataFrame":
+def _keys_of(deletes: "DataFrame", asked: Request, columns: Mapping[str, str]) -> "DataFrame":
+    """Return the keys of rows that only delete, in the target's types: bounds are compared as such."""
     facts.named_like(asked.keys, facts.columns_of(deletes), "deletes")
-    return deletes.select(*selected(asked.keys)).dropna().distinct()
+    typed = [f"CAST({quoted(key)} AS {columns[key]}) AS {quoted(key)}" for key in asked.keys]
+    has_keys = " AND ".join(f"{quoted(key)} IS NOT NULL" for key in asked.keys)
+    return deletes.selectExpr(*typed).where(has_keys).distinct()
 
 
 def _merged(
@@ -136,7 +139,8 @@ def _planned(work: Work, journal: Journal, *, atomic: bool) -> tuple[Plan, Sourc
     if reason is not None and not plans.is_worth_bounding(asked, target, types):
         return OneMerge(reason), Source(0, 0, 0)
     with journal.part("source") as tell:
-        keeps = facts.is_worth_keeping(explained[0])
+        # Bounds are of the rows that are counted, and a single MERGE has nothing else to tell others by: it keeps all.
+        keeps = reason is not None or facts.is_worth_keeping(explained[0])
         if keeps:
             work.keep()
         source = _counted(work)

@@ -13,7 +13,9 @@ MOST_BROADCAST = 500_000
 MOST_BROADCAST_WHOLE = 200_000
 """Rows of the source that are sent to every executor with all their columns."""
 MOST_NEW_PARTITIONS = 4
-"""Partitions that each task may open files in, when rows are appended without a shuffle."""
+"""New partitions that each task may open files in, when rows are appended without a shuffle."""
+MOST_OLD_PARTITIONS = 50
+"""Old partitions that one task may open files in, for the late rows."""
 
 _DAY = 86_400_000_000
 _UNITS = {"hours": _DAY // 24, "days": _DAY, "months": 28 * _DAY, "years": 365 * _DAY}
@@ -37,8 +39,8 @@ class Target:
 
     def is_unique(self, keys: Collection[str]) -> bool:
         """Tell whether its owner says that no two rows have the same keys: by identifier fields, Iceberg's own word."""
-        identifiers = {name.strip() for name in self.properties.get("identifier-fields", "").strip("[]").split(",")}
-        return identifiers <= set(keys)
+        identifiers = set(self.properties.get("identifier-fields", "").strip("[]").split(","))
+        return identifiers <= set(keys) and not any("," in name or "." in name for name in self.columns)
 
     @property
     def deletes_cheaply(self) -> bool:
@@ -69,13 +71,17 @@ class Target:
         """
         return self.ranges if self.timed is None else (self.timed,)
 
-    def takes_as_they_lie(self, rows: Interval | None) -> bool:
-        """Tell whether new rows from one time to another may be written by the tasks that have them, without a shuffle.
+    def takes_as_they_lie(self, source: "Source") -> bool:
+        """Tell whether rows may be written by the tasks that have them, without a shuffle.
 
-        Not where the owner chose an order of rows, and not into many partitions at once.
+        Not where the owner chose an order of rows, and not into many partitions at once, be they new or old.
         """
         chosen = {"write.distribution-mode", "sort-order"} & self.properties.keys()
-        if self.rows == 0 or self.timed is None or rows is None or chosen:
+        if self.rows == 0 or self.timed is None or source.new is None or chosen:
+            return False
+        rows, timed = source.new, self.timed.column
+        old = next((len(item.intervals) for item in source.ranges if item.column == timed), 0)
+        if old > MOST_OLD_PARTITIONS:
             return False
         match = _TIMED.fullmatch(self.partitioning[0])
         unit = _UNITS[match[1] if match else "days"]
@@ -173,7 +179,7 @@ def only_merge(request: Request, target: Target, source_types: Mapping[str, str]
     if target.branch is None and atomic:
         return "without a branch (spark.wap.branch) only a single commit is atomic and is checked against other writers"
     if target.branch is None and request.accumulates:
-        return "expressions over t and s give something else when a crash makes them run twice, and there is no branch"
+        return "after a crash it would be done twice, which gives something else here, and there is no branch"
     for key in request.keys:
         if source_types[key] != target.columns[key]:
             return f"{key} is {source_types[key]} in the source and {target.columns[key]} in the target: cast it"

@@ -47,8 +47,9 @@ class Request:
 
     @property
     def accumulates(self) -> bool:
-        """Tell whether doing it twice may give something else than doing it once."""
-        return not isinstance(self.when_matched, str)
+        """Tell whether doing it twice may give something else than doing it once: what was deleted is inserted."""
+        deletes = self.when_matched == "delete" or self.delete_when is not None
+        return not isinstance(self.when_matched, str) or (deletes and self.inserts)
 
     def on(self, bounds: Iterable[Range] = (), hashed: str | None = None) -> str:
         """Return the condition under which two rows match; the bounds follow from the keys and prune the target.
@@ -56,7 +57,7 @@ class Request:
         With ``hashed``, Spark looks rows up by that key alone, and compares the others with what it finds: with one
         whole number it does so in half the time.
         """
-        equal = " AND ".join(_equal(quoted(key), is_hashed=hashed in {None, key}) for key in self.keys)
+        equal = self._equal("t", "s", hashed)
         bounds = tuple(bounds)
         return f"{equal} AND {all_hold(bounds, 't')}" if bounds else equal
 
@@ -67,8 +68,17 @@ class Request:
 
     def removal(self, source: str, bounds: Iterable[Range], hashed: str | None = None) -> str:
         """Return the DELETE of every row that matches one of a view."""
-        sent = f"SELECT /*+ BROADCAST(s) */ 1 FROM {source} s WHERE {self.on(hashed=hashed)}"
-        return f"DELETE FROM {self.target} t WHERE {all_hold(tuple(bounds), 't')} AND EXISTS ({sent})"
+        # Names that no column has: within the subquery, a column called t would be taken for the target.
+        t, s = "__calve_target", "__calve_source"
+        sent = f"SELECT /*+ BROADCAST({s}) */ 1 FROM {source} {s} WHERE {self._equal(t, s, hashed)}"
+        return f"DELETE FROM {self.target} {t} WHERE {all_hold(tuple(bounds), t)} AND EXISTS ({sent})"
+
+    def _equal(self, t: str, s: str, hashed: str | None) -> str:
+        def compared(key: str) -> str:
+            mine, theirs = f"{t}.{quoted(key)}", f"{s}.{quoted(key)}"
+            return f"{mine} = {theirs}" if hashed in {None, key} else f"{mine} BETWEEN {theirs} AND {theirs}"
+
+        return " AND ".join(map(compared, self.keys))
 
     def _matched(self, columns: Sequence[str]) -> list[str]:
         clauses: list[str] = []
@@ -90,10 +100,6 @@ class Request:
         values = ", ".join(f"s.{quoted(column)}" for column in columns)
         condition = f" AND NOT s.{quoted(DELETED)}" if self.has_deletes else ""
         return [f"WHEN NOT MATCHED{condition} THEN INSERT ({names}) VALUES ({values})"]
-
-
-def _equal(key: str, *, is_hashed: bool) -> str:
-    return f"t.{key} = s.{key}" if is_hashed else f"t.{key} BETWEEN s.{key} AND s.{key}"
 
 
 def _assigned(values: Mapping[str, str]) -> str:

@@ -139,35 +139,41 @@ def run(work: Work, plan: Plan, source: Source, journal: Journal) -> Merged:
         case Nothing():
             matched, appended = 0, 0
         case OneMerge(ranges=ranges):
-            matched, appended = _merge(work, work.everything(), ranges, journal, inserts=work.request.inserts), 0
+            matched, appended = _merge(work, work.everything(), ranges, journal, inserts=work.request.inserts)
         case AppendAll():
             matched, appended = 0, _append(work, source, work.frame, None, source.rows or None, journal)
         case MergeSome():
             matched, appended = _merge_some(work, plan, source, journal)
         case LookUp():
             matched, appended = _look_up(work, plan, source, journal)
-        case Replace():
-            matched, appended = _replace(work, plan, source, journal)
+        case Replace(ranges=ranges):
+            found = _replace(work, plan, source, journal)
+            if found is None:
+                plan = LookUp("two rows of the source have one key: MERGE says what becomes of them", ranges)
+                journal.log(f"  {'but':<9} {plan.reason}")
+                found = _look_up(work, plan, source, journal)
+            matched, appended = found
         case _:
             assert_never(plan)
-    return Merged(type(plan).__name__, plan.reason, source.rows, matched, appended, tuple(journal.parts))
+    rows = source.rows or matched + appended  # a source that was not counted has gone where these went
+    return Merged(type(plan).__name__, plan.reason, rows, matched, appended, tuple(journal.parts))
 
 
 def _merge_some(work: Work, plan: MergeSome, source: Source, journal: Journal) -> tuple[int, int]:
     inserts = work.request.inserts
     inside = work.inside(plan.ranges)
-    matched = _merge(work, inside, plan.ranges, journal, inserts=inserts, broadcasts=plan.broadcasts)
+    matched, inserted = _merge(work, inside, plan.ranges, journal, inserts=inserts, broadcasts=plan.broadcasts)
     if not inserts or source.elsewhere + source.null_keys == 0:
-        return matched, 0
-    return matched, _append(work, source, work.outside(plan.ranges), None, None, journal)
+        return matched, inserted
+    return matched, inserted + _append(work, source, work.outside(plan.ranges), None, None, journal)
 
 
-def _replace(work: Work, plan: Replace, source: Source, journal: Journal) -> tuple[int, int]:
+def _replace(work: Work, plan: Replace, source: Source, journal: Journal) -> tuple[int, int] | None:
     inside = work.inside(plan.ranges).localCheckpoint()
-    view = work.view(inside)
+    view = work.view(inside.select(*selected(work.request.keys)))
     keys = _keys(work, view)
     if not keys.are_unique:
-        return _look_up(work, LookUp(plan.reason, plan.ranges), source, journal)
+        return None
     deleted = _delete(work, view, plan.ranges, keys, journal)
     return deleted, _append(work, source, work.outside(plan.ranges), inside, source.rows, journal)
 
@@ -232,7 +238,8 @@ def _merge(
     *,
     inserts: bool,
     broadcasts: bool = False,
-) -> int:
+) -> tuple[int, int]:
+    """Merge rows; return how many of the target were changed, and how many were inserted."""
     view = work.view(frame)
     using = f"(SELECT /*+ BROADCAST({view}) */ * FROM {view})" if broadcasts else view
     with journal.part("merged") as tell:
@@ -243,7 +250,7 @@ def _merge(
             for what in ("matched-updated", "matched-deleted", "inserted")
         )
         tell(updated + deleted, f"{updated:,} rows updated, {deleted:,} deleted, {inserted:,} inserted")
-    return updated + deleted
+    return updated + deleted, inserted
 
 
 def _append(
@@ -255,7 +262,7 @@ def _append(
     journal: Journal,
 ) -> int:
     """Append new rows and, gathered so that they make few files, late ones; return how many there were."""
-    as_they_lie = work.target.takes_as_they_lie(source.new)
+    as_they_lie = work.target.takes_as_they_lie(source)
     columns = selected(work.target.columns)
     rows = frame.select(*columns)
     if late is not None:

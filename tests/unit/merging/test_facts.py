@@ -26,6 +26,7 @@ _WINDOW = f"AdaptiveSparkPlan isFinalPlan=false\n+- Window [row_number()]\n   +-
         (f"ArrowEvalPython [f(id)]\n{_SCAN}", True),
         ("Project [rand(5) AS x]\n+- Range (0, 10)", True),
         ("InMemoryTableScan [id]\n   +- InMemoryRelation\n         +- Exchange hashpartitioning(id)", False),
+        ("BroadcastHashJoin\n:- InMemoryTableScan\n:     +- InMemoryRelation\n:           +- Sort\n+- Window", True),
     ],
 )
 def test_a_source_is_kept_where_reading_it_again_would_cost(*, plan: str, expected: bool) -> None:
@@ -36,7 +37,7 @@ def test_a_source_is_kept_where_reading_it_again_would_cost(*, plan: str, expect
 @pytest.mark.parametrize(
     ("described", "expected"),
     [
-        ([("id", "bigint"), ("", ""), ("# Detailed Table Information", "")], ()),
+        ([("id", "bigint"), ("Part 1", "int"), ("", ""), ("# Detailed Table Information", "")], ()),
         ([("id", "bigint"), ("# Partitioning", ""), ("Part 0", "days(at)"), ("Part 1", "day")], ("days(at)", "day")),
         (
             [("# Partition Information", ""), ("# col_name", "data_type"), ("day", "date"), ("k", "int"), ("", "")],

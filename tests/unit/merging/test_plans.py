@@ -107,7 +107,7 @@ def test_many_rows_are_not_broadcast() -> None:
         (_asked(), None, False, _TYPES, None),
         (_asked(), None, True, _TYPES, "without a branch"),
         (_asked(when_matched={"n": "t.n + s.n"}), "attempt", True, _TYPES, None),
-        (_asked(when_matched={"n": "t.n + s.n"}), None, False, _TYPES, "run twice"),
+        (_asked(when_matched={"n": "t.n + s.n"}), None, False, _TYPES, "done twice"),
         (_asked(), "attempt", True, _TYPES | {"id": "int"}, "id is int in the source and bigint in the target"),
     ],
 )
@@ -141,6 +141,18 @@ def test_partitions_by_time_place_rows_alone() -> None:
     assert replace(_TARGET, partitioning=("id",)).placing == (_IDS, _DAYS)
 
 
+def _new(low: Value, high: Value, late: int = 1) -> Source:
+    """Return a source with new rows, and late ones on so many days."""
+    days = Range("day", "date", tuple(Interval(-2 * day, -2 * day) for day in range(late, 0, -1)))
+    return Source(9, 0, 5, ranges=(days,), new=Interval(low, high))
+
+
+def test_late_rows_of_many_partitions_are_written_with_a_shuffle() -> None:
+    """They are gathered in one task, which would have to open a file for each."""
+    assert _TARGET.takes_as_they_lie(_new(4, 5, late=50))
+    assert not _TARGET.takes_as_they_lie(_new(4, 5, late=51))
+
+
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
@@ -159,7 +171,7 @@ def test_rows_are_written_where_they_lie_only_into_few_partitions(
     *, changed: dict[str, object], expected: bool
 ) -> None:
     """The owner's choice of a distribution or an order is kept."""
-    assert replace(_TARGET, **changed).takes_as_they_lie(Interval(4, 5)) is expected  # type: ignore[arg-type]
+    assert replace(_TARGET, **changed).takes_as_they_lie(_new(4, 5)) is expected  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -179,8 +191,8 @@ def test_many_new_partitions_are_written_with_a_shuffle(
     """Else each task would write a file for each."""
     days = Range("day", type_name, (Interval(low, low),))
     target = replace(_TARGET, partitioning=(transform,), columns=_TYPES | {"day": type_name}, ranges=(days,))
-    assert target.takes_as_they_lie(Interval(low, high)) is expected
-    assert not target.takes_as_they_lie(None)
+    assert target.takes_as_they_lie(_new(low, high)) is expected
+    assert not target.takes_as_they_lie(Source(1, 0, 1))
 
 
 def test_rows_that_only_delete_count_as_rows_that_may_match() -> None:

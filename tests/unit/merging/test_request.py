@@ -75,12 +75,19 @@ def test_expressions_may_accumulate() -> None:
     assert not _asked().accumulates
 
 
+def test_what_was_deleted_would_be_inserted_when_it_is_done_twice() -> None:
+    """Unless nothing is inserted."""
+    assert _asked(when_matched="delete").accumulates
+    assert _asked(delete_when="s.n = 0").accumulates
+    assert not _asked(when_matched="delete", when_not_matched="ignore").accumulates
+
+
 def test_what_is_replaced_is_deleted_by_its_keys() -> None:
     """The keys are sent to where the target is, whose files are pruned by bounds."""
     bounds = (Range("id", "bigint", (Interval(1, 2),)),)
     assert _asked().removal("v", bounds) == (
-        "DELETE FROM `lake`.`db`.`t` t WHERE (t.`id` BETWEEN 1 AND 2) AND "
-        "EXISTS (SELECT /*+ BROADCAST(s) */ 1 FROM v s WHERE t.`id` = s.`id`)"
+        "DELETE FROM `lake`.`db`.`t` __calve_target WHERE (__calve_target.`id` BETWEEN 1 AND 2) AND EXISTS (SELECT "
+        "/*+ BROADCAST(__calve_source) */ 1 FROM v __calve_source WHERE __calve_target.`id` = __calve_source.`id`)"
     )
 
 

@@ -30,7 +30,7 @@ class IpCommit:
         if not capture_id:
             raise fatal(
                 f"ip_commit.capture is missing: nothing tells which capture {config['capture_step']} took.",
-                remedy="Push the workflow again, or write ip_commit: {capture: ${step.capture_id}}.",
+                remedy="Push the workflow again, or write ip_commit: {capture_step: …, capture: ${….capture_id}}.",
             )
         with told_to_the_engine():
             self._deliveries.publish_held(capture_id)

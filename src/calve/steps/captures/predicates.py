@@ -12,7 +12,7 @@ _TYPED = {"date": "DATE", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAM
 def predicate(ranges: Mapping[str, Range]) -> str:
     """Return a condition that holds for every changed row; ``true`` where nothing is known of any column."""
     parts = [part for column, found in ranges.items() if (part := _of_column(column, found)) != "true"]
-    return " AND ".join(f"({part})" if " OR " in part and len(parts) > 1 else part for part in parts) or "true"
+    return " AND ".join(f"({part})" if " OR " in part else part for part in parts) or "true"
 
 
 def _of_column(column: str, found: Range) -> str:
