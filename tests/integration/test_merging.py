@@ -65,7 +65,7 @@ class Twins:
             self.spark.conf.unset("spark.wap.branch")
         for table in (self.one, self.other):
             self.spark.sql(f"CALL lake.system.fast_forward('{table}', 'main', '{name}')")
-        self.run(f"ALTER TABLE {{t}} DROP BRANCH {name}")
+        self.run(f"ALTER TABLE {{t}} DROP BRANCH IF EXISTS {name}")
 
 
 @pytest.fixture
