@@ -10,6 +10,8 @@ from calve.steps.configs import text
 
 STAMP = "spark.sql.iceberg.snapshot-property."
 """What follows it is written into the summary of every snapshot that a session commits."""
+_COMPILED = "2000"
+"""Classes that Spark compiled for queries and keeps: by default so few that the next step's find none of them left."""
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
@@ -21,6 +23,7 @@ def with_master(settings: Settings, master: str) -> Settings:
 def server_conf(settings: Settings, jars: Iterable[Path], events: Path) -> dict[str, str]:
     """Return what a Spark Connect server of our own is started with. It may hold secrets."""
     return {
+        "spark.sql.codegen.cache.maxEntries": _COMPILED,
         **session_conf(settings),
         **context_conf(settings),
         **launch_conf(settings, jars),
