@@ -45,7 +45,7 @@ def test_what_nobody_tells_is_left_out() -> None:
     """It is not nothing."""
     done = Done("SELECT 1", 0.1234, None, None)
     assert artifact(None, [done]) == {"statements": [{"statement": "SELECT 1", "seconds": 0.123}]}
-    assert told_usage(None, [done]) == "-- 0 rows\n"
+    assert told_usage(None, [done]) == ""
 
 
 def test_what_was_read_written_and_shuffled_is_told_per_step_and_statement() -> None:
