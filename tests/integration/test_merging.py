@@ -205,10 +205,15 @@ def _event(key: int, day: int, n: int = 1) -> str:
 
 
 def _late(
-    merging: "SparkSession", partition: str, what: Mapping[str, Any], identifiers: tuple[str, ...] = ()
+    merging: "SparkSession",
+    partition: str,
+    what: Mapping[str, Any],
+    identifiers: tuple[str, ...] = (),
+    *,
+    version: int = 3,
 ) -> tuple[Merged, list[str], int]:
     """Merge a new day with two late rows; return also what was told, and how many files hold one row."""
-    twins = _twins(merging, 3, partition, identifiers)
+    twins = _twins(merging, version, partition, identifiers)
     _insert(twins, ", ".join(_event(key, day) for day in (1, 2, 3) for key in range(4)))
     change = _rows(merging, ", ".join(_event(key, 4) for key in range(20)) + f", {_event(0, 1, 5)}, {_event(9, 2)}")
     lines: list[str] = []
@@ -222,16 +227,19 @@ def _late(
 @pytest.mark.parametrize("partition", ["days(at)", "day"])
 def test_a_new_day_is_appended_and_late_rows_are_looked_up(merging: "SparkSession", partition: str) -> None:
     """Only what matches is merged; late rows make one file a partition; each part is told in the log."""
-    merged, told, files = _late(merging, partition, {"when_matched": _ADD})
+    merged, told, files = _late(merging, partition, {"when_matched": _ADD}, version=2)
     assert (merged.plan, merged.rows, merged.matched, merged.appended) == ("LookUp", 22, 1, 21)
     assert told == ["target", "source", "chosen", "because", "looked", "merged", "appended"]
-    assert files == 2  # the one that was merged, and the one that was appended
+    assert files == 1  # the one that was appended; the other is in the file that was written anew
 
 
+@pytest.mark.parametrize("what", [{}, {"when_matched": _ADD}], ids=["update", "expressions"])
 @pytest.mark.parametrize("partition", ["days(at)", "day"])
-def test_what_is_replaced_as_a_whole_is_deleted_and_appended(merging: "SparkSession", partition: str) -> None:
-    """An update reads whole rows of the target, a delete its keys alone."""
-    merged, told, files = _late(merging, partition, {})
+def test_what_matches_is_deleted_and_appended_where_that_is_cheap(
+    merging: "SparkSession", partition: str, what: dict[str, Any]
+) -> None:
+    """MERGE carries whole rows of the target to the writer; a look-up reads them, and a delete the keys alone."""
+    merged, told, files = _late(merging, partition, what)
     assert (merged.plan, merged.rows, merged.matched, merged.appended) == ("LookUp", 22, 1, 22)
     assert told == ["target", "source", "chosen", "because", "looked", "deleted", "appended"]
     assert files == 2

@@ -159,8 +159,8 @@ class LookUp:
 
     reason: str
     ranges: tuple[Range, ...]
-    replaces: bool = False
-    """Whether those that match may be deleted and the whole source appended, which reads the target's keys alone."""
+    rewrites: bool = False
+    """Whether those that match may be deleted, and appended as they will be: cheaper than MERGE where deletes are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +205,12 @@ def choose(request: Request, target: Target, source: Source) -> Plan:
     if source.may_match > MOST_BROADCAST:
         reason = f"more than {MOST_BROADCAST:,} rows may match, too many to broadcast"
         return MergeSome(reason, source.ranges, broadcasts=False)
-    # Without a branch, readers would miss for a moment what is replaced.
-    replaces = request.replaces and target.deletes_cheaply and target.branch is not None
-    if replaces and target.is_unique(request.keys):
+    # Without a branch, readers would miss for a moment what is deleted first.
+    deletes = target.deletes_cheaply and target.branch is not None
+    if deletes and request.replaces and target.is_unique(request.keys):
         reason = (
             "few rows may match, and by the target's identifier fields each matches one at most: a broadcast delete"
         )
         return Replace(reason, source.ranges)
     reason = "few rows may match: a broadcast join finds those that do, and no row of the target is shuffled"
-    return LookUp(reason, source.ranges, replaces)
+    return LookUp(reason, source.ranges, deletes and request.rewrites)

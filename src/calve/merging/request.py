@@ -10,7 +10,8 @@ from calve.merging.names import parts, quoted
 
 WhenMatched = Literal["update", "ignore", "delete"]
 WhenNotMatched = Literal["insert", "ignore"]
-DELETED = "__calve_deleted"  # marks the rows of the source that come from `deletes`
+DELETED = "__calve_deleted"  # marks the rows of the source that come from `deletes`, and those that go
+HAD = "__calve_had_{}"  # the keys that a row had before it is rewritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,12 @@ class Request:
         return self.inserts and self.when_matched == "update" and is_plain
 
     @property
+    def rewrites(self) -> bool:
+        """Tell whether what becomes of a row that matches can be computed from it and the row that it matches."""
+        gives_rows = self.when_matched == "update" or not isinstance(self.when_matched, str)
+        return self.inserts and gives_rows and not self.has_deletes
+
+    @property
     def accumulates(self) -> bool:
         """Tell whether doing it twice may give something else than doing it once: what was deleted is inserted."""
         deletes = self.when_matched == "delete" or self.delete_when is not None
@@ -72,6 +79,18 @@ class Request:
         t, s = "__calve_target", "__calve_source"
         sent = f"SELECT /*+ BROADCAST({s}) */ 1 FROM {source} {s} WHERE {self._equal(t, s, hashed)}"
         return f"DELETE FROM {self.target} {t} WHERE {all_hold(tuple(bounds), t)} AND EXISTS ({sent})"
+
+    def rewritten(self, source: str, columns: Sequence[str], bounds: Iterable[Range], hashed: str | None) -> str:
+        """Return the query for the rows that match as they will be, with the keys that they had and whether they go."""
+        assigned = {} if isinstance(self.when_matched, str) else {c.lower(): v for c, v in self.when_matched.items()}
+        other = "s" if self.when_matched == "update" else "t"
+        values = [f"{assigned.get(name.lower(), f'{other}.{quoted(name)}')} AS {quoted(name)}" for name in columns]
+        had = [f"s.{quoted(key)} AS {quoted(HAD.format(at))}" for at, key in enumerate(self.keys)]
+        goes = f"coalesce({self.delete_when or 'false'}, false) AS {quoted(DELETED)}"
+        selected = ", ".join([*values, *had, goes])
+        return (
+            f"SELECT /*+ BROADCAST(s) */ {selected} FROM {self.target} t JOIN {source} s ON {self.on(bounds, hashed)}"
+        )
 
     def _equal(self, t: str, s: str, hashed: str | None) -> str:
         def compared(key: str) -> str:

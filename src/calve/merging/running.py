@@ -23,7 +23,7 @@ from calve.merging.plans import (
     Source,
     Target,
 )
-from calve.merging.request import DELETED, Request
+from calve.merging.request import DELETED, HAD, Request
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -145,7 +145,8 @@ def run(work: Work, plan: Plan, source: Source, journal: Journal) -> Merged:
         case MergeSome():
             matched, appended = _merge_some(work, plan, source, journal)
         case LookUp():
-            matched, appended = _look_up(work, plan, source, journal)
+            rewritten = _rewrite(work, plan, source, journal) if plan.rewrites else None
+            matched, appended = rewritten or _look_up(work, plan, source, journal)
         case Replace(ranges=ranges):
             found = _replace(work, plan, source, journal)
             if found is None:
@@ -178,6 +179,30 @@ def _replace(work: Work, plan: Replace, source: Source, journal: Journal) -> tup
     return deleted, _append(work, source, work.outside(plan.ranges), inside, source.rows, journal)
 
 
+def _rewrite(work: Work, plan: LookUp, source: Source, journal: Journal) -> tuple[int, int] | None:
+    """Delete what matches, and append it as it will be; None where two rows have one key: that is for MERGE."""
+    names = list(work.request.keys)
+    with journal.part("looked up") as tell:
+        inside = work.inside(plan.ranges).localCheckpoint()
+        view = work.view(inside)
+        hashed = _keys(work, view).hashed
+        found = work.spark.sql(
+            work.request.rewritten(view, tuple(work.target.columns), plan.ranges, hashed)
+        ).localCheckpoint()
+        had = found.selectExpr(*(f"{quoted(HAD.format(at))} AS {quoted(key)}" for at, key in enumerate(names)))
+        keys = _keys(work, work.view(had))
+        tell(keys.rows, f"{keys.rows:,} of {source.may_match:,} rows match")
+    if not keys.are_unique:
+        return None
+    if keys.rows:
+        _delete(work, work.view(had), plan.ranges, keys, journal)
+    columns = selected(work.target.columns)
+    stays = found.where(f"NOT {quoted(DELETED)}").select(*columns)
+    misses = inside.join(had.hint("broadcast"), names, "left_anti").select(*columns)
+    expected = None if work.request.delete_when else source.rows
+    return keys.rows, _append(work, source, work.outside(plan.ranges), stays.unionByName(misses), expected, journal)
+
+
 def _look_up(work: Work, plan: LookUp, source: Source, journal: Journal) -> tuple[int, int]:
     ranges, names = plan.ranges, list(work.request.keys)
     with journal.part("looked up") as tell:
@@ -188,10 +213,6 @@ def _look_up(work: Work, plan: LookUp, source: Source, journal: Journal) -> tupl
         hits = inside.join(found.hint("broadcast"), names, "left_semi")
         matching = facts.source(work.spark, work.view(hits), work.request, work.target)
         tell(matching.rows, f"{matching.rows:,} of {source.may_match:,} rows match")
-    if matching.rows and plan.replaces and (keys := _keys(work, work.view(found))).are_unique:
-        _delete(work, work.view(found), matching.ranges, keys, journal)
-        return matching.rows, _append(work, source, work.outside(ranges), inside, source.rows, journal)
-    # Where two rows have one key, what becomes of them is for MERGE to say, too.
     if matching.rows and work.request.changes_matched:
         broadcasts = matching.rows <= MOST_BROADCAST_WHOLE
         _merge(work, hits, matching.ranges, journal, inserts=False, broadcasts=broadcasts)
@@ -216,7 +237,7 @@ def _delete(work: Work, view: str, ranges: tuple[Range, ...], keys: facts.Keys, 
             for what in ("added-position-deletes", "removed-position-deletes", "deleted-records")
         )
         rows = added - merged + whole  # a new deletion vector holds what the one before held
-        tell(rows, f"{rows:,} rows, which the source replaces")
+        tell(rows, f"{rows:,} rows, which are written anew")
     return rows
 
 

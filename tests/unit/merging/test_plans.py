@@ -74,17 +74,19 @@ def test_the_cheapest_plan_is_chosen(asked: Request, source: Source, expected: t
     assert chosen.reason
 
 
-def test_whole_rows_are_replaced_where_a_delete_is_cheap_and_nobody_looks() -> None:
-    """An update of all columns; on a branch; in a table whose deletes are marks."""
+def test_rows_are_written_anew_where_a_delete_is_cheap_and_nobody_looks() -> None:
+    """On a branch, in a table whose deletes are marks; without looking them up only where whole rows are replaced."""
     source = Source(10, 0, 4)
     cheap = replace(_TARGET, properties={**_TARGET.properties, "write.delete.mode": "merge-on-read"})
-    assert choose(_asked(), cheap, source) == LookUp(ANY, (), replaces=True)
+    assert choose(_asked(), cheap, source) == LookUp(ANY, (), rewrites=True)
     declared = replace(cheap, properties={**cheap.properties, "identifier-fields": "[day,id]"})
     assert choose(_asked(), declared, source) == Replace(ANY, ())
+    assert choose(_asked(when_matched={"n": "s.n"}), declared, source) == LookUp(ANY, (), rewrites=True)
     more = replace(cheap, properties={**cheap.properties, "identifier-fields": "[day,id,n]"})
-    assert choose(_asked(), more, source) == LookUp(ANY, (), replaces=True)
+    assert choose(_asked(), more, source) == LookUp(ANY, (), rewrites=True)
     for asked, target in (
-        (_asked(when_matched={"n": "s.n"}), cheap),
+        (_asked(when_matched="ignore"), cheap),
+        (_asked(has_deletes=True), cheap),
         (_asked(), replace(cheap, branch=None)),
         (_asked(), _TARGET),
     ):

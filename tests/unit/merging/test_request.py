@@ -91,6 +91,15 @@ def test_what_is_replaced_is_deleted_by_its_keys() -> None:
     )
 
 
+def test_rows_that_match_are_read_as_they_will_be() -> None:
+    """With the keys that they had, which expressions may change, and whether they go."""
+    asked = _asked(when_matched={"N": "t.n + s.n"}, delete_when="t.n = 0")
+    assert asked.rewritten("v", ("id", "n"), (), None) == (
+        "SELECT /*+ BROADCAST(s) */ t.`id` AS `id`, t.n + s.n AS `n`, s.`id` AS `__calve_had_0`, "
+        "coalesce(t.n = 0, false) AS `__calve_deleted` FROM `lake`.`db`.`t` t JOIN v s ON t.`id` = s.`id`"
+    )
+
+
 def test_rows_are_looked_up_by_one_key_and_compared_by_the_others() -> None:
     """Spark takes for a key what stands with an equals sign."""
     assert _asked(keys=["id", "day"]).on(hashed="id") == "t.`id` = s.`id` AND t.`day` BETWEEN s.`day` AND s.`day`"
