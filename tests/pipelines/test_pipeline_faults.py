@@ -805,8 +805,11 @@ def expire(pipeline: Pipeline, table: str = SOURCE) -> None:
 
 
 def shared() -> dict[str, Any]:
-    """Return the plan of a worker that is not alone, and that others take for dead after a second."""
-    return {"is_alone": False, "options": replace(QUICK, lease=1.0)}
+    """Return the plan of a worker that is not alone, and that others take for dead after a while.
+
+    So long that on a busy machine it is not taken for dead while it works.
+    """
+    return {"is_alone": False, "options": replace(QUICK, lease=3.0)}
 
 
 def back_up(state: Path, to: Path) -> None:
