@@ -19,21 +19,14 @@ import click
 from calve.app import open_workplace
 from calve.cli.hands import Hands
 from calve.cli.signals import STOPPED, counted
-from calve.demo import LANES, SPARK, STAGES, WINDOW, Day, Playback, Result, Runs, Shape
+from calve.demo import LANES, STAGES, WINDOW, Day, Playback, Result, Runs, Shape, settings_in
 from calve.demo.figures import bytes_written, seconds
 from calve.demo.report import report
-from calve.settings import Settings, embedded, load
+from calve.settings import load
 from calve.steps.spark.progress import size
 
 ORDERS = (LANES, LANES[::-1])
 FIGURES = ("seconds", "rows_read", "bytes_read", "rows_written", "bytes_written")
-
-
-def settings_in(folder: Path, memory: str) -> Settings:
-    """Return settings for an empty lake in a folder; Spark's are those of the demo."""
-    chosen = embedded(folder, load())
-    spark = chosen.spark.model_copy(update={"conf": {**chosen.spark.conf, **SPARK}, "driver_memory": memory})
-    return chosen.model_copy(update={"spark": spark})
 
 
 def measured(options: argparse.Namespace, folder: Path) -> Result:
@@ -45,7 +38,7 @@ def measured(options: argparse.Namespace, folder: Path) -> Result:
 
     with (
         counted() as signals,
-        open_workplace(settings_in(folder, options.memory)) as workplace,
+        open_workplace(settings_in(folder, load(), driver_memory=options.memory)) as workplace,
         Hands(workplace) as hands,
     ):
         runs = Runs(workplace.engine, hands, lambda: signals() > 0)

@@ -106,11 +106,7 @@ def test_what_a_step_reads_and_writes_is_counted(run: Run, table: str) -> None:
 
 def test_a_step_that_is_interrupted_ends_its_job(run: Run, runtime: Spark, tmp_path: Path) -> None:
     """And the server goes on."""
-    context = FakeContext(tmp_path, {"spark": {"script": SLOW}})
-    outcomes: list[Outcome] = []
-    thread = threading.Thread(target=lambda: outcomes.append(runtime.execute(context)))
-    thread.start()
-    _until(lambda: "running" in context.text)
+    context, thread, outcomes = _slow(runtime, tmp_path)
     context.interruption.set()
     thread.join(timeout=60)
     assert [outcome.state for outcome in outcomes] == [State.STOPPED]
@@ -136,11 +132,7 @@ def test_an_application_runs_through_spark_submit(run: Run, table: str, lake_set
 
 def test_a_dead_server_fails_its_steps_for_now_and_is_started_anew(run: Run, runtime: Spark, tmp_path: Path) -> None:
     """The engine runs them again."""
-    context = FakeContext(tmp_path, {"spark": {"script": SLOW}})
-    outcomes: list[Outcome] = []
-    thread = threading.Thread(target=lambda: outcomes.append(runtime.execute(context)))
-    thread.start()
-    _until(lambda: "running" in context.text)
+    _, thread, outcomes = _slow(runtime, tmp_path)
     [server] = runtime._servers._running.values()  # to kill it
     processes = Place(server.folder / "process").processes()
     assert processes is not None
@@ -148,6 +140,16 @@ def test_a_dead_server_fails_its_steps_for_now_and_is_started_anew(run: Run, run
     thread.join(timeout=90)
     assert [outcome.state for outcome in outcomes] == [State.PLATFORM_ERROR]
     assert run(script="SELECT 1", fetch="value")[0].outputs["value"] == "1"
+
+
+def _slow(runtime: Spark, folder: Path) -> tuple[FakeContext, threading.Thread, list[Outcome]]:
+    """Begin a step that ends only if it is ended; return what it is told by, its thread, and where its outcome goes."""
+    context = FakeContext(folder, {"spark": {"script": SLOW}})
+    outcomes: list[Outcome] = []
+    thread = threading.Thread(target=lambda: outcomes.append(runtime.execute(context)), daemon=True)
+    thread.start()
+    _until(lambda: "running" in context.text)
+    return context, thread, outcomes
 
 
 def _until(condition: Callable[[], bool]) -> None:

@@ -28,7 +28,7 @@ _A_DAY = 6
 
 @click.command()
 @click.option("--rows", default=100_000, show_default=True, type=click.IntRange(min=100), help="Events a day.")
-@click.option("--days", default=3, show_default=True, type=click.IntRange(1, 60), help="Days that both pipelines run.")
+@click.option("--days", default=2, show_default=True, type=click.IntRange(1, 60), help="Days that both pipelines run.")
 @click.option(
     "--late",
     default=0.03,
@@ -53,11 +53,13 @@ def demo(state: State, rows: int, days: int, late: float, *, keep: bool) -> int:
 
     Ctrl-C ends it, Spark included.
     """
+    from calve.demo import settings_in
     from calve.demo.report import COLUMNS, headline, report
     from calve.demo.report import rows as lines
 
     home = state.settings.home / "demo"
-    result = _played(_settings(home, state.settings), rows, days, late, is_quiet=state.json)
+    shutil.rmtree(home, ignore_errors=True)
+    result = _played(settings_in(home, state.settings), rows, days, late, is_quiet=state.json)
     page = home / "report.html"
     page.write_text(report(result), encoding="utf-8")
     if not keep:
@@ -70,17 +72,6 @@ def demo(state: State, rows: int, days: int, late: float, *, keep: bool) -> int:
             click.echo(line)
         click.echo(f"Report: {page}")
     return 0 if result.is_equal else 1
-
-
-def _settings(home: Path, of_project: "Settings") -> "Settings":
-    """Return settings for a lake and a state of the demo's own."""
-    from calve.demo import SPARK
-    from calve.settings import embedded
-
-    shutil.rmtree(home, ignore_errors=True)
-    chosen = embedded(home, of_project)
-    spark = chosen.spark.model_copy(update={"conf": {**chosen.spark.conf, **SPARK}})
-    return chosen.model_copy(update={"spark": spark})
 
 
 def _played(settings: "Settings", rows: int, days: int, late: float, *, is_quiet: bool) -> "Result":

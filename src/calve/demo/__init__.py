@@ -2,7 +2,20 @@
 
 from calve.demo.events import WINDOW, Shape
 from calve.demo.figures import STAGES, Day, Lane, Part, Result, Stage
-from calve.demo.playing import LANES, SPARK, Playback
+from calve.demo.playing import LANES, Playback, settings_in
 from calve.demo.running import Runs
 
-__all__ = ["LANES", "SPARK", "STAGES", "WINDOW", "Day", "Lane", "Part", "Playback", "Result", "Runs", "Shape", "Stage"]
+__all__ = [
+    "LANES",
+    "STAGES",
+    "WINDOW",
+    "Day",
+    "Lane",
+    "Part",
+    "Playback",
+    "Result",
+    "Runs",
+    "Shape",
+    "Stage",
+    "settings_in",
+]

@@ -10,6 +10,7 @@ from calve.demo.running import Ended, Runs
 from calve.demo.tables import RAW, TABLES, Ledger, compared
 from calve.engine.model import Attempt
 from calve.lake import Lake
+from calve.settings import Settings, embedded
 
 SPARK = {
     "spark.sql.session.timeZone": "UTC",
@@ -20,6 +21,13 @@ SPARK = {
 LANES = ("lookback", "incremental")
 Tell = Callable[[str], None]
 """Is told what is done next."""
+
+
+def settings_in(home: Path, like: Settings, **spark: Any) -> Settings:
+    """Return settings for a lake and a state of its own in a folder; ``spark`` are further fields of [spark]."""
+    chosen = embedded(home, like)
+    conf = {**chosen.spark.conf, **SPARK}
+    return chosen.model_copy(update={"spark": chosen.spark.model_copy(update={"conf": conf, **spark})})
 
 
 class Playback:

@@ -103,20 +103,19 @@ class Work:
 
     def inside(self, ranges: tuple[Range, ...]) -> "DataFrame":
         """Return the rows that may match, those that only delete among them."""
-        within = self.within(ranges)
+        within = self._within(ranges)
         rows = self.frame.alias("s").where(within)
         return rows if self.deletes is None else self._with_deletes(rows, self.deletes.alias("s").where(within))
 
     def outside(self, ranges: tuple[Range, ...]) -> "DataFrame":
         """Return the rows that cannot match: all others."""
-        return self.frame.alias("s").where(f"NOT coalesce({self.within(ranges)}, false)")
+        return self.frame.alias("s").where(f"NOT coalesce({self._within(ranges)}, false)")
 
     def everything(self) -> "DataFrame":
         """Return all rows, those that only delete among them."""
         return self.frame if self.deletes is None else self._with_deletes(self.frame, self.deletes)
 
-    def within(self, ranges: tuple[Range, ...]) -> str:
-        """Return the predicate that a row ``s`` of the source may match."""
+    def _within(self, ranges: tuple[Range, ...]) -> str:
         keys = " AND ".join(f"s.{quoted(key)} IS NOT NULL" for key in self.request.keys)
         return f"{keys} AND {all_hold(ranges, 's')}"
 
@@ -199,7 +198,7 @@ def _rewrite(work: Work, plan: LookUp, source: Source, journal: Journal) -> tupl
     columns = selected(work.target.columns)
     stays = found.where(f"NOT {quoted(DELETED)}").select(*columns)
     misses = inside.join(had.hint("broadcast"), names, "left_anti").select(*columns)
-    expected = None if work.request.delete_when else source.rows
+    expected = source.rows - keys.rows + stays.count()
     return keys.rows, _append(work, source, work.outside(plan.ranges), stays.unionByName(misses), expected, journal)
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from calve.lake import quoted
+
 Range = Mapping[str, Any]
 """A range as a capture reports it."""
 
@@ -16,7 +18,7 @@ def predicate(ranges: Mapping[str, Range]) -> str:
 
 
 def _of_column(column: str, found: Range) -> str:
-    name = ".".join(f"`{part.replace('`', '``')}`" for part in column.split("."))
+    name = quoted(*column.split("."))
     within = "" if found["empty"] else _within(name, found)
     if within == "true":
         return within

@@ -208,7 +208,7 @@ class Servers:
         if found is not None and found.is_alive:
             return found
         if found is not None:
-            log(f"-- the Spark of this worker is gone; it is started anew. The last that it said:{found.said()}\n")
+            log(f"-- the Spark of this worker is gone; it is started anew{found.said()}\n")
             found.stop()
         _forget_old(self._settings.home / "spark")
         server = Server(conf.with_master(self._settings, master), self._surroundings)

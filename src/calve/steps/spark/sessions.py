@@ -64,16 +64,16 @@ class Sessions:
         if not self._preparing.acquire(blocking=False):
             return  # another step's call makes it
         try:
-            if self._is_closed or self._spare is not None:
-                return
-            session = connect(self._url)
-            session.sql("SELECT 1").collect()
-            with self._lock:
-                self._spare = (session, time.monotonic())
-        except Exception:  # noqa: BLE001, S110 - the next step makes its own, and tells what is wrong
-            pass
+            if not self._is_closed and self._spare is None:
+                with suppress(Exception):  # the next step makes its own, and tells what is wrong
+                    self._keep(connect(self._url))
         finally:
             self._preparing.release()
+
+    def _keep(self, session: "SparkSession") -> None:
+        session.sql("SELECT 1").collect()
+        with self._lock:
+            self._spare = (session, time.monotonic())
 
 
 def connect(url: str) -> "SparkSession":
