@@ -401,3 +401,18 @@ class StoreSchemaUnknown(StoreError):
     """The state database was written by a newer calve."""
 
     code = "store_schema_unknown"
+
+
+OF_THE_WORKFLOW = (
+    RequestInvalid,
+    DefinitionInvalid,
+    ParamError,
+    ExpressionError,
+    WorkflowMissing,
+    ActionRefused,
+)
+"""What a workflow itself is to blame for, so that its run fails.
+
+Of anything else that is raised while a run is moved, such as that the database does not answer, it is innocent: its
+task is done again.
+"""

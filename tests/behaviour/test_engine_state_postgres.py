@@ -26,7 +26,7 @@ from tests.behaviour.engine_values import (
 
 from calve.engine.model import Attempt, Changes, Committed, Event, NewTask, Permit, Run, Start, StartStatus, TaskKind
 from calve.engine.statuses import RunStatus, StepStatus
-from calve.errors import CalveError, Conflict, StoreUnavailable
+from calve.errors import CalveError, Conflict, StoreError, StoreUnavailable
 from calve.store import SqlEngineState, Store, database, open_store, transacting
 
 
@@ -305,6 +305,12 @@ def test_a_commit_that_nobody_can_ask_about_is_told(store: Store, monkeypatch: p
     with pytest.raises(Conflict):
         engine.commit(Changes(runs=[run]))
     assert loaded(engine, run.uuid).seq == 1
+
+
+def test_whatever_keeps_the_listener_from_listening_is_told_like_any_failure(store: Store) -> None:
+    """So that the thread that listens tries again, and does not end."""
+    with pytest.raises(StoreError, match="syntax error"):
+        store._database.listener("two words")
 
 
 def test_the_listener_comes_back_after_a_cut(store: Store, postgres_database: str) -> None:

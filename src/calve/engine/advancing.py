@@ -22,7 +22,7 @@ from calve.engine.states import RunState
 from calve.engine.statuses import HOLDING, RunStatus, StepStatus, final_status
 from calve.engine.stepping import prepare
 from calve.engine.work import Work, noted
-from calve.errors import CalveError
+from calve.errors import OF_THE_WORKFLOW
 
 _WAITING = frozenset({StepStatus.PAUSED, StepStatus.WAITING_FOR_SIGNALS})
 
@@ -60,7 +60,7 @@ def _begin(work: Work, state: RunState) -> bool:
             state.params = evaluate_run(work, state)
             timeout_at = work.now + run_timeout(state)
             work.set_run(state, params=stored(state.params), timeout_at=timeout_at)
-    except CalveError as error:
+    except OF_THE_WORKFLOW as error:
         work.set_run(state, message=error.message, timeline=noted(run.timeline, work.now, error.message))
         _finish_run(work, state, RunStatus.FAILED)
         return False

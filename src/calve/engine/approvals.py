@@ -12,7 +12,7 @@ from calve.engine.model import Attempt, Json, Pending
 from calve.engine.ports import Outcome, State
 from calve.engine.states import RunState
 from calve.engine.work import Work
-from calve.errors import CalveError
+from calve.errors import OF_THE_WORKFLOW
 
 KEY = "calve_approval"
 
@@ -46,7 +46,7 @@ def progress(work: Work, state: RunState, attempt: Attempt) -> Attempt:
     if "message" not in kept:
         try:
             attempt = work.set_attempt(state, _begun(work, config, attempt))
-        except CalveError as error:
+        except OF_THE_WORKFLOW as error:
             return end(work, state, attempt, Outcome(State.FATAL_ERROR, message=error.message))
     verdict = _verdict(kept.get("decisions", ()), config.get("min_approvals", 1))
     if verdict is None and attempt.due_at is not None and attempt.due_at <= work.now:

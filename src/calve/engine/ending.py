@@ -18,7 +18,7 @@ from calve.engine.ports import Outcome, State
 from calve.engine.states import RunState
 from calve.engine.statuses import StepStatus
 from calve.engine.work import Work
-from calve.errors import CalveError, ParamError
+from calve.errors import OF_THE_WORKFLOW, ParamError
 
 _PARAM: TypeAdapter[Param] = TypeAdapter(Param)
 _NOWHERE = Node(None, Mark(1, 1), "")
@@ -33,14 +33,14 @@ def end(work: Work, state: RunState, attempt: Attempt, outcome: Outcome) -> Atte
     if outcome.outputs:
         try:
             attempt = take_outputs(work, state, attempt, outcome.outputs)
-        except CalveError as error:
+        except OF_THE_WORKFLOW as error:
             attempt = told(attempt, work.now, error.message)
             if outcome.state is State.DONE:
                 return finish(work, state, attempt, StepStatus.FATALLY_FAILED)
     try:
         policy = retry_policy(step, state)
         status = end_of(_escalated(outcome.state, attempt), attempt.retries, policy)
-    except CalveError as error:
+    except OF_THE_WORKFLOW as error:
         return finish(work, state, told(attempt, work.now, error.message), StepStatus.INTERNALLY_FAILED)
     if status.is_retryable:
         reason = reason_of(status)
@@ -78,7 +78,7 @@ def finish(
         for target, condition in step.transition.successors.items():
             try:
                 edges[target] = condition_holds(work, state, ended, condition)
-            except CalveError as error:
+            except OF_THE_WORKFLOW as error:
                 ended = told(ended, work.now, f"The condition of {target} gave no answer: {error.message}")
                 if status is not StepStatus.SKIPPED:  # nothing was run, so nothing can be missing for good
                     failed = moved(ended, StepStatus.INTERNALLY_FAILED, work.now)

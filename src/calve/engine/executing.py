@@ -124,6 +124,8 @@ class Executor:
         try:
             context = self._context(task, state, attempt, lines)
             runtime = self._runtime(attempt.type)
+        except StoreError:  # of which the step is innocent
+            raise
         except CalveError as error:
             return Outcome(State.FATAL_ERROR, message=error.message)
         with self._in_hand(context):
@@ -144,7 +146,10 @@ class Executor:
             except Exception as error:  # noqa: BLE001 - the boundary around what others wrote
                 context.log(traceback.format_exc())
                 outcome = Outcome(State.PLATFORM_ERROR, message=f"{type(error).__name__}: {error}")
-        outcome = context.without_secrets(outcome)
+        return self._judged(context.without_secrets(outcome), context)
+
+    def _judged(self, outcome: Outcome, context: Context) -> Outcome | None:
+        """Return why work that was stopped was; None if its worker has to go."""
         if outcome.state is not State.STOPPED:
             return outcome
         if self.is_dead.is_set():

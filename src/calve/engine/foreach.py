@@ -21,7 +21,7 @@ from calve.engine.ports import Outcome, State
 from calve.engine.states import RunState
 from calve.engine.statuses import RunStatus
 from calve.engine.work import Work
-from calve.errors import CalveError, ParamError
+from calve.errors import OF_THE_WORKFLOW, ParamError
 
 KEY = "maestro_foreach"
 LEAVES = 1_000_000
@@ -36,7 +36,7 @@ def progress(work: Work, state: RunState, step: ForeachStep, attempt: Attempt) -
     loop = Loop(state, attempt, InitiatorType.FOREACH)
     try:
         artifact = attempt.artifacts.get(KEY) or _begun(work, loop, step)
-    except CalveError as error:
+    except OF_THE_WORKFLOW as error:
         return end(work, state, attempt, Outcome(State.FATAL_ERROR, message=error.message))
     children = work.children(attempt.uuid)
     is_failing = worst(children) is not RunStatus.SUCCEEDED

@@ -19,7 +19,7 @@ from calve.engine.restarts import run_again, supersede
 from calve.engine.states import RunState
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.engine.work import Tools, Work, noted
-from calve.errors import CalveError, RequestInvalid
+from calve.errors import OF_THE_WORKFLOW, RequestInvalid
 
 
 def start(
@@ -68,7 +68,7 @@ def start(
     )
     try:
         merged_run_params(Work(tools, now), RunState(run, blueprint, {}))
-    except CalveError as error:
+    except OF_THE_WORKFLOW as error:
         if not persist_failed_run:
             raise
         run = replace(run, message=error.message, timeline=noted((), now, error.message))

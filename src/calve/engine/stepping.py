@@ -11,7 +11,7 @@ from calve.engine.model import Admission, Attempt, NewTask, Permit, TaskKind
 from calve.engine.states import RunState
 from calve.engine.statuses import StepStatus
 from calve.engine.work import Work
-from calve.errors import CalveError
+from calve.errors import OF_THE_WORKFLOW
 
 
 def prepare(work: Work, state: RunState, attempt: Attempt) -> Attempt:
@@ -39,7 +39,7 @@ def _evaluated(work: Work, state: RunState, step: Step, attempt: Attempt) -> Att
     attempt = moved(attempt, StepStatus.EVALUATING_PARAMS, work.now)
     try:
         params = evaluate_step(work, state, step, attempt)
-    except CalveError as error:
+    except OF_THE_WORKFLOW as error:
         failed = told(attempt, work.now, f"The params cannot be evaluated: {error.message} {error.remedy}".rstrip())
         return finish(work, state, failed, StepStatus.INTERNALLY_FAILED)
     state.step_params[attempt.uuid] = params
@@ -51,7 +51,7 @@ def _started(work: Work, state: RunState, step: Step, attempt: Attempt) -> Attem
     """Start an attempt, now or when its permits are free."""
     try:
         started = _running(work, state, step, attempt)
-    except CalveError as error:
+    except OF_THE_WORKFLOW as error:
         return finish(work, state, told(attempt, work.now, error.message), StepStatus.INTERNALLY_FAILED)
     permits = _permits(state, step, attempt)
     if not permits:

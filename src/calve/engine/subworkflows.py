@@ -13,7 +13,7 @@ from calve.engine.model import Attempt, Initiator, Json, Parent, Restart, Run, R
 from calve.engine.ports import Outcome, State
 from calve.engine.states import RunState
 from calve.engine.work import Work
-from calve.errors import CalveError, RequestInvalid
+from calve.errors import OF_THE_WORKFLOW, RequestInvalid
 
 KEY = "maestro_subworkflow"
 
@@ -23,7 +23,7 @@ def progress(work: Work, state: RunState, step: SubworkflowStep, attempt: Attemp
     if KEY not in attempt.artifacts:
         try:
             start = _start(work, state, step, attempt)
-        except CalveError as error:
+        except OF_THE_WORKFLOW as error:
             return end(work, state, attempt, Outcome(State.FATAL_ERROR, message=error.message))
         work.start(start)
         artifact = {"subworkflow_id": start.run.workflow_id, "subworkflow_version_id": start.run.version_id}

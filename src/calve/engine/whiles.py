@@ -20,7 +20,7 @@ from calve.engine.ports import Outcome, State
 from calve.engine.states import RunState
 from calve.engine.statuses import RunStatus
 from calve.engine.work import Work
-from calve.errors import CalveError, ParamError
+from calve.errors import OF_THE_WORKFLOW, ParamError
 
 KEY = "maestro_while"
 
@@ -41,7 +41,7 @@ def progress(work: Work, state: RunState, step: WhileStep, attempt: Attempt) -> 
             values = _left_by(last, _first_values(loop)) if last else _first_values(loop)
             if _goes_on(work, loop, step.condition, {**values, "loop_index": artifact["iteration"]}):
                 artifact, status = _next(work, loop, artifact, values), RunStatus.IN_PROGRESS
-    except CalveError as error:
+    except OF_THE_WORKFLOW as error:
         return end(work, state, attempt, Outcome(State.FATAL_ERROR, message=error.message))
     attempt = work.set_attempt(state, replace(attempt, artifacts={**attempt.artifacts, KEY: artifact}))
     if not status.is_terminal:

@@ -117,11 +117,14 @@ class Database:
     def listener(self, channel: str) -> Any:
         """Return a connection of PostgreSQL's driver of the caller's own, which hears what is sent to the channel."""
         with self._translated():
-            pooled = self._engine.raw_connection()
-            connection: Any = pooled.driver_connection  # before it is detached: afterwards there is none
+            pooled = self._engine.connect()
+            try:
+                pooled.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql(f"LISTEN {channel}")
+            except SQLAlchemyError:
+                pooled.close()
+                raise
+            connection: Any = pooled.connection.driver_connection  # before it is detached: afterwards there is none
             pooled.detach()
-            connection.autocommit = True
-            connection.execute(f"LISTEN {channel}")
         return connection
 
     def lock_schema(self, connection: Connection) -> None:

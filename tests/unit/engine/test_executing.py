@@ -296,3 +296,36 @@ def test_a_task_about_nothing_is_done(playground: Playground) -> None:
     playground.executor.carry_out(task)
     assert playground.script.calls == []
     assert playground.state.counts().get(task.kind) == 0
+
+
+def test_a_database_that_is_away_while_a_child_is_started_fails_no_step(
+    playground: Playground, store: Unreliable
+) -> None:
+    """The turn is taken again when it is back."""
+    playground.push("Workflow: {id: child, jobs: [{job: {id: b, type: NoOp}}]}")
+    playground.push("Workflow: {id: w, jobs: [{subworkflow: {id: a, workflow_id: child}}]}")
+    run = playground.begin().run
+    (task,) = playground.claim()
+    store.faults["workflow"] = [StoreUnavailable()]
+    with pytest.raises(StoreUnavailable):
+        playground.do(task)
+    playground.do(task)
+    playground.settle()
+    assert playground.fresh(run).status is RunStatus.SUCCEEDED
+
+
+def test_a_secret_that_a_database_cannot_give_now_fails_no_step(playground: Playground) -> None:
+    """It is asked again."""
+    run, task = claimed(playground, ", 'key<secret>': PASSWORD")
+    answers = [StoreUnavailable(), "abc"]
+    playground.executor.resolve = lambda _: _given(answers.pop(0))
+    with pytest.raises(StoreUnavailable):
+        playground.do(task)
+    playground.do(task)
+    assert playground.fresh(run).status is RunStatus.SUCCEEDED
+
+
+def _given(answer: object) -> str:
+    if isinstance(answer, Exception):
+        raise answer
+    return str(answer)
