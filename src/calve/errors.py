@@ -49,6 +49,10 @@ CalveError
 ├── Conflict                     somebody else changed it at the same time
 ├── LeaseLost                    the task has been given to another worker
 ├── StepFailed                   a step's own work failed
+├── AccessError                  somebody asks for what is not for him
+│   ├── Unauthenticated          we do not know who it is
+│   ├── Forbidden                we know, and it is not allowed
+│   └── TooManyAttempts          too often, or wrong too often: wait
 └── StoreError                   the database that holds all state
     ├── StoreUnavailable
     ├── StoreBusy                another process schedules on this database
@@ -377,6 +381,33 @@ class StepFailed(CalveError):
     """The step failed."""
 
     code = "step_failed"
+
+
+class AccessError(CalveError):
+    """Access is refused."""
+
+    code = "access_error"
+
+
+class Unauthenticated(AccessError):
+    """Nobody is signed in, or what was shown is not valid."""
+
+    code = "unauthenticated"
+    default_remedy = "Sign in, or send a valid token: Authorization: Bearer calve_…"
+
+
+class Forbidden(AccessError):
+    """That is not allowed."""
+
+    code = "forbidden"
+    default_remedy = "Ask an administrator for a role that may do this."
+
+
+class TooManyAttempts(AccessError):
+    """Too many attempts."""
+
+    code = "too_many_attempts"
+    default_remedy = "Wait, and try again later."
 
 
 class StoreError(CalveError):

@@ -1,0 +1,115 @@
+"""Who may do what, where."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+ROOT = ""
+"""The namespace above all others: it covers every workflow, and what belongs to no workflow."""
+
+
+class Permission(StrEnum):
+    """What may be done; every route names one."""
+
+    PUBLIC = "public"
+    """By anybody, without a name: health, signing in."""
+    SIGNED_IN = "signed_in"
+    """By everybody whom we know, whatever may be done by them: who am I."""
+    READ = "read"
+    LOGS = "logs"
+    RUN = "run"
+    EDIT = "edit"
+    ADMINISTER = "administer"
+    AUDIT = "audit"
+
+
+class Role(StrEnum):
+    """A set of permissions with a name; each one may do what those before it may."""
+
+    VIEWER = "viewer"
+    RUNNER = "runner"
+    EDITOR = "editor"
+    ADMIN = "admin"
+
+    @property
+    def permissions(self) -> frozenset[Permission]:
+        """What this role may do."""
+        return _PERMISSIONS[self]
+
+
+_VIEWER = frozenset({Permission.READ, Permission.LOGS})
+_RUNNER = _VIEWER | {Permission.RUN}
+_EDITOR = _RUNNER | {Permission.EDIT}
+_ADMIN = _EDITOR | {Permission.ADMINISTER, Permission.AUDIT}
+_PERMISSIONS: Mapping[Role, frozenset[Permission]] = MappingProxyType(
+    {Role.VIEWER: _VIEWER, Role.RUNNER: _RUNNER, Role.EDITOR: _EDITOR, Role.ADMIN: _ADMIN}
+)
+
+
+class PrincipalKind(StrEnum):
+    """How we know who it is."""
+
+    USER = "user"
+    TOKEN = "token"  # noqa: S105 - a kind, no password
+    LOOPBACK = "loopback"
+    """Nobody said a name, and nobody has to: the server listens on this machine only."""
+    ANONYMOUS = "anonymous"
+
+
+Grants = Mapping[str, Role]
+"""The role somebody has in each namespace, and in those below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Somebody who asks for something, and the roles that he has."""
+
+    name: str
+    kind: PrincipalKind
+    grants: Grants = field(default_factory=dict)
+
+
+ANONYMOUS = Principal("anonymous", PrincipalKind.ANONYMOUS)
+"""Somebody of whom we know nothing; only what is public is for him."""
+
+LOOPBACK = Principal("local", PrincipalKind.LOOPBACK, MappingProxyType({ROOT: Role.ADMIN}))
+"""Whoever sits at this machine, while the server can be reached from nowhere else."""
+
+
+def namespace_of(workflow_id: str) -> str:
+    """Return the namespace of a workflow: what stands before the last dot of its id."""
+    return workflow_id.rpartition(".")[0]
+
+
+def covers(granted: str, namespace: str) -> bool:
+    """Return whether a grant in one namespace counts in another: it is that one, or above it."""
+    return granted in (ROOT, namespace) or namespace.startswith(f"{granted}.")
+
+
+def allows(principal: Principal, permission: Permission, namespace: str) -> bool:
+    """Return whether somebody may do that in this namespace; `ROOT` is for what belongs to no workflow."""
+    match permission:
+        case Permission.PUBLIC:
+            return True
+        case Permission.SIGNED_IN:
+            return principal.kind is not PrincipalKind.ANONYMOUS
+        case _:
+            roles = (role for granted, role in principal.grants.items() if covers(granted, namespace))
+            return any(permission in role.permissions for role in roles)
+
+
+def allows_somewhere(principal: Principal, permission: Permission) -> bool:
+    """Return whether there is any namespace where somebody may do that: enough to ask for a list, which is filtered."""
+    return any(allows(principal, permission, granted) for granted in (ROOT, *principal.grants))
+
+
+def namespaces(principal: Principal, permission: Permission) -> tuple[str, ...]:
+    """Return the namespaces that cover all where somebody may do that; (ROOT,) is everywhere, () is nowhere."""
+    granted = [name for name, role in principal.grants.items() if permission in role.permissions]
+    return tuple(sorted(one for one in granted if not any(covers(other, one) for other in granted if other != one)))
+
+
+def visible(principal: Principal, permission: Permission, workflow_ids: Iterable[str]) -> list[str]:
+    """Return those of the workflows with which somebody may do that."""
+    return [one for one in workflow_ids if allows(principal, permission, namespace_of(one))]
