@@ -326,6 +326,26 @@ class LogChunk:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class TriggerMark:
+    """How far a trigger has come: written only while its row is the one that was read, and its version is active."""
+
+    workflow_id: str
+    trigger_id: str
+    seq: int
+    """What the row was read with; it grows with each change."""
+    state: Json
+    due_at: int | None
+    """When it is looked at next by itself."""
+    is_begun: bool = True
+    fired_at: int | None = None
+    """When it last started something, if that is new."""
+    error: str | None = None
+    """Why it could not be looked at."""
+    failures: int = 0
+    """How often that failed, one after the other."""
+
+
 @dataclass(slots=True)
 class Changes:
     """All that one piece of progress changes: written whole, or not at all."""
@@ -345,6 +365,9 @@ class Changes:
     passed_down: list[PassDown] = field(default_factory=list)
     """Applied after runs are written: ``action`` is set, ``seq`` grows, the children's tasks are enqueued."""
     starts: list[Start] = field(default_factory=list)
+    marks: list[TriggerMark] = field(default_factory=list)
+    """Triggers that brought the starts, or have moved on without one; if somebody else has moved one of them, nothing
+    is written."""
     tasks: list[NewTask] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     logs: list[LogChunk] = field(default_factory=list)

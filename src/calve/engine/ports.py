@@ -85,8 +85,10 @@ class Instances(Protocol):
     def commit(self, changes: Changes) -> Committed:
         """Write everything in one transaction, or nothing.
 
-        In this order: every task of ``held`` and ``done`` is still its owner's with its generation (the row of a
-        ``done`` one is deleted; if its ``wakes`` has grown since, it is set free instead, to be claimed again);
+        In this order: every trigger of ``marks`` has the ``seq`` that it was read with and belongs to the active
+        version of its workflow, and gets the next one; every task of ``held`` and ``done`` is still its owner's with
+        its generation (the row of a ``done`` one is deleted; if its ``wakes`` has grown since, it is set free instead,
+        to be claimed again);
         every run of ``runs`` has the ``seq`` that it was read with, and gets the next one; the claims of attempts
         that are written in a state outside ``statuses.HOLDING`` are deleted (WAITING_FOR_PERMITS keeps waiting
         ones), so that a step takes over the permits of the one before it; each admission is decided: if every permit
@@ -98,7 +100,7 @@ class Instances(Protocol):
         enqueued; tasks are enqueued; events and logs are appended.
 
         Raises:
-            Conflict: a run has changed since it was read.
+            Conflict: a run or a trigger has changed since it was read.
             LeaseLost: a task is no longer held.
         """
         ...

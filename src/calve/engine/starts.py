@@ -55,24 +55,47 @@ def start(
     """
     if request_id is not None and (known := tools.state.run_by_request(workflow_id, request_id)) is not None:
         return Started(StartStatus.DUPLICATED, known)
+    run = prepare(
+        tools,
+        workflow_id,
+        version=version,
+        params=params,
+        definitions=definitions,
+        initiator=initiator,
+        persist_failed_run=persist_failed_run,
+    )
+    run = replace(run, request_id=request_id, tags=tags, priority=run.priority if priority is None else priority)
+    return tools.state.commit(Changes(starts=[Start(run)])).started[0]
+
+
+def prepare(
+    tools: Tools,
+    workflow_id: str,
+    *,
+    version: str | int = "active",
+    params: Mapping[str, Any] | None = None,
+    definitions: Json | None = None,
+    initiator: Initiator | None = None,
+    persist_failed_run: bool = False,
+) -> Run:
+    """Return the run that a start brings, to be committed alone or with others; ``start`` says what it may hold.
+
+    Raises:
+        WorkflowMissing: there is no such workflow or version.
+        ParamError: the params make no sense.
+    """
     now = tools.clock()
     run = new_run(tools, workflow_id, version, run_params={}, initiator=initiator or Initiator(), now=now)
     blueprint = tools.blueprints.get(workflow_id, run.version_id)
     given = written(given_params(params or {}, blueprint.workflow.params))
-    run = replace(
-        run,
-        run_params={**given, **(definitions or {})},
-        request_id=request_id,
-        tags=tags,
-        priority=run.priority if priority is None else priority,
-    )
+    run = replace(run, run_params={**given, **(definitions or {})})
     try:
         merged_run_params(Work(tools, now), RunState(run, blueprint, {}))
     except OF_THE_WORKFLOW as error:
         if not persist_failed_run:
             raise
         run = replace(run, message=error.message, timeline=noted((), now, error.message))
-    return tools.state.commit(Changes(starts=[Start(run)])).started[0]
+    return run
 
 
 def restart(

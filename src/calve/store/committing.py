@@ -13,6 +13,7 @@ from calve.store.engine_rows import attempt_changes, attempt_row, pending_text, 
 from calve.store.engine_tables import IS_LIVE, attempt, run
 from calve.store.enqueuing import enqueue
 from calve.store.fencing import give_back, update_runs
+from calve.store.marking import mark
 from calve.store.recording import append_events, append_logs
 from calve.store.starting import Launch, launch, lock_workflows, no_longer_latest
 from calve.store.transacting import Transaction
@@ -36,11 +37,12 @@ _PASS_DOWN = (
 def commit(transaction: Transaction, changes: Changes) -> Committed:
     """Write everything that one piece of progress changes: see ``calve.engine.ports.Instances.commit``.
 
-    All transactions lock in one order, so that none waits for another that waits for it: workflows, permits, tasks,
-    runs. Permits are freed before new ones are asked for: a step that follows another takes over its permit.
+    All transactions lock in one order, so that none waits for another that waits for it: workflows, triggers, permits,
+    tasks, runs. Permits are freed before new ones are asked for: a step that follows another takes over its permit.
     """
     connection = transaction.connection
     lines = lock_workflows(connection, changes)
+    mark(connection, changes.marks)
     admitted = settle_permits(transaction, changes)
     give_back(transaction, changes)
     update_runs(connection, changes.runs)

@@ -11,7 +11,18 @@ from calve.engine.statuses import RunStatus
 from calve.engine.strategies import QueueView, check_change
 from calve.errors import RequestInvalid, WorkflowMissing
 from calve.store.engine_rows import dumped, loaded, version_of, workflow_of
-from calve.store.engine_tables import attempt, breakpoint_, claim, event, log_chunk, run, task, version, workflow
+from calve.store.engine_tables import (
+    attempt,
+    breakpoint_,
+    claim,
+    event,
+    log_chunk,
+    run,
+    task,
+    trigger,
+    version,
+    workflow,
+)
 from calve.store.starting import Line, is_blocked, read_line, strategy_of
 from calve.store.transacting import Transaction, Transactions
 
@@ -51,7 +62,8 @@ class SqlDefinitions:
                 "deleted_at": None,
             }
             if is_active:
-                values["active_version"] = record.version_id
+                values |= {"active_version": record.version_id, "activated_at": now}
+                transaction.is_waking = True  # its triggers are to be taken over
             if before.deleted_at is not None:
                 values["created_at"] = now
             _change(transaction.connection, workflow_id, values)
@@ -102,7 +114,9 @@ class SqlDefinitions:
             row = _existing(transaction.connection, workflow_id)
             if row is None or (version_id is not None and not 1 <= version_id <= row.latest_version):
                 raise _missing(workflow_id, version_id)
-            _change(transaction.connection, workflow_id, {"active_version": version_id, "modified_at": now})
+            values = {"active_version": version_id, "activated_at": now, "modified_at": now}
+            _change(transaction.connection, workflow_id, values)
+            transaction.is_waking = True
 
         self._transactions.write("activate", change)
 
@@ -124,7 +138,9 @@ class SqlDefinitions:
             _delete_runs(connection, workflow_id)
             connection.execute(delete(version).where(version.c.workflow_id == workflow_id))
             connection.execute(delete(breakpoint_).where(breakpoint_.c.workflow_id == workflow_id))
+            connection.execute(delete(trigger).where(trigger.c.workflow_id == workflow_id))
             gone = {"active_version": None, "latest_version": 0, "properties": "{}", "strategy": None}
+            gone |= {"activated_at": None, "triggers_version": None}
             _change(connection, workflow_id, gone | {"deleted_at": now, "modified_at": now})
 
         self._transactions.write("delete_workflow", forget)

@@ -23,6 +23,10 @@ IS_UNENDED = (
 """Attempts that will move again."""
 IS_PAUSED = "status = 'PAUSED'"
 IS_COUNTED = "is_leaf AND NOT is_superseded"
+IS_UNSYNCED = "COALESCE(triggers_version, 0) <> COALESCE(active_version, 0)"
+"""Workflows whose triggers are not yet those of the active version."""
+IS_DUE = "due_at IS NOT NULL"
+"""Triggers that are looked at by themselves at some time."""
 HAS_TIMEOUT = "timeout_at IS NOT NULL"
 
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
@@ -45,6 +49,8 @@ workflow = Table(
     _needed("created_at", BigInteger),
     _needed("modified_at", BigInteger),
     Column("deleted_at", BigInteger),
+    Column("activated_at", BigInteger),
+    Column("triggers_version", Integer),
 )
 """One row a workflow, kept when it is deleted for the sake of ``last_instance``; who starts an instance locks it."""
 
@@ -193,6 +199,25 @@ breakpoint_ = Table(
     _needed("created_at", BigInteger),
 )
 
+trigger = Table(
+    "trigger",
+    metadata,
+    Column("workflow_id", Text, primary_key=True),
+    Column("trigger_id", Text, primary_key=True),
+    _needed("kind"),
+    _needed("version_id", Integer),
+    _needed("definition"),
+    _needed("state"),
+    Column("due_at", BigInteger),
+    _needed("seq", BigInteger),
+    _needed("made_at", BigInteger),
+    _needed("is_begun", Boolean),
+    Column("fired_at", BigInteger),
+    Column("error", Text),
+    _needed("failures", Integer),
+)
+"""What starts workflows by itself: the triggers of active versions, and how far each has come."""
+
 event = Table(
     "event",
     metadata,
@@ -257,5 +282,7 @@ _index("task_free", task, "kind", "priority", "seq", "due_at", where=IS_FREE)
 _index("task_due", task, "kind", "due_at", where=IS_FREE)
 _index("task_owner", task, "owner", where="owner IS NOT NULL")
 _index("permit_claim_line", claim, "permit", "is_held", "priority", "seq")
+_index("workflow_unsynced", workflow, "workflow_id", where=IS_UNSYNCED)
+_index("trigger_due", trigger, "due_at", where=IS_DUE)
 _index("event_run", event, "run_uuid", "seq")
 _index("event_root", event, "root_uuid", "seq")

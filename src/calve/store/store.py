@@ -13,13 +13,14 @@ from calve.store.locking import only_scheduler
 from calve.store.migrate import migrate
 from calve.store.notifying import Bell
 from calve.store.transacting import Transactions
+from calve.store.triggers import SqlTriggerState
 
 
 class Store:
     """The state database. Close it when done.
 
-    ``captures`` keeps checkpoints and captures, ``deliveries`` what is being delivered, and ``engine`` workflows and
-    what becomes of them.
+    ``captures`` keeps checkpoints and captures, ``deliveries`` what is being delivered, ``engine`` workflows and what
+    becomes of them, and ``triggers`` what starts them.
     """
 
     def __init__(self, database: Database) -> None:
@@ -27,7 +28,9 @@ class Store:
         self._bell = Bell(database)
         self.captures = SqlCaptureState(database)
         self.deliveries = SqlDeliveryState(database)
-        self.engine = SqlEngineState(Transactions(database, self._bell))
+        transactions = Transactions(database, self._bell)
+        self.engine = SqlEngineState(transactions)
+        self.triggers = SqlTriggerState(transactions)
 
     @contextmanager
     def hold_scheduler(self) -> Iterator[None]:

@@ -1,0 +1,217 @@
+"""Triggers as they are kept and fired, on both databases."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+from tests.engines import Playground
+
+from calve.definition.params import InitiatorType
+from calve.engine import Initiator, RunStatus, StartStatus
+from calve.engine.model import Changes, TriggerMark
+from calve.errors import Conflict, RequestInvalid
+from calve.triggers import Fire, Kind, Looked, Scheduler, Trigger
+
+TIMED = """
+Trigger: {{cron: '{cron}'}}
+Workflow:
+  id: {name}
+  jobs: [{{job: {{id: a, type: NoOp}}}}]
+"""
+
+
+def timed(name: str = "w", cron: str = "0 * * * *") -> str:
+    """Return a workflow with a time trigger."""
+    return TIMED.format(name=name, cron=cron)
+
+
+@dataclass
+class Scripted:
+    """A kind of trigger that does what a test says."""
+
+    acts: list[Callable[[Trigger, int], Looked]] = field(default_factory=list)
+    seen: list[str] = field(default_factory=list)
+
+    def begin(self, trigger: Trigger, now: int) -> Looked:
+        """Be due at once."""
+        self.seen.append(f"begin {trigger.workflow_id} {dict(trigger.state)}")
+        return Looked((), {"begun": True}, now)
+
+    def look(self, trigger: Trigger, now: int) -> Looked:
+        """Do the next thing."""
+        self.seen.append(f"look {trigger.workflow_id} {dict(trigger.state)}")
+        return self.acts.pop(0)(trigger, now)
+
+
+def fire(key: str, due_at: int | None = None) -> Callable[[Trigger, int], Looked]:
+    """Return what fires once."""
+    fired = Fire(key, Initiator(InitiatorType.TIME))
+    return lambda _trigger, _now: Looked((fired,), {"last": key}, due_at)
+
+
+@pytest.fixture
+def kind() -> Scripted:
+    """Give a kind of trigger that does what a test says."""
+    return Scripted()
+
+
+@pytest.fixture
+def scheduler(playground: Playground, kind: Scripted) -> Scheduler:
+    """Give a scheduler whose time triggers do what a test says."""
+    return Scheduler(playground.tools, playground.store.triggers, {Kind.TIME: kind})
+
+
+def started(playground: Playground, workflow_id: str = "w") -> int:
+    """Return how many instances there are."""
+    return len(playground.state.instances(workflow_id=workflow_id))
+
+
+def test_the_triggers_of_an_active_version_begin_and_fire(
+    playground: Playground, kind: Scripted, scheduler: Scheduler
+) -> None:
+    """A pushed trigger begins with the next turn, and fires when it is due."""
+    playground.push(timed())
+    first = scheduler.turn()
+    assert (first.synced, first.looked, first.started) == (1, 1, ())
+    kind.acts = [fire("one", due_at=playground.clock() + 1)]
+    (begun,) = scheduler.turn().started
+    assert (begun.status, begun.run.version_id, begun.run.initiator.type) == (StartStatus.CREATED, 1, "TIME")
+    assert scheduler.turn().looked == 0
+    assert kind.seen == ["begin w {}", "look w {'begun': True}"]
+    (kept,) = playground.store.triggers.triggers(workflow_id="w")
+    assert (kept.trigger_id, kept.kind, kept.state, kept.seq) == ("time:0", Kind.TIME, {"last": "one"}, 3)
+    assert (kept.due_at, kept.fired_at, kept.made_at) == (
+        playground.clock() + 1,
+        playground.clock(),
+        playground.clock(),
+    )
+    assert kept.definition["cron"] == "0 * * * *"
+    playground.settle()
+    assert playground.fresh(begun.run).status is RunStatus.SUCCEEDED
+
+
+def test_a_fire_key_starts_one_instance(playground: Playground, kind: Scripted, scheduler: Scheduler) -> None:
+    """A trigger that gives a key again starts nothing again."""
+    playground.push(timed())
+    kind.acts = [fire("one", due_at=0), fire("one", due_at=0), fire("two")]
+    turns = [scheduler.turn() for _ in range(4)]
+    statuses = [each.status for turn in turns for each in turn.started]
+    assert statuses == [StartStatus.CREATED, StartStatus.DUPLICATED, StartStatus.CREATED]
+    assert started(playground) == 2
+
+
+def test_a_version_with_the_same_trigger_goes_on_with_its_state(
+    playground: Playground, kind: Scripted, scheduler: Scheduler
+) -> None:
+    """A push that leaves a trigger as it is does not make it begin again; one that changes it does, with its state."""
+    playground.push(timed())
+    scheduler.turn()
+    playground.push(timed())
+    kind.acts = [fire("one")]
+    scheduler.turn()
+    playground.push(timed(cron="30 * * * *"))
+    scheduler.turn()
+    assert kind.seen == ["begin w {}", "look w {'begun': True}", "begin w {'last': 'one'}"]
+    assert [run.version_id for run in playground.state.instances(workflow_id="w")] == [2]
+
+
+def test_a_deactivated_workflow_fires_no_more(playground: Playground, kind: Scripted, scheduler: Scheduler) -> None:
+    """Not even if it is deactivated while its trigger is being looked at; its triggers go with the next turn."""
+    playground.push(timed())
+    scheduler.turn()
+
+    def deactivate(trigger: Trigger, now: int) -> Looked:
+        playground.state.activate("w", None, playground.clock())
+        return fire("late")(trigger, now)
+
+    kind.acts = [deactivate]
+    assert scheduler.turn().started == ()
+    assert scheduler.turn().synced == 1
+    assert playground.store.triggers.triggers() == []
+    assert started(playground) == 0
+    assert scheduler.turn().synced == 0
+    playground.state.activate("w", 1, playground.clock())
+    scheduler.turn()
+    assert len(playground.store.triggers.triggers()) == 1
+
+
+def test_a_deleted_workflow_has_no_triggers(playground: Playground, kind: Scripted, scheduler: Scheduler) -> None:
+    """They go with it at once, and one of the same name begins anew."""
+    playground.push(timed())
+    scheduler.turn()
+    playground.engine.delete("w")
+    assert playground.store.triggers.triggers() == []
+    playground.push(timed())
+    assert scheduler.turn().synced == 1
+    assert kind.seen == ["begin w {}", "begin w {}"]
+
+
+def test_a_trigger_that_cannot_be_looked_at_is_noted_and_left_alone_for_a_while(
+    playground: Playground, kind: Scripted, scheduler: Scheduler
+) -> None:
+    """B.2-25: the error stands in its row, the others fire, and it is tried again later and later."""
+
+    def stumble(trigger: Trigger, now: int) -> Looked:
+        del trigger, now
+        raise RuntimeError("poison")
+
+    def refuse(trigger: Trigger, now: int) -> Looked:
+        del trigger, now
+        raise RequestInvalid("no such table")
+
+    playground.push(timed("bad"))
+    playground.push(timed("good"))
+    scheduler.turn()
+    kind.acts = [stumble, fire("one")]
+    turn = scheduler.turn()
+    assert (turn.looked, turn.failed, len(turn.started)) == (1, 1, 1)
+    bad = playground.store.triggers.trigger("bad", "time:0")
+    assert bad is not None
+    assert (bad.error, bad.failures, bad.state) == ("RuntimeError: poison", 1, {"begun": True})
+    playground.clock.now += 5_000
+    kind.acts = [refuse]
+    assert scheduler.turn().failed == 1
+    bad = playground.store.triggers.trigger("bad", "time:0")
+    assert bad is not None
+    assert (bad.error, bad.failures, bad.due_at) == ("no such table", 2, playground.clock() + 30_000)
+    playground.clock.now += 30_000
+    kind.acts = [fire("two")]
+    assert scheduler.turn().looked == 1
+    bad = playground.store.triggers.trigger("bad", "time:0")
+    assert bad is not None
+    assert (bad.error, bad.failures) == (None, 0)
+
+
+def test_what_makes_a_trigger_due_is_not_lost_to_a_look_under_way(
+    playground: Playground, kind: Scripted, scheduler: Scheduler
+) -> None:
+    """A look that began before the reason came does not count; the trigger stays due."""
+    playground.push(timed())
+    scheduler.turn()
+
+    def made_due(trigger: Trigger, now: int) -> Looked:
+        playground.store.triggers.make_due([("w", "time:0"), ("w", "time:7")], now)
+        return Looked((), trigger.state, None)
+
+    kind.acts = [made_due, fire("one")]
+    assert scheduler.turn().looked == 0
+    assert len(scheduler.turn().started) == 1
+
+
+def test_one_conflict_does_not_hold_up_the_others(playground: Playground, kind: Scripted, scheduler: Scheduler) -> None:
+    """Of many triggers in one transaction, those that nobody else has moved are written."""
+    for name in ("a", "b", "c"):
+        playground.push(timed(name))
+    scheduler.turn()
+
+    def moved(trigger: Trigger, now: int) -> Looked:
+        mark = TriggerMark("b", "time:0", trigger.seq, {}, None)
+        playground.state.commit(Changes(marks=[mark]))
+        return fire("one")(trigger, now)
+
+    kind.acts = [fire("one"), fire("one"), moved]
+    turn = scheduler.turn()
+    assert sorted(each.run.workflow_id for each in turn.started) == ["a", "c"]
+    stale = TriggerMark("b", "time:0", 2, {}, None)
+    with pytest.raises(Conflict):
+        playground.state.commit(Changes(marks=[stale]))
