@@ -49,10 +49,14 @@ CalveError
 ├── Conflict                     somebody else changed it at the same time
 ├── LeaseLost                    the task has been given to another worker
 ├── StepFailed                   a step's own work failed
+├── AlertNotSent                 a message could not be sent on its channel
 ├── AccessError                  somebody asks for what is not for him
 │   ├── Unauthenticated          we do not know who it is
 │   ├── Forbidden                we know, and it is not allowed
 │   └── TooManyAttempts          too often, or wrong too often: wait
+├── ServerError                  a server's answer cannot be understood
+│   └── ServerUnreachable        no answer came
+├── WaitedTooLong                what was waited for is not over yet
 └── StoreError                   the database that holds all state
     ├── StoreUnavailable
     ├── StoreBusy                another process schedules on this database
@@ -383,6 +387,12 @@ class StepFailed(CalveError):
     code = "step_failed"
 
 
+class AlertNotSent(CalveError):
+    """The message could not be sent."""
+
+    code = "alert_not_sent"
+
+
 class AccessError(CalveError):
     """Access is refused."""
 
@@ -408,6 +418,24 @@ class TooManyAttempts(AccessError):
 
     code = "too_many_attempts"
     default_remedy = "Wait, and try again later."
+
+
+class ServerError(CalveError):
+    """The server's answer cannot be understood."""
+
+    code = "server_error"
+
+
+class ServerUnreachable(ServerError):
+    """The server does not answer."""
+
+    code = "server_unreachable"
+
+
+class WaitedTooLong(CalveError):
+    """It is not over yet."""
+
+    code = "waited_too_long"
 
 
 class StoreError(CalveError):

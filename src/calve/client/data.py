@@ -1,0 +1,41 @@
+"""What a server knows of data: signals, captures, checkpoints, how far consumers are behind."""
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from calve.client.server import Document, Server, path
+from calve.client.workflows import document, pages
+
+
+class Data:
+    """Announces signals, and tells what has been captured and committed."""
+
+    server: Server
+
+    def announce(
+        self, name: str, params: Mapping[str, Any] | None = None, *, request_id: str | None = None
+    ) -> Document:
+        """Announce a signal; the same request announces it once."""
+        body = {"name": name, "params": dict(params or {}), "request_id": request_id or str(uuid.uuid4())}
+        return document(self.server.ask("POST", path("signals"), body, is_repeatable=True))
+
+    def signal(self, name: str, seq: int | str = "latest") -> Document:
+        """Return an announced signal: the latest one, or the one of a number."""
+        return document(self.server.get(path("signals", name, "instances", seq)))
+
+    def captures(self, *, consumer: str | None = None) -> list[Document]:
+        """Return the captures of a consumer, or all, newest first."""
+        return list(pages(self.server, path("captures"), consumer=consumer))
+
+    def capture(self, capture_id: str) -> Document:
+        """Return a capture in full."""
+        return document(self.server.get(path("captures", capture_id)))
+
+    def checkpoints(self, *, consumer: str | None = None) -> list[Document]:
+        """Return up to where each consumer has committed each table."""
+        return list(pages(self.server, path("checkpoints"), consumer=consumer))
+
+    def lag(self, *, consumer: str | None = None) -> list[Document]:
+        """Return how far consumers are behind their tables."""
+        return list(pages(self.server, path("lag"), consumer=consumer))

@@ -1,0 +1,163 @@
+"""One server over HTTP: requests, retries, streams."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import httpx
+
+from calve.client.failures import failure
+from calve.errors import RequestInvalid, ServerError, ServerUnreachable
+
+Document = dict[str, Any]
+"""What the server says of something, in Maestro's shape."""
+
+API = "/api/v3"
+TRIES = 5
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 10.0
+_NONE: Mapping[str, str] = {}
+_PASSING = frozenset({429, 502, 503, 504})
+"""What a server, or something before it, answers that has done nothing."""
+
+
+def path(*parts: str | int) -> str:
+    """Return a path below the API, each part of it escaped."""
+    return API + "".join(f"/{quote(str(part), safe='')}" for part in parts)
+
+
+class Server:
+    """Asks a server, and asks again where that can do no harm."""
+
+    def __init__(
+        self, url: str, token: str | None = None, *, timeout: float = 30.0, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self.url = _checked(url)
+        self.timeout = timeout
+        self._sleep = sleep
+        headers = {"Accept": "application/json", "User-Agent": "calve"}
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers=headers | ({"Authorization": f"Bearer {token}"} if token else {}),
+            timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0)),
+        )
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self._http.close()
+
+    def get(self, place: str, **query: Any) -> Any:
+        """Read something."""
+        return self.ask("GET", place, query=query, is_repeatable=True)
+
+    def ask(
+        self,
+        method: str,
+        place: str,
+        body: Any = None,
+        *,
+        text: bytes | None = None,
+        query: Mapping[str, Any] | None = None,
+        is_repeatable: bool = False,
+    ) -> Any:
+        """Ask something, and return the answer's JSON.
+
+        Args:
+            method: GET, POST, PUT or DELETE.
+            place: the path.
+            body: is sent as JSON.
+            text: is sent as YAML instead.
+            query: what stands after the question mark; values that are None are left out.
+            is_repeatable: twice is the same as once, so that it can be asked again if no answer came.
+
+        Raises:
+            CalveError: the error that the server gave.
+            ServerUnreachable: no answer came.
+        """
+        given: dict[str, Any] = {"params": _present(query)}
+        if text is not None:
+            given |= {"content": text, "headers": {"Content-Type": "application/x-yaml"}}
+        elif body is not None:
+            given |= {"json": body}
+        return _read(self._sent(method, place, given, is_repeatable=is_repeatable), f"{method} {place}")
+
+    @contextmanager
+    def stream(
+        self, place: str, *, accept: str, silence: float, query: Mapping[str, Any], headers: Mapping[str, str] = _NONE
+    ) -> Iterator[httpx.Response]:
+        """Read something as it comes; silence for so many seconds ends it with ``httpx.ReadTimeout``."""
+        timeout = httpx.Timeout(self.timeout, read=silence)
+        with self._http.stream(
+            "GET", place, params=_present(query), headers={"Accept": accept, **headers}, timeout=timeout
+        ) as answer:
+            if not answer.is_success:
+                answer.read()
+                _read(answer, f"GET {place}")
+            yield answer
+
+    def _sent(self, method: str, place: str, given: dict[str, Any], *, is_repeatable: bool) -> httpx.Response:
+        pause = _FIRST_PAUSE
+        for left in reversed(range(TRIES)):
+            try:
+                answer = self._http.request(method, place, **given)
+            except httpx.TransportError as error:
+                is_unsent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+                if not left or not (is_repeatable or is_unsent):
+                    raise self.unreachable(error) from error
+            else:
+                if not left or not is_repeatable or answer.status_code not in _PASSING:
+                    return answer
+                pause = max(pause, _wanted_pause(answer))
+            self._sleep(min(pause, _LONGEST_PAUSE))
+            pause *= 2
+        raise AssertionError  # pragma: no cover - the last try returns or raises
+
+    def unreachable(self, error: httpx.TransportError) -> ServerUnreachable:
+        """Return what to raise where no answer came."""
+        return ServerUnreachable(
+            f"{self.url} does not answer: {error or type(error).__name__}.",
+            remedy="Is calve server (or calve up) running there? Check CALVE_URL.",
+            url=self.url,
+        )
+
+
+def _checked(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+        raise RequestInvalid(f"{url!r} is not the address of a server.", remedy="Write it like http://127.0.0.1:8765.")
+    if parts.username is not None:
+        raise RequestInvalid("The address of the server holds a name or a password.", remedy="Use an API token.")
+    return url.rstrip("/").removesuffix(API)
+
+
+def _present(query: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: _word(value) for name, value in (query or {}).items() if value is not None}
+
+
+def _word(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _read(answer: httpx.Response, place: str) -> Any:
+    try:
+        body = json.loads(answer.content) if answer.content else None
+    except ValueError:
+        body = None
+        if answer.is_success:
+            kind = answer.headers.get("content-type", "nothing")
+            raise ServerError(
+                f"{place}: the answer is no JSON but {kind}.",
+                remedy="Check that the address is that of a calve server.",
+            ) from None
+    if answer.is_success:
+        return body
+    raise failure(answer.status_code, body, place=place)
+
+
+def _wanted_pause(answer: httpx.Response) -> float:
+    """Return for how long the server asks to be left alone."""
+    wanted = answer.headers.get("retry-after", "")
+    return float(wanted) if wanted.isdecimal() else 0.0
