@@ -1,0 +1,7 @@
+"""REST: Maestro's paths and more, each with its policy; problem documents; events as a stream."""
+
+from calve.api.app import create_app
+from calve.api.services import Services
+from calve.api.serving import Serving, serve
+
+__all__ = ["Services", "Serving", "create_app", "serve"]

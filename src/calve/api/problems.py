@@ -1,0 +1,151 @@
+"""Errors as answers: one table of statuses, Maestro's body and that of RFC 9457."""
+
+import json
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from calve import errors
+from calve.errors import CalveError
+
+_LOG = logging.getLogger(__name__)
+PROBLEM = "application/problem+json"
+
+STATUS: Mapping[type[CalveError], int] = {
+    CalveError: 500,
+    errors.SettingsInvalid: 500,
+    errors.EnvironmentUnfit: 500,
+    errors.RequestInvalid: 400,
+    errors.SqlFailed: 400,
+    errors.LakeError: 502,
+    errors.CatalogUnknown: 404,
+    errors.NotSupportedByCatalog: 422,
+    errors.TableMissing: 404,
+    errors.TableEncrypted: 422,
+    errors.FormatVersionUnknown: 422,
+    errors.FilesLost: 410,
+    errors.SourceBusy: 409,
+    errors.SourceUnstable: 409,
+    errors.CaptureError: 409,
+    errors.HistoryExpired: 410,
+    errors.SnapshotUnknown: 404,
+    errors.RangeColumnMissing: 422,
+    errors.CheckpointMissing: 404,
+    errors.CaptureMissing: 404,
+    errors.DeliveryError: 409,
+    errors.DefinitionInvalid: 400,
+    errors.ParamError: 400,
+    errors.ExpressionError: 400,
+    errors.WorkflowMissing: 404,
+    errors.ActionRefused: 400,
+    errors.Conflict: 409,
+    errors.LeaseLost: 409,
+    errors.StepFailed: 500,
+    errors.AccessError: 403,
+    errors.Unauthenticated: 401,
+    errors.TooManyAttempts: 429,
+    errors.StoreError: 500,
+    errors.StoreUnavailable: 503,
+    errors.StoreBusy: 503,
+    errors.StoreSchemaUnknown: 503,
+}
+"""The status of every error; one that is not listed has that of the nearest one above it."""
+_NAMES = {500: "INTERNAL_ERROR", 422: "UNPROCESSABLE_ENTITY", 413: "PAYLOAD_TOO_LARGE"}
+"""Where Maestro's name of a status is not Python's."""
+
+
+def status_of(kind: type[CalveError]) -> int:
+    """Return the status that an error is answered with."""
+    return next(STATUS[one] for one in kind.__mro__ if one in STATUS)
+
+
+def handle_errors(app: FastAPI) -> None:
+    """Answer whatever goes wrong in an app with a problem document."""
+    app.add_exception_handler(CalveError, _of_calve)
+    app.add_exception_handler(RequestValidationError, _of_validation)
+    app.add_exception_handler(HTTPException, _of_http)
+    app.add_exception_handler(Exception, _of_bug)
+
+
+def answer(
+    accept: str,
+    status: int,
+    message: str,
+    *,
+    code: str,
+    remedy: str = "",
+    details: list[str] | None = None,
+    context: Mapping[str, Any] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return an error in the form that the caller prefers: Maestro's, or RFC 9457's where that is accepted."""
+    more = {"code": code, "remedy": remedy, "errors": details or [], "context": dict(context or {})}
+    is_problem = PROBLEM in accept
+    if is_problem:
+        title = HTTPStatus(status).phrase
+        body = {"type": f"urn:calve:error:{code}", "title": title, "status": status, "detail": message, **more}
+    else:
+        body = {"status": status_name(status), "message": message, **more}
+    media = PROBLEM if is_problem else "application/json"
+    return Response(json.dumps(body, default=str), status, headers=dict(headers or {}), media_type=media)
+
+
+def status_name(status: int) -> str:
+    """Return Maestro's name of a status."""
+    return _NAMES.get(status) or HTTPStatus(status).name
+
+
+def error_answer(accept: str, error: CalveError) -> Response:
+    """Return the answer to a request that an error has ended."""
+    status = status_of(type(error))
+    problems = error.context.get("problems", ())
+    details = [str(problem.get("message", "")) for problem in problems if isinstance(problem, Mapping)]
+    headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
+    if "retry_after" in error.context:
+        headers["Retry-After"] = str(error.context["retry_after"])
+    return answer(
+        accept,
+        status,
+        error.message,
+        code=error.code,
+        remedy=error.remedy,
+        details=details,
+        context=error.context,
+        headers=headers,
+    )
+
+
+async def _of_calve(request: Request, error: Exception) -> Response:
+    assert isinstance(error, CalveError)  # noqa: S101 - what it is registered for
+    if status_of(type(error)) >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        _LOG.error("%s %s: %s", request.method, request.url.path, error.message)
+    return error_answer(_accept(request), error)
+
+
+async def _of_validation(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - the same
+    details = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()]
+    message = details[0] if details else "The request makes no sense."
+    return answer(_accept(request), 400, message, code=errors.RequestInvalid.code, details=details)
+
+
+async def _of_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - the same
+    code = status_name(error.status_code).lower()
+    return answer(_accept(request), error.status_code, str(error.detail), code=code, headers=error.headers)
+
+
+async def _of_bug(request: Request, error: Exception) -> Response:
+    _LOG.exception("%s %s", request.method, request.url.path, exc_info=error)
+    message = "Something unexpected happened; the server's log says what."
+    return answer(_accept(request), 500, message, code="unexpected")
+
+
+def _accept(request: Request) -> str:
+    return request.headers.get("accept", "")

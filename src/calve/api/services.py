@@ -1,0 +1,78 @@
+"""What the routes are made of: the façades that they call."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from calve.access import ANONYMOUS, Permission, Principal, allows, namespace_of
+from calve.engine import Engine
+from calve.errors import Forbidden, Unauthenticated
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything that a request may ask something of."""
+
+    engine: Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One request: who asks, and whom to ask."""
+
+    services: Services
+    principal: Principal
+
+    @property
+    def engine(self) -> Engine:
+        """The engine."""
+        return self.services.engine
+
+    @property
+    def name(self) -> str:
+        """Who it is, for the records."""
+        return self.principal.name
+
+    def may(self, permission: Permission, workflow_id: str) -> bool:
+        """Tell whether the caller may do that with a workflow."""
+        return allows(self.principal, permission, namespace_of(workflow_id))
+
+    def require(self, permission: Permission, workflow_id: str) -> None:
+        """Let the caller do that with a workflow, or refuse.
+
+        Raises:
+            Unauthenticated: we do not know who it is.
+            Forbidden: it is not allowed.
+        """
+        require(self.principal, permission, namespace_of(workflow_id))
+
+
+def require(principal: Principal, permission: Permission, namespace: str) -> None:
+    """Let somebody do that in a namespace, or refuse.
+
+    Raises:
+        Unauthenticated: we do not know who it is.
+        Forbidden: it is not allowed.
+    """
+    if allows(principal, permission, namespace):
+        return
+    if principal == ANONYMOUS:
+        raise Unauthenticated
+    where = f" in {namespace}" if namespace else ""
+    raise Forbidden(f"{principal.name} may not {permission.value}{where}.")
+
+
+def principal_of(request: Request) -> Principal:
+    """Return who asks, as a middleware has found out; nobody, if there is none."""
+    found = getattr(request.state, "principal", ANONYMOUS)
+    assert isinstance(found, Principal)  # noqa: S101 - only our own middleware writes it
+    return found
+
+
+async def _caller(request: Request) -> Caller:
+    return Caller(request.app.state.services, principal_of(request))
+
+
+Call = Annotated[Caller, Depends(_caller)]
+"""The request, for a route."""

@@ -1,0 +1,91 @@
+"""A web server in a thread of this process."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from calve.errors import EnvironmentUnfit
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+_OFTEN = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A server that answers."""
+
+    url: str
+    _thread: threading.Thread
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether it has ended by itself."""
+        return not self._thread.is_alive()
+
+
+@contextmanager
+def serve(app: "FastAPI", *, host: str = "127.0.0.1", port: int = 0, drain: int = 10) -> Iterator[Serving]:
+    """Serve an application until the block ends; requests under way have some seconds to come to their end.
+
+    Args:
+        app: what is served.
+        host: the address to listen on.
+        port: its port; 0 takes a free one.
+        drain: how many seconds.
+
+    Raises:
+        EnvironmentUnfit: the address cannot be listened on.
+    """
+    with closing(_listening(host, port)) as listener:
+        server = uvicorn.Server(_configured(app, drain))
+        thread = threading.Thread(target=server.run, args=([listener],), name="server", daemon=True)
+        thread.start()
+        try:
+            while not server.started and thread.is_alive():
+                thread.join(_OFTEN)
+            yield Serving(_url(host, listener.getsockname()[1]), thread)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def _configured(app: "FastAPI", drain: int) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http="h11",
+        ws="websockets-sansio",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # whom to believe is decided by calve.api.access
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=drain,
+    )
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(1_024)
+    except OSError as error:
+        listener.close()
+        raise EnvironmentUnfit(
+            f"{host}:{port} cannot be listened on: {error.strerror}.",
+            remedy="Is another server there? Choose another port with --port, or in [server].",
+        ) from error
+    return listener
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
