@@ -1,5 +1,8 @@
 """Who may do what: people, tokens, roles, the audit log and secrets; it knows no HTTP."""
 
+from calve.access.auditing import Verdict, chained, verify
+from calve.access.credentials import csrf_of, is_same
+from calve.access.door import Door, SignedIn, who
 from calve.access.model import (
     ANONYMOUS,
     LOOPBACK,
@@ -13,21 +16,50 @@ from calve.access.model import (
     allows_somewhere,
     namespace_of,
     namespaces,
+    parse_grants,
     visible,
+    written,
 )
+from calve.access.office import By, Office
+from calve.access.ports import AccessState, SecretState
+from calve.access.records import Act, Entry, SealedSecret, Session, Token, User
+from calve.access.throttling import Backoff, Rate, network_of
 
 __all__ = [
     "ANONYMOUS",
     "LOOPBACK",
     "ROOT",
+    "AccessState",
+    "Act",
+    "Backoff",
+    "By",
+    "Door",
+    "Entry",
     "Grants",
+    "Office",
     "Permission",
     "Principal",
     "PrincipalKind",
+    "Rate",
     "Role",
+    "SealedSecret",
+    "SecretState",
+    "Session",
+    "SignedIn",
+    "Token",
+    "User",
+    "Verdict",
     "allows",
     "allows_somewhere",
+    "chained",
+    "csrf_of",
+    "is_same",
     "namespace_of",
     "namespaces",
+    "network_of",
+    "parse_grants",
+    "verify",
     "visible",
+    "who",
+    "written",
 ]

@@ -1,9 +1,12 @@
 """Who may do what, where."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
+
+from calve.errors import RequestInvalid
 
 ROOT = ""
 """The namespace above all others: it covers every workflow, and what belongs to no workflow."""
@@ -113,3 +116,41 @@ def namespaces(principal: Principal, permission: Permission) -> tuple[str, ...]:
 def visible(principal: Principal, permission: Permission, workflow_ids: Iterable[str]) -> list[str]:
     """Return those of the workflows with which somebody may do that."""
     return [one for one in workflow_ids if allows(principal, permission, namespace_of(one))]
+
+
+def limited(grants: Grants, by: Grants) -> dict[str, Role]:
+    """Return what is left of grants for somebody who can give no more than he has himself."""
+    kept: dict[str, Role] = {}
+    for name in {*grants, *by}:
+        own, most = _best(grants, name), _best(by, name)
+        if own is not None and most is not None:
+            kept[name] = min(own, most, key=list(Role).index)
+    return kept
+
+
+def _best(grants: Grants, namespace: str) -> Role | None:
+    covering = (role for granted, role in grants.items() if covers(granted, namespace))
+    return max(covering, key=list(Role).index, default=None)
+
+
+def parse_grants(texts: Iterable[str]) -> dict[str, Role]:
+    """Read ``viewer`` (everywhere) or ``runner@sales.eu`` (in that namespace, and below it).
+
+    Raises:
+        RequestInvalid: there is no such role, or it is no name of a namespace.
+    """
+    grants: dict[str, Role] = {}
+    for text in texts:
+        role, _, namespace = text.partition("@")
+        if role not in set(Role) or not re.fullmatch(r"(?:[\w-]+(?:\.[\w-]+)*)?", namespace):
+            raise RequestInvalid(
+                f"{text!r} is no grant.",
+                remedy=f"Write one of {', '.join(Role)}, and @NAMESPACE if it is for one only.",
+            )
+        grants[namespace] = Role(role)
+    return grants
+
+
+def written(grants: Grants) -> list[str]:
+    """Return grants as ``parse_grants`` reads them."""
+    return [f"{role}@{namespace}" if namespace else str(role) for namespace, role in sorted(grants.items())]

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
+from calve.store.access import SqlAccessState
 from calve.store.captures import SqlCaptureState
 from calve.store.database import Database
 from calve.store.deliveries import SqlDeliveryState
@@ -26,6 +27,8 @@ class Store:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._bell = Bell(database)
+        self.access = SqlAccessState(database)
+        """Who may get in, and the secrets."""
         self.captures = SqlCaptureState(database)
         self.deliveries = SqlDeliveryState(database)
         transactions = Transactions(database, self._bell)
