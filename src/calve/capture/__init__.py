@@ -21,6 +21,7 @@ from calve.capture.model import (
 from calve.capture.ports import CaptureState, Clock, NewId
 from calve.capture.report import CaptureReport, DeleteKeys, TableReport
 from calve.capture.selection import Limits
+from calve.capture.uncommitted import Commit, Uncommitted
 
 __all__ = [
     "Artifacts",
@@ -31,6 +32,7 @@ __all__ = [
     "Checkpoint",
     "Clock",
     "Collected",
+    "Commit",
     "DeleteKeys",
     "Exactness",
     "Lag",
@@ -47,5 +49,6 @@ __all__ = [
     "StoredCapture",
     "StoredCheckpoint",
     "TableReport",
+    "Uncommitted",
     "Wanted",
 ]

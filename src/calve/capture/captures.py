@@ -13,10 +13,11 @@ from calve.capture.changes import TableChange, Wanted, find_change
 from calve.capture.history import resolve
 from calve.capture.lag import Lag, lag_of
 from calve.capture.leases import snapshots_to_hold
-from calve.capture.model import Mode, Move, Status, StoredCapture, StoredCheckpoint
+from calve.capture.model import Checkpoint, Mode, Move, Status, StoredCapture, StoredCheckpoint
 from calve.capture.ports import CaptureState, Clock, NewId
 from calve.capture.report import CaptureReport, Names, report
 from calve.capture.source import Source, for_each_path
+from calve.capture.uncommitted import Uncommitted, uncommitted
 from calve.errors import CalveError, CaptureMissing, CheckpointMissing, ConcurrentCapture, FilesLost, RequestInvalid
 from calve.failpoints import reach
 from calve.lake import Lake, TableName
@@ -64,6 +65,22 @@ class Captures:
         wanted = wanted or Wanted()
         changes = [change for change, _ in self._find(tables, consumer, wanted)]
         return self._report(changes, [Names()] * len(changes), None, consumer, wanted.mode)
+
+    def uncommitted(self, table: str, consumer: str, wanted: Wanted | None = None) -> Uncommitted:
+        """Return which snapshots of a table the consumer has not committed; cheaper than a plan, writes nothing.
+
+        Raises:
+            CaptureError, LakeError: a capture would be refused.
+        """
+        stored = self._state.checkpoint(consumer, self._lake.parse(table))
+        return self.since(table, stored.checkpoint if stored else None, wanted)
+
+    def since(self, table: str, start: Checkpoint | None, wanted: Wanted | None = None) -> Uncommitted:
+        """Return which snapshots of a table came after a place in it, as ``uncommitted`` does for a consumer's."""
+        name = self._lake.parse(table)
+        loaded = self._lake.catalog(name.catalog).load(name)
+        short = name.short(self._lake.default_catalog)
+        return uncommitted(Source(loaded), loaded.metadata_location, short, start, wanted or Wanted())
 
     def capture(
         self,

@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -69,6 +69,16 @@ class Catalog(ABC):
     @abstractmethod
     def exists(self, table: TableName) -> bool:
         """Tell whether there is such a table."""
+
+    @abstractmethod
+    def locations(self, tables: Sequence[TableName]) -> dict[TableName, str]:
+        """Return where the current metadata of tables lies; those that are not there, or unreadable, are left out.
+
+        It moves with every commit, so that a table need not be read to see that nothing has happened.
+
+        Raises:
+            LakeError: the catalog cannot be reached.
+        """
 
     @abstractmethod
     def register(self, table: TableName, metadata_location: str) -> None:

@@ -2,11 +2,12 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from calve.errors import FormatVersionUnknown, LakeError, NotSupportedByCatalog, SourceBusy
+from calve.errors import FormatVersionUnknown, LakeError, NotSupportedByCatalog, SourceBusy, TableMissing
 from calve.lake import metadata as raw
 from calve.lake.catalogs import Catalog, Decide, LoadedTable
 from calve.lake.files import Files
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
 _ATTEMPTS = 8
+_LOADERS = 8
+"""How many tables are loaded at once: enough to hide the network, too few to be a burden."""
 
 
 class OtherCatalog(Catalog):
@@ -30,6 +33,19 @@ class OtherCatalog(Catalog):
         """Tell whether there is such a table."""
         with self._reached():
             return self.pyiceberg().table_exists(table.identifier)
+
+    def locations(self, tables: Sequence[TableName]) -> dict[TableName, str]:
+        """Return where the current metadata of tables lies: one load each, a few at a time."""
+        self.pyiceberg()  # opened once, and not by each thread
+        with ThreadPoolExecutor(_LOADERS) as pool:
+            found = dict(zip(tables, pool.map(self._location_of, tables), strict=True))
+        return {table: location for table, location in found.items() if location is not None}
+
+    def _location_of(self, table: TableName) -> str | None:
+        try:
+            return self._load(table).metadata_location
+        except (TableMissing, FormatVersionUnknown):
+            return None
 
     def register(self, table: TableName, metadata_location: str) -> None:
         """Make a table of existing metadata, and its namespace if need be."""

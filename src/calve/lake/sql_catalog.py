@@ -7,7 +7,7 @@ format version 3; a table's pointer is one row, and a commit is one compare-and-
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from sqlalchemy import (
     Engine,
     Executable,
     MetaData,
+    Select,
     String,
     Table,
     create_engine,
@@ -59,6 +60,8 @@ _NAMESPACES = Table(
     Column("property_value", String(1000)),
 )
 _ATTEMPTS = 8
+_NAMES = 5_000
+"""How many names one query asks for; databases limit what a statement may hold."""
 Edit = Callable[[raw.Metadata], raw.Metadata]
 
 
@@ -92,6 +95,27 @@ class SqlCatalog(Catalog):
     def exists(self, table: TableName) -> bool:
         """Tell whether there is such a table."""
         return self._exists(table, "TABLE")
+
+    def locations(self, tables: Sequence[TableName]) -> dict[TableName, str]:
+        """Return where the current metadata of tables lies: one query for thousands of them."""
+        by_row = {(".".join(table.namespace), table.name): table for table in tables}
+        namespaces = sorted({namespace for namespace, _ in by_row})
+        names = sorted({name for _, name in by_row})
+        found: dict[TableName, str] = {}
+        with self._connection() as connection:
+            for part in (names[start : start + _NAMES] for start in range(0, len(names), _NAMES)):
+                for namespace, name, location in connection.execute(self._locations(namespaces, part)):
+                    if (table := by_row.get((namespace, name))) is not None:
+                        found[table] = location
+        return found
+
+    def _locations(self, namespaces: list[str], names: list[str]) -> Select[Any]:
+        return select(_TABLES.c.table_namespace, _TABLES.c.table_name, _TABLES.c.metadata_location).where(
+            _TABLES.c.catalog_name == self.name,
+            _TABLES.c.table_namespace.in_(namespaces),
+            _TABLES.c.table_name.in_(names),
+            self._typed("TABLE"),
+        )
 
     def register(self, table: TableName, metadata_location: str) -> None:
         """Make a table of existing metadata: one insert, refused by the primary key if the name is taken."""

@@ -316,3 +316,26 @@ def test_a_database_that_cannot_be_reached_is_named(uri: str, expected: type[Exc
     """The error names the catalog."""
     with pytest.raises(expected, match="catalog lake"):
         SqlCatalog("lake", {"uri": uri})
+
+
+def test_the_locations_of_many_tables_are_one_query(lake: Lake, catalog: Catalog, table: TableName) -> None:
+    """Return where each table's metadata lies; what is not there is left out, and views are no tables."""
+    from sqlalchemy import event
+
+    assert isinstance(catalog, SqlCatalog)
+    view, absent = lake.parse("db.view"), lake.parse("other.events")
+    catalog.register_view(view, "SELECT 1", catalog.load(table).metadata["schemas"][0], {})
+    statements: list[str] = []
+    event.listen(catalog._engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
+    found = catalog.locations([table, view, absent])
+    assert found == {table: catalog.load(table).metadata_location}
+    assert len([text for text in statements[:-1] if text.startswith("SELECT")]) == 1
+
+
+def test_a_commit_moves_the_location(catalog: Catalog, table: TableName) -> None:
+    """See by the location alone that something was committed."""
+    before = catalog.locations([table])
+    assert catalog.locations([table]) == before
+    catalog.create_tag(table, "held", catalog.load(table).metadata["current-snapshot-id"], 1_000)
+    assert catalog.locations([table]) != before
+    assert catalog.locations([]) == {}

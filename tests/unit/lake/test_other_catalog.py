@@ -269,3 +269,11 @@ def test_a_rest_catalog_that_does_not_answer_is_named(tmp_path: Path) -> None:
     (tmp_path / settings.FILE).write_text("[catalogs.rest]\nuri = 'http://127.0.0.1:1'")
     with pytest.raises(LakeError, match="The catalog rest cannot be reached"):
         Lake(settings.load(tmp_path, {})).catalog("rest").load(REST_TABLE)
+
+
+def test_a_rest_catalog_tells_where_its_tables_are(rest: Catalog, server: _Server) -> None:
+    """Load each table; one that is not there, or that nobody understands, is left out."""
+    absent = TableName("rest", ("db",), "none")
+    assert rest.locations([REST_TABLE, absent]) == {REST_TABLE: server.location}
+    server.metadata = {"format-version": 9}
+    assert rest.locations([REST_TABLE]) == {}
