@@ -1,0 +1,2 @@
+/** A calve server: push, start, wait. */
+package dev.calve.client;

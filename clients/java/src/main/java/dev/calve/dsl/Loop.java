@@ -1,0 +1,51 @@
+package dev.calve.dsl;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A step with steps inside that run again and again.
+ *
+ * @param <T> the kind of loop itself
+ */
+public abstract sealed class Loop<T extends Loop<T>> extends Step<T> permits Foreach, While {
+    final Map<String, Object> loopParams = new LinkedHashMap<>();
+    private final Graph inside = new Graph();
+
+    Loop(String keyword, String id) {
+        super(keyword, id);
+    }
+
+    /** Adds steps inside. */
+    public final T jobs(Step<?>... steps) {
+        inside.add(List.of(steps));
+        return self();
+    }
+
+    /** Lets the steps inside run one after the other. */
+    public final T sequential() {
+        inside.sequential();
+        return self();
+    }
+
+    /** Lets steps inside follow each other. */
+    public final T chain(String... steps) {
+        inside.chain(steps);
+        return self();
+    }
+
+    /** Lets a step inside lead to others under conditions. */
+    public final T branch(String step, Branch branch) {
+        inside.branch(step, branch);
+        return self();
+    }
+
+    @Override
+    final Map<String, Object> fields() {
+        Map<String, Object> fields = super.fields();
+        fields.put("loop_params", loopParams);
+        inside.writeTo(fields);
+        return fields;
+    }
+}
