@@ -5,22 +5,33 @@ import secrets
 import shutil
 import socket
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from calve.settings import Settings, load
 from calve.store import Store, open_store
 
 if TYPE_CHECKING:
+    from calve.alerts import Alerts, Message
     from calve.capture import Captures
     from calve.delivery import Deliveries
     from calve.engine import Engine, Listener, Runtimes, Tools, Worker, WorkerOptions, WorkerRecord
     from calve.lake import Lake
+
+
+class Follower(Protocol):
+    """Works beside the scheduler until it is told to stop."""
+
+    def run(self, stop: threading.Event) -> None:
+        """Follow."""
+        ...
+
 
 _LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 _PROCESS = secrets.token_hex(4)
@@ -148,6 +159,19 @@ class Workplace:
             listener=listener or (lambda _: None),
         )
 
+    def followers(self) -> "list[Follower]":
+        """Return those who follow what happens beside the scheduler, each to be run in a thread of its own."""
+        settings = self.settings
+        return [self.alerts()] if settings.alerts.channels else []
+
+    def alerts(self) -> "Alerts":
+        """Return what tells people of what happens."""
+        from calve.alerts import Alerts, Policy, channels_of
+
+        settings, state = self.settings.alerts, self.engine.state
+        channels = channels_of(settings, self.settings.secret)
+        return Alerts(state, self.store.alerts, channels, Policy.of(settings), self.engine.tools.clock, settings.tries)
+
     def _runtimes(self) -> "Runtimes":
         from calve.steps import Cluster, Services, Surroundings, load_runtimes
 
@@ -182,6 +206,17 @@ def open_workplace(settings: Settings | None = None) -> Iterator[Workplace]:
     settings = settings or load()
     with open_lake(settings) as lake, open_store(settings.store.url) as store:
         yield Workplace(settings, store, Engine(tools_on(store, settings.store.url)), lake)
+
+
+def test_message(channel: str, to: tuple[str, ...]) -> "Message":
+    """Return a message that tells nothing but that a channel works."""
+    from calve.alerts.model import Alert, Message, Route
+    from calve.definition.model.alerting import AlertType
+
+    at = int(time.time() * 1_000)
+    text = "If you read this, the channel works. Nothing has happened."
+    title = f"A test of the channel {channel}"
+    return Message(Alert(f"test/{new_id()}", AlertType.RUN_SUCCESS, "", at, title=title, text=text), Route(channel, to))
 
 
 def tools_on(store: Store, url: str) -> "Tools":

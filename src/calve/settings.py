@@ -6,6 +6,7 @@ hyphen, as PyIceberg has it: ``CALVE_CATALOGS__LAKE__S3__ACCESS_KEY_ID`` is ``s3
 variable counts as unset.
 """
 
+import json
 import os
 import re
 import tomllib
@@ -15,7 +16,7 @@ from datetime import timedelta
 from difflib import get_close_matches
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -199,6 +200,175 @@ class WorkerSettings(_Section):
     """How long the folder of an attempt is kept."""
 
 
+class EmailChannel(_Section):
+    """Alerts by e-mail."""
+
+    type: Literal["email"]
+    host: str
+    port: Annotated[int, Field(ge=1, le=65_535)] = 587
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    user: str | None = None
+    password_secret: str | None = None
+    """The name of the secret that holds the password."""
+    sender: str
+    to: Words = ()
+    """Who gets what the rules send here; definitions name their own addresses."""
+
+
+class SlackChannel(_Section):
+    """Alerts to a webhook that takes Slack's messages."""
+
+    type: Literal["slack"]
+    url_secret: str
+    """The name of the secret that holds the webhook's address, which is a key in itself."""
+
+
+class WebhookChannel(_Section):
+    """Alerts as JSON to an address of your own."""
+
+    type: Literal["webhook"]
+    url: str | None = None
+    url_secret: str | None = None
+    """The name of the secret that holds the address, if it is one."""
+    key_secret: str | None = None
+    """The name of the secret that messages are signed with."""
+
+    @model_validator(mode="after")
+    def _has_one_address(self) -> Self:
+        if (self.url is None) == (self.url_secret is None):
+            raise ValueError("a webhook has either url or url_secret")
+        return self
+
+
+Channel = Annotated[EmailChannel | SlackChannel | WebhookChannel, Field(discriminator="type")]
+
+
+class AlertRule(_Section):
+    """What is told, of which workflows, and where."""
+
+    on: Annotated[tuple[Literal["failure", "success", "long_running", "late"], ...], BeforeValidator(_words)]
+    channels: Annotated[Words, Field(min_length=1)]
+    workflows: Words = ("*",)
+    """Patterns of their ids, such as ``sales.*``."""
+    after: Duration | None = None
+    """long_running: how long a run may take; late: how long after its scheduled time it has to be over."""
+
+    @model_validator(mode="after")
+    def _knows_how_long(self) -> Self:
+        if self.after is None and {"long_running", "late"} & set(self.on):
+            raise ValueError("long_running and late need `after`, such as 2h")
+        return self
+
+
+def _json_text(value: object) -> object:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+class AlertSettings(_Section):
+    """Who is told when something happens."""
+
+    channels: dict[str, Channel] = {}
+    rules: Annotated[tuple[AlertRule, ...], BeforeValidator(_json_text)] = ()
+    tries: Annotated[int, Field(ge=1, le=100)] = 10
+    """How often a message is sent at most until it is given up."""
+
+    @model_validator(mode="after")
+    def _channels_exist(self) -> Self:
+        for rule in self.rules:
+            for name in rule.channels:
+                if name not in self.channels:
+                    raise ValueError(f"a rule names the channel {name!r}, but the channels are: {list(self.channels)}")
+        return self
+
+
+class LogSettings(_Section):
+    """What processes write to standard error."""
+
+    format: Literal["text", "json"] = "text"
+    level: Literal["debug", "info", "warning", "error"] = "warning"
+
+
+class TelemetrySettings(_Section):
+    """Where traces go."""
+
+    otlp_url: str | None = None
+    """The address that takes spans by OTLP over HTTP, such as ``http://localhost:4318/v1/traces``; none: no spans."""
+    service: str = "calve"
+
+
+class LineageSettings(_Section):
+    """Where OpenLineage events go; nowhere, if neither address nor file is given."""
+
+    url: str | None = None
+    """The address of a receiver, such as ``http://marquez:5000``."""
+    endpoint: str = "api/v1/lineage"
+    file: Path | None = None
+    """A file that gets one event a line."""
+    key_secret: str | None = None
+    """The name of the secret that the receiver wants as a bearer token."""
+    namespace: str = "calve"
+    """The namespace of jobs."""
+
+
+class OidcSettings(_Section):
+    """Where people sign in, if not here: a provider of OpenID Connect."""
+
+    issuer: str | None = None
+    """Its address, as it names itself."""
+    client_id: str = "calve"
+    client_secret: str | None = None
+    """The name of the secret that the provider gave to calve, if it did."""
+    redirect_url: str | None = None
+    """Where the provider sends people back to: ``https://HOST/api/v3/access/oidc/callback``."""
+    scopes: Words = ("openid", "profile", "email", "groups")
+    name_claim: str = "preferred_username"
+    """What the name is taken from that people see."""
+    groups_claim: str = "groups"
+    roles: dict[str, str] = {}
+    """What each group may do: ``runner``, or ``editor@sales`` for one namespace."""
+
+
+class AccessSettings(_Section):
+    """Who may use the server, and under which names."""
+
+    required: bool = False
+    """Whether somebody at this machine has to sign in too; others have to in any case."""
+    hosts: Words = ()
+    """The names under which the server is reached; besides those of this machine, if it listens there only."""
+    trusted_proxies: Words = ()
+    """The addresses of proxies that say from where a request has come."""
+    user_header: str | None = None
+    """The header in which those proxies say who it is; without it, they cannot."""
+    plain_http: bool = False
+    """Whether others may come without TLS."""
+    session: Duration = timedelta(hours=12)
+    """How long somebody stays signed in."""
+    requests_per_second: Annotated[int, Field(ge=1)] = 1_000
+    """How often one address may ask."""
+    oidc: OidcSettings = OidcSettings()
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_ranges(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        for entry in entries:
+            if not _is_range(entry):
+                raise ValueError(f"{entry!r} is neither an address nor a range of addresses")
+        return entries
+
+
+class SecretStoreSettings(_Section):
+    """Where the texts of secrets are looked for."""
+
+    backends: Annotated[tuple[Literal["env", "file", "table"], ...], BeforeValidator(_words)] = ("env", "table")
+    """In this order: the settings and the environment, a folder of files, the encrypted table."""
+    folder: Path | None = None
+    """The folder that holds a file for each secret."""
+    key_file: Path
+    """The file that holds the key of the encrypted table."""
+    key: str | None = Field(default=None, exclude=True, repr=False)
+    """The key itself, instead of the file; given by the environment."""
+
+
 class Settings(_Section):
     """Everything that can be set."""
 
@@ -219,6 +389,12 @@ class Settings(_Section):
     docker: DockerSettings = DockerSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
     worker: WorkerSettings = WorkerSettings()
+    alerts: AlertSettings = AlertSettings()
+    log: LogSettings = LogSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    lineage: LineageSettings = LineageSettings()
+    access: AccessSettings = AccessSettings()
+    secret_store: SecretStoreSettings
     secrets: dict[str, str] = Field(default={}, exclude=True, repr=False)
     """The texts of SECRET params by name; given by the environment rather than by a file."""
     failpoints: str | None = None
@@ -329,8 +505,10 @@ def _path_of(variable: str, raw: Mapping[str, Any]) -> Key:
             above = ("catalogs", _same(name, raw, "catalogs"))
         case "spark", ["conf", *key] if key:
             above = ("spark", "conf")
-        case "connections", [name]:
-            return ("connections", _same(name, raw, "connections", made=name))
+        case "alerts", ["channels", name, key]:
+            return ("alerts", "channels", _same(name, raw, "alerts", "channels", made=name), key)
+        case (("connections" | "secrets"), [name]):
+            return (section, _same(name, raw, section, made=name))
         case _:
             above, key = (), []
     if above:
@@ -374,6 +552,13 @@ def _with_defaults(raw: dict[str, Any], project: Path, environ: Mapping[str, str
     kubernetes = _table(raw, "kubernetes")
     if isinstance(kubernetes.get("config"), str):
         kubernetes["config"] = project / Path(kubernetes["config"]).expanduser()
+    lineage = _table(raw, "lineage")
+    if isinstance(lineage.get("file"), str):
+        lineage["file"] = project / lineage["file"]
+    secret_store = {"key_file": home / "secret.key"} | _table(raw, "secret_store")
+    for key in ("key_file", "folder"):
+        if isinstance(secret_store.get(key), str):
+            secret_store[key] = project / Path(secret_store[key]).expanduser()
     default = "lake" if "lake" in catalogs else next(iter(catalogs))
     return raw | {
         "home": home,
@@ -386,6 +571,8 @@ def _with_defaults(raw: dict[str, Any], project: Path, environ: Mapping[str, str
         "http": _table(raw, "http"),
         "docker": docker | _table(raw, "docker"),
         "kubernetes": kubernetes,
+        "secret_store": secret_store,
+        "lineage": lineage,
     }
 
 

@@ -36,6 +36,7 @@ COMMANDS = {
     "reject": "calve.cli.acting:reject",
     "delete": "calve.cli.acting:delete",
     "permits": "calve.cli.permits:permits",
+    "alerts": "calve.cli.alerts:alerts",
     "worker": "calve.cli.working:worker",
     "up": "calve.cli.working:up",
     "plan": "calve.cli.capture:plan",

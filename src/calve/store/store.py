@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from calve.store.access import SqlAccessState
+from calve.store.alerts import SqlAlertState
 from calve.store.captures import SqlCaptureState
 from calve.store.database import Database
 from calve.store.deliveries import SqlDeliveryState
@@ -33,6 +34,8 @@ class Store:
         self.deliveries = SqlDeliveryState(database)
         transactions = Transactions(database, self._bell)
         self.engine = SqlEngineState(transactions)
+        self.alerts = SqlAlertState(transactions)
+        """What is to be sent to whom."""
         self.triggers = SqlTriggerState(transactions)
 
     @contextmanager
