@@ -1,6 +1,7 @@
 """What people do to instances and steps that exist: stop, kill, skip, resume, approve."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from calve.engine.actions import RUN_ACTIONS, STEP_ACTIONS, Action
@@ -90,14 +91,15 @@ def for_all(tools: Tools, workflow_id: str, do: Callable[[Address], Run]) -> lis
     """Do something to every instance of a workflow that is not over; one that ends meanwhile is left out."""
     live = [status for status in RunStatus if not status.is_terminal]
     done: list[Run] = []
+    for run in each(tools, workflow_id, live):
+        with suppress(ActionRefused):
+            done.append(do(Address(workflow_id, run.instance_id)))
+    return done
+
+
+def each(tools: Tools, workflow_id: str, statuses: Sequence[RunStatus]) -> Iterator[Run]:
+    """Yield the instances of a workflow that are in one of these states."""
     before: tuple[int, str] | None = None
-    while True:
-        page = tools.state.instances(workflow_id=workflow_id, statuses=live, before=before)
-        for run in page:
-            try:
-                done.append(do(Address(workflow_id, run.instance_id)))
-            except ActionRefused:
-                continue
-        if not page:
-            return done
+    while page := tools.state.instances(workflow_id=workflow_id, statuses=statuses, before=before):
+        yield from page
         before = (page[-1].created_at, page[-1].uuid)

@@ -1,22 +1,25 @@
 """The engine as the rest of calve sees it: everything that one can ask of workflows and their instances."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from calve.definition import Definition
-from calve.engine import commands, starts
+from calve.engine import commands, properties, starts
 from calve.engine.actions import Action
 from calve.engine.addresses import Address, find
 from calve.engine.launching import known_workflow
 from calve.engine.model import Attempt, Breakpoint, Json, Run, Started, VersionRecord, WorkflowRecord
 from calve.engine.ports import EngineState
 from calve.engine.recording import put_outputs
+from calve.engine.statuses import RunStatus
 from calve.engine.work import Tools, Work
 from calve.errors import ActionRefused, RequestInvalid, WorkflowMissing
 
 LIMIT = 1_000
 """The highest limit that a tag may have."""
+BATCH = 10
+"""How many instances can be started together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +67,72 @@ class Engine:
         self.workflow(workflow_id)
         self.tools.state.delete_workflow(workflow_id, self.tools.clock())
 
+    def activate(self, workflow_id: str, version: str | int) -> WorkflowRecord:
+        """Make a version the active one: a number, latest or default.
+
+        Raises:
+            WorkflowMissing: there is no such workflow or version.
+        """
+        self.workflow(workflow_id)
+        record = self.tools.state.version(workflow_id, version)
+        if record is None:
+            raise WorkflowMissing(f"{workflow_id} has no version {version}.", workflow=workflow_id)
+        self.tools.state.activate(workflow_id, record.version_id, self.tools.clock())
+        return self.workflow(workflow_id)
+
+    def deactivate(self, workflow_id: str) -> WorkflowRecord:
+        """Leave a workflow without an active version: nothing starts it any more but a version that is named.
+
+        Raises:
+            WorkflowMissing: there is no such workflow.
+        """
+        self.tools.state.activate(workflow_id, None, self.tools.clock())
+        return self.workflow(workflow_id)
+
+    def change_properties(
+        self, workflow_id: str, changes: Mapping[str, Any], *, reset: Collection[str] = ()
+    ) -> WorkflowRecord:
+        """Change properties of a workflow; what is not named, or None, stays.
+
+        Raises:
+            WorkflowMissing: there is no such workflow.
+            RequestInvalid: a property makes no sense, or the run strategy cannot be changed now.
+        """
+        return self._with(workflow_id, properties.changed(changes, reset))
+
+    def tag(self, workflow_id: str, tag: str | Mapping[str, Any]) -> WorkflowRecord:
+        """Give a workflow a tag, whatever its version.
+
+        Raises:
+            WorkflowMissing: there is no such workflow.
+            RequestInvalid: it is no tag.
+        """
+        return self._with(workflow_id, properties.tagged(tag))
+
+    def untag(self, workflow_id: str, name: str) -> WorkflowRecord:
+        """Take a tag from a workflow.
+
+        Raises:
+            WorkflowMissing: there is no such workflow.
+        """
+        return self._with(workflow_id, properties.untagged(name))
+
+    def _with(self, workflow_id: str, change: properties.Change) -> WorkflowRecord:
+        return self.tools.state.change_properties(workflow_id, change, self.tools.clock())
+
     def start(self, workflow_id: str, **request: Any) -> Started:
         """Start an instance; ``starts.start`` says what a request may hold."""
         return starts.start(self.tools, workflow_id, **request)
+
+    def start_all(self, workflow_id: str, requests: Sequence[Mapping[str, Any]]) -> list[Started]:
+        """Start instances together, all or none.
+
+        Raises:
+            RequestInvalid: these are none, or too many.
+        """
+        if not 1 <= len(requests) <= BATCH:
+            raise RequestInvalid(f"Between 1 and {BATCH} instances can be started together, not {len(requests)}.")
+        return starts.start_all(self.tools, workflow_id, requests)
 
     def restart(self, address: Address, **request: Any) -> Started:
         """Run an instance again; ``starts.restart`` says what a request may hold."""
@@ -107,6 +173,13 @@ class Engine:
     def unblock(self, address: Address, *, by: str = "") -> Run:
         """Let STRICT_SEQUENTIAL go on in spite of a failed instance."""
         return commands.act(self.tools, address, Action.UNBLOCK, by=by)
+
+    def unblock_all(self, workflow_id: str, *, by: str = "") -> list[Run]:
+        """Let STRICT_SEQUENTIAL go on in spite of all failed instances."""
+        self.workflow(workflow_id)
+        failed = commands.each(self.tools, workflow_id, (RunStatus.FAILED,))
+        blocking = [Address(workflow_id, run.instance_id) for run in failed if run.is_blocking]
+        return [self.unblock(address, by=by) for address in blocking]
 
     def bypass(self, address: Address, *, by: str = "") -> Run:
         """Let a step go on without the signals that it waits for."""

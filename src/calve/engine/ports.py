@@ -54,8 +54,19 @@ class Definitions(Protocol):
         """Return a workflow, or None if there is none, or it was deleted."""
         ...
 
-    def workflows(self, *, after: str = "", limit: int = 100, contains: str = "") -> list[WorkflowRecord]:
-        """Return workflows by id, from the one after ``after``."""
+    def workflows(
+        self, *, after: str = "", limit: int = 100, contains: str = "", namespaces: Sequence[str] = ("",)
+    ) -> list[WorkflowRecord]:
+        """Return workflows by id, from the one after ``after``; only those below ``namespaces``."""
+        ...
+
+    def change_properties(self, workflow_id: str, change: Callable[[Json], Json], now: int) -> WorkflowRecord:
+        """Replace the properties of a workflow by what ``change`` makes of them, under the lock of its row.
+
+        Raises:
+            WorkflowMissing: there is no such workflow.
+            RequestInvalid: the run strategy cannot be changed now.
+        """
         ...
 
     def version(self, workflow_id: str, selector: str | int) -> VersionRecord | None:
@@ -128,11 +139,32 @@ class Instances(Protocol):
         statuses: Sequence[RunStatus] = (),
         before: tuple[int, str] | None = None,
         limit: int = 100,
+        namespaces: Sequence[str] = ("",),
     ) -> list[Run]:
         """Return the latest runs of instances that are no iterations, newest first.
 
-        ``before`` is the (created_at, uuid) of the last one of the page before.
+        ``before`` is the (created_at, uuid) of the last one of the page before. Only those of workflows below
+        ``namespaces`` are returned.
         """
+        ...
+
+    def numbered(
+        self,
+        workflow_id: str,
+        *,
+        statuses: Sequence[RunStatus] = (),
+        before: int | None = None,
+        after: int | None = None,
+        limit: int = 100,
+    ) -> list[Run]:
+        """Return the latest runs of a workflow's instances, the highest number first.
+
+        Those next below ``before``, or next above ``after``.
+        """
+        ...
+
+    def instance_counts(self, workflow_id: str) -> dict[RunStatus, int]:
+        """Count the instances of a workflow by the status of their latest run."""
         ...
 
     def attempt(self, attempt_uuid: str) -> Attempt | None:

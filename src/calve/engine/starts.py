@@ -1,6 +1,6 @@
 """Starting and restarting instances."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from calve.engine.addresses import Address, find, find_run
 from calve.engine.attempts import new_attempt
 from calve.engine.children import REPLACED
 from calve.engine.ending import finish
-from calve.engine.evaluating import merged_run_params, written
+from calve.engine.evaluating import definitions_of, merged_run_params, written
 from calve.engine.launching import again, new_run
 from calve.engine.model import Changes, Initiator, Json, Restart, Run, RunPolicy, Start, Started, StartStatus
 from calve.engine.refusing import refuse
@@ -55,7 +55,7 @@ def start(
     """
     if request_id is not None and (known := tools.state.run_by_request(workflow_id, request_id)) is not None:
         return Started(StartStatus.DUPLICATED, known)
-    run = prepare(
+    run = _prepared(
         tools,
         workflow_id,
         version=version,
@@ -63,9 +63,39 @@ def start(
         definitions=definitions,
         initiator=initiator,
         persist_failed_run=persist_failed_run,
+        request_id=request_id,
+        priority=priority,
+        tags=tags,
     )
-    run = replace(run, request_id=request_id, tags=tags, priority=run.priority if priority is None else priority)
     return tools.state.commit(Changes(starts=[Start(run)])).started[0]
+
+
+def start_all(tools: Tools, workflow_id: str, requests: Sequence[Mapping[str, Any]]) -> list[Started]:
+    """Start instances together, all or none; ``start`` says what a request may hold.
+
+    Raises:
+        WorkflowMissing: there is no such workflow or version.
+        ParamError: the params of one make no sense.
+        RequestInvalid: two of them have the same request id.
+    """
+    names = [name for request in requests if (name := request.get("request_id")) is not None]
+    if len(set(names)) < len(names):
+        raise RequestInvalid("Two of the starts have the same request id.", remedy="Give each its own, or none.")
+    runs = [_prepared(tools, workflow_id, **request) for request in requests]
+    return list(tools.state.commit(Changes(starts=[Start(run) for run in runs])).started)
+
+
+def _prepared(
+    tools: Tools,
+    workflow_id: str,
+    *,
+    request_id: str | None = None,
+    priority: int | None = None,
+    tags: tuple[str, ...] = (),
+    **request: Any,
+) -> Run:
+    run = prepare(tools, workflow_id, **request)
+    return replace(run, request_id=request_id, tags=tags, priority=run.priority if priority is None else priority)
 
 
 def prepare(
@@ -104,11 +134,15 @@ def restart(
     *,
     policy: RunPolicy = RunPolicy.RESTART_FROM_INCOMPLETE,
     params: Mapping[str, Any] | None = None,
+    definitions: Json | None = None,
     step_params: Mapping[str, Mapping[str, Any]] | None = None,
+    step_definitions: Mapping[str, Json] | None = None,
     skip: tuple[str, ...] = (),
     request_id: str | None = None,
 ) -> Started:
     """Run an instance again: what is incomplete, everything, or from the step that the address names.
+
+    Params, of the run or by step, are plain values, or definitions in JSON's types.
 
     Raises:
         WorkflowMissing: there is no such instance or step.
@@ -134,6 +168,8 @@ def restart(
         step_id: written(given_params(given, steps[step_id].params if step_id in steps else {}))
         for step_id, given in (step_params or {}).items()
     }
+    for step_id, defined in (step_definitions or {}).items():
+        changed[step_id] = {**changed.get(step_id, {}), **written(definitions_of(defined))}
     plan = Restart(address.steps, address.iterations, changed, skip)
     for step_id in (*changed, *skip, *address.steps[-1:]):
         if step_id not in steps:
@@ -141,7 +177,7 @@ def restart(
                 f"{holder.owner_workflow} has no step {step_id}.", remedy=f"It has {', '.join(steps)}."
             )
     now = tools.clock()
-    given = written(given_params(params or {}, blueprint.workflow.params))
+    given = {**written(given_params(params or {}, blueprint.workflow.params)), **(definitions or {})}
     run = again(
         before, uuid=tools.new_id(), policy=policy, run_params=given, restart=plan, now=now, request_id=request_id
     )

@@ -1,6 +1,7 @@
 """Workflows and their versions (the port is ``calve.engine.ports.Definitions``)."""
 
 import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, or_, select, update
@@ -23,6 +24,7 @@ from calve.store.engine_tables import (
     version,
     workflow,
 )
+from calve.store.namespaces import is_below
 from calve.store.starting import Line, is_blocked, read_line, strategy_of
 from calve.store.transacting import Transaction, Transactions
 
@@ -77,14 +79,40 @@ class SqlDefinitions:
             row = _existing(connection, workflow_id)
         return None if row is None else workflow_of(row)
 
-    def workflows(self, *, after: str = "", limit: int = 100, contains: str = "") -> list[WorkflowRecord]:
-        """Return workflows by id, from the one after ``after``."""
+    def workflows(
+        self, *, after: str = "", limit: int = 100, contains: str = "", namespaces: Sequence[str] = ("",)
+    ) -> list[WorkflowRecord]:
+        """Return workflows by id, from the one after ``after``; only those below ``namespaces``."""
         query = select(workflow).where(workflow.c.deleted_at.is_(None), workflow.c.workflow_id > after)
+        query = query.where(is_below(workflow.c.workflow_id, namespaces))
         if contains:
             query = query.where(workflow.c.workflow_id.icontains(contains, autoescape=True))
         with self._transactions.read() as connection:
             rows = connection.execute(query.order_by(workflow.c.workflow_id).limit(limit))
             return [workflow_of(row) for row in rows]
+
+    def change_properties(self, workflow_id: str, change: Callable[[Json], Json], now: int) -> WorkflowRecord:
+        """Replace the properties of a workflow by what ``change`` makes of them, under the lock of its row.
+
+        Raises:
+            WorkflowMissing: there is no such workflow.
+            RequestInvalid: the run strategy cannot be changed now.
+        """
+
+        def replace(transaction: Transaction) -> WorkflowRecord:
+            connection = transaction.connection
+            lock = select(workflow).where(workflow.c.workflow_id == workflow_id).with_for_update()
+            before = connection.execute(lock).one_or_none()
+            if before is None or before.deleted_at is not None:
+                raise _missing(workflow_id, None)
+            properties = change(loaded(before.properties))
+            strategy = _strategy_text(properties)
+            _check_strategy(connection, before, strategy)
+            values = {"properties": dumped(properties), "strategy": strategy, "modified_at": now}
+            _change(connection, workflow_id, values)
+            return workflow_of(connection.execute(select(workflow).where(workflow.c.workflow_id == workflow_id)).one())
+
+        return self._transactions.write("change_properties", replace)
 
     def version(self, workflow_id: str, selector: str | int) -> VersionRecord | None:
         """Return a version: active, latest, default (active, else latest), or a number."""

@@ -31,6 +31,7 @@ from calve.store.engine_tables import (
     run,
 )
 from calve.store.fencing import chunks
+from calve.store.namespaces import is_below
 from calve.store.recording import append_logs, read_events
 from calve.store.transacting import Transactions
 
@@ -124,15 +125,41 @@ class SqlInstances:
         statuses: Sequence[RunStatus] = (),
         before: tuple[int, str] | None = None,
         limit: int = 100,
+        namespaces: Sequence[str] = ("",),
     ) -> list[Run]:
         """Return the latest runs of instances that are no iterations, newest first."""
-        query = select(run).where(text(IS_LATEST), text(IS_INSTANCE))
+        query = select(run).where(text(IS_LATEST), text(IS_INSTANCE), is_below(run.c.workflow_id, namespaces))
         if workflow_id is not None:
             query = query.where(run.c.workflow_id == workflow_id)
         if before is not None:
             query = query.where(tuple_(run.c.created_at, run.c.uuid) < before)
         query = query.where(*_is_in(statuses)).order_by(run.c.created_at.desc(), run.c.uuid.desc())
         return self._runs(query.limit(limit))
+
+    def numbered(
+        self,
+        workflow_id: str,
+        *,
+        statuses: Sequence[RunStatus] = (),
+        before: int | None = None,
+        after: int | None = None,
+        limit: int = 100,
+    ) -> list[Run]:
+        """Return the latest runs of a workflow's instances, the highest number first."""
+        query = select(run).where(run.c.workflow_id == workflow_id, run.c.is_latest.is_(True), *_is_in(statuses))
+        if after is not None:
+            found = self._runs(query.where(run.c.instance_id > after).order_by(run.c.instance_id).limit(limit))
+            return found[::-1]
+        if before is not None:
+            query = query.where(run.c.instance_id < before)
+        return self._runs(query.order_by(run.c.instance_id.desc()).limit(limit))
+
+    def instance_counts(self, workflow_id: str) -> dict[RunStatus, int]:
+        """Count the instances of a workflow by the status of their latest run."""
+        is_of = (run.c.workflow_id == workflow_id, run.c.is_latest.is_(True))
+        query = select(run.c.status, func.count().label("number")).where(*is_of).group_by(run.c.status)
+        with self._transactions.read() as connection:
+            return {RunStatus(row.status): row.number for row in connection.execute(query)}
 
     def attempt(self, attempt_uuid: str) -> Attempt | None:
         """Return an attempt."""
