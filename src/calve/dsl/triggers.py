@@ -13,6 +13,7 @@ Duration: TypeAlias = int | str
 
 _WORDS = frozenset({"hourly", "daily", "weekly", "monthly", "yearly"})
 
+CatchUp: TypeAlias = Literal["all", "latest", "none"]
 Operation: TypeAlias = Literal["append", "overwrite", "delete"]
 
 
@@ -24,7 +25,13 @@ class Trigger(Described):
     """Where it stands in a definition."""
 
 
-def cron(schedule: str, *, timezone: str | None = None, fuzzy_max_delay: Duration | None = None) -> Trigger:
+def cron(
+    schedule: str,
+    *,
+    timezone: str | None = None,
+    fuzzy_max_delay: Duration | None = None,
+    catch_up: CatchUp | None = None,
+) -> Trigger:
     """Return a trigger at the times of a schedule.
 
     Args:
@@ -32,6 +39,7 @@ def cron(schedule: str, *, timezone: str | None = None, fuzzy_max_delay: Duratio
             ``"@weekly"``, ``"@monthly"``, ``"@yearly"``.
         timezone: The time zone of the schedule; UTC, unless told.
         fuzzy_max_delay: Start at a random moment up to so much later.
+        catch_up: Which firings that were missed are made up for; all, unless told.
     """
     word = schedule.strip().lower()
     is_word = word.startswith("@") or word in _WORDS
@@ -40,18 +48,25 @@ def cron(schedule: str, *, timezone: str | None = None, fuzzy_max_delay: Duratio
         if is_word
         else {"type": "CRON", "cron": schedule}
     )
-    return _timed(said, timezone, fuzzy_max_delay)
+    return _timed(said, timezone, fuzzy_max_delay, catch_up)
 
 
-def interval(every: Duration, *, timezone: str | None = None, fuzzy_max_delay: Duration | None = None) -> Trigger:
+def interval(
+    every: Duration,
+    *,
+    timezone: str | None = None,
+    fuzzy_max_delay: Duration | None = None,
+    catch_up: CatchUp | None = None,
+) -> Trigger:
     """Return a trigger that comes again and again after the same span of time.
 
     Args:
         every: The span: seconds, or a text such as ``"15 minutes"``.
         timezone: The time zone in which runs are dated; UTC, unless told.
         fuzzy_max_delay: Start at a random moment up to so much later.
+        catch_up: Which firings that were missed are made up for; all, unless told.
     """
-    return _timed({"type": "INTERVAL", "interval": every}, timezone, fuzzy_max_delay)
+    return _timed({"type": "INTERVAL", "interval": every}, timezone, fuzzy_max_delay, catch_up)
 
 
 def signal(
@@ -101,8 +116,11 @@ def incremental(
     return Trigger({**said, **more}, here(), "incremental_triggers")
 
 
-def _timed(said: dict[str, Any], timezone: str | None, fuzzy_max_delay: Duration | None) -> Trigger:
-    return Trigger({**said, **_told(timezone=timezone, fuzzy_max_delay=fuzzy_max_delay)}, here(), "time_triggers")
+def _timed(
+    said: dict[str, Any], timezone: str | None, fuzzy_max_delay: Duration | None, catch_up: CatchUp | None
+) -> Trigger:
+    told = _told(timezone=timezone, fuzzy_max_delay=fuzzy_max_delay, catch_up=catch_up and catch_up.upper())
+    return Trigger({**said, **told}, here(), "time_triggers")
 
 
 def _told(**fields: Any) -> dict[str, Any]:

@@ -43,15 +43,14 @@ def new_run(
         WorkflowMissing: there is no such workflow, or it has no such version.
     """
     workflow = known_workflow(tools, workflow_id)
-    selector = int(version) if str(version).isdecimal() else str(version).lower()
-    record = tools.state.version(workflow_id, selector)
-    if record is None:
+    number = _number(workflow, str(version).lower())
+    if number is None:
         raise WorkflowMissing(
             f"{workflow_id} has no version {version}.",
             remedy=f"The latest is {workflow.latest_version}, the active one {workflow.active_version or 'none'}.",
             workflow=workflow_id,
         )
-    definition = tools.blueprints.get(workflow_id, record.version_id).workflow
+    definition = tools.blueprints.get(workflow_id, number).workflow
     of_tree = definition.instance_step_concurrency
     properties: dict[str, Any] = dict(workflow.properties)
     uuid = tools.new_id()
@@ -60,7 +59,7 @@ def new_run(
         workflow_id=workflow_id,
         instance_id=0,
         run_id=1,
-        version_id=record.version_id,
+        version_id=number,
         owner_workflow=workflow_id,
         root_uuid=uuid,
         initiator=initiator,
@@ -69,6 +68,20 @@ def new_run(
         run_params=run_params,
         created_at=now,
     )
+
+
+def _number(workflow: WorkflowRecord, selector: str) -> int | None:
+    """Return the number of a version: active, latest, default (active, else latest), or that number."""
+    match selector:
+        case "active":
+            return workflow.active_version
+        case "latest":
+            return workflow.latest_version
+        case "default":
+            return workflow.active_version or workflow.latest_version
+        case number:
+            is_there = number.isascii() and number.isdecimal() and len(number) < 10
+            return int(number) if is_there and 1 <= int(number) <= workflow.latest_version else None
 
 
 def over(run: Run, status: RunStatus, run_status: RunStatus, now: int) -> Run:

@@ -32,6 +32,8 @@ _RESET = frozenset({"run_strategy", "step_concurrency", "alerting"})
 """Properties that a push without them sets back to their defaults."""
 _INSERT: dict[bool, Any] = {False: sqlite.insert, True: postgresql.insert}
 _LIVE = [status.value for status in RunStatus if not status.is_terminal]
+UNSYNCED = -1
+"""In the place of the version whose triggers are there: whatever is active, its triggers are not."""
 
 
 class SqlDefinitions:
@@ -144,6 +146,9 @@ class SqlDefinitions:
                 raise _missing(workflow_id, version_id)
             values = {"active_version": version_id, "activated_at": now, "modified_at": now}
             _change(transaction.connection, workflow_id, values)
+            if version_id is None:  # nothing is left to go on with when it is made active again
+                transaction.connection.execute(delete(trigger).where(trigger.c.workflow_id == workflow_id))
+                values["triggers_version"] = UNSYNCED
             transaction.is_waking = True
 
         self._transactions.write("activate", change)

@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Row, bindparam, delete, insert, select, text, tuple_, update
 
+from calve.store.ended import is_unfinished
 from calve.store.engine_rows import dumped, loaded
 from calve.store.engine_tables import IS_DUE, IS_UNSYNCED, trigger, workflow
 from calve.store.fencing import chunks
@@ -19,11 +20,16 @@ _UNSYNCED = (
 )
 _DUE = (
     select(trigger)
-    .where(text(IS_DUE), trigger.c.due_at <= bindparam("now"))
+    .where(text(IS_DUE), trigger.c.due_at <= bindparam("now"), trigger.c.kind.in_(bindparam("kinds", expanding=True)))
     .order_by(trigger.c.due_at)
     .limit(bindparam("limit"))
 )
-_NEXT = select(trigger.c.due_at).where(text(IS_DUE)).order_by(trigger.c.due_at).limit(1)
+_NEXT = (
+    select(trigger.c.due_at)
+    .where(text(IS_DUE), trigger.c.kind.in_(bindparam("kinds", expanding=True)))
+    .order_by(trigger.c.due_at)
+    .limit(1)
+)
 _PLACE = tuple_(trigger.c.workflow_id, trigger.c.trigger_id)
 _BEGINNING = {"is_begun": False, "error": None, "failures": 0}
 
@@ -57,15 +63,16 @@ class SqlTriggerState:
 
         return self._transactions.write("sync_triggers", change)
 
-    def due(self, now: int, limit: int = 100) -> list[Trigger]:
-        """Return triggers that are due, the longest waiting first."""
+    def due(self, now: int, limit: int = 100, kinds: Iterable[Kind] = Kind) -> list[Trigger]:
+        """Return triggers of some kinds that are due, the longest waiting first."""
+        asked = {"now": now, "limit": limit, "kinds": [kind.value for kind in kinds]}
         with self._transactions.read() as connection:
-            return [_trigger_of(row) for row in connection.execute(_DUE, {"now": now, "limit": limit})]
+            return [_trigger_of(row) for row in connection.execute(_DUE, asked)]
 
-    def next_due(self) -> int | None:
-        """Return when the next trigger is due; None if none is by itself."""
+    def next_due(self, kinds: Iterable[Kind] = Kind) -> int | None:
+        """Return when the next trigger of some kinds is due; None if none is by itself."""
         with self._transactions.read() as connection:
-            return connection.scalar(_NEXT)
+            return connection.scalar(_NEXT, {"kinds": [kind.value for kind in kinds]})
 
     def seqs(self, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
         """Return how often triggers were changed, by workflow and trigger."""
@@ -104,6 +111,11 @@ class SqlTriggerState:
     def make_due(self, keys: Iterable[tuple[str, str]], now: int) -> int:
         """Let triggers be looked at now; return how many there were."""
         return self._transactions.write("make_due", lambda transaction: make_due(transaction, keys, now))
+
+    def is_unfinished(self, workflow_id: str) -> bool:
+        """Tell whether an instance of a workflow is not over."""
+        with self._transactions.read() as connection:
+            return is_unfinished(connection, workflow_id)
 
 
 def make_due(transaction: Transaction, keys: Iterable[tuple[str, str]], now: int) -> int:

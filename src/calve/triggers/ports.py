@@ -24,12 +24,12 @@ class TriggerState(Protocol):
         """
         ...
 
-    def due(self, now: int, limit: int = 100) -> list[Trigger]:
-        """Return triggers that are due, the longest waiting first."""
+    def due(self, now: int, limit: int = 100, kinds: Iterable[Kind] = Kind) -> list[Trigger]:
+        """Return triggers of some kinds that are due, the longest waiting first."""
         ...
 
-    def next_due(self) -> int | None:
-        """Return when the next trigger is due; None if none is by itself."""
+    def next_due(self, kinds: Iterable[Kind] = Kind) -> int | None:
+        """Return when the next trigger of some kinds is due; None if none is by itself."""
         ...
 
     def seqs(self, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
@@ -49,6 +49,10 @@ class TriggerState(Protocol):
         limit: int = 100,
     ) -> list[Trigger]:
         """Return triggers by workflow and id, from the one after ``after``."""
+        ...
+
+    def is_unfinished(self, workflow_id: str) -> bool:
+        """Tell whether an instance of a workflow is not over."""
         ...
 
     def make_due(self, keys: Iterable[tuple[str, str]], now: int) -> int:

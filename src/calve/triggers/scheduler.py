@@ -55,7 +55,7 @@ class _Move:
 
 
 class Scheduler:
-    """Starts workflows when their triggers fire; on PostgreSQL, any number may be at it."""
+    """Starts workflows when their triggers of some kinds fire; on PostgreSQL, any number may be at it."""
 
     def __init__(self, tools: Tools, state: TriggerState, kinds: Mapping[Kind, TriggerKind]) -> None:
         self._tools = tools
@@ -76,7 +76,7 @@ class Scheduler:
     def turn(self) -> Turn:
         """Take over the triggers of changed workflows, then look at all that are due."""
         synced = self._sync()
-        due = self._state.due(self._tools.clock(), BATCH)
+        due = self._state.due(self._tools.clock(), BATCH, self._kinds)
         moves = [move for trigger in due if (move := self._move(trigger)) is not None]
         written, started = self._commit(moves)
         return Turn(
@@ -88,7 +88,7 @@ class Scheduler:
         )
 
     def _pause(self) -> float:
-        due = self._state.next_due()
+        due = self._state.next_due(self._kinds)
         if due is None:
             return LONGEST_SLEEP
         return min(LONGEST_SLEEP, max(0.0, (due - self._tools.clock()) / 1_000))

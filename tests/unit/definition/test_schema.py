@@ -123,7 +123,7 @@ def test_what_may_be_written_is_accepted(name: str) -> None:
     "trigger",
     [
         "cron: 0 * * * *",
-        "{cron: '@daily', timezone: Europe/Berlin, fuzzy_max_delay: 30s}",
+        "{cron: '@daily', timezone: Europe/Berlin, fuzzy_max_delay: 30s, catch_up: latest}",
         "{interval: 15 minutes}",
         "[{cron: '@daily'}, {signal: table_ready}]",
         "{signals: {a: {match_params: {x: 1}}}}",

@@ -213,7 +213,7 @@ def test_fields_of_workflow_and_step() -> None:
         "fields",
         owner={"name": "dana", "team": "data"},
         triggers=[
-            cron("0 0 12 1/1 * ? *", timezone="US/Pacific", fuzzy_max_delay="30s"),
+            cron("0 0 12 1/1 * ? *", timezone="US/Pacific", fuzzy_max_delay="30s", catch_up="none"),
             cron("daily"),
             interval("15 minutes"),
             signal(
@@ -274,7 +274,7 @@ def test_fields_of_workflow_and_step() -> None:
           n: 3
           day: '20240101'
           time_triggers:
-            - {type: CRON, cron: 0 0 12 1/1 * ? *, timezone: US/Pacific, fuzzy_max_delay: 30s}
+            - {type: CRON, cron: 0 0 12 1/1 * ? *, timezone: US/Pacific, fuzzy_max_delay: 30s, catch_up: none}
             - {type: PREDEFINED, expression: '@daily'}
             - {type: INTERVAL, interval: 15 minutes}
           signal_triggers:

@@ -11,7 +11,7 @@ SIGNAL = "signal_triggers"
 INCREMENTAL = "incremental_triggers"
 
 _KINDS = ("cron", "interval", "signal", "incremental")
-_BESIDE_TIME = ("timezone", "fuzzy_max_delay")
+_BESIDE_TIME = ("timezone", "fuzzy_max_delay", "catch_up")
 _KEYS = same(*_KINDS, *_BESIDE_TIME) | {"signals": "signal"}
 _HINT = "write cron, interval, signal or incremental"
 _PREDEFINED = frozenset({"hourly", "daily", "weekly", "monthly", "yearly"})
@@ -47,9 +47,10 @@ def _add(found: dict[str, list[Node]], node: Node, entries: dict[str, Node], pro
         )
     beside = {key: fields[key] for key in _BESIDE_TIME if key in fields}
     if "cron" in fields:
-        found[TIME].append(_cron(fields["cron"], beside))
+        found[TIME].append(uppered(_cron(fields["cron"], beside), "catch_up"))
     if "interval" in fields:
-        found[TIME].append(fields["interval"].made({"type": "INTERVAL", "interval": fields["interval"], **beside}))
+        every = fields["interval"].made({"type": "INTERVAL", "interval": fields["interval"], **beside})
+        found[TIME].append(uppered(every, "catch_up"))
     if "signal" in fields:
         found[SIGNAL].append(signals.trigger(fields["signal"], problems))
     if "incremental" in fields:
@@ -85,7 +86,7 @@ def time_trigger(node: Node) -> Node:
         entries = entries if kind is None else {"type": node.made(kind), **entries}
     if "expression" in entries and (word := predefined(entries["expression"])) is not None:
         entries = {**entries, "expression": entries["expression"].made(word)}
-    return uppered(node.made(entries), "type")
+    return uppered(node.made(entries), "type", "catch_up")
 
 
 def incremental(node: Node) -> Node:

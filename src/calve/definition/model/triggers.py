@@ -28,6 +28,17 @@ class Operator(StrEnum):
         return self is not Operator.EQUALS
 
 
+class CatchUp(StrEnum):
+    """What becomes of the firings that a time trigger has missed while nothing was there to fire it."""
+
+    ALL = "ALL"
+    """Each starts an instance of its own."""
+    LATEST = "LATEST"
+    """Only the last one does."""
+    NONE = "NONE"
+    """None does."""
+
+
 class CronTrigger(Model):
     """Five fields of Unix, or six or seven of Quartz."""
 
@@ -35,6 +46,7 @@ class CronTrigger(Model):
     cron: str
     timezone: str | None = None
     fuzzy_max_delay: ParsableLong | None = None
+    catch_up: CatchUp | None = None
 
 
 class PredefinedTrigger(Model):
@@ -44,6 +56,7 @@ class PredefinedTrigger(Model):
     expression: str
     timezone: str | None = None
     fuzzy_max_delay: ParsableLong | None = None
+    catch_up: CatchUp | None = None
 
 
 class IntervalTrigger(Model):
@@ -53,6 +66,7 @@ class IntervalTrigger(Model):
     interval: ParsableLong
     timezone: str | None = None
     fuzzy_max_delay: ParsableLong | None = None
+    catch_up: CatchUp | None = None
 
 
 TimeTrigger = Annotated[CronTrigger | PredefinedTrigger | IntervalTrigger, Field(discriminator="type")]

@@ -3,6 +3,8 @@
 from calve.definition.schema.shapes import DURATION, ONE_OR_MORE, TEXT, TEXTS, count, ref, said
 from calve.definition.step_types.json_schema import Schema
 
+_CATCH_UP: Schema = {"enum": ["all", "latest", "none", "ALL", "LATEST", "NONE"]}
+
 
 def starting() -> dict[str, Schema]:
     """Return what starts a workflow or holds a step, by name."""
@@ -22,6 +24,7 @@ def _trigger() -> Schema:
         "interval": said("Again after so long: seconds, or a text such as 15 minutes.", DURATION),
         "timezone": said("The time zone of cron.", TEXT, default="UTC"),
         "fuzzy_max_delay": said("Start up to so much later, at random.", DURATION),
+        "catch_up": said("Which missed firings are made up for.", _CATCH_UP, default="all"),
         "signal": ref("signal_trigger"),
         "signals": ref("signal_trigger"),
         "incremental": ref("incremental_trigger"),
@@ -35,7 +38,14 @@ def _trigger() -> Schema:
 
 
 def _time_trigger() -> Schema:
-    keys = {"cron": TEXT, "expression": TEXT, "interval": DURATION, "timezone": TEXT, "fuzzy_max_delay": DURATION}
+    keys = {
+        "cron": TEXT,
+        "expression": TEXT,
+        "interval": DURATION,
+        "timezone": TEXT,
+        "fuzzy_max_delay": DURATION,
+        "catch_up": _CATCH_UP,
+    }
     kind = {"enum": ["CRON", "PREDEFINED", "INTERVAL", "cron", "predefined", "interval"]}
     return {
         "type": "object",

@@ -33,6 +33,15 @@ def by_time(trigger: str) -> Any:
             "{cron: '@daily', timezone: UTC, fuzzy_max_delay: 30s}",
             {"type": "PREDEFINED", "expression": "@daily", "timezone": "UTC", "fuzzy_max_delay": "30s"},
         ),
+        (
+            "{interval: 15m, catch_up: latest}",
+            {"type": "INTERVAL", "interval": "15m", "catch_up": "LATEST"},
+        ),
+        ("{cron: hourly, catch_up: None}", {"type": "PREDEFINED", "expression": "@hourly", "catch_up": "NONE"}),
+        (
+            "{type: cron, cron: 0 5 * * *, catch_up: all}",
+            {"type": "CRON", "cron": "0 5 * * *", "catch_up": "ALL"},
+        ),
         ("{type: cron, cron: 0 5 * * *}", {"type": "CRON", "cron": "0 5 * * *"}),
         ("{expression: Daily}", {"type": "PREDEFINED", "expression": "@daily"}),
     ],
