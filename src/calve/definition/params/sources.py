@@ -43,6 +43,8 @@ class InitiatorType(StrEnum):
     TEMPLATE = "TEMPLATE"
     TIME = "TIME"
     SIGNAL = "SIGNAL"
+    INCREMENTAL = "INCREMENTAL"
+    """A change of tables; not Maestro's."""
 
     @property
     def is_upstream(self) -> bool:
