@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from calve.engine.actions import Action
 from calve.engine.attempts import moved, told
+from calve.engine.awaiting import PENDING, SKIPPED
 from calve.engine.blueprints import is_leaf, needs_worker
 from calve.engine.ending import finish
 from calve.engine.model import Attempt, NewTask, Pending, TaskKind
@@ -40,7 +41,7 @@ def act(work: Work, state: RunState, attempt: Attempt) -> Attempt:
 
 def _bypassed(attempt: Attempt, pending: Pending, now: int) -> Attempt:
     skipped = tuple(
-        {**dependency, "status": "SKIPPED"} if dependency.get("status") == "PENDING" else dependency
+        {**dependency, "status": SKIPPED} if dependency.get("status") == PENDING else dependency
         for dependency in attempt.dependencies
     )
     attempt = told(attempt, now, f"The dependencies were bypassed by {pending.by or 'somebody'}.")

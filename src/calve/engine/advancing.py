@@ -24,8 +24,6 @@ from calve.engine.stepping import prepare
 from calve.engine.work import Work, noted
 from calve.errors import OF_THE_WORKFLOW
 
-_WAITING = frozenset({StepStatus.PAUSED, StepStatus.WAITING_FOR_SIGNALS})
-
 
 def advance(work: Work) -> None:
     """Move every run on the agenda on, and those that this brings up."""
@@ -90,7 +88,7 @@ def _move(work: Work, state: RunState, attempt: Attempt) -> None:
         attempt = act(work, state, attempt)
     if attempt.status.is_retryable and attempt.due_at is not None and attempt.due_at <= work.now:
         attempt = retry(work, state, attempt)
-    if attempt.status.is_terminal or attempt.status in _WAITING or work.is_admitting(attempt.uuid):
+    if attempt.status.is_terminal or attempt.status is StepStatus.PAUSED or work.is_admitting(attempt.uuid):
         return
     if attempt.action is None and attempt.status not in HOLDING:
         attempt = prepare(work, state, attempt)

@@ -44,7 +44,7 @@ def next_attempt(work: Work, state: RunState, before: Attempt, retries: dict[str
     """Return the attempt that follows another one in the same run, which it takes the place of."""
     work.set_old_attempt(state, replace(before, is_superseded=True, due_at=None))
     fresh = new_attempt(work, state, before.step_id)
-    return replace(fresh, attempt_id=before.attempt_id + 1, retries=retries)
+    return replace(fresh, attempt_id=before.attempt_id + 1, retries=retries, dependencies=before.dependencies)
 
 
 def moved(attempt: Attempt, status: StepStatus, now: int, **changes: Any) -> Attempt:

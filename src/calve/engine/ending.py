@@ -15,6 +15,7 @@ from calve.engine.facts import params_of, stored
 from calve.engine.model import Attempt
 from calve.engine.outcomes import end_of, reason_of, with_mode
 from calve.engine.ports import Outcome, State
+from calve.engine.sending import send_signals
 from calve.engine.states import RunState
 from calve.engine.statuses import StepStatus
 from calve.engine.work import Work
@@ -83,6 +84,12 @@ def finish(
                 if status is not StepStatus.SKIPPED:  # nothing was run, so nothing can be missing for good
                     failed = moved(ended, StepStatus.INTERNALLY_FAILED, work.now)
                     return work.set_attempt(state, failed)
+    if status is StepStatus.SUCCEEDED:
+        try:
+            send_signals(work, state, step, ended)
+        except OF_THE_WORKFLOW as error:
+            ended = told(ended, work.now, f"The signals cannot be sent: {error.message} {error.remedy}".rstrip())
+            return work.set_attempt(state, moved(ended, StepStatus.INTERNALLY_FAILED, work.now))
     return work.set_attempt(state, replace(ended, edges=edges))
 
 

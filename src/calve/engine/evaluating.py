@@ -19,6 +19,7 @@ from calve.definition.params import (
     ParsedRetryPolicy,
     StepScope,
     cleaned,
+    evaluate_before_step,
     evaluate_condition,
     evaluate_in_step,
     evaluate_step_params,
@@ -109,6 +110,46 @@ def evaluate_step(work: Work, state: RunState, step: Step, attempt: Attempt) -> 
         ParamError: a param has no value, or none that fits.
         ExpressionError: an expression gave no value.
     """
+    known, params = _defined(work, state, step, attempt)
+    scope = StepScope(step.id, run_params(state), StepParams(state))
+    return evaluate_step_params(params, scope=scope, language=_language(work, state, attempt), known=known)
+
+
+def evaluate_ahead(
+    work: Work, state: RunState, step: Step, attempt: Attempt, wanted: Definitions
+) -> dict[str, Parameter]:
+    """Return the results of definitions beside the params of a step that are not evaluated yet.
+
+    Raises:
+        ParamError: one of them has no value, or none that fits.
+        ExpressionError: an expression gave no value.
+    """
+    known, params = _defined(work, state, step, attempt)
+    scope = StepScope(step.id, run_params(state), StepParams(state))
+    language = _language(work, state, attempt)
+    return {
+        name: evaluate_before_step(name, definition, params=params, scope=scope, language=language, known=known)
+        for name, definition in wanted.items()
+    }
+
+
+def evaluate_beside(work: Work, state: RunState, attempt: Attempt, wanted: Definitions) -> dict[str, Parameter]:
+    """Return the results of definitions beside the params of a step that has run.
+
+    Raises:
+        ParamError: one of them has no value, or none that fits.
+        ExpressionError: an expression gave no value.
+    """
+    scope = StepScope(attempt.step_id, run_params(state), StepParams(state))
+    language, own = _language(work, state, attempt), params_of(state, attempt)
+    return {
+        name: evaluate_in_step(name, definition, own=own, scope=scope, language=language)
+        for name, definition in wanted.items()
+    }
+
+
+def _defined(work: Work, state: RunState, step: Step, attempt: Attempt) -> tuple[Params, Definitions]:
+    """Return the params that a step has by itself, and the definitions of the others."""
     defaults, run = work.tools.vocabulary.defaults, state.run
     known = _own_facts(defaults.step, state, attempt, work.now)
     params = step_params(
@@ -122,8 +163,7 @@ def evaluate_step(work: Work, state: RunState, step: Step, attempt: Attempt) -> 
         initiator=run.initiator.type,
         is_fresh=run.policy.is_fresh,
     )
-    scope = StepScope(step.id, run_params(state), StepParams(state))
-    return evaluate_step_params(params, scope=scope, language=_language(work, state, attempt), known=known)
+    return known, params
 
 
 def _own_facts(defaults: Definitions, state: RunState, attempt: Attempt, now: int) -> Params:

@@ -9,6 +9,7 @@ from calve.definition.params import ForeachResults, InitiatorType, InstanceView,
 from calve.engine.blueprints import type_of
 from calve.engine.model import Attempt, Json, Run
 from calve.engine.ports import Iteration, Place
+from calve.engine.signals import Party
 from calve.engine.states import Params, RunState
 from calve.engine.statuses import StepStatus
 from calve.engine.work import Work
@@ -58,6 +59,14 @@ def place_of(state: RunState, attempt: Attempt) -> Place:
         for run in reversed(runs)
     )
     return Place(instance.workflow_id, instance.instance_id, attempt.step_id, tuple(turns))
+
+
+def party_of(state: RunState, attempt: Attempt) -> Party:
+    """Return whom a signal has to do with: the attempt, and the instance that it belongs to."""
+    run = state.outermost.run
+    return Party(
+        run.workflow_id, run.instance_id, run.run_id, run.uuid, attempt.step_id, attempt.attempt_id, attempt.uuid
+    )
 
 
 def _given(run: Run) -> dict[str, Any]:

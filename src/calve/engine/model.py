@@ -7,6 +7,7 @@ from typing import Any
 
 from calve.definition.params import InitiatorType
 from calve.engine.actions import Action
+from calve.engine.signals import Announcement, SignalUse
 from calve.engine.statuses import RunStatus, StepStatus
 
 Json = Mapping[str, Any]
@@ -368,6 +369,10 @@ class Changes:
     marks: list[TriggerMark] = field(default_factory=list)
     """Triggers that brought the starts, or have moved on without one; if somebody else has moved one of them, nothing
     is written."""
+    signals: list[Announcement] = field(default_factory=list)
+    """Signals that steps send: whoever waits for them is woken, and the triggers that they may fire are due."""
+    uses: list[SignalUse] = field(default_factory=list)
+    """What signals have released; what they started, and who sent them, is told by starts and signals."""
     tasks: list[NewTask] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     logs: list[LogChunk] = field(default_factory=list)

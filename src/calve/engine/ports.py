@@ -1,6 +1,6 @@
 """What the engine needs of others: a store for its state, runtimes for its steps, a clock and names."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -25,6 +25,7 @@ from calve.engine.model import (
     WorkerRecord,
     WorkflowRecord,
 )
+from calve.engine.signals import Signal, Wanted
 from calve.engine.statuses import RunStatus, StepStatus
 
 Clock = Callable[[], int]
@@ -307,7 +308,19 @@ class Controls(Protocol):
         ...
 
 
-class EngineState(Definitions, Instances, Queue, Controls, Protocol):
+class SignalBoard(Protocol):
+    """Keeps signals; steps send them, and wait for them, by ``Instances.commit``."""
+
+    def signal_heads(self, names: Iterable[str]) -> dict[str, int]:
+        """Return the number of the last signal of each name; 0 where there was none."""
+        ...
+
+    def match_signal(self, name: str, wanted: Sequence[Wanted]) -> Signal | None:
+        """Return the latest signal of a name whose params fit."""
+        ...
+
+
+class EngineState(Definitions, Instances, Queue, Controls, SignalBoard, Protocol):
     """Everything that the engine keeps."""
 
 

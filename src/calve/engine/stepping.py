@@ -3,6 +3,7 @@
 from calve.definition.model.steps import Step
 from calve.definition.model.workflow import DEFAULT_CONCURRENCY
 from calve.engine.attempts import moved, told
+from calve.engine.awaiting import await_signals
 from calve.engine.blueprints import needs_worker
 from calve.engine.ending import finish
 from calve.engine.evaluating import evaluate_step, timeout_of
@@ -13,6 +14,8 @@ from calve.engine.statuses import StepStatus
 from calve.engine.work import Work
 from calve.errors import OF_THE_WORKFLOW
 
+_BEFORE_SIGNALS = frozenset({StepStatus.INITIALIZED, StepStatus.WAITING_FOR_SIGNALS})
+
 
 def prepare(work: Work, state: RunState, attempt: Attempt) -> Attempt:
     """Move an attempt on until it runs, waits for something, or has ended."""
@@ -21,13 +24,22 @@ def prepare(work: Work, state: RunState, attempt: Attempt) -> Attempt:
         attempt = moved(attempt, StepStatus.INITIALIZED, work.now)
         if _pauses(work, state, attempt):
             return work.set_attempt(state, moved(attempt, StepStatus.PAUSED, work.now))
-    if attempt.status is StepStatus.INITIALIZED and step.signal_dependencies:
-        names = tuple({"name": dependency.name, "status": "PENDING"} for dependency in step.signal_dependencies)
-        waiting = moved(attempt, StepStatus.WAITING_FOR_SIGNALS, work.now, dependencies=names)
-        return work.set_attempt(state, waiting)
+    if step.signal_dependencies and attempt.status in _BEFORE_SIGNALS:
+        attempt = _held(work, state, step, attempt)
     if attempt.status in {StepStatus.INITIALIZED, StepStatus.EVALUATING_PARAMS}:
         return _evaluated(work, state, step, attempt)
+    if attempt.status is not StepStatus.WAITING_FOR_PERMITS:
+        return attempt
     return _started(work, state, step, attempt)
+
+
+def _held(work: Work, state: RunState, step: Step, attempt: Attempt) -> Attempt:
+    """Hold an attempt until the signals have come that it waits for."""
+    try:
+        return await_signals(work, state, step, attempt)
+    except OF_THE_WORKFLOW as error:
+        why = f"The dependencies cannot be evaluated: {error.message} {error.remedy}".rstrip()
+        return finish(work, state, told(attempt, work.now, why), StepStatus.INTERNALLY_FAILED)
 
 
 def _pauses(work: Work, state: RunState, attempt: Attempt) -> bool:

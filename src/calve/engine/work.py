@@ -24,6 +24,7 @@ from calve.engine.model import (
     TaskKind,
 )
 from calve.engine.ports import Clock, EngineState, NewId
+from calve.engine.signals import Announcement, SignalUse
 from calve.engine.states import Cache, RunState
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.errors import WorkflowMissing
@@ -61,6 +62,8 @@ class Work:
     _admissions: dict[str, Admission] = field(default_factory=dict)
     _tasks: dict[str, NewTask] = field(default_factory=dict)
     _starts: list[Start] = field(default_factory=list)
+    _signals: list[Announcement] = field(default_factory=list)
+    _uses: list[SignalUse] = field(default_factory=list)
     _passed_down: dict[str, PassDown] = field(default_factory=dict)
 
     def state(self, run_uuid: str, *, is_fresh: bool = False) -> RunState:
@@ -146,6 +149,14 @@ class Work:
         """Start an instance under its workflow's run strategy."""
         self._starts.append(start)
 
+    def send(self, signal: Announcement) -> None:
+        """Announce a signal."""
+        self._signals.append(signal)
+
+    def note_release(self, use: SignalUse) -> None:
+        """Keep which signal has released a step."""
+        self._uses.append(use)
+
     def pass_down(self, attempt_uuid: str, pending: Pending) -> None:
         """Do to the child runs of an attempt what was done to it."""
         self._passed_down[attempt_uuid] = PassDown(attempt_uuid, pending)
@@ -192,6 +203,8 @@ class Work:
             admissions=list(self._admissions.values()),
             passed_down=list(self._passed_down.values()),
             starts=self._starts,
+            signals=self._signals,
+            uses=self._uses,
             tasks=list(self._tasks.values()),
         )
         ends: list[Event] = []

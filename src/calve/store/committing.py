@@ -9,6 +9,8 @@ from sqlalchemy import Connection, bindparam, insert, text, update
 from calve.engine.model import RUN_EVENT, Attempt, Changes, Committed, Event, NewTask, PassDown, Run, TaskKind
 from calve.errors import Conflict
 from calve.store.admitting import Admitted, settle_permits
+from calve.store.announcing import announce, awaited, call_triggers, record_uses, settle_waits, started_by, woken
+from calve.store.ended import call_table_triggers
 from calve.store.engine_rows import attempt_changes, attempt_row, pending_text, run_row
 from calve.store.engine_tables import IS_LIVE, attempt, run
 from calve.store.enqueuing import enqueue
@@ -37,12 +39,16 @@ _PASS_DOWN = (
 def commit(transaction: Transaction, changes: Changes) -> Committed:
     """Write everything that one piece of progress changes: see ``calve.engine.ports.Instances.commit``.
 
-    All transactions lock in one order, so that none waits for another that waits for it: workflows, triggers, permits,
-    tasks, runs. Permits are freed before new ones are asked for: a step that follows another takes over its permit.
+    All transactions lock in one order, so that none waits for another that waits for it: names of signals, workflows,
+    triggers, permits, tasks, runs. Permits are freed before new ones are asked for: a step that follows another takes
+    over its permit.
     """
     connection = transaction.connection
+    board = announce(transaction, changes.signals, awaited(changes))
     lines = lock_workflows(connection, changes)
     mark(connection, changes.marks)
+    call_triggers(transaction, board)
+    call_table_triggers(transaction, changes.runs)
     admitted = settle_permits(transaction, changes)
     give_back(transaction, changes)
     update_runs(connection, changes.runs)
@@ -52,7 +58,9 @@ def commit(transaction: Transaction, changes: Changes) -> Committed:
     _write_attempts(connection, changes, admitted.uuids)
     launched = launch(connection, lines, changes.starts) if lines else Launch()
     _insert_runs(connection, list(launched.new.values()))
-    held = enqueue(transaction, [*_tasks(changes, admitted, launched), *passed], changes.done)
+    record_uses(transaction, [*changes.uses, *started_by(launched.new.values())])
+    calls = [*settle_waits(transaction, changes, board), *woken(transaction, board)]
+    held = enqueue(transaction, [*_tasks(changes, admitted, launched), *passed, *calls], changes.done)
     append_events(connection, _events(changes, admitted, launched), _roots(changes, launched))
     append_logs(transaction, changes.logs)
     return Committed(launched.started(changes.starts), admitted.uuids, tuple(held))

@@ -25,15 +25,16 @@ from calve.store.engine_tables import (
     workflow,
 )
 from calve.store.namespaces import is_below
+from calve.store.signal_tables import signal_subscription, signal_use
 from calve.store.starting import Line, is_blocked, read_line, strategy_of
 from calve.store.transacting import Transaction, Transactions
 
 _RESET = frozenset({"run_strategy", "step_concurrency", "alerting"})
 """Properties that a push without them sets back to their defaults."""
 _INSERT: dict[bool, Any] = {False: sqlite.insert, True: postgresql.insert}
-_LIVE = [status.value for status in RunStatus if not status.is_terminal]
 UNSYNCED = -1
 """In the place of the version whose triggers are there: whatever is active, its triggers are not."""
+_LIVE = [status.value for status in RunStatus if not status.is_terminal]
 
 
 class SqlDefinitions:
@@ -145,10 +146,10 @@ class SqlDefinitions:
             if row is None or (version_id is not None and not 1 <= version_id <= row.latest_version):
                 raise _missing(workflow_id, version_id)
             values = {"active_version": version_id, "activated_at": now, "modified_at": now}
-            _change(transaction.connection, workflow_id, values)
             if version_id is None:  # nothing is left to go on with when it is made active again
                 transaction.connection.execute(delete(trigger).where(trigger.c.workflow_id == workflow_id))
                 values["triggers_version"] = UNSYNCED
+            _change(transaction.connection, workflow_id, values)
             transaction.is_waking = True
 
         self._transactions.write("activate", change)
@@ -171,7 +172,8 @@ class SqlDefinitions:
             _delete_runs(connection, workflow_id)
             connection.execute(delete(version).where(version.c.workflow_id == workflow_id))
             connection.execute(delete(breakpoint_).where(breakpoint_.c.workflow_id == workflow_id))
-            connection.execute(delete(trigger).where(trigger.c.workflow_id == workflow_id))
+            for table in (trigger, signal_subscription, signal_use):
+                connection.execute(delete(table).where(table.c.workflow_id == workflow_id))
             gone = {"active_version": None, "latest_version": 0, "properties": "{}", "strategy": None}
             gone |= {"activated_at": None, "triggers_version": None}
             _change(connection, workflow_id, gone | {"deleted_at": now, "modified_at": now})

@@ -9,6 +9,7 @@ from calve.store.ended import is_unfinished
 from calve.store.engine_rows import dumped, loaded
 from calve.store.engine_tables import IS_DUE, IS_UNSYNCED, trigger, workflow
 from calve.store.fencing import chunks
+from calve.store.subscribing import lock_names, subscribe, subscribed
 from calve.store.transacting import Transaction, Transactions
 from calve.triggers.model import Kind, Trigger, Wanted
 
@@ -51,12 +52,15 @@ class SqlTriggerState:
 
         def change(transaction: Transaction) -> bool:
             connection = transaction.connection
+            pairs = subscribed(wanted)
+            lock_names(transaction, (name for name, _ in pairs))
             lock = select(workflow).where(workflow.c.workflow_id == workflow_id).with_for_update()
             row = connection.execute(lock).one_or_none()
             if row is None or row.active_version != version_id:
                 return False
             since = now if row.activated_at is None else int(row.activated_at)
             _replace(transaction, workflow_id, version_id, wanted, now, since)
+            subscribe(transaction, workflow_id, pairs)
             synced = {"triggers_version": version_id}
             connection.execute(update(workflow).where(workflow.c.workflow_id == workflow_id).values(synced))
             return True
@@ -108,14 +112,14 @@ class SqlTriggerState:
         with self._transactions.read() as connection:
             return [_trigger_of(row) for row in connection.execute(query.limit(limit))]
 
-    def make_due(self, keys: Iterable[tuple[str, str]], now: int) -> int:
-        """Let triggers be looked at now; return how many there were."""
-        return self._transactions.write("make_due", lambda transaction: make_due(transaction, keys, now))
-
     def is_unfinished(self, workflow_id: str) -> bool:
         """Tell whether an instance of a workflow is not over."""
         with self._transactions.read() as connection:
             return is_unfinished(connection, workflow_id)
+
+    def make_due(self, keys: Iterable[tuple[str, str]], now: int) -> int:
+        """Let triggers be looked at now; return how many there were."""
+        return self._transactions.write("make_due", lambda transaction: make_due(transaction, keys, now))
 
 
 def make_due(transaction: Transaction, keys: Iterable[tuple[str, str]], now: int) -> int:

@@ -153,15 +153,15 @@ def test_an_attempt_shows_its_times_and_no_secret(playground: Playground) -> Non
     assert said["runtime_state"].keys() >= {"create_time", "start_time", "end_time"}
     assert said["params"]["hidden"]["evaluated_result"] == "***"
     assert "open sesame" not in json.dumps(said)
-    assert "dependencies" not in said
+    assert "signal_dependencies" not in said
 
 
 def test_an_attempt_shows_what_its_dependencies_matched() -> None:
     """If it has some."""
     run = Run("u", "w", 1, 1, 1, "w", "u")
-    attempt = Attempt("x", "u", "u", "s", 1, 1, "Sleep", dependencies=({"name": "signal"},), worker="me")
+    attempt = Attempt("x", "u", "u", "s", 1, 1, "Sleep", dependencies=({"name": "x", "seen": 3},), worker="me")
     said = attempt_json(run, attempt)
-    assert (said["dependencies"], said["worker"]) == ([{"name": "signal"}], "me")
+    assert (said["signal_dependencies"], said["worker"]) == ({"dependencies": [{"name": "x"}]}, "me")
 
 
 def test_a_foreach_is_a_count_of_its_iterations(playground: Playground) -> None:

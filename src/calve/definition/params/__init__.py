@@ -6,6 +6,7 @@ from calve.definition.params.durations import DEFAULT_TIMEOUT_DAYS, TIMEOUT_LIMI
 from calve.definition.params.evaluation import (
     Language,
     evaluate_attribute,
+    evaluate_before_step,
     evaluate_condition,
     evaluate_in_step,
     evaluate_step_params,
@@ -71,6 +72,7 @@ __all__ = [
     "cleaned",
     "escaped",
     "evaluate_attribute",
+    "evaluate_before_step",
     "evaluate_condition",
     "evaluate_in_step",
     "evaluate_literal",

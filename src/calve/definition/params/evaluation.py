@@ -73,6 +73,24 @@ def evaluate_in_step(
     return _Evaluation({name: definition}, scope, language, own).all()[name]
 
 
+def evaluate_before_step(
+    name: str,
+    definition: Param,
+    *,
+    params: Params,
+    scope: StepScope,
+    language: Language = PLAIN,
+    known: Mapping[str, Parameter] | None = None,
+) -> Parameter:
+    """Return the result of a definition beside the params of a step, of which only those are evaluated that it needs.
+
+    Raises:
+        ParamError: it refers to nothing, or does not fit its type.
+        ExpressionError: its expression gave no value.
+    """
+    return _Evaluation({**params, name: definition}, scope, language, known).one(name)
+
+
 def evaluate_condition(
     expression: str, *, own: Mapping[str, Parameter], scope: StepScope, language: Language = PLAIN
 ) -> bool:
@@ -133,6 +151,11 @@ class _Evaluation:
         self._size = 1
         self._guessed = 0
         self._light: list[Parameter] = []
+
+    def one(self, name: str) -> Parameter:
+        """Return one param, and evaluate only what it needs."""
+        self._evaluate(name)
+        return self._done[name]
 
     def all(self) -> dict[str, Parameter]:
         """Return all params, in the order of their definitions."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from calve.engine.awaiting import SEEN
 from calve.engine.facts import parsed
 from calve.engine.model import Attempt, Initiator, Json, Run, Started
 from calve.engine.statuses import FLAGS, StepStatus
@@ -72,7 +73,7 @@ def attempt_json(run: Run, attempt: Attempt) -> Document:
         retries=dict(attempt.retries) or None,
         next_attempt_time=attempt.due_at,
         tags=list(attempt.tags) or None,
-        dependencies=[dict(dependency) for dependency in attempt.dependencies] or None,
+        signal_dependencies=_dependencies(attempt.dependencies),
         worker=attempt.worker,
         params=_params(attempt.params),
         artifacts=dict(attempt.artifacts),
@@ -88,6 +89,12 @@ def _step(run: Run, step: StepOverview) -> Document:
         iterations=_present(**asdict(step.iterations)) if step.iterations else None,
         child=run_json(step.child) if step.child else None,
     )
+
+
+def _dependencies(dependencies: Iterable[Json]) -> Document | None:
+    """Return what an attempt's dependencies matched; how far it has looked is its own affair."""
+    found = [{key: value for key, value in each.items() if key != SEEN} for each in dependencies]
+    return {"dependencies": found} if found else None
 
 
 def _params(stored: Json) -> Document:
