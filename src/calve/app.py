@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from calve.delivery import Deliveries
     from calve.engine import Engine, Listener, Runtimes, Tools, Worker, WorkerOptions, WorkerRecord
     from calve.lake import Lake
+    from calve.telemetry import Metrics
+    from calve.triggers import Scheduler, Turn
 
 
 class Follower(Protocol):
@@ -159,6 +161,26 @@ class Workplace:
             listener=listener or (lambda _: None),
         )
 
+    def companions(self, listener: "Callable[[Turn], None]" = lambda _: None) -> "list[Follower]":
+        """Return all that runs where the scheduler does, each to be run in a thread of its own.
+
+        Args:
+            listener: is told of every turn of a scheduler.
+        """
+        return [*self.schedulers(listener), *self.followers()]
+
+    def schedulers(self, listener: "Callable[[Turn], None]" = lambda _: None) -> "list[Scheduler]":
+        """Return what starts workflows by their triggers; kinds that are slow to look at do not hold up the others."""
+        from calve.triggers import Kind, Scheduler
+        from calve.triggers.time import TimeTriggers
+
+        time_triggers = TimeTriggers(self.settings.triggers.catch_up_limit, self._is_time_disabled)
+        return [Scheduler(self.engine.tools, self.store.triggers, {Kind.TIME: time_triggers}, listener=listener)]
+
+    def _is_time_disabled(self, workflow_id: str) -> bool:
+        found = self.engine.state.workflow(workflow_id)
+        return found is not None and found.properties.get("time_trigger_disabled") is True
+
     def followers(self) -> "list[Follower]":
         """Return those who follow what happens beside the scheduler, each to be run in a thread of its own."""
         settings = self.settings
@@ -206,6 +228,13 @@ def open_workplace(settings: Settings | None = None) -> Iterator[Workplace]:
     settings = settings or load()
     with open_lake(settings) as lake, open_store(settings.store.url) as store:
         yield Workplace(settings, store, Engine(tools_on(store, settings.store.url)), lake)
+
+
+def metrics_on(workplace: Workplace) -> "Metrics":
+    """Return the metrics of a project, for whoever asks for them over HTTP."""
+    from calve.telemetry import Metrics
+
+    return Metrics(workplace.store.telemetry, workplace.engine.tools.clock)
 
 
 def test_message(channel: str, to: tuple[str, ...]) -> "Message":

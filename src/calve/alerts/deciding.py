@@ -130,7 +130,7 @@ def _complete_by(run: Run, wish: Wish) -> int | None:
 
 def _scheduled(run: Run) -> int:
     """Return when a run was to start: as its trigger says, else when it was made."""
-    found = run.params.get("RUN_TS", {}).get("result")
+    found = run.initiator.trigger.get("scheduled_at")
     return found if isinstance(found, int) else run.created_at
 
 

@@ -14,6 +14,7 @@ from calve.store.engine_state import SqlEngineState
 from calve.store.locking import only_scheduler
 from calve.store.migrate import migrate
 from calve.store.notifying import Bell
+from calve.store.telemetry import SqlTelemetryState
 from calve.store.transacting import Transactions
 from calve.store.triggers import SqlTriggerState
 
@@ -36,6 +37,7 @@ class Store:
         self.engine = SqlEngineState(transactions)
         self.alerts = SqlAlertState(transactions)
         """What is to be sent to whom."""
+        self.telemetry = SqlTelemetryState(transactions)
         self.triggers = SqlTriggerState(transactions)
 
     @contextmanager

@@ -207,11 +207,11 @@ def test_a_run_has_to_succeed_within_a_time() -> None:
 def test_what_a_schedule_started_is_late_by_its_scheduled_time() -> None:
     """Rules say nothing of what somebody started by hand."""
     rules = policy({"on": "late", "after": "2h", "channels": ["hook"]})
-    timed = replace(RUN, initiator=Initiator(InitiatorType.TIME), params={"RUN_TS": {"result": DAY - HOUR}})
+    timed = replace(RUN, initiator=Initiator(InitiatorType.TIME, trigger={"scheduled_at": DAY - HOUR}))
     assert not list(of_time(timed, DAY + HOUR, rules))
     (message,) = of_time(timed, DAY + HOUR + 1, rules)
     assert message.alert.title == "sales.daily 3 is late: it was to be over by 1970-01-02T01:00:00+00:00"
-    assert list(of_time(replace(timed, params={}), DAY + 2 * HOUR + 1, rules))
+    assert list(of_time(replace(timed, initiator=Initiator(InitiatorType.TIME)), DAY + 2 * HOUR + 1, rules))
     assert not list(of_time(RUN, 9 * DAY, rules))
 
 
