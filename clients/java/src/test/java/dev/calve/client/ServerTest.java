@@ -45,7 +45,7 @@ class ServerTest {
         Instance ended = client.await(started, LONG);
         assertEquals("SUCCEEDED", ended.status(), () -> ended.document().toPrettyString());
         assertEquals("SUCCEEDED", stepStatus(ended, "left"));
-        assertEquals("NOT_CREATED", stepStatus(ended, "right"));
+        assertEquals("UNSATISFIED", stepStatus(ended, "right"));
     }
 
     @Test
