@@ -1,0 +1,145 @@
+"""The incremental trigger: starts a workflow when its tables hold changes that it has not committed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calve.capture import Captures, Checkpoint, Uncommitted
+from calve.definition.model.triggers import IncrementalTrigger
+from calve.definition.params import InitiatorType
+from calve.engine import Initiator, Tools
+from calve.engine.model import Run
+from calve.lake import Lake
+from calve.triggers.model import Fire, Looked, Trigger
+from calve.triggers.ports import TriggerState
+from calve.triggers.tables.deciding import Change, Decision, Memory, Rules, Verdict, counted, decide
+from calve.triggers.tables.watches import Watch, rules_of, watches_of
+
+DISABLED = "incremental_trigger_disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a look found in one table, for one consumer."""
+
+    watch: Watch
+    uncommitted: Uncommitted
+
+    @property
+    def table(self) -> str:
+        return str(self.watch.table)
+
+
+class TableChanges:
+    """Looks at tables' metadata and the checkpoints of the workflow's captures, and decides by both."""
+
+    def __init__(self, tools: Tools, state: TriggerState, captures: Captures, lake: Lake) -> None:
+        self._tools = tools
+        self._state = state
+        self._captures = captures
+        self._lake = lake
+
+    def begin(self, trigger: Trigger, now: int) -> Looked:
+        """Look at once: what is uncommitted already counts. Marks of its own begin with what is there now."""
+        return self.look(trigger, now)
+
+    def look(self, trigger: Trigger, now: int) -> Looked:
+        """Find what is uncommitted, and decide.
+
+        Raises:
+            CaptureError, LakeError: a table is missing, re-created, rolled back, or its history expired.
+        """
+        record = self._tools.state.workflow(trigger.workflow_id)
+        if record is None or record.properties.get(DISABLED):
+            return Looked((), {**trigger.state, "version": trigger.version_id}, None)
+        # before the tables are looked at: what ends later is noticed, since the end of an instance makes this due again
+        is_busy = self._state.is_unfinished(trigger.workflow_id)
+        definition = IncrementalTrigger.model_validate(trigger.definition)
+        rules = rules_of(definition)
+        workflow = self._tools.blueprints.get(trigger.workflow_id, trigger.version_id).workflow
+        found = self._find(watches_of(workflow, definition, self._lake.parse), trigger.state.get("marks", {}))
+        changes = _changes(found, rules, now)
+        decision = decide(changes, Memory.from_json(trigger.state), rules, now, is_busy=is_busy)
+        fires = (_fire(trigger, changes, now),) if decision.verdict is Verdict.FIRE else ()
+        return Looked(fires, _state(trigger, decision, found, changes, now), decision.due_at)
+
+    def _find(self, watches: Sequence[Watch], marks: Mapping[str, Any]) -> list[_Found]:
+        return [_Found(watch, self._uncommitted(watch, marks.get(str(watch.table)))) for watch in watches]
+
+    def _uncommitted(self, watch: Watch, mark: dict[str, Any] | None) -> Uncommitted:
+        table = str(watch.table)
+        if watch.consumer is not None:
+            return self._captures.uncommitted(table, watch.consumer, watch.wanted)
+        if mark is not None:
+            return self._captures.since(table, Checkpoint.from_json(mark), watch.wanted)
+        new = self._captures.since(table, None, watch.wanted)
+        return Uncommitted(new.table, new.table_uuid, new.metadata_location, new.head, new.head, ())
+
+
+def _changes(found: Sequence[_Found], rules: Rules, now: int) -> list[Change]:
+    """Return what counts, by table; of several consumers of one table, the one that is furthest behind."""
+    changes: dict[str, Change] = {}
+    for each in found:
+        change = counted(each.uncommitted, rules, is_first=each.watch.wanted.start is not None, now=now)
+        known = changes.get(each.table)
+        if change is not None and (known is None or change.commits > known.commits):
+            changes[each.table] = change
+    return list(changes.values())
+
+
+def _fire(trigger: Trigger, changes: Sequence[Change], now: int) -> Fire:
+    """Return the start; its key is of this look and no other, since a checkpoint that is set back fires again."""
+    committed_at = max(each.last_at for each in changes)
+    told = {
+        "type": "incremental",
+        "trigger_id": trigger.trigger_id,
+        "trigger_uuid": trigger.uuid,
+        "tables": [each.as_json() for each in changes],
+        "committed_at": committed_at,
+        "noticed_at": now,
+    }
+    named = ",".join(sorted(each.identity for each in changes))
+    return Fire(f"{named}@{trigger.made_at}.{trigger.seq}", Initiator(InitiatorType.INCREMENTAL, trigger=told))
+
+
+def _state(
+    trigger: Trigger, decision: Decision, found: Sequence[_Found], changes: Sequence[Change], now: int
+) -> dict[str, Any]:
+    """Return what the trigger remembers; marks of its own move when it fires, whatever becomes of the instance."""
+    is_fired = decision.verdict is Verdict.FIRE
+    own = [each.uncommitted for each in found if each.watch.consumer is None]
+    names = [each.table for each in found if each.watch.consumer is None]
+    marks = {
+        name: (each.head if is_fired or each.start is None else each.start).as_json()
+        for name, each in zip(names, own, strict=True)
+    }
+    seen: dict[str, str] = {}
+    for each in found:
+        seen.setdefault(each.table, each.uncommitted.metadata_location)  # the older one: a newer is noticed by polling
+    latest = _latency(changes, now) if is_fired else trigger.state.get("latest")
+    return {
+        "version": trigger.version_id,
+        "seen": seen,
+        "marks": marks,
+        "verdict": decision.verdict.value,
+        "latest": latest,
+        **decision.memory.as_json(),
+    }
+
+
+def _latency(changes: Sequence[Change], now: int) -> dict[str, int]:
+    committed_at = max(each.last_at for each in changes)
+    return {"committed_at": committed_at, "fired_at": now, "latency_ms": now - committed_at}
+
+
+def latency_of(run: Run) -> int | None:
+    """Return how many milliseconds after the newest commit of its tables an instance was started; None if by others."""
+    if run.initiator.type is not InitiatorType.INCREMENTAL:
+        return None
+    return run.created_at - int(run.initiator.trigger["committed_at"])
+
+
+def latest_latency(trigger: Trigger) -> int | None:
+    """Return how many milliseconds after the newest commit a trigger last fired; None if it never has."""
+    latest = trigger.state.get("latest")
+    return None if latest is None else int(latest["latency_ms"])

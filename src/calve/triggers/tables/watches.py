@@ -1,0 +1,127 @@
+"""Whose checkpoints tell what is uncommitted: those of the capture steps that take a trigger's tables. Pure."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calve.capture import OnGap, Operation, Wanted
+from calve.definition.model.params import MapParam, Param
+from calve.definition.model.steps import ForeachStep, Step, TypedStep, WhileStep
+from calve.definition.model.triggers import IncrementalTrigger
+from calve.definition.model.workflow import Workflow
+from calve.definition.params import parse_duration
+from calve.definition.step_types.captures import tables_of
+from calve.errors import CalveError, DefinitionInvalid
+from calve.lake import TableName
+from calve.triggers.tables.deciding import Rules
+
+_CONFIGS = {"IpCapture": "ip_capture", "ICDC": "icdc"}
+EVERYTHING = Wanted(operations=frozenset(Operation))
+"""What is looked for where no step says it: any change."""
+
+Parse = Callable[[str], TableName]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """One table of a trigger, and who commits what comes into it."""
+
+    table: TableName
+    consumer: str | None = None
+    """None: no step does, so that the trigger keeps a mark of its own."""
+    wanted: Wanted = EVERYTHING
+
+
+def rules_of(trigger: IncrementalTrigger) -> Rules:
+    """Return when a change is enough.
+
+    Raises:
+        ParamError: a duration is none.
+        DefinitionInvalid: there is no such operation.
+    """
+    return Rules(
+        min_files=trigger.min_files or 0,
+        min_bytes=trigger.min_bytes or 0,
+        max_delay=None if trigger.max_delay is None else parse_duration(trigger.max_delay, {}),
+        debounce=0 if trigger.debounce is None else parse_duration(trigger.debounce, {}),
+        operations=_operations(trigger.data_operations) or frozenset(Operation),
+    )
+
+
+def watches_of(workflow: Workflow, trigger: IncrementalTrigger, parse: Parse) -> tuple[Watch, ...]:
+    """Return which tables a trigger watches, once for each step that captures them.
+
+    A step counts whose tables and consumer are written out. Iterations of a foreach have a consumer each, which are
+    known only in a run: a step in one counts if it names its consumer.
+    """
+    readers = list(_readers(workflow.id, workflow.steps, parse, is_repeated=False))
+    found: list[Watch] = []
+    for table in dict.fromkeys(parse(text) for text in trigger.source_tables):
+        found += [reader for reader in readers if reader.table == table] or [Watch(table)]
+    return tuple(found)
+
+
+def _readers(workflow_id: str, steps: Sequence[Step], parse: Parse, *, is_repeated: bool) -> Iterator[Watch]:
+    for step in steps:
+        match step:
+            case TypedStep() if step.type in _CONFIGS:
+                yield from _of_step(workflow_id, step, parse, is_repeated=is_repeated)
+            case ForeachStep():
+                yield from _readers(workflow_id, step.steps, parse, is_repeated=True)
+            case WhileStep():
+                yield from _readers(workflow_id, step.steps, parse, is_repeated=is_repeated)
+            case _:
+                pass
+
+
+def _of_step(workflow_id: str, step: TypedStep, parse: Parse, *, is_repeated: bool) -> Iterator[Watch]:
+    param = step.params.get(_CONFIGS[step.type])
+    if not isinstance(param, MapParam) or param.value is None:
+        return
+    config = {name: _known(given) for name, given in param.value.items()}
+    given = config.get("consumer", None if "consumer" in param.value or is_repeated else f"{workflow_id}/{step.id}")
+    if not isinstance(given, str):
+        return
+    wanted = _wanted(param.value, {name: value for name, value in config.items() if value is not None})
+    for table in _tables(config):
+        try:
+            name = parse(table)
+        except CalveError:
+            continue  # the step itself will say so
+        yield Watch(name, given, wanted)
+
+
+def _tables(config: Mapping[str, Any]) -> list[str]:
+    tables = tables_of({"source_tables": config.get("source_tables", config.get("source_table"))}) or {}
+    return [table for table in tables.values() if "$" not in table]
+
+
+def _known(param: Param) -> Any:
+    """Return the value of a field; None where it is known only in a run."""
+    if not param.is_literal or param.type == "SECRET":
+        return None
+    value = param.value
+    if isinstance(param, MapParam):
+        return {name: text for name, each in (param.value or {}).items() if isinstance(text := _known(each), str)}
+    return None if isinstance(value, str) and "$" in value else value
+
+
+def _wanted(given: Mapping[str, Param], config: Mapping[str, Any]) -> Wanted:
+    """Return what the step captures; where that is known only in a run, anything."""
+    default = () if "data_operations" in given else ("append",)
+    return Wanted(
+        operations=_operations(config.get("data_operations", default)) or frozenset(Operation),
+        start=str(config.get("initial", "in a run")) if "initial" in given else None,
+        end=str(config["until"]) if "until" in config else None,
+        on_gap=OnGap(config["on_gap"]) if config.get("on_gap") in set(OnGap) else OnGap.FAIL,
+    )
+
+
+def _operations(given: Sequence[str] | str) -> frozenset[Operation]:
+    words = [given] if isinstance(given, str) else given
+    try:
+        return frozenset(Operation(word) for word in words)
+    except ValueError as error:
+        raise DefinitionInvalid(
+            f"There is no such operation: {', '.join(words)}.", remedy="Write append, overwrite or delete."
+        ) from error
