@@ -2,9 +2,13 @@
 
 import secrets
 from dataclasses import dataclass, field
+from typing import Any
 
-from calve.access import LOOPBACK, By, Door, Office
+from calve.access import LOOPBACK, By, Door, Office, Rate, parse_grants
 from calve.access.ports import AccessState
+from calve.api.access import Entrance
+from calve.api.origins import rules
+from calve.settings import AccessSettings
 
 PASSWORD = "correct horse battery"
 HOUR = 3_600_000
@@ -27,3 +31,26 @@ class Gatehouse:
     def acts(self) -> list[tuple[str, str, str]]:
         """Return who did what with which result, in order."""
         return [(one.act.who, one.act.action, one.act.result) for one in self.state.entries()]
+
+    def entrance(self, **given: Any) -> Entrance:
+        """Return what a server is guarded by; everybody has to sign in, unless the settings say otherwise."""
+        settings = AccessSettings(**{"required": True, "requests_per_second": 100_000, **given})
+        return Entrance(
+            self.door,
+            self.office,
+            rules(settings, "127.0.0.1"),
+            Rate(settings.requests_per_second, lambda: self.now / 1_000),
+        )
+
+    def token(self, *grants: str, life: int | None = None) -> str:
+        """Return a token that may do this."""
+        return self.office.create_token("test", parse_grants(grants), LOCAL, life=life)[0]
+
+    def forgive(self) -> None:
+        """Forget all mistakes, so that nobody has to wait."""
+        self.door.backoff._tries.clear()
+
+
+def bearer(token: str) -> dict[str, str]:
+    """Return the header that shows a token."""
+    return {"authorization": f"Bearer {token}"}

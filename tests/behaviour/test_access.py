@@ -191,7 +191,7 @@ def test_ten_thousand_wrong_tokens_find_nothing_and_cost_little(house: Gatehouse
     assert refused[Unauthenticated] < 20
     assert refused[TooManyAttempts] > 9_900
     assert [act for act in house.acts() if act[2] == "locked"] == [("anonymous", "token", "locked")]
-    assert house.door.by_token(good, "198.51.100.7").name == "ci"
+    assert house.door.by_token(good, "198.51.100.7").name == "token:ci"
 
 
 def test_a_source_waits_longer_with_each_mistake_but_not_for_ever(house: Gatehouse) -> None:
@@ -209,7 +209,7 @@ def test_a_source_waits_longer_with_each_mistake_but_not_for_ever(house: Gatehou
     assert waits == sorted(waits)
     assert waits[0] == 1
     house.now += LONGEST_WAIT
-    assert house.door.by_token(good, HERE).name == "ci"
+    assert house.door.by_token(good, HERE).name == "token:ci"
 
 
 def test_a_password_cannot_be_guessed_from_many_addresses(house: Gatehouse) -> None:

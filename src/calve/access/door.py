@@ -60,7 +60,7 @@ class Door:
         if token.is_bootstrap or not token.is_valid(now):
             return None
         if token.owner is None:
-            return Principal(token.name, PrincipalKind.TOKEN, token.grants)
+            return Principal(f"token:{token.name}", PrincipalKind.TOKEN, token.grants)  # which is the name of no user
         owner = self.state.user(token.owner)
         if owner is None or owner.is_disabled:
             return None
@@ -124,7 +124,7 @@ class Door:
 
 def who(principal: Principal) -> str:
     """Return how somebody is named in the audit log."""
-    return f"{principal.kind}:{principal.name}"
+    return f"{principal.kind}:{principal.name.removeprefix('token:')}"
 
 
 def _person(user: User) -> Principal:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, assert_never
 
-from fastapi import Depends, Request
+from fastapi import Depends
 from fastapi.routing import APIRoute, APIWebSocketRoute
+from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Mount
 
 from calve.access import ANONYMOUS, ROOT, Permission, allows_somewhere, namespace_of
@@ -32,8 +33,8 @@ class Policy:
     permission: Permission
     scope: Scope
 
-    async def __call__(self, request: Request) -> None:
-        """Let a request through, or refuse it.
+    async def __call__(self, request: HTTPConnection) -> None:
+        """Let a request or a WebSocket through, or refuse it.
 
         Raises:
             Unauthenticated: we do not know who it is.

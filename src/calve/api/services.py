@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Request
+from starlette.requests import HTTPConnection
 
 from calve.access import ANONYMOUS, Permission, Principal, allows, namespace_of
 from calve.engine import Engine
@@ -63,7 +64,7 @@ def require(principal: Principal, permission: Permission, namespace: str) -> Non
     raise Forbidden(f"{principal.name} may not {permission.value}{where}.")
 
 
-def principal_of(request: Request) -> Principal:
+def principal_of(request: HTTPConnection) -> Principal:
     """Return who asks, as a middleware has found out; nobody, if there is none."""
     found = getattr(request.state, "principal", ANONYMOUS)
     assert isinstance(found, Principal)  # noqa: S101 - only our own middleware writes it

@@ -1,0 +1,250 @@
+"""The gate before all routes: who asks, from where, how often, and whether a page of somebody else is behind it."""
+
+import logging
+from dataclasses import dataclass, replace
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from calve.access import (
+    ANONYMOUS,
+    LOOPBACK,
+    Act,
+    Door,
+    Office,
+    Permission,
+    Principal,
+    PrincipalKind,
+    Rate,
+    csrf_of,
+    is_same,
+    who,
+)
+from calve.api.origins import SAFE, Headers, Rules
+from calve.api.policy import policy_of
+from calve.api.problems import error_answer
+from calve.errors import CalveError, Forbidden, TooManyAttempts, Unauthenticated
+
+if TYPE_CHECKING:
+    from calve.access.oidc import Provider
+
+_LOG = logging.getLogger(__name__)
+COOKIE = "calve_session"
+CSRF = "x-calve-csrf"
+_SECURITY = {
+    "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_TLS = {"Strict-Transport-Security": "max-age=31536000"}
+_SIZE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """All that it takes to let somebody in."""
+
+    door: Door
+    office: Office
+    rules: Rules
+    rate: Rate
+    provider: "Provider | None" = None
+    """Of identities, if people sign in elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request as the gate sees it."""
+
+    peer: str
+    source: str
+    scheme: str
+    method: str
+    path: str
+    headers: Headers
+    session: str | None
+    is_secure: bool
+
+    @property
+    def changes(self) -> bool:
+        """Tell whether the request may change something; a WebSocket may, at any time."""
+        return self.method not in SAFE
+
+
+class Gate:
+    """Finds out who asks, and refuses what nobody may ask for; what each one may do, the policies of the routes say."""
+
+    def __init__(self, app: ASGIApp, entrance: Entrance) -> None:
+        self._app = app
+        self._entrance = entrance
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        visit = visit_of(scope, self._entrance.rules)
+        send = _secured(send, visit)
+        try:
+            self._check(visit)
+            principal = await self._principal(visit)
+        except CalveError as error:
+            await error_answer(visit.headers.get("accept", ""), error)(scope, receive, send)
+            return
+        scope.setdefault("state", {}).update(principal=principal, visit=visit)
+        if scope["type"] == "websocket":
+            await self._connected(scope, receive, send, visit)
+        else:
+            await self._app(scope, receive, self._audited(send, scope, principal, visit))
+
+    async def _connected(self, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
+        """Let a WebSocket through; one that its route's policy has refused gets an answer, which errors do not give."""
+        is_answered = False
+
+        async def sending(message: Message) -> None:
+            nonlocal is_answered
+            is_answered = True
+            await send(message)
+
+        await self._app(scope, receive, sending)
+        if not is_answered:
+            await error_answer(visit.headers.get("accept", ""), Forbidden())(scope, receive, send)
+
+    def _check(self, visit: Visit) -> None:
+        rules = self._entrance.rules
+        rules.check_host(visit.headers)
+        rules.check_origin(visit.headers, changes=visit.changes)
+        wait = self._entrance.rate.wait(visit.source)
+        if wait:
+            raise TooManyAttempts("Too many requests.", retry_after=int(wait) + 1)
+
+    async def _principal(self, visit: Visit) -> Principal:
+        """Return who asks.
+
+        Raises:
+            Unauthenticated: a token was shown that is not valid.
+            Forbidden: a session was used by somebody who has not read a page of it.
+        """
+        rules, door = self._entrance.rules, self._entrance.door
+        if "authorization" in visit.headers:
+            scheme, _, token = visit.headers["authorization"].partition(" ")
+            if scheme.lower() != "bearer":
+                raise Unauthenticated("Only bearer tokens are taken here.")
+            return await run_in_threadpool(door.by_token, token.strip(), visit.source)
+        if visit.session is not None:
+            return await self._of_session(visit.session, visit)
+        if rules.user_header is not None and rules.is_proxy(visit.peer):
+            return await self._of_proxy(visit.headers.get(rules.user_header, ""))
+        return self._of_nobody(visit)
+
+    async def _of_session(self, session: str, visit: Visit) -> Principal:
+        try:
+            principal = await run_in_threadpool(self._entrance.door.by_session, session)
+        except Unauthenticated:
+            return self._of_nobody(visit)  # an old cookie must not keep anybody from signing in
+        if visit.method != "WEBSOCKET" and visit.changes and not _knows_page(visit, session):
+            raise Forbidden("The request does not come from a page of this session.", remedy=f"Send {CSRF}.")
+        return principal
+
+    async def _of_proxy(self, name: str) -> Principal:
+        if not name:
+            return ANONYMOUS
+        user = await run_in_threadpool(self._entrance.door.state.user, name[:_SIZE].replace("\0", ""))
+        if user is None or user.is_disabled:
+            raise Unauthenticated(f"There is no user {name[:_SIZE]!r} here.")
+        return Principal(user.name, PrincipalKind.USER, user.grants)
+
+    def _of_nobody(self, visit: Visit) -> Principal:
+        """Return who it is where nobody has to say so; a name that is given anyway is a name, and no more."""
+        if not self._entrance.rules.is_local(visit.headers):
+            return ANONYMOUS
+        name = visit.headers.get("user", "")[:_SIZE]
+        return replace(LOOPBACK, name=name) if name.isprintable() and name else LOOPBACK
+
+    def _audited(self, send: Send, scope: Scope, principal: Principal, visit: Visit) -> Send:
+        """Write down what was changed, and what was refused to somebody known, before he gets the answer."""
+        if not visit.changes or principal == ANONYMOUS:
+            return send
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start" and _is_notable(scope, message["status"]):
+                await run_in_threadpool(self._note, scope, principal, visit, message["status"])
+            await send(message)
+
+        return sending
+
+    def _note(self, scope: Scope, principal: Principal, visit: Visit, status: int) -> None:
+        route = scope.get("route")
+        action = getattr(route, "operation_id", None) or visit.method
+        result = "ok" if status < 400 else "denied" if status in {401, 403} else "failed"
+        door = self._entrance.door
+        act = Act(door.clock(), who(principal), action, visit.path[:_SIZE], visit.source, result, {"status": status})
+        try:
+            door.state.append(act)
+        except CalveError as error:
+            _LOG.error("The audit log cannot be written: %s", error.message)
+
+
+def _is_notable(scope: Scope, status: int) -> bool:
+    """Tell what goes into the audit log: not starts, of which the instances themselves say who asked for them."""
+    if status in {401, 403}:
+        return True
+    route = scope.get("route")
+    policy = policy_of(route) if route is not None else None
+    is_start = visit_path(scope).endswith(("/actions/start", "/actions/start-batch"))
+    return policy is not None and policy.permission not in {Permission.PUBLIC, Permission.SIGNED_IN} and not is_start
+
+
+def visit_path(scope: Scope) -> str:
+    """Return the path of a request, without what would break a line."""
+    return "".join(letter for letter in scope["path"] if letter.isprintable())
+
+
+def visit_of(scope: Scope, rules: Rules) -> Visit:
+    """Return what the gate has to know of a request."""
+    headers: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        key = name.decode("latin-1").lower()
+        headers[key] = f"{headers[key]},{value.decode('latin-1')}" if key in headers else value.decode("latin-1")
+    peer = (scope.get("client") or ("unknown", 0))[0]
+    return Visit(
+        peer=peer,
+        source=rules.source(peer, headers),
+        scheme=scope["scheme"],
+        method=scope.get("method", "WEBSOCKET"),
+        path=visit_path(scope),
+        headers=headers,
+        session=_session(headers.get("cookie", "")),
+        is_secure=rules.is_secure(peer, scope["scheme"], headers),
+    )
+
+
+def _session(header: str) -> str | None:
+    try:
+        cookie = SimpleCookie(header).get(COOKIE)
+    except CookieError:
+        return None
+    return cookie.value if cookie is not None else None
+
+
+def _knows_page(visit: Visit, session: str) -> bool:
+    return is_same(visit.headers.get(CSRF, ""), csrf_of(session))
+
+
+def _secured(send: Send, visit: Visit) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] in {"http.response.start", "websocket.http.response.start"}:
+            headers = MutableHeaders(scope=message)
+            for name, value in (_SECURITY | (_TLS if visit.is_secure else {})).items():
+                headers.setdefault(name, value)
+            headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return sending

@@ -1,0 +1,364 @@
+"""Who gets in over HTTP: every route is walked with every kind of bad credential (reliability.md B.4: 47, 48)."""
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from starlette.routing import Mount, Route
+from tests.accesses import HOUR, LOCAL, PASSWORD, Gatehouse, bearer
+from tests.engines import Playground
+from tests.servers import Site, site_on
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from calve.access import Permission, Role, csrf_of
+from calve.api import Services, create_app
+from calve.api.guarding import guarded
+from calve.api.policy import Policy, Scope, needs, policy_of
+from calve.errors import SettingsInvalid
+from calve.store import Store
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+HOSTS = ["evil.example", "evil.example:80", "localhost.evil.example", "", "[", "127.0.0.1.nip.io"]
+FOREIGN = [{"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}]
+PUBLIC = {
+    ("POST", "/api/v3/access/sign-in"),
+    ("POST", "/api/v3/access/bootstrap"),
+    ("GET", "/api/v3/access/oidc/begin"),
+    ("GET", "/api/v3/access/oidc/callback"),
+    ("GET", "/health"),
+    ("GET", "/ready"),
+}
+"""All that is answered to somebody of whom we know nothing. Think twice before you add a line."""
+WORKFLOW = """
+Workflow:
+  id: {}
+  jobs:
+    - job:
+        id: job
+        type: NoOp
+"""
+
+
+@pytest.fixture
+def house(store: Store) -> Gatehouse:
+    """Give a door and an office."""
+    return Gatehouse(store.access)
+
+
+@pytest.fixture
+def site(playground: Playground, house: Gatehouse) -> Iterator[Site]:
+    """Give a server where everybody has to sign in."""
+    with site_on(playground, **guarded(house.entrance())) as site:
+        yield site
+
+
+def _walk(playground: Playground, house: Gatehouse) -> list[tuple[str, str, Policy]]:
+    app = create_app(Services(playground.engine), **guarded(house.entrance()))
+    found = []
+    for route in app.routes:
+        policy = policy_of(route)
+        assert policy is not None, route
+        assert isinstance(route, Route)
+        found += [(method, route.path, policy) for method in sorted(route.methods or ())]
+    return found
+
+
+def _filled(path: str, workflow_id: str) -> str:
+    path = path.replace("{workflow_id}", workflow_id).replace("{version}", "1")
+    return re.sub(r"{[^}]*}", "1", path)
+
+
+def _ask(site: Site, method: str, path: str, **options: object) -> httpx.Response:
+    return site.client.request(method, path, **options)  # type: ignore[arg-type]
+
+
+def test_only_these_routes_are_public(playground: Playground, house: Gatehouse) -> None:
+    """48: whatever else there is takes a permission."""
+    found = {
+        (method, path) for method, path, policy in _walk(playground, house) if policy.permission is Permission.PUBLIC
+    }
+    assert found <= PUBLIC
+
+
+def test_no_route_answers_to_bad_credentials(site: Site, playground: Playground, house: Gatehouse) -> None:
+    """48: none, wrong, expired, revoked, of a bootstrap, of another scheme, by an old cookie."""
+    expired = house.token("admin", life=HOUR)
+    revoked, token = house.office.create_token("old", {"": Role.ADMIN}, LOCAL, life=None)
+    house.office.revoke_token(token.token_id, LOCAL)
+    house.now += HOUR
+    bad = {
+        "none": {},
+        "empty": {"authorization": ""},
+        "wrong": bearer("calve_" + "x" * 43),
+        "expired": bearer(expired),
+        "revoked": bearer(revoked),
+        "bootstrap": bearer(house.office.bootstrap_token(LOCAL, life=HOUR) or ""),
+        "basic": {"authorization": "Basic YWRtaW46YWRtaW4="},
+        "cookie": {"cookie": "calve_session=calve_nothing"},
+        "user": {"user": "admin"},
+    }
+    let_in = []
+    for method, path, policy in _walk(playground, house):
+        if policy.permission is Permission.PUBLIC:
+            continue
+        for kind, headers in bad.items():
+            house.forgive()
+            answer = _ask(site, method, _filled(path, "w"), headers=headers)
+            if answer.status_code != 401:
+                let_in.append((kind, method, path, answer.status_code))
+    assert let_in == []
+
+
+def test_no_route_does_what_a_role_may_not(site: Site, playground: Playground, house: Gatehouse) -> None:
+    """48: somebody without roles, with one in another namespace, or with one that is too weak, is refused."""
+    site.client.headers.update(bearer(house.token("admin")))
+    site.push(WORKFLOW.format("finance.w"))
+    del site.client.headers["authorization"]
+    nobody, stranger = bearer(house.token()), bearer(house.token("admin@sales"))
+    weak = {role: bearer(house.token(str(role))) for role in Role}
+    let_in = []
+    for method, path, policy in _walk(playground, house):
+        if policy.permission in {Permission.PUBLIC, Permission.SIGNED_IN}:
+            continue
+        tried = [("nobody", nobody)] + [
+            (str(role), headers) for role, headers in weak.items() if policy.permission not in role.permissions
+        ]
+        if policy.scope is not Scope.SOMEWHERE:
+            tried.append(("stranger", stranger))
+        for kind, headers in tried:
+            answer = _ask(site, method, _filled(path, "finance.w"), headers=headers)
+            if answer.status_code != 403:
+                let_in.append((kind, method, path, answer.status_code))
+    assert let_in == []
+
+
+def test_no_list_tells_of_other_namespaces(site: Site, playground: Playground, house: Gatehouse) -> None:
+    """What somebody may not read is not in any list, nor counted, nor named in an error."""
+    site.client.headers.update(bearer(house.token("admin")))
+    for workflow_id in ("finance.hidden", "sales.seen"):
+        site.push(WORKFLOW.format(workflow_id))
+        site.start(workflow_id)
+    playground.settle()
+    site.client.headers.update(bearer(house.token("viewer@sales")))
+    for method, path, policy in _walk(playground, house):
+        is_stream = path.endswith("/events")
+        if method == "GET" and policy.scope is Scope.SOMEWHERE and not is_stream:
+            assert "hidden" not in _ask(site, method, _filled(path, "sales.seen")).text, path
+
+
+def test_an_app_with_a_route_without_a_policy_is_not_made(playground: Playground) -> None:
+    """48: nobody can forget to think of it; neither for what is mounted."""
+    from fastapi import APIRouter
+
+    def bare(app: "FastAPI") -> None:
+        router = APIRouter()
+        router.get("/bare")(lambda: "bare")
+        app.router.routes.extend(router.routes)
+
+    def mounted(app: "FastAPI") -> None:
+        app.router.routes.append(Mount("/files", routes=[Route("/x", dict)]))
+
+    for extend in (bare, mounted):
+        with pytest.raises(SettingsInvalid, match="policy"):
+            create_app(Services(playground.engine), middleware=[], extend=extend)
+
+
+def test_somebody_signs_in_with_a_browser(site: Site, house: Gatehouse) -> None:
+    """The cookie cannot be read by scripts nor sent by other sites; a change takes the token of a page."""
+    house.office.add_user("ann", PASSWORD, {"": Role.EDITOR}, LOCAL)
+    answer = _ask(site, "POST", "/api/v3/access/sign-in", json={"name": "ann", "password": PASSWORD})
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert "Path=/" in cookie
+    assert site.get("/access/me")["csrf"] == answer.json()["csrf"]
+    headers = {"content-type": "application/yaml"}
+    definition = WORKFLOW.format("sales.w")
+    assert _ask(site, "POST", "/api/v3/workflows/yaml", content=definition, headers=headers).status_code == 403
+    headers["x-calve-csrf"] = csrf_of("another session")
+    assert _ask(site, "POST", "/api/v3/workflows/yaml", content=definition, headers=headers).status_code == 403
+    headers["x-calve-csrf"] = answer.json()["csrf"]
+    assert _ask(site, "POST", "/api/v3/workflows/yaml", content=definition, headers=headers).status_code == 200
+    assert _ask(site, "POST", "/api/v3/access/sign-out", headers=headers).status_code == 200
+    site.get("/access/me", 401)
+
+
+def test_a_wrong_password_says_no_more_than_that(site: Site, house: Gatehouse) -> None:
+    """The same answer for somebody who is there and somebody who is not; after some, there is a wait."""
+    house.office.add_user("ann", PASSWORD, {}, LOCAL)
+    bodies = [{"name": name, "password": "wrong"} for name in ("ann", "bob")]
+    one, other = (_ask(site, "POST", "/api/v3/access/sign-in", json=body) for body in bodies)
+    assert (one.status_code, one.json()) == (other.status_code, other.json()) == (401, one.json())
+    for _ in range(5):
+        last = _ask(site, "POST", "/api/v3/access/sign-in", json=bodies[0])
+    assert last.status_code == 429
+    assert int(last.headers["retry-after"]) >= 1
+
+
+def test_the_first_administrator_is_made_with_the_bootstrap_token(site: Site, house: Gatehouse) -> None:
+    """Once; he is signed in by it."""
+    token = house.office.bootstrap_token(LOCAL, life=HOUR)
+    body = {"token": token, "name": "root", "password": PASSWORD}
+    assert site.post("/access/bootstrap", body)["grants"] == ["admin"]
+    assert site.get("/access/me")["name"] == "root"
+    site.client.cookies.clear()
+    site.post("/access/bootstrap", body | {"name": "mallory"}, 401)
+
+
+def test_an_administrator_keeps_users_and_tokens(site: Site, house: Gatehouse) -> None:
+    """Nothing that is answered holds a hash, and a token's text only its making."""
+    site.client.headers.update(bearer(house.token("admin")))
+    site.post("/access/users", {"name": "ann", "password": PASSWORD, "grants": ["viewer@sales"]})
+    site.put("/access/users/ann", {"grants": ["runner@sales"], "password": "another password", "is_disabled": True})
+    site.put("/access/users/bob", {}, 400)
+    (ann,) = site.get("/access/users")
+    assert ann["grants"] == ["runner@sales"]
+    assert ann["is_disabled"]
+    assert "argon2" not in str(ann)
+    site.post("/access/users", {"name": "bob", "password": PASSWORD, "grants": ["king"]}, 400)
+    acts = [entry["action"] for entry in site.get("/access/audit")]
+    assert {"add_user", "set_password", "disable_user"} <= set(acts)
+
+
+def test_people_keep_their_own_tokens(site: Site, house: Gatehouse) -> None:
+    """They see and revoke theirs only, make none that can do more than they, and a token makes none at all."""
+    house.office.add_user("ann", PASSWORD, {"sales": Role.RUNNER}, LOCAL)
+    other = house.token("admin")
+    foreign = house.state.tokens()[0].token_id
+    csrf = site.post("/access/sign-in", {"name": "ann", "password": PASSWORD})["csrf"]
+    page = {"x-calve-csrf": csrf}
+    made = site.post("/access/tokens", {"name": "ci", "grants": ["runner@sales"]}, headers=page)
+    assert made["token"].startswith("calve_")
+    assert [one["name"] for one in site.get("/access/tokens")] == ["ci"]
+    site.post("/access/tokens", {"name": "more", "grants": ["editor@sales"]}, 403, headers=page)
+    site.post("/access/tokens", {"name": "odd", "grants": ["runner@sales"], "expires_in": "soon"}, 400, headers=page)
+    site.delete(f"/access/tokens/{foreign}", 400, headers=page)
+    site.client.cookies.clear()
+    site.post("/access/tokens", {"name": "child", "grants": ["runner@sales"]}, 403, headers=bearer(made["token"]))
+    site.get("/access/me", headers=bearer(other))
+    site.delete(f"/access/tokens/{made['token_id']}", headers=bearer(other))
+    site.get("/access/me", 401, headers=bearer(made["token"]))
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "localhost.evil.example", "", "[", "127.0.0.1.nip.io"]
+)
+def test_a_name_that_is_not_ours_is_refused(site: Site, house: Gatehouse, host: str) -> None:
+    """47: a page whose own name leads to this machine gets nothing, whatever it knows."""
+    headers = bearer(house.token("admin")) | {"host": host}
+    for path in ("/api/v3/access/me", "/health"):
+        assert _ask(site, "GET", path, headers=headers).status_code in {400, 403}
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize(
+    "headers", [{"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}]
+)
+def test_a_page_of_another_site_changes_nothing(
+    site: Site, house: Gatehouse, method: str, headers: dict[str, str]
+) -> None:
+    """47: whatever the method, and whoever sits before the browser."""
+    answer = _ask(site, method, "/api/v3/access/users", headers=bearer(house.token("admin")) | headers)
+    assert answer.status_code == 403
+    assert "another site" in answer.text
+
+
+def test_a_page_of_our_own_may_change_something(site: Site, house: Gatehouse) -> None:
+    """47: its origin is our own address."""
+    headers = bearer(house.token("admin")) | {"origin": site.url, "sec-fetch-site": "same-origin"}
+    site.post("/access/users", {"name": "ann", "password": PASSWORD}, headers=headers)
+
+
+def test_every_answer_has_the_headers_of_security(site: Site) -> None:
+    """Refusals too; nothing is kept by caches, nothing can be framed."""
+    for path in ("/api/v3/access/me", "/nothing"):
+        headers = _ask(site, "GET", path).headers
+        assert "default-src 'self'" in headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+        assert "server" not in headers
+
+
+def test_what_does_not_exist_tells_nothing(site: Site) -> None:
+    """An unknown path is an unknown path, with and without a name."""
+    assert _ask(site, "GET", "/api/v3/nothing").status_code in {401, 404}
+
+
+def test_whoever_asks_too_often_waits(playground: Playground, house: Gatehouse) -> None:
+    """Twice the rate at once, then 429 until time goes on."""
+    with site_on(playground, **guarded(house.entrance(requests_per_second=5))) as site:
+        statuses = [_ask(site, "GET", "/api/v3/access/me").status_code for _ in range(12)]
+        assert statuses == [401] * 10 + [429] * 2
+        house.now += 1_000
+        site.get("/access/me", 401)
+
+
+def test_changes_and_refusals_are_written_down_but_not_starts(site: Site, house: Gatehouse) -> None:
+    """Who, what, where, and what came of it."""
+    site.client.headers.update(bearer(house.token("editor@sales")))
+    site.push(WORKFLOW.format("sales.w"))
+    site.start("sales.w")
+    site.push(WORKFLOW.format("finance.w"), 403)
+    newest = [entry.act for entry in house.state.newest(2)]
+    assert [(act.who, act.result, act.source) for act in newest] == [
+        ("token:test", "denied", "127.0.0.1"),
+        ("token:test", "ok", "127.0.0.1"),
+    ]
+
+
+def test_a_server_on_this_machine_needs_no_password(playground: Playground, house: Gatehouse) -> None:
+    """Whoever sits here may do everything; Maestro's user header is a name, and no more."""
+    with site_on(playground, **guarded(house.entrance(required=False))) as site:
+        assert site.get("/access/me") == {"name": "local", "kind": "loopback", "grants": ["admin"]}
+        assert site.get("/access/me", headers={"user": "ann"})["name"] == "ann"
+        assert site.get("/access/me", headers=bearer(house.token("viewer")))["grants"] == ["viewer"]
+        site.get("/access/me", 401, headers={"x-forwarded-for": "203.0.113.9"})
+        site.get("/access/me", 403, headers={"host": "evil.example"})
+
+
+def test_a_trusted_proxy_says_who_it_is(playground: Playground, house: Gatehouse) -> None:
+    """Of people whom we know; it gives them no more than they have here."""
+    house.office.add_user("ann", PASSWORD, {"sales": Role.VIEWER}, LOCAL)
+    given = {"trusted_proxies": ("127.0.0.1",), "user_header": "X-User"}
+    with site_on(playground, **guarded(house.entrance(**given))) as site:
+        assert site.get("/access/me", headers={"x-user": "ann"})["grants"] == ["viewer@sales"]
+        site.get("/access/me", 401, headers={"x-user": "eve"})
+        site.get("/access/me", 401)
+    with site_on(playground, **guarded(house.entrance(user_header="X-User"))) as site:
+        site.get("/access/me", 401, headers={"x-user": "ann"})
+
+
+def test_a_websocket_of_another_site_is_not_opened(playground: Playground, house: Gatehouse) -> None:
+    """47: nor one without a name; one of ours is."""
+    from fastapi import APIRouter, WebSocket
+
+    router = APIRouter()
+
+    @router.websocket("/echo", dependencies=[needs(Permission.READ, Scope.SOMEWHERE)])
+    async def echo(websocket: WebSocket) -> None:
+        await websocket.accept()
+        await websocket.send_text("here")
+        await websocket.close()
+
+    given = guarded(house.entrance())
+    extend = given["extend"]
+
+    def more(app: "FastAPI") -> None:
+        extend(app)
+        app.router.routes.extend(router.routes)
+
+    with site_on(playground, **(given | {"extend": more})) as site:
+        url = site.url.replace("http", "ws") + "/echo"
+        good = bearer(house.token("viewer"))
+        for headers in ({}, good | {"Origin": "https://evil.example"}, bearer("calve_wrong")):
+            with pytest.raises(InvalidStatus) as refused, connect(url, additional_headers=headers):
+                pass
+            assert refused.value.response.status_code in {401, 403}
+        with connect(url, additional_headers=good) as websocket:
+            assert websocket.recv() == "here"
