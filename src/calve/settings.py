@@ -200,6 +200,13 @@ class WorkerSettings(_Section):
     """How long the folder of an attempt is kept."""
 
 
+class TriggerSettings(_Section):
+    """How workflows are started by themselves."""
+
+    catch_up_limit: Annotated[int, Field(ge=1, le=100_000)] = 1_000
+    """How many missed firings of a time trigger are made up for at most: the latest ones."""
+
+
 class EmailChannel(_Section):
     """Alerts by e-mail."""
 
@@ -389,6 +396,7 @@ class Settings(_Section):
     docker: DockerSettings = DockerSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
     worker: WorkerSettings = WorkerSettings()
+    triggers: TriggerSettings = TriggerSettings()
     alerts: AlertSettings = AlertSettings()
     log: LogSettings = LogSettings()
     telemetry: TelemetrySettings = TelemetrySettings()

@@ -26,17 +26,20 @@ class Team:
         self._size = size
         self._members: dict[int, tuple[subprocess.Popen[bytes], float]] = {}
 
-    def run(self, greet: Callable[[], None]) -> None:
-        """Keep them going until SIGINT or SIGTERM, then let them come to their end."""
+    def run(self, greet: Callable[[], None], check: Callable[[], None] = lambda: None) -> None:
+        """Keep them going until SIGINT or SIGTERM, or until ``check`` raises; then let them come to their end."""
         with counted(self._kill) as signals:
             greet()
-            while not signals():
-                self._mend()
-                time.sleep(_OFTEN)
-            for process, _ in self._members.values():
-                process.terminate()
-            for process, _ in self._members.values():
-                process.wait()
+            try:
+                while not signals():
+                    check()
+                    self._mend()
+                    time.sleep(_OFTEN)
+            finally:
+                for process, _ in self._members.values():
+                    process.terminate()
+                for process, _ in self._members.values():
+                    process.wait()
 
     def _mend(self) -> None:
         for place in range(self._size):

@@ -1,12 +1,15 @@
-"""``calve worker`` and ``calve up``: processes that carry out the workflows of a project."""
+"""``calve worker``, ``calve scheduler`` and ``calve up``: processes that start and carry out a project's workflows."""
 
 import os
 import sys
+import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from calve.cli.companions import accompanied
 from calve.cli.hands import Hands
 from calve.cli.output import print_json
 from calve.cli.signals import counted
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from calve.engine import Turn, WorkerOptions
     from calve.engine.model import Event
     from calve.settings import Settings
+    from calve.triggers import Turn as ScheduledTurn
 
 _OFTEN = 0.2
 _HEARTBEAT = 2.0
@@ -54,12 +58,36 @@ def worker(state: State, slots: int | None, lease: float | None, parent: int | N
 
 
 @click.command()
+@json_option
+@click.pass_obj
+def scheduler(state: State) -> None:
+    r"""Start workflows when their triggers fire, until SIGINT or SIGTERM; workers carry them out.
+
+    \b
+      calve scheduler
+
+    With the state in PostgreSQL any number of schedulers may run, each firing happens once. On SQLite one process does
+    everything: calve up.
+    """
+    with (
+        state.workplace() as workplace,
+        counted() as signals,
+        accompanied(workplace, lambda turn: _tell_started(state, turn), is_alone=True) as companions,
+    ):
+        _say(state, f"scheduler {os.getpid()} is ready", event="up", pid=os.getpid())
+        while not signals():
+            companions.check()
+            time.sleep(_OFTEN)
+        _say(state, "Ending.", event="end")
+
+
+@click.command()
 @slots_option
 @click.option("--processes", type=click.IntRange(min=1), metavar="N", help="Start N workers (PostgreSQL only).")
 @json_option
 @click.pass_obj
 def up(state: State, slots: int | None, processes: int | None) -> None:
-    r"""Run calve: carry out the workflows of this project until SIGINT or SIGTERM.
+    r"""Run calve: start and carry out the workflows of this project until SIGINT or SIGTERM.
 
     \b
       calve up
@@ -71,28 +99,35 @@ def up(state: State, slots: int | None, processes: int | None) -> None:
     place = f"State is in {_address(state.settings)}."
     hint = f"calve is up. {place}\nTo start something: calve run WORKFLOW --no-wait, or calve run FILE. To end: Ctrl-C."
     if processes is None:
-        _work(state, _options(state.settings, slots, None), None, hint)
+        _work(state, _options(state.settings, slots, None), None, hint, is_scheduling=True)
         return
     if state.settings.store.url.startswith("sqlite"):
         raise RequestInvalid(
             "On SQLite one process carries out the workflows.",
             remedy="Leave --processes out and set --slots, or keep the state in PostgreSQL.",
         )
-    Team(state, processes, ("--slots", str(slots)) if slots else ()).run(lambda: _say(state, hint, event="up"))
+    team = Team(state, processes, ("--slots", str(slots)) if slots else ())
+    with state.workplace() as workplace, accompanied(workplace) as companions:
+        team.run(lambda: _say(state, hint, event="up"), companions.check)
 
 
-def _work(state: State, options: "WorkerOptions", parent: int | None, greeting: str) -> None:
+def _work(
+    state: State, options: "WorkerOptions", parent: int | None, greeting: str, *, is_scheduling: bool = False
+) -> None:
     with (
         state.workplace() as workplace,
         counted() as signals,
         Hands(workplace, options=options, listener=lambda turn: _tell(state, turn)) as hands,
     ):
         hands.take()
-        _say(state, greeting, event="up", pid=os.getpid(), slots=options.slots)
-        is_asked = _asked(signals, parent)
-        while not is_asked() and not hands.is_over:
-            hands.changed.wait(_OFTEN)
-            hands.changed.clear()
+        with accompanied(workplace) if is_scheduling else nullcontext() as companions:
+            _say(state, greeting, event="up", pid=os.getpid(), slots=options.slots)
+            is_asked = _asked(signals, parent)
+            while not is_asked() and not hands.is_over:
+                hands.changed.wait(_OFTEN)
+                hands.changed.clear()
+                if companions is not None:
+                    companions.check()
         hands.check()
         hands.end()
         count = hands.under_way
@@ -130,6 +165,14 @@ def _tell(state: State, turn: "Turn") -> None:
     for event in turn.changes.events:
         if event.kind == RUN_EVENT and event.run_uuid in outer:
             _say(state, f"{event.workflow_id} {event.instance_id} {event.after}", **_as_json(event))
+
+
+def _tell_started(state: State, turn: "ScheduledTurn") -> None:
+    """Say which instances triggers have started."""
+    for each in turn.started:
+        run, trigger_id = each.run, each.run.initiator.trigger.get("trigger_id")
+        values = {"event": "started", "workflow_id": run.workflow_id, "workflow_instance_id": run.instance_id}
+        _say(state, f"{run.workflow_id} {run.instance_id} started by {trigger_id}", **values, trigger_id=trigger_id)
 
 
 def _as_json(event: "Event") -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import logging
 import random
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from calve.engine import Started, Tools
@@ -46,6 +46,7 @@ class Turn:
 class _Move:
     """What becomes of one trigger."""
 
+    trigger: Trigger
     mark: TriggerMark
     starts: tuple[Start, ...] = ()
 
@@ -54,19 +55,36 @@ class _Move:
         return self.mark.workflow_id, self.mark.trigger_id
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """Moves that were written in one transaction, and what they started."""
+
+    moves: Sequence[_Move]
+    started: tuple[Started, ...]
+
+
 class Scheduler:
     """Starts workflows when their triggers of some kinds fire; on PostgreSQL, any number may be at it."""
 
-    def __init__(self, tools: Tools, state: TriggerState, kinds: Mapping[Kind, TriggerKind]) -> None:
+    def __init__(
+        self,
+        tools: Tools,
+        state: TriggerState,
+        kinds: Mapping[Kind, TriggerKind],
+        *,
+        listener: Callable[[Turn], None] = lambda _: None,
+    ) -> None:
         self._tools = tools
         self._state = state
         self._kinds = kinds
+        self._listener = listener
 
     def run(self, stop: threading.Event) -> None:
         """Take turns until ``stop`` is set; whoever sets it wakes the store too."""
         while not stop.is_set():
             try:
                 turn = self.turn()
+                self._listener(turn)
                 if not turn.is_full and not stop.wait(SHORTEST_SLEEP):
                     self._tools.state.wait(self._pause())
             except StoreError as error:
@@ -78,12 +96,13 @@ class Scheduler:
         synced = self._sync()
         due = self._state.due(self._tools.clock(), BATCH, self._kinds)
         moves = [move for trigger in due if (move := self._move(trigger)) is not None]
-        written, started = self._commit(moves)
+        written = self._commit(moves)
+        failures = [move.mark.failures for some in written for move in some.moves]
         return Turn(
             synced=synced,
-            looked=sum(not move.mark.failures for move in written),
-            failed=sum(move.mark.failures > 0 for move in written),
-            started=tuple(started),
+            looked=failures.count(0),
+            failed=len(failures) - failures.count(0),
+            started=tuple(started for some in written for started in some.started),
             is_full=synced == BATCH or len(due) == BATCH,
         )
 
@@ -108,18 +127,18 @@ class Scheduler:
         now = self._tools.clock()
         try:
             looked = self._look(trigger, now)
-            reach("triggers.looked")
             starts = tuple(self._start(trigger, fire) for fire in looked.fires)
-        except (StoreError, Conflict):
+        except StoreError:
             raise
-        except WorkflowMissing:
-            return None  # deactivated or deleted meanwhile: the next turn forgets the trigger
-        except CalveError as error:
+        except Conflict:
+            return None  # it is due still
+        except CalveError as error:  # if its workflow is gone, so is it: nothing of this is written
             return _failed(trigger, error.message, now)
         except Exception as error:
             log.exception("trigger %s of %s cannot be looked at", trigger.trigger_id, trigger.workflow_id)
             return _failed(trigger, f"{type(error).__name__}: {error}", now)
-        return _Move(_mark(trigger, looked, now), starts)
+        reach("triggers.looked")
+        return _Move(trigger, _mark(trigger, looked, now), starts)
 
     def _look(self, trigger: Trigger, now: int) -> Looked:
         kind = self._kinds[trigger.kind]
@@ -136,31 +155,39 @@ class Scheduler:
         )
         return Start(replace(run, request_id=trigger.request_id(fire.key)))
 
-    def _commit(self, moves: Sequence[_Move]) -> tuple[list[_Move], list[Started]]:
-        """Write all moves at once; if somebody else has moved some of the triggers, the others."""
+    def _commit(self, moves: Sequence[_Move]) -> list[_Written]:
+        """Write all moves at once; if that cannot be, those that can."""
         if not moves:
-            return [], []
+            return []
         changes = Changes(
             starts=[start for move in moves for start in move.starts], marks=[move.mark for move in moves]
         )
+        reach("triggers.prepared")
         try:
-            reach("triggers.prepared")
             committed = self._tools.state.commit(changes)
-            reach("triggers.fired")
+        except StoreError:
+            raise
         except (Conflict, WorkflowMissing):
-            return self._commit_others(moves)
-        return list(moves), list(committed.started)
+            seqs = self._state.seqs(move.key for move in moves)
+            return self._apart([move for move in moves if seqs.get(move.key) == move.mark.seq], moves)
+        except Exception as error:
+            log.exception("what triggers start cannot be written")
+            if len(moves) == 1 and not moves[0].mark.failures:
+                return self._commit(
+                    [_failed(moves[0].trigger, f"{type(error).__name__}: {error}", self._tools.clock())]
+                )
+            return self._apart(moves, moves)
+        reach("triggers.fired")
+        return [_Written(moves, committed.started)]
 
-    def _commit_others(self, moves: Sequence[_Move]) -> tuple[list[_Move], list[Started]]:
-        seqs = self._state.seqs(move.key for move in moves)
-        left = [move for move in moves if seqs.get(move.key) == move.mark.seq]
+    def _apart(self, left: Sequence[_Move], moves: Sequence[_Move]) -> list[_Written]:
+        """Write what is left of some moves, or one half after the other; what cannot be written alone is let be."""
         if len(left) < len(moves):
             return self._commit(left)
         if len(left) == 1:
-            return [], []
-        halves = (left[: len(left) // 2], left[len(left) // 2 :])
-        found = [self._commit(half) for half in halves]
-        return [move for moved, _ in found for move in moved], [each for _, started in found for each in started]
+            return []
+        half = len(left) // 2
+        return [*self._commit(left[:half]), *self._commit(left[half:])]
 
 
 def _mark(trigger: Trigger, looked: Looked, now: int) -> TriggerMark:
@@ -186,4 +213,4 @@ def _failed(trigger: Trigger, error: str, now: int) -> _Move:
         error=error,
         failures=failures,
     )
-    return _Move(mark)
+    return _Move(trigger, mark)

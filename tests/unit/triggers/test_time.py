@@ -70,7 +70,7 @@ def test_a_changed_trigger_fires_nothing_that_has_fired() -> None:
 )
 def test_missed_firings_are_made_up_for_as_the_policy_says(policy: str | None, expected: list[int]) -> None:
     """After five hours and a half of downtime: all, the latest, or none; and what was passed over is noted."""
-    down = trigger({"after": NOON}, **({"catch_up": policy} if policy else {}))
+    down = trigger({"after": NOON}, catch_up=policy)
     looked = TimeTriggers().look(down, NOON + 330 * MINUTE)
     assert fired(looked) == [NOON + hour * HOUR for hour in expected]
     assert (looked.state["after"], looked.due_at) == (NOON + 5 * HOUR, NOON + 6 * HOUR)

@@ -1,0 +1,82 @@
+"""``calve triggers``, ``activate`` and ``deactivate``."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from calve.app import open_workplace
+from calve.cli.entry import run
+from calve.settings import load
+from calve.triggers import Turn
+
+HOURLY = """
+Trigger: {cron: '@hourly', timezone: Europe/Berlin}
+Workflow:
+  id: hourly
+  jobs: [{job: {id: a, type: NoOp}}]
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Give a project with a workflow that has a trigger."""
+    (tmp_path / "hourly.yaml").write_text(HOURLY)
+    assert call(tmp_path, "push", str(tmp_path / "hourly.yaml")) == 0
+    return tmp_path
+
+
+def call(project: Path, *arguments: str) -> int:
+    """Run a command in a project."""
+    return run(["-C", str(project), *arguments])
+
+
+def turn(project: Path) -> Turn:
+    """Let the scheduler of a project take a turn."""
+    with open_workplace(load(project)) as workplace:
+        (scheduler,) = workplace.schedulers()
+        return scheduler.turn()
+
+
+def test_a_trigger_that_no_scheduler_has_seen_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """There is no row yet, and the command says why."""
+    capsys.readouterr()
+    assert call(project, "triggers") == 0
+    shown = capsys.readouterr()
+    assert "No active workflow has a trigger." in shown.err
+    assert "No scheduler has taken over the newest version of hourly yet." in shown.err
+
+
+def test_triggers_are_shown_with_their_next_time(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What it is, when it comes next, when it came last."""
+    turn(project)
+    capsys.readouterr()
+    assert call(project, "triggers", "hourly") == 0
+    shown = capsys.readouterr()
+    assert "time:0" in shown.out
+    assert "@hourly Europe/Berlin" in shown.out
+    assert shown.err == ""
+    assert call(project, "triggers", "--json") == 0
+    (trigger,) = json.loads(capsys.readouterr().out)
+    assert (trigger["workflow_id"], trigger["type"], trigger["last_time"]) == ("hourly", "time", None)
+    assert trigger["next_time"] % 3_600_000 == 0
+
+
+def test_a_workflow_that_is_not_there_has_no_triggers(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A wrong name is an error."""
+    assert call(project, "triggers", "nowhere") == 1
+    assert "There is no workflow nowhere." in capsys.readouterr().err
+
+
+def test_a_workflow_is_made_inactive_and_active_again(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its triggers go at once, and come back with the next turn."""
+    turn(project)
+    capsys.readouterr()
+    assert call(project, "deactivate", "hourly") == 0
+    assert capsys.readouterr().out == "hourly: no version is active\n"
+    assert call(project, "triggers", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert call(project, "activate", "hourly", "--version", "1", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"workflow_id": "hourly", "active_version": 1}
+    assert turn(project).synced == 1
+    assert call(project, "activate", "hourly", "--version", "7") == 1
