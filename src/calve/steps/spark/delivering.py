@@ -113,8 +113,11 @@ def _published(
         context.log(f"-- held on the branch {staging.branch} until the capture is committed\n")
         more: dict[str, Any] = {"published": False, "branch": staging.branch}
     else:
-        for one in _asked(lambda: deliveries.publish(staging)):
+        published = _asked(lambda: deliveries.publish(staging))
+        for one in published:
             context.log(f"-- {_told(one)}\n")
+        kept = [{"table": str(one.target), "snapshot_id": one.snapshot_id} for one in published]
+        outcome = replace(outcome, artifacts={**outcome.artifacts, "published": kept})
         more = {"published": True, "branch": ""}
     return replace(outcome, outputs={**outcome.outputs, **more})
 

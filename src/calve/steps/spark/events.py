@@ -28,6 +28,7 @@ _PLANNED = re.compile(
     r'Total(?:Data|Delete)FileSize"'
 )
 _WRITTEN = re.compile(r"Iceberg\w*Write\(table=([^,)\\]+)")
+_READ = re.compile(r'"nodeName":"BatchScan ([^"\\ ]+\.[^"\\ ]+)"')
 _UPDATES = re.compile(r"\[(\d+),(\d+)\]")
 _COUNTED = {
     "input.recordsRead": "rows_read",
@@ -75,6 +76,7 @@ class _Session:
     """The size of the files of each scan of an Iceberg table, by its accumulator."""
 
     tables: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
 
     def usage(self) -> Usage:
         found = Usage(**self.counted)
@@ -105,6 +107,11 @@ class Ledger:
         """Return the Iceberg tables that a session has written to, with their catalogs."""
         found = self._sessions.get(session)
         return frozenset() if found is None else frozenset(found.tables)
+
+    def read(self, session: str = "") -> frozenset[str]:
+        """Return the tables that a session has read, with their catalogs."""
+        found = self._sessions.get(session)
+        return frozenset() if found is None else frozenset(found.read)
 
     def is_quiet(self, session: str) -> bool:
         """Tell whether every operation of a session that was started is over."""
@@ -168,7 +175,9 @@ class Ledger:
     def _plan(self, line: str) -> None:
         owner = self._executions.get(_found(_EXECUTION, line) or "")
         if owner is not None:
-            self._sessions.setdefault(owner, _Session()).tables.update(_WRITTEN.findall(line))
+            session = self._sessions.setdefault(owner, _Session())
+            session.tables.update(_WRITTEN.findall(line))
+            session.read.update(_READ.findall(line))
             self._accumulators |= {int(number): owner for number in _PLANNED.findall(line)}
 
     def _updates(self, line: str) -> None:
@@ -224,6 +233,11 @@ class EventLog:
         """Return the Iceberg tables that a session has written to, as far as was read."""
         with self._lock:
             return self._ledger.tables(session)
+
+    def read(self, session: str = "") -> frozenset[str]:
+        """Return the tables that a session has read, as far as was read of the log."""
+        with self._lock:
+            return self._ledger.read(session)
 
     def forget(self, session: str) -> None:
         """Drop what is known of a session."""

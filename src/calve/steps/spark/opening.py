@@ -53,6 +53,10 @@ class Opened:
         """Return the tables that the session has written to, as far as is known."""
         return frozenset() if self.server is None else self.server.events.tables(self.spark.session_id)
 
+    def read(self) -> frozenset[str]:
+        """Return the tables that the session has read, as far as is known."""
+        return frozenset() if self.server is None else self.server.events.read(self.spark.session_id)
+
     def is_lost(self) -> bool:
         """Tell whether the server is gone."""
         return self.server is not None and not self.server.is_alive

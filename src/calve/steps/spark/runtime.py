@@ -5,6 +5,8 @@ What a step read, wrote and shuffled is kept as its artifact ``spark``: ``rows_r
 nobody tells, as on a server of somebody else's), and for SQL ``statements``, a list of the same with ``statement``
 (its first line), ``seconds`` and ``rows``, how many it gave or wrote. A merge keeps ``merge`` besides: ``plan``,
 ``reason``, ``rows``, ``matched``, ``appended`` and ``parts``, each with ``part``, ``rows`` and ``seconds``.
+Beside it stand ``tables_read`` and ``tables_written``, as far as Spark tells, ``capture_id`` of a step that works on a
+capture, and ``published`` of one with targets: a list of ``table`` and ``snapshot_id``.
 """
 
 from collections.abc import Mapping
@@ -75,7 +77,7 @@ class Spark:
             return self._submit(context, config, branch)
         with self._opener.open(context, config, branch) as opened:
             found = self._work(opened, config, branch)
-            return Worked(found, opened.tables())
+            return Worked(_lineage(found, config, opened.read(), opened.tables()), opened.tables())
 
     def _work(self, opened: Opened, config: Mapping[str, Any], branch: str) -> Outcome:
         if "function" in config:
@@ -108,7 +110,8 @@ class Spark:
         usage = used(events)
         context.log(told_usage(usage))
         tables = frozenset() if events is None else events.tables()
-        return Worked(replace(found, artifacts={**found.artifacts, "spark": artifact(usage)}), tables)
+        told = replace(found, artifacts={**found.artifacts, "spark": artifact(usage)})
+        return Worked(_lineage(told, config, frozenset() if events is None else events.read(), tables), tables)
 
     def _audit(self, context: StepContext, config: Mapping[str, Any], branch: str) -> None:
         given = config.get("audit") or ()
@@ -126,6 +129,13 @@ class Spark:
         except CalveError:
             return False
         return branch in metadata.get("refs", {})
+
+
+def _lineage(outcome: Outcome, config: Mapping[str, Any], read: frozenset[str], written: frozenset[str]) -> Outcome:
+    """Return an outcome with the tables that the work read and wrote, and the capture that it is of."""
+    told = {"tables_read": sorted(read), "tables_written": sorted(written)}
+    capture = {"capture_id": str(config["capture"])} if config.get("capture") else {}
+    return replace(outcome, artifacts={**outcome.artifacts, **told, **capture})
 
 
 def _told(opened: Opened, outcome: Outcome) -> Outcome:

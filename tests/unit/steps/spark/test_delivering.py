@@ -96,6 +96,7 @@ def test_a_job_writes_to_a_branch_that_is_published(context: FakeContext) -> Non
     assert deliveries.done == ["stage", "publish b1"]
     assert working.branches == ["b1"]
     assert outcome.outputs == {"row_count": 3, "published": True, "branch": ""}
+    assert [each["table"] for each in outcome.artifacts["published"]] == ["lake.db.t"]
     assert deliveries.deliveries[0].capture_id == "c1"
     assert "published to" in context.text
 

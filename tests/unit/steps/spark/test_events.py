@@ -75,6 +75,17 @@ def test_the_tables_that_are_written_to_are_known_by_the_plan(tmp_path: Path) ->
     assert events.tables(B) == frozenset()
 
 
+def test_the_tables_that_are_read_are_known_by_the_plan(tmp_path: Path) -> None:
+    """By the names of its scans; files that are no tables are left out."""
+    started = _execution(A).rstrip("\n").removesuffix("}")
+    nodes = [{"nodeName": name} for name in ("BatchScan lake.db.t", "BatchScan parquet file:/x", "Project")]
+    _file(tmp_path, 1).write_text(f'{started},"nodes":{json.dumps(nodes, separators=(",", ":"))}}}\n')
+    events = EventLog(tmp_path)
+    events.usage(A)
+    assert events.read(A) == {"lake.db.t"}
+    assert events.read(B) == frozenset()
+
+
 def test_an_application_is_one_whole(tmp_path: Path) -> None:
     """Its jobs have no tags."""
     job = _event("SparkListenerJobStart", **{"Job ID": 1, "Stage IDs": [1], "Properties": {}})
