@@ -14,15 +14,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from calve.errors import SettingsInvalid
 from calve.settings import Settings, load
 from calve.store import Store, open_store
 
 if TYPE_CHECKING:
+    from calve.access import Office
+    from calve.access.oidc import Provider
+    from calve.access.secrets import Secrets, TableSecrets
     from calve.alerts import Alerts, Message
+    from calve.api.access import Entrance
     from calve.capture import Captures
     from calve.delivery import Deliveries
     from calve.engine import Engine, Listener, Runtimes, Tools, Worker, WorkerOptions, WorkerRecord
     from calve.lake import Lake
+    from calve.lineage import Lineage
     from calve.telemetry import Metrics
     from calve.triggers import Scheduler, Turn
 
@@ -116,6 +122,11 @@ class Workplace:
     engine: "Engine"
     lake: "Lake"
 
+    @property
+    def secret(self) -> "Secrets":
+        """What gives the text of a secret by its name, where a step runs."""
+        return secrets_on(self.store, self.settings)
+
     def worker(
         self,
         *,
@@ -145,7 +156,7 @@ class Workplace:
                 turns,
                 runtimes,
                 folder,
-                settings.secret,
+                self.secret,
                 time.monotonic,
                 left,
             ),
@@ -184,14 +195,25 @@ class Workplace:
     def followers(self) -> "list[Follower]":
         """Return those who follow what happens beside the scheduler, each to be run in a thread of its own."""
         settings = self.settings
-        return [self.alerts()] if settings.alerts.channels else []
+        found: list[Follower] = [self.alerts()] if settings.alerts.channels else []
+        if settings.lineage.url is not None or settings.lineage.file is not None:
+            found.append(self.lineage())
+        return found
+
+    def lineage(self) -> "Lineage":
+        """Return what tells others which tables steps read and write."""
+        from calve.lineage import Lineage, senders_of
+
+        settings, store = self.settings.lineage, self.store
+        senders = senders_of(settings, self.settings.secret)
+        return Lineage(store.engine, store.positions, store.captures, senders, self.lake.parse, settings.namespace)
 
     def alerts(self) -> "Alerts":
         """Return what tells people of what happens."""
         from calve.alerts import Alerts, Policy, channels_of
 
         settings, state = self.settings.alerts, self.engine.state
-        channels = channels_of(settings, self.settings.secret)
+        channels = channels_of(settings, self.secret)
         return Alerts(state, self.store.alerts, channels, Policy.of(settings), self.engine.tools.clock, settings.tries)
 
     def _runtimes(self) -> "Runtimes":
@@ -246,6 +268,91 @@ def test_message(channel: str, to: tuple[str, ...]) -> "Message":
     text = "If you read this, the channel works. Nothing has happened."
     title = f"A test of the channel {channel}"
     return Message(Alert(f"test/{new_id()}", AlertType.RUN_SUCCESS, "", at, title=title, text=text), Route(channel, to))
+
+
+def secrets_on(store: Store, settings: Settings) -> "Secrets":
+    """Return what looks for secrets, in the places and the order that the settings say."""
+    from calve.access.secrets import Backend, FileSecrets, GivenSecrets, Secrets
+
+    made: dict[str, Callable[[], Backend]] = {
+        "env": lambda: GivenSecrets(settings.secrets),
+        "file": lambda: FileSecrets(settings.secret_store.folder or settings.home / "secrets"),
+        "table": lambda: secret_table_on(store, settings),
+    }
+    return Secrets([made[name]() for name in settings.secret_store.backends])
+
+
+def secret_table_on(store: Store, settings: Settings, *, makes_key: bool = False) -> "TableSecrets":
+    """Return the encrypted table of secrets; its key may be made where there is none."""
+    from calve.access.secrets import TableSecrets, make_key, parse_key, read_key
+
+    given = settings.secret_store
+
+    def key() -> bytes | None:
+        if given.key is not None:
+            return parse_key(given.key)
+        found = read_key(given.key_file)
+        return make_key(given.key_file, secrets.token_bytes) if found is None and makes_key else found
+
+    return TableSecrets(store.access, key)
+
+
+def office_on(store: Store) -> "Office":
+    """Return what keeps users and tokens."""
+    from calve.access import Office
+
+    return Office(store.access, now_ms, secrets.token_bytes)
+
+
+def entrance_on(store: Store, settings: Settings, host: str) -> "Entrance":
+    """Return what guards a server that listens on an address.
+
+    Raises:
+        SettingsInvalid: others could reach it, and the settings do not say how it is protected.
+    """
+    from calve.access import Door, Rate
+    from calve.api.access import Entrance
+    from calve.api.origins import rules
+
+    access = settings.access
+    life = int(access.session.total_seconds() * 1_000)
+    return Entrance(
+        Door(store.access, now_ms, secrets.token_bytes, life),
+        office_on(store),
+        rules(access, host),
+        Rate(access.requests_per_second, time.monotonic),
+        _provider(store, settings),
+    )
+
+
+def _provider(store: Store, settings: Settings) -> "Provider | None":
+    from calve.access.oidc import Client, Provider
+    from calve.api.guarding import HttpFetch
+
+    given = settings.access.oidc
+    if given.issuer is None:
+        return None
+    if given.redirect_url is None:
+        raise SettingsInvalid(
+            "access.oidc.redirect_url is not set.", remedy="Set it to https://HOST/api/v3/access/oidc/callback."
+        )
+    name, look_up = given.client_secret, secrets_on(store, settings)
+    client = Client(
+        issuer=given.issuer,
+        client_id=given.client_id,
+        redirect_url=given.redirect_url,
+        scopes=given.scopes,
+        name_claim=given.name_claim,
+        groups_claim=given.groups_claim,
+        roles=given.roles,
+        secret=None if name is None else lambda: look_up(name),
+    )
+    return Provider(client, HttpFetch(), now_ms, secrets.token_bytes)
+
+
+def now_ms() -> int:
+    """Return the time in milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
 
 
 def tools_on(store: Store, url: str) -> "Tools":

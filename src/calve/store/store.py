@@ -11,6 +11,7 @@ from calve.store.captures import SqlCaptureState
 from calve.store.database import Database
 from calve.store.deliveries import SqlDeliveryState
 from calve.store.engine_state import SqlEngineState
+from calve.store.following import SqlPositions
 from calve.store.locking import only_scheduler
 from calve.store.migrate import migrate
 from calve.store.notifying import Bell
@@ -38,6 +39,8 @@ class Store:
         self.alerts = SqlAlertState(transactions)
         """What is to be sent to whom."""
         self.telemetry = SqlTelemetryState(transactions)
+        self.positions = SqlPositions(transactions)
+        """How far those who follow events have come."""
         self.triggers = SqlTriggerState(transactions)
 
     @contextmanager
