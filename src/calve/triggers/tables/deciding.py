@@ -154,12 +154,11 @@ def decide(changes: Sequence[Change], memory: Memory, rules: Rules, now: int, *,
         now: the time.
         is_busy: an instance of the workflow is not over.
     """
-    settled = Memory(fired=memory.fired)
     if not changes:
-        return Decision(Verdict.NOTHING, settled)
+        return Decision(Verdict.NOTHING, Memory())  # all is committed; if it ever comes again, it is to be done again
     change = identity_of(changes)
     if change == memory.fired:
-        return Decision(Verdict.NOTHING, settled)
+        return Decision(Verdict.NOTHING, Memory(fired=change))
     waiting = _waiting(changes, memory, change, now)
     if is_busy:
         return Decision(Verdict.WAIT_FOR_END, waiting)

@@ -31,9 +31,9 @@ def test_without_rules_a_change_fires_at_once() -> None:
 
 
 def test_no_change_is_nothing() -> None:
-    """Forget what was waited with, and not what was fired for."""
+    """Forget what was waited with and fired for: should it be there again, it is to be done again."""
     decision = _decide(memory=Memory("before", "waiting", "there", 1, 2))
-    assert decision == Decision(V.NOTHING, Memory("before"))
+    assert decision == Decision(V.NOTHING, Memory())
 
 
 def test_the_same_change_never_fires_twice() -> None:
