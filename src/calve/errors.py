@@ -45,7 +45,9 @@ CalveError
 │   ├── ExpressionThrew          it ended in a ``throw``
 │   └── LimitReached             it wanted more time, steps or memory than it may have
 ├── WorkflowMissing              there is no such workflow, version, instance or step
+├── SignalMissing                no such signal was announced
 ├── ActionRefused                the instance or step is in no state for that; names the actions that are possible
+├── ActionPending                the action is recorded, and has not taken effect in the time that was given
 ├── Conflict                     somebody else changed it at the same time
 ├── LeaseLost                    the task has been given to another worker
 ├── StepFailed                   a step's own work failed
@@ -362,10 +364,24 @@ class WorkflowMissing(CalveError):
     code = "workflow_missing"
 
 
+class SignalMissing(CalveError):
+    """No such signal was announced."""
+
+    code = "signal_missing"
+    default_remedy = "calve signal list shows what was announced."
+
+
 class ActionRefused(CalveError):
     """That cannot be done in this state."""
 
     code = "action_refused"
+
+
+class ActionPending(CalveError):
+    """The action is recorded, and has not taken effect yet."""
+
+    code = "action_pending"
+    default_remedy = "Nothing has to be done: it will. To see how it goes, look at the step."
 
 
 class Conflict(CalveError):

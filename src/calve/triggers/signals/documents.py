@@ -1,0 +1,52 @@
+"""Signals in Maestro's shape, and their lineage. Pure."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from calve.engine.signals import Announced, Party, Signal
+from calve.triggers.signals.signals import InstanceLineage, SignalLineage
+
+Document = dict[str, Any]
+
+
+def signal_json(signal: Signal) -> Document:
+    """Return a signal."""
+    return {
+        "name": signal.name,
+        "seq_id": signal.seq,
+        "instance_id": signal.instance_id,
+        "params": dict(signal.params),
+        "payload": dict(signal.payload),
+        "create_time": signal.announced_at,
+    }
+
+
+def announced_json(announced: Announced) -> Document:
+    """Return the answer to an announcement: which signal it is, and whether it is new."""
+    return {**signal_json(announced.signal), "status": announced.status.value}
+
+
+def lineage_json(lineage: SignalLineage | InstanceLineage) -> Document:
+    """Return where a signal came from and what it did, or the signals that an instance has to do with."""
+    if isinstance(lineage, SignalLineage):
+        return {
+            "signal": signal_json(lineage.signal),
+            "sent_by": None if lineage.sent_by is None else _party(lineage.sent_by),
+            "started": [_party(party) for party in lineage.started],
+            "released": [_party(party) for party in lineage.released],
+        }
+    return {
+        "workflow_id": lineage.workflow_id,
+        "workflow_instance_id": lineage.instance_id,
+        "started_by": _pairs(lineage.started_by),
+        "released_by": _pairs(lineage.released_by),
+        "sent": _pairs(lineage.sent),
+    }
+
+
+def _party(party: Party) -> Document:
+    return {name: value for name, value in party.as_source().items() if value is not None}
+
+
+def _pairs(pairs: Iterable[tuple[Party, Signal]]) -> list[Document]:
+    return [{**_party(party), "signal": signal_json(signal)} for party, signal in pairs]
