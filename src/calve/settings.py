@@ -331,7 +331,7 @@ class OidcSettings(_Section):
     name_claim: str = "preferred_username"
     """What the name is taken from that people see."""
     groups_claim: str = "groups"
-    roles: dict[str, str] = {}
+    roles: Annotated[dict[str, str], BeforeValidator(_json_text)] = {}
     """What each group may do: ``runner``, or ``editor@sales`` for one namespace."""
 
 

@@ -1,10 +1,13 @@
 """What a runtime is given: the attempt that it carries out, seen from inside the worker."""
 
+import json
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 from calve.definition.params import HIDDEN, reveal, shown, values_of
 from calve.engine.model import LogChunk
@@ -13,6 +16,9 @@ from calve.engine.states import Params
 
 LOG_BYTES = 8_000_000
 """How much of a log is kept in the store; more than that stays in a file on the worker."""
+
+LINE = 6
+"""How long a line of a secret has to be to be hidden by itself; shorter ones stand in too many other texts."""
 
 Resolve = Callable[[str], str]
 """Gives the text of a secret."""
@@ -119,7 +125,7 @@ class Context:
                     value = value.replace(secret, HIDDEN)
                 return value
             case Mapping():
-                return {key: self._hidden(member) for key, member in value.items()}
+                return {self._hidden(key): self._hidden(member) for key, member in value.items()}
             case list() | tuple():
                 return [self._hidden(member) for member in value]
             case _:
@@ -146,12 +152,19 @@ def revealed(params: Params, resolve: Resolve) -> tuple[dict[str, Any], tuple[st
 
     def remembering(name: str) -> str:
         text = resolve(name)
-        if text:
-            used[text] = None
+        used.update(dict.fromkeys(_guises(text)))
         return text
 
     values = reveal(values_of(params), remembering)
     return values, tuple(sorted(used, key=len, reverse=True))
+
+
+def _guises(secret: str) -> set[str]:
+    """Return how a secret may look in what programs print: quoted, escaped, encoded, or line by line."""
+    lines = {line for line in secret.splitlines() if len(line) >= LINE}
+    quoted = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]}
+    encoded = {quote(secret), quote(secret, safe=""), quote_plus(secret), b64encode(secret.encode()).decode()}
+    return {secret, *lines, *quoted, *encoded} - {""}
 
 
 def hidden(params: Params) -> dict[str, Any]:

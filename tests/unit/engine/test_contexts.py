@@ -91,7 +91,40 @@ def test_an_empty_secret_hides_nothing() -> None:
     """Else stars would stand between all letters."""
     param = Parameter("p", SecretParam(value="P"), Secret("P"))
     assert revealed({"p": param}, lambda _: "") == ({"p": ""}, ())
-    assert revealed({"p": param}, lambda _: "abc") == ({"p": "abc"}, ("abc",))
+    assert revealed({"p": param}, lambda _: "abc") == ({"p": "abc"}, ("YWJj", "abc"))
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        'pass "word" + ü/1',
+        r"pass \"word\" + \u00fc/1",
+        r"pass \"word\" + ü/1",
+        "pass%20%22word%22%20%2B%20%C3%BC/1",
+        "pass%20%22word%22%20%2B%20%C3%BC%2F1",
+        "pass+%22word%22+%2B+%C3%BC%2F1",
+        "cGFzcyAid29yZCIgKyDDvC8x",
+    ],
+)
+def test_a_secret_is_hidden_in_every_guise(tmp_path: Path, printed: str) -> None:
+    """Programs print what they were given quoted, escaped or encoded; keys of what they give back count too."""
+    param = Parameter("p", SecretParam(value="P"), Secret("P"))
+    _, hidden = revealed({"p": param}, lambda _: 'pass "word" + ü/1')
+    given = context(tmp_path, secrets=hidden)
+    given.log(f"it is <{printed}>")
+    assert given.lines.take()[0].text == "it is <***>\n"
+    outcome = Outcome(State.DONE, {printed: 1})
+    assert given.without_secrets(outcome).outputs == {"***": 1}
+
+
+def test_each_long_line_of_a_secret_is_hidden(tmp_path: Path) -> None:
+    """A key is often printed line by line; short lines stand in too many other texts."""
+    param = Parameter("p", SecretParam(value="P"), Secret("P"))
+    _, hidden = revealed({"p": param}, lambda _: "first line\nend\n")
+    given = context(tmp_path, secrets=hidden)
+    given.log("the first line")
+    given.log("in the end")
+    assert given.lines.take()[0].text == "the ***\nin the end\n"
 
 
 def test_a_log_is_handed_out_in_pieces(tmp_path: Path) -> None:

@@ -1,0 +1,226 @@
+"""Where the texts of secrets come from: the environment, files, an encrypted table. Only workers ask for them."""
+
+import binascii
+import os
+import re
+import stat
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from calve.access.credentials import RandomBytes
+from calve.access.door import who
+from calve.access.office import By
+from calve.access.ports import SecretState
+from calve.access.records import Act, SealedSecret
+from calve.errors import ParamError, RequestInvalid, SettingsInvalid
+
+KEY_BYTES = 32
+NONCE_BYTES = 12
+LONGEST = 65_536
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_VERSION = "v1:"
+
+
+class Backend(Protocol):
+    """Holds the texts of secrets."""
+
+    def find(self, name: str) -> str | None:
+        """Return the text of a secret; None if it is not here."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSecrets:
+    """Secrets of the settings, as the environment gives them."""
+
+    texts: Mapping[str, str] = field(repr=False)
+
+    def find(self, name: str) -> str | None:
+        """Return the text of a secret; None if it is not here."""
+        return self.texts.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSecrets:
+    """A folder with a file for each secret, which nobody else can read; as Docker and Kubernetes mount them."""
+
+    folder: Path
+
+    def find(self, name: str) -> str | None:
+        """Return the text of a secret, without a newline at its end; None if it is not here.
+
+        Raises:
+            ParamError: others could read it too, or it is no text.
+        """
+        file = self.folder / name
+        if not _NAME.fullmatch(name) or not file.is_file():
+            return None
+        if not file.resolve().is_relative_to(self.folder.resolve()):
+            raise ParamError(f"The file of the secret [{name}] leads out of its folder.")
+        with file.open("rb") as opened:
+            _check_mode(opened.fileno(), f"The file of the secret [{name}]")
+            content = opened.read(LONGEST + 1)
+        try:
+            return _checked(name, content.decode()).removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError:
+            raise ParamError(f"The file of the secret [{name}] is not UTF-8.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class TableSecrets:
+    """The encrypted table of the state database; its key is elsewhere."""
+
+    state: SecretState
+    key: Callable[[], bytes | None] = field(repr=False)
+
+    def find(self, name: str) -> str | None:
+        """Return the text of a secret; None if it is not here.
+
+        Raises:
+            ParamError: it is here, but there is no key, or another one.
+        """
+        found = self.state.secret(name) if _NAME.fullmatch(name) else None
+        return None if found is None else opened(found, self._key())
+
+    def put(self, name: str, text: str, by: By, at: int, random: RandomBytes) -> None:
+        """Keep a secret, in place of an older one of its name.
+
+        Raises:
+            RequestInvalid: the name cannot be one, or the text is too long.
+            ParamError: there is no key.
+        """
+        if not _NAME.fullmatch(name):
+            raise RequestInvalid(f"{name!r} cannot be the name of a secret.", remedy="Use letters, digits, _ . and -.")
+        if not text:
+            raise RequestInvalid("A secret has a text.")
+        secret = SealedSecret(name, sealed(name, _checked(name, text), self._key(), random), at, who(by.principal))
+        self.state.put_secret(secret, by.act(at, "set_secret", f"secret:{name}"))
+
+    def delete(self, name: str, by: By, at: int) -> None:
+        """Remove a secret.
+
+        Raises:
+            RequestInvalid: there is none of that name.
+        """
+        act: Act = by.act(at, "delete_secret", f"secret:{name}")
+        if not self.state.delete_secret(name, act):
+            raise RequestInvalid(f"There is no secret {name} in the table.", remedy="See calve secret list.")
+
+    def _key(self) -> bytes:
+        key = self.key()
+        if key is None:
+            raise ParamError(
+                "The key of the table of secrets is not here.", remedy="Set secret_store.key_file, or secret_store.key."
+            )
+        return key
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """Looks for secrets in one place after the other."""
+
+    backends: Sequence[Backend]
+
+    def __call__(self, name: str) -> str:
+        """Return the text of a secret.
+
+        Raises:
+            ParamError: there is none of that name, or it cannot be read.
+        """
+        for backend in self.backends:
+            text = backend.find(name)
+            if text is not None:
+                return text
+        raise ParamError(
+            f"The secret [{name}] is not here.",
+            remedy=f"calve secret set {name}, or set CALVE_SECRETS__{name.upper()} for the worker.",
+        )
+
+
+def sealed(name: str, text: str, key: bytes, random: RandomBytes) -> str:
+    """Return a text that only who has the key can read, and only as the secret of that name."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    nonce = random(NONCE_BYTES)
+    closed = AESGCM(key).encrypt(nonce, text.encode(), name.encode())
+    return _VERSION + urlsafe_b64encode(nonce + closed).decode()
+
+
+def opened(secret: SealedSecret, key: bytes) -> str:
+    """Return the text of a sealed secret.
+
+    Raises:
+        ParamError: it was sealed with another key or under another name, or was changed.
+    """
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    try:
+        closed = urlsafe_b64decode(secret.sealed.removeprefix(_VERSION))
+        return AESGCM(key).decrypt(closed[:NONCE_BYTES], closed[NONCE_BYTES:], secret.name.encode()).decode()
+    except (InvalidTag, ValueError):
+        raise ParamError(
+            f"The secret [{secret.name}] cannot be opened with this key.",
+            remedy=f"Use the key that it was set with, or set it again: calve secret set {secret.name}",
+        ) from None
+
+
+def parse_key(text: str) -> bytes:
+    """Return the key that a text stands for.
+
+    Raises:
+        SettingsInvalid: it is none.
+    """
+    try:
+        key = urlsafe_b64decode(text.strip().encode())
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise SettingsInvalid(
+            f"The key of the table of secrets is not {KEY_BYTES} bytes in Base64.",
+            remedy="Let calve secret key make one.",
+        )
+    return key
+
+
+def read_key(file: Path) -> bytes | None:
+    """Return the key in a file that nobody else can read; None if there is no file.
+
+    Raises:
+        ParamError: others could read it too.
+        SettingsInvalid: it holds no key.
+    """
+    try:
+        with file.open("rb") as opened_file:
+            _check_mode(opened_file.fileno(), str(file))
+            return parse_key(opened_file.read(1_000).decode("ascii", "replace"))
+    except FileNotFoundError:
+        return None
+
+
+def make_key(file: Path, random: RandomBytes) -> bytes:
+    """Make a new key in a file that nobody else can read; where somebody else was first, his is taken."""
+    key = random(KEY_BYTES)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return read_key(file) or key
+    with os.fdopen(descriptor, "wb") as new:
+        new.write(urlsafe_b64encode(key) + b"\n")
+    return key
+
+
+def _check_mode(descriptor: int, what: str) -> None:
+    status = os.fstat(descriptor)
+    if stat.S_IMODE(status.st_mode) & 0o077 or status.st_uid not in {os.getuid(), 0}:
+        raise ParamError(f"{what} can be read by others.", remedy="chmod 600, and let it be owned by who runs calve.")
+
+
+def _checked(name: str, text: str) -> str:
+    if len(text) > LONGEST or "\0" in text:
+        raise RequestInvalid(f"The text of the secret [{name}] is longer than {LONGEST} characters, or holds a NUL.")
+    return text
