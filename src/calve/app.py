@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 class Follower(Protocol):
     """Works beside the scheduler until it is told to stop."""
+    from calve.triggers.signals import Signals
+    from calve.triggers.tables import Watcher
 
     def run(self, stop: threading.Event) -> None:
         """Follow."""
@@ -178,7 +180,7 @@ class Workplace:
         Args:
             listener: is told of every turn of a scheduler.
         """
-        return [*self.schedulers(listener), *self.followers()]
+        return [*self.schedulers(listener), self.watcher(), *self.followers()]
 
     def schedulers(self, listener: "Callable[[Turn], None]" = lambda _: None) -> "list[Scheduler]":
         """Return what starts workflows by their triggers; kinds that are slow to look at do not hold up the others."""
@@ -186,9 +188,35 @@ class Workplace:
         from calve.triggers.time import TimeTriggers
 
         time_triggers = TimeTriggers(self.settings.triggers.catch_up_limit, self._is_time_disabled)
-        return [Scheduler(self.engine.tools, self.store.triggers, {Kind.TIME: time_triggers}, listener=listener)]
+        signal_triggers = SignalTriggers(self.store.engine, tools.environment, self._is_signal_disabled)
+        table_triggers = TableChanges(tools, state, captures_on(self.lake, self.store), self.lake)
+        return [
+            Scheduler(tools, state, {Kind.TIME: time_triggers, Kind.SIGNAL: signal_triggers}, listener=listener),
+            Scheduler(tools, state, {Kind.INCREMENTAL: table_triggers}, listener=listener),
+        ]
+
+    def watcher(self) -> "Watcher":
+        """Return what sees the tables of triggers change."""
+        from calve.triggers.tables import Watcher
+
+        interval = self.settings.triggers.table_interval.total_seconds()
+        return Watcher(self.lake, self.store.triggers, self.engine.tools.clock, interval)
+
+    @property
+    def signals(self) -> "Signals":
+        """What announces signals, and tells what came of them."""
+        from calve.triggers.signals import Signals
+
+        return Signals(self.store.engine, self.engine.tools.clock)
+
+    def _is_signal_disabled(self, workflow_id: str) -> bool:
+        found = self.engine.state.workflow(workflow_id)
+        return found is not None and found.properties.get("signal_trigger_disabled") is True
+        from calve.triggers.signals import SignalTriggers
+        from calve.triggers.tables import TableChanges
 
     def _is_time_disabled(self, workflow_id: str) -> bool:
+        tools, state = self.engine.tools, self.store.triggers
         found = self.engine.state.workflow(workflow_id)
         return found is not None and found.properties.get("time_trigger_disabled") is True
 

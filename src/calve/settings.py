@@ -205,6 +205,8 @@ class TriggerSettings(_Section):
 
     catch_up_limit: Annotated[int, Field(ge=1, le=100_000)] = 1_000
     """How many missed firings of a time trigger are made up for at most: the latest ones."""
+    table_interval: Duration = timedelta(seconds=15)
+    """How often catalogs are asked whether watched tables have changed."""
 
 
 class EmailChannel(_Section):

@@ -38,6 +38,7 @@ COMMANDS = {
     "permits": "calve.cli.permits:permits",
     "alerts": "calve.cli.alerts:alerts",
     "triggers": "calve.cli.triggers:triggers",
+    "signal": "calve.cli.signal:signal",
     "activate": "calve.cli.triggers:activate",
     "deactivate": "calve.cli.triggers:deactivate",
     "worker": "calve.cli.working:worker",
