@@ -1,6 +1,8 @@
-"""Workflows and their instances through REST, on a real server."""
+"""Workflows through REST, on a real server."""
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.engines import Playground
@@ -11,10 +13,22 @@ Workflow:
   id: w
   day: '20260101'
   jobs:
-    - job:
-        id: job
-        type: NoOp
+    - job: {id: job, type: Sleep}
 """
+MAESTRO: dict[str, Any] = {
+    "properties": {"owner": "tester", "run_strategy": "sequential", "step_concurrency": 2},
+    "is_active": True,
+    "git_info": {"branch": "main", "sha": "abc"},
+    "workflow": {
+        "id": "sample-dag-test-1",
+        "name": "Test workflow 01",
+        "params": {"foo": {"value": "bar", "type": "STRING"}},
+        "steps": [
+            {"step": {"id": "job.1", "type": "NoOp", "transition": {"successors": {"job.2": "true"}}}},
+            {"step": {"id": "job.2", "type": "NoOp"}},
+        ],
+    },
+}
 
 
 @pytest.fixture
@@ -25,33 +39,147 @@ def site(playground: Playground) -> Iterator[Site]:
 
 
 def test_a_definition_becomes_a_version(site: Site) -> None:
-    """A push answers with the version, as Maestro does."""
+    """A push answers with the version, as Maestro does, in JSON as in YAML."""
     pushed = site.push(JOB)
-    assert pushed["metadata"]["workflow_id"] == "w"
     assert pushed["metadata"]["workflow_version_id"] == 1
     assert pushed["is_active"] is True
     assert site.get("/workflows/w/versions/latest") == pushed
-
-
-def test_an_instance_is_started_and_seen(site: Site) -> None:
-    """A start answers with the instance, which can be followed to its end."""
-    site.push(JOB)
-    started = site.start(run_params={"day": {"type": "STRING", "value": "20260202"}})
-    assert started["status"] == "CREATED"
-    assert started["workflow_instance_id"] == 1
+    sample = site.post("/workflows", MAESTRO)
+    assert sample["workflow"]["id"] == "sample-dag-test-1"
+    assert sample["metadata"]["git_info"]["branch"] == "main"
+    assert sample["metadata"]["version_author"] == {"name": "local"}
+    assert sample["properties_snapshot"]["step_concurrency"] == 2
+    assert site.start("sample-dag-test-1")["workflow_instance_id"] == 1
     site.playground.settle()
-    seen = site.get("/workflows/w/instances/1")
-    assert seen["status"] == "SUCCEEDED"
-    assert seen["params"]["day"]["evaluated_result"] == "20260202"
-    assert seen == site.get("/workflows/w/instances/1/runs/1")
+    assert site.get("/workflows/sample-dag-test-1/instances/1")["status"] == "SUCCEEDED"
 
 
-def test_what_is_not_there_is_a_problem_document(site: Site) -> None:
-    """Errors have Maestro's body, and that of RFC 9457 where the caller takes it."""
+def test_a_broken_definition_changes_nothing(site: Site) -> None:
+    """B.4-38: the answer is 400 with line and column; the old version stays active."""
+    site.push(JOB)
+    problem = site.push("Workflow:\n  id: w\n  jobs:\n    - job: {id: [", 400)
+    assert problem["code"] == "definition_invalid"
+    assert problem["context"]["problems"][0]["line"] >= 4
+    assert site.put("/workflows/actions/validate", {"workflow": {"id": "w"}}, 400)["code"] == "definition_invalid"
+    assert site.get("/workflows/w/versions/active")["metadata"]["workflow_version_id"] == 1
+
+
+def test_a_definition_is_checked_without_being_kept(site: Site) -> None:
+    """Both forms of it."""
+    assert site.put("/workflows/actions/validate", MAESTRO)["action"] == "VALIDATE"
+    site.ask("PUT", "/workflows/actions/validate/yaml", 200, content=JOB)
+    assert site.get("/workflows")["elements"] == []
+
+
+def test_workflows_are_listed_and_searched(site: Site) -> None:
+    """Page by page, by id."""
+    for workflow_id in ("a.one", "a.two", "b.one"):
+        site.push(JOB.replace("id: w", f"id: {workflow_id}"))
+    first = site.get("/workflows", params={"limit": 2})
+    assert [one["workflow_id"] for one in first["elements"]] == ["a.one", "a.two"]
+    assert first["page_info"]["has_next_page"] is True
+    second = site.get("/workflows", params={"limit": 2, "cursor": first["page_info"]["end_cursor"]})
+    assert [one["workflow_id"] for one in second["elements"]] == ["b.one"]
+    assert second["page_info"]["has_next_page"] is False
+    assert [one["workflow_id"] for one in site.get("/workflows?search=ONE")["elements"]] == ["a.one", "b.one"]
+    site.get("/workflows?limit=201", 400)
+    site.get("/workflows?limit=5&first=5", 400)
+    site.get("/workflows?last=5", 400)
+
+
+def test_versions_are_listed_in_both_directions(site: Site) -> None:
+    """As Maestro's clients ask for them, by first or last and the number of a version."""
+    for _ in range(4):
+        site.push(JOB)
+    page = site.get("/workflows/w/versions/pagination?first=2")
+    assert _versions(page) == [4, 3]
+    assert _versions(site.get("/workflows/w/versions/pagination?first=2&cursor=3")) == [2, 1]
+    assert _versions(site.get("/workflows/w/versions/pagination?last=2")) == [2, 1]
+    assert _versions(site.get("/workflows/w/versions/pagination?last=1&cursor=2")) == [3]
+    site.get("/workflows/w/versions/pagination?cursor=x", 400)
+    site.get("/workflows/w/versions/9", 404)
+    site.get("/workflows/w/versions/nonsense", 400)
+
+
+def _versions(page: Any) -> list[int]:
+    return [one["metadata"]["workflow_version_id"] for one in page["elements"]]
+
+
+def test_a_workflow_is_seen_at_a_glance(site: Site) -> None:
+    """Its versions, its instances by status, who pushed what."""
+    site.push(JOB)
+    site.start()
+    overview = site.get("/workflows/w/overview")
+    assert overview["nonterminal_instances"] == {"CREATED": 1}
+    assert (overview["failed_instances"], overview["latest_instance_id"]) == (0, 1)
+    timeline = site.get("/workflows/w/timeline")
+    assert timeline["timeline_events"][0]["author"] == {"name": "local"}
+    site.get("/workflows/nothing/overview", 404)
+    site.playground.settle()
+
+
+def test_versions_are_activated_and_workflows_deleted(site: Site) -> None:
+    """A workflow without an active version starts only by number; a deleted one is gone."""
+    site.push(JOB)
+    site.push(JOB)
+    assert site.put("/workflows/w/versions/1/actions/activate")["workflow_version_id"] == 1
+    assert site.put("/workflows/w/actions/deactivate")["workflow_version_id"] == 1
+    site.start(status=404)
+    assert site.start(version="2")["workflow_version_id"] == 2
+    assert site.delete("/workflows/w", 400)["code"] == "request_invalid"
+    site.playground.settle()
+    site.delete("/workflows/w")
+    site.get("/workflows/w/overview", 404)
+
+
+def test_properties_change_without_a_push(site: Site) -> None:
+    """Tags by a path of their own; only the newest properties are kept."""
+    site.push(JOB)
+    changed = site.post("/workflows/w/properties", {"owner": "ann", "step_concurrency": 3, "unknown": 1})
+    assert (changed["owner"], changed["step_concurrency"]) == ("ann", 3)
+    reset = site.post("/workflows/w/properties", {"reset_step_concurrency": True})
+    assert "step_concurrency" not in reset
+    tagged = site.post("/workflows/w/properties/tag", {"name": "gold", "why": "sold"})
+    assert tagged["tags"][0]["namespace"] == "PLATFORM"
+    assert tagged["tags"][0]["attributes"]["why"] == "sold"
+    assert site.get("/workflows/w/properties-snapshot/latest") == tagged
+    site.get("/workflows/w/properties-snapshot/17", 404)
+    assert site.delete("/workflows/w/properties/tag/gold")["tags"] == []
+    site.post("/workflows/w/properties", {"step_concurrency": 0}, 400)
+
+
+def test_errors_have_two_forms(site: Site) -> None:
+    """Maestro's body, and that of RFC 9457 where the caller takes it; nothing else is ever answered."""
     missing = site.get("/workflows/nothing/versions/active", 404)
-    assert missing["status"] == "NOT_FOUND"
-    assert missing["code"] == "workflow_missing"
-    problem = site.get("/workflows/nothing/versions/active", 404, headers={"accept": "application/problem+json"})
-    assert problem["status"] == 404
-    assert problem["type"] == "urn:calve:error:workflow_missing"
+    assert (missing["status"], missing["code"]) == ("NOT_FOUND", "workflow_missing")
+    headers = {"accept": "application/problem+json"}
+    answer = site.client.get("/api/v3/workflows/nothing/versions/active", headers=headers)
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert (problem["status"], problem["type"]) == (404, "urn:calve:error:workflow_missing")
     assert problem["detail"] == missing["message"]
+    assert site.get("/nothing", 404)["code"] == "not_found"
+    assert site.put("/workflows", {}, 405)["code"] == "method_not_allowed"
+    assert site.post("/tag-permits", {"tag": "x"}, 400)["code"] == "request_invalid"
+    broken = site.client.post("/api/v3/tag-permits", content="{", headers={"content-type": "application/json"})
+    assert broken.status_code == 400
+    assert json.loads(broken.text)["status"] == "BAD_REQUEST"
+
+
+def test_tags_are_limited(site: Site) -> None:
+    """Maestro's tag permits."""
+    assert site.post("/tag-permits", {"tag": "gold", "max_allowed": 3})["held"] == 0
+    assert site.get("/tag-permits/gold")["max_allowed"] == 3
+    assert [permit["tag"] for permit in site.get("/tag-permits")] == ["gold"]
+    site.delete("/tag-permits/gold")
+    site.delete("/tag-permits/gold", 404)
+
+
+def test_job_templates_are_shown_and_not_changed(site: Site) -> None:
+    """They come with packages; the answer says so."""
+    templates = site.get("/job-templates")
+    for template in templates:
+        assert site.get(f"/job-templates/{template['metadata']['job_type']}") == template
+    site.get("/job-templates/nothing", 404)
+    for refused in (site.post("/job-templates", {}, 400), site.delete("/job-templates/x", 400)):
+        assert "packages" in refused["message"]

@@ -35,6 +35,7 @@ def create_app(
         title="calve",
         version=__version__,
         openapi_url=None,
+        redirect_slashes=False,  # a redirect would name the host that the caller named
         docs_url=None,
         redoc_url=None,
         middleware=[Middleware(Everybody, principal=LOOPBACK)] if middleware is None else list(middleware),

@@ -2,15 +2,33 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from calve.engine import RunPolicy
 from calve.engine.model import Initiator
 
 RequestId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$")]
+Name = Annotated[str, Field(pattern=r"^[_a-zA-Z0-9][._a-zA-Z0-9-]{0,127}$")]
+Params = Annotated[
+    dict[str, JsonValue],
+    Field(
+        description="Definitions, as in Maestro, or plain values.",
+        examples=[{"day": {"type": "STRING", "value": "20260101"}, "limit": 5}],
+    ),
+]
+_POLICIES = (RunPolicy.RESTART_FROM_INCOMPLETE, RunPolicy.RESTART_FROM_BEGINNING, RunPolicy.RESTART_FROM_SPECIFIC)
 
 
 class _Body(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class TagBody(_Body):
+    """A tag, beside its name what one likes."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    name: Name
 
 
 class StartRequest(_Body):
@@ -18,10 +36,10 @@ class StartRequest(_Body):
 
     request_id: RequestId | None = None
     """Names the request: repeated, it is the same instance."""
-    run_params: dict[str, Any] = {}
-    """Params for this run: definitions, as in Maestro, or plain values."""
-    runtime_tags: list[str | dict[str, Any]] = []
+    run_params: Params = {}
+    runtime_tags: list[Name | TagBody] = []
     persist_failed_run: bool = False
+    """Keep an instance as FAILED whose params make no sense, rather than refuse it."""
 
     def as_start(self, user: str) -> dict[str, Any]:
         """Return what the engine is asked for."""
@@ -30,10 +48,127 @@ class StartRequest(_Body):
             "params": plain,
             "definitions": defined,
             "request_id": self.request_id,
-            "tags": tuple(tag if isinstance(tag, str) else str(tag.get("name", "")) for tag in self.runtime_tags),
+            "tags": tuple(tag if isinstance(tag, str) else tag.name for tag in self.runtime_tags),
             "persist_failed_run": self.persist_failed_run,
             "initiator": Initiator(user=user),
         }
+
+
+class RestartRequest(_Body):
+    """A restart of an instance."""
+
+    request_id: RequestId | None = None
+    restart_policy: RunPolicy | None = None
+    run_policy: RunPolicy | None = None
+    """The same as ``restart_policy``."""
+    run_params: Params = {}
+    step_run_params: dict[Name, Params] = {}
+    """Changed params by step."""
+    skip: list[Name] = []
+    """Steps that are to be skipped."""
+
+    def as_restart(self) -> dict[str, Any]:
+        """Return what the engine is asked for."""
+        plain, defined = split_params(self.run_params)
+        by_step = {step_id: split_params(given) for step_id, given in self.step_run_params.items()}
+        policy = self.restart_policy or self.run_policy
+        return {
+            "policy": policy if policy in _POLICIES else RunPolicy.RESTART_FROM_INCOMPLETE,
+            "params": plain,
+            "definitions": defined,
+            "step_params": {step_id: given for step_id, (given, _) in by_step.items() if given},
+            "step_definitions": {step_id: given for step_id, (_, given) in by_step.items() if given},
+            "skip": tuple(self.skip),
+            "request_id": self.request_id,
+        }
+
+
+class StepRestartRequest(_Body):
+    """A restart of a step."""
+
+    request_id: RequestId | None = None
+    step_run_params: Params = {}
+    """Changed params of the step."""
+
+    def as_restart(self, step_id: str) -> dict[str, Any]:
+        """Return what the engine is asked for."""
+        plain, defined = split_params(self.step_run_params)
+        return {
+            "step_params": {step_id: plain} if plain else {},
+            "step_definitions": {step_id: defined} if defined else {},
+            "request_id": self.request_id,
+        }
+
+
+class ActionRequest(_Body):
+    """Why something is done."""
+
+    reason: Annotated[str, Field(max_length=1_000)] = ""
+    comment: Annotated[str, Field(max_length=1_000)] = ""
+
+
+class PropertiesRequest(_Body):
+    """A change of properties: what is not named stays."""
+
+    owner: str | dict[str, JsonValue] | None = None
+    access_control: dict[str, JsonValue] | None = None
+    run_strategy: str | int | dict[str, JsonValue] | None = None
+    step_concurrency: int | None = None
+    alerting: dict[str, JsonValue] | None = None
+    alerting_disabled: bool | None = None
+    signal_trigger_disabled: bool | None = None
+    time_trigger_disabled: bool | None = None
+    incremental_trigger_disabled: bool | None = None
+    description: str | None = None
+    reset_run_strategy_rule: bool = False
+    reset_workflow_concurrency: bool = False
+    reset_step_concurrency: bool = False
+
+    def changes(self) -> dict[str, Any]:
+        """Return what is changed."""
+        given = self.model_dump(exclude_none=True)
+        return {name: value for name, value in given.items() if not name.startswith("reset_")}
+
+    def reset(self) -> list[str]:
+        """Return what is set back to its default."""
+        is_strategy = self.reset_run_strategy_rule or self.reset_workflow_concurrency
+        found = {"run_strategy": is_strategy, "step_concurrency": self.reset_step_concurrency}
+        return [name for name, is_reset in found.items() if is_reset]
+
+
+class BreakpointRequest(_Body):
+    """Where attempts are to pause; what is not given stands for all."""
+
+    workflow_id: Name
+    step_id: Name
+    workflow_version_id: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    workflow_instance_id: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    workflow_run_id: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    step_attempt_id: Annotated[int, Field(ge=0, lt=2**31)] = 0
+
+
+class TagPermitRequest(_Body):
+    """A limit of a tag."""
+
+    tag: Name
+    max_allowed: Annotated[int, Field(ge=0, le=1_000)]
+
+
+class OutputRequest(_Body):
+    """Output params and artifacts of an attempt that runs, from the work itself."""
+
+    step_instance_uuid: Annotated[str, Field(min_length=1, max_length=64)]
+    """The attempt, as its environment names it (CALVE_ATTEMPT_ID)."""
+    params: dict[Name, JsonValue] = {}
+    artifacts: dict[Name, JsonValue] = {}
+
+
+class NodeRequest(_Body):
+    """A step on the way into a loop: the instance, or the iteration, that holds it."""
+
+    workflow_id: Name | None = None
+    instance_id: Annotated[int, Field(ge=1, lt=2**63)]
+    step_id: Name | None = None
 
 
 def split_params(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

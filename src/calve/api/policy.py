@@ -31,7 +31,7 @@ class Policy:
     """Who may use a route."""
 
     permission: Permission
-    scope: Scope
+    scope: Scope = Scope.WORKFLOW
 
     async def __call__(self, request: HTTPConnection) -> None:
         """Let a request or a WebSocket through, or refuse it.
@@ -51,6 +51,14 @@ class Policy:
                     raise (Unauthenticated() if principal == ANONYMOUS else Forbidden())
             case _:
                 assert_never(self.scope)
+
+
+READ = Policy(Permission.READ)
+RUN = Policy(Permission.RUN)
+EDIT = Policy(Permission.EDIT)
+READ_SOMEWHERE = Policy(Permission.READ, Scope.SOMEWHERE)
+RUN_SOMEWHERE = Policy(Permission.RUN, Scope.SOMEWHERE)
+EDIT_SOMEWHERE = Policy(Permission.EDIT, Scope.SOMEWHERE)
 
 
 def needs(permission: Permission, scope: Scope = Scope.WORKFLOW) -> Any:

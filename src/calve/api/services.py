@@ -1,14 +1,20 @@
 """What the routes are made of: the façades that they call."""
 
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
 from calve.access import ANONYMOUS, Permission, Principal, allows, namespace_of
+from calve.capture import Captures
 from calve.engine import Engine
-from calve.errors import Forbidden, Unauthenticated
+from calve.errors import Forbidden, RequestInvalid, Unauthenticated
+
+Probe = Callable[[], str | None]
+"""Says what is wrong with something, if anything is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +22,12 @@ class Services:
     """Everything that a request may ask something of."""
 
     engine: Engine
+    captures: Captures | None = None
+    """Missing where there is no lake."""
+    probes: Mapping[str, Probe] = field(default_factory=dict)
+    """What has to be in order for the server to do its work, by name."""
+    ending: threading.Event = field(default_factory=threading.Event)
+    """Set when the server ends, so that streams do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +41,22 @@ class Caller:
     def engine(self) -> Engine:
         """The engine."""
         return self.services.engine
+
+    @property
+    def captures(self) -> Captures:
+        """The captures.
+
+        Raises:
+            RequestInvalid: this server has none.
+        """
+        if self.services.captures is None:
+            raise RequestInvalid("This server knows no lake.")
+        return self.services.captures
+
+    @property
+    def is_ending(self) -> bool:
+        """Tell whether the server is about to end."""
+        return self.services.ending.is_set()
 
     @property
     def name(self) -> str:

@@ -44,6 +44,8 @@ def serve(app: "FastAPI", *, host: str = "127.0.0.1", port: int = 0, drain: int 
         EnvironmentUnfit: the address cannot be listened on.
     """
     with closing(_listening(host, port)) as listener:
+        ending: threading.Event = app.state.services.ending
+        ending.clear()
         server = uvicorn.Server(_configured(app, drain))
         thread = threading.Thread(target=server.run, args=([listener],), name="server", daemon=True)
         thread.start()
@@ -52,6 +54,7 @@ def serve(app: "FastAPI", *, host: str = "127.0.0.1", port: int = 0, drain: int 
                 thread.join(_OFTEN)
             yield Serving(_url(host, listener.getsockname()[1]), thread)
         finally:
+            ending.set()
             server.should_exit = True
             thread.join()
 

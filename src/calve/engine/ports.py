@@ -212,6 +212,10 @@ class Instances(Protocol):
         """Return events in order, from the one after ``after``."""
         ...
 
+    def last_event(self) -> int:
+        """Return the number of the newest event; 0 if there is none."""
+        ...
+
     def append_log(self, chunk: LogChunk) -> None:
         """Keep a piece of an attempt's log."""
         ...

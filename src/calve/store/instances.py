@@ -27,6 +27,7 @@ from calve.store.engine_tables import (
     IS_UNENDED,
     IS_UNSUCCESSFUL,
     attempt,
+    event,
     log_chunk,
     run,
 )
@@ -255,6 +256,11 @@ class SqlInstances:
         """Return events in order, from the one after ``after``."""
         with self._transactions.read() as connection:
             return read_events(connection, after=after, run_uuid=run_uuid, root_uuid=root_uuid, limit=limit)
+
+    def last_event(self) -> int:
+        """Return the number of the newest event; 0 if there is none."""
+        with self._transactions.read() as connection:
+            return connection.scalar(select(func.max(event.c.seq))) or 0
 
     def append_log(self, chunk: LogChunk) -> None:
         """Keep a piece of an attempt's log; the same piece may come twice."""

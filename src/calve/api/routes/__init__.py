@@ -1,7 +1,41 @@
 """The routes, by what they are about."""
 
-from calve.api.routes import instances, starts, workflows
+from calve.api.routes import (
+    breakpoints,
+    captures,
+    controls,
+    events,
+    health,
+    instances,
+    logs,
+    outputs,
+    permits,
+    properties,
+    starts,
+    steps,
+    templates,
+    workflows,
+)
 
-ROUTERS = (workflows.router, starts.router, instances.router)
+ROUTERS = tuple(
+    part.routes.router
+    for part in (
+        breakpoints,
+        workflows,
+        properties,
+        starts,
+        controls,
+        logs,
+        steps,
+        instances,
+        permits,
+        templates,
+        outputs,
+        captures,
+        events,
+        health,
+    )
+)
+"""In the order in which they are tried: those whose paths are more exact come first."""
 
 __all__ = ["ROUTERS"]

@@ -1,25 +1,58 @@
-"""Starts of instances."""
+"""Starts and restarts of instances."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import Body
 from starlette.responses import Response
 
-from calve.access import Permission
+from calve.api import shapes
 from calve.api.answers import Document
-from calve.api.bodies import StartRequest
-from calve.api.identifiers import PREFIX, Version, WorkflowId
-from calve.api.policy import needs
+from calve.api.bodies import RestartRequest, StartRequest, StepRestartRequest
+from calve.api.identifiers import InstanceId, StepPath, Version, WorkflowId, step_address
+from calve.api.policy import RUN
+from calve.api.routing import Routes
 from calve.api.services import Call
+from calve.engine import Address
+from calve.engine.engine import BATCH
 from calve.engine.views import started_json
 
-router = APIRouter(prefix=PREFIX, tags=["starts"])
+routes = Routes("starts")
 
 
-@router.post(
-    "/workflows/{workflow_id}/versions/{version}/actions/start",
-    operation_id="start_workflow",
-    dependencies=[needs(Permission.RUN)],
-)
+@routes.post("/workflows/{workflow_id}/versions/{version}/actions/start", "start_workflow", RUN, shapes.Run)
 def start(call: Call, workflow_id: WorkflowId, version: Version, request: StartRequest) -> Response:
     """Start an instance; the same request id starts it once."""
     started = call.engine.start(workflow_id, version=version, **request.as_start(call.name))
     return Document(started_json(started))
+
+
+@routes.post("/workflows/{workflow_id}/actions/start-batch", "start_batch", RUN)
+def start_batch(
+    call: Call,
+    workflow_id: WorkflowId,
+    requests: Annotated[list[StartRequest], Body(min_length=1, max_length=BATCH)],
+) -> Response:
+    """Start some instances of the active version together, all or none."""
+    started = call.engine.start_all(workflow_id, [request.as_start(call.name) for request in requests])
+    return Document({"elements": [started_json(one) for one in started]})
+
+
+@routes.post(
+    "/workflows/{workflow_id}/instances/{instance_id}/steps/{step_id:path}/actions/restart",
+    "restart_step",
+    RUN,
+    shapes.Run,
+)
+def restart_step(
+    call: Call, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath, request: StepRestartRequest
+) -> Response:
+    """Run a step again, and what comes after it."""
+    address = step_address(workflow_id, instance_id, step_id)
+    started = call.engine.restart(address, **request.as_restart(address.path[-1]))
+    return Document({**started_json(started), "step_id": step_id})
+
+
+@routes.post("/workflows/{workflow_id}/instances/{instance_id}/actions/restart", "restart_instance", RUN, shapes.Run)
+def restart(call: Call, workflow_id: WorkflowId, instance_id: InstanceId, request: RestartRequest) -> Response:
+    """Run an instance again: what is incomplete, or everything."""
+    return Document(started_json(call.engine.restart(Address(workflow_id, instance_id), **request.as_restart())))

@@ -1,37 +1,91 @@
-"""Definitions: pushed, checked, read."""
+"""Definitions: pushed, checked, listed, read, deleted."""
 
-from fastapi import APIRouter
+from typing import Annotated, Any
+
+from fastapi import Query
 from starlette.responses import Response
 
-from calve.access import Permission
+from calve.access import Permission, namespaces
+from calve.api import shapes
 from calve.api.answers import Document
-from calve.api.documents import version_json
-from calve.api.identifiers import PREFIX, Body, Version, WorkflowId
-from calve.api.policy import Scope, needs
+from calve.api.documents import action_event, version_json, workflow_json, workflow_overview_json
+from calve.api.examples import JSON_BODY, YAML_BODY
+from calve.api.identifiers import Body, Version, WorkflowId
+from calve.api.paging import Paged, page_json, page_of_numbers
+from calve.api.policy import EDIT, EDIT_SOMEWHERE, READ, READ_SOMEWHERE
+from calve.api.routing import Routes
 from calve.api.services import Call
-from calve.definition import load
+from calve.definition import Definition, load
+from calve.engine.model import VersionRecord
 from calve.errors import WorkflowMissing
 
-router = APIRouter(prefix=PREFIX, tags=["workflows"])
+TIMELINE = 300
+routes = Routes("workflows")
 
 
-@router.post("/workflows", operation_id="push_workflow", dependencies=[needs(Permission.EDIT, Scope.SOMEWHERE)])
-@router.post(
-    "/workflows/yaml", operation_id="push_workflow_yaml", dependencies=[needs(Permission.EDIT, Scope.SOMEWHERE)]
-)
+@routes.post("/workflows", "push_workflow", EDIT_SOMEWHERE, shapes.Version, openapi_extra=JSON_BODY)
+@routes.post("/workflows/yaml", "push_workflow_yaml", EDIT_SOMEWHERE, shapes.Version, openapi_extra=YAML_BODY)
 def push(call: Call, body: Body) -> Response:
     """Keep a definition as the next version of its workflow."""
-    definition = load(body, name="the body", vocabulary=call.engine.tools.vocabulary).required()
-    call.require(Permission.EDIT, definition.workflow.id)
-    record = call.engine.push(definition, author=call.name)
+    record = call.engine.push(_defined(call, body), author=call.name)
     return Document(version_json(call.engine.workflow(record.workflow_id), record))
 
 
-@router.get(
-    "/workflows/{workflow_id}/versions/{version}",
-    operation_id="get_workflow_version",
-    dependencies=[needs(Permission.READ)],
+@routes.put(
+    "/workflows/actions/validate", "validate_workflow", EDIT_SOMEWHERE, shapes.TimelineEvent, openapi_extra=JSON_BODY
 )
+@routes.put(
+    "/workflows/actions/validate/yaml",
+    "validate_workflow_yaml",
+    EDIT_SOMEWHERE,
+    shapes.TimelineEvent,
+    openapi_extra=YAML_BODY,
+)
+def validate(call: Call, body: Body) -> Response:
+    """Check a definition, and keep nothing."""
+    _defined(call, body)
+    message = "the workflow definition is valid."
+    return Document(action_event("VALIDATE", call.name, call.engine.tools.clock(), message))
+
+
+def _defined(call: Call, body: bytes) -> Definition:
+    definition = load(body, name="the body", vocabulary=call.engine.tools.vocabulary).required()
+    call.require(Permission.EDIT, definition.workflow.id)
+    return definition
+
+
+@routes.get("/workflows", "list_workflows", READ_SOMEWHERE, shapes.Workflows)
+def list_workflows(call: Call, page: Paged, search: Annotated[str, Query(max_length=128)] = "") -> Response:
+    """List workflows by id; with ``search``, those whose id holds that text."""
+    page = page.forward()
+    found = call.engine.state.workflows(
+        after=page.cursor or "",
+        limit=page.limit + 1,
+        contains=search,
+        namespaces=namespaces(call.principal, Permission.READ),
+    )
+    return Document(page_json(found, page, workflow_json, lambda one: one.workflow_id))
+
+
+@routes.delete("/workflows/{workflow_id}", "delete_workflow", EDIT, shapes.TimelineEvent)
+def delete(call: Call, workflow_id: WorkflowId) -> Response:
+    """Forget a workflow and everything that it has done."""
+    call.engine.delete(workflow_id)
+    message = f"The workflow [{workflow_id}] is deleted."
+    return Document(action_event("DELETE", call.name, call.engine.tools.clock(), message))
+
+
+@routes.get("/workflows/{workflow_id}/versions/pagination", "list_versions", READ, shapes.Versions)
+def list_versions(call: Call, workflow_id: WorkflowId, page: Paged) -> Response:
+    """List the versions of a workflow, newest first."""
+    workflow = call.engine.workflow(workflow_id)
+    versions = call.engine.state.versions(workflow_id)
+    return Document(
+        page_of_numbers(versions, page, lambda one: one.version_id, lambda one: version_json(workflow, one))
+    )
+
+
+@routes.get("/workflows/{workflow_id}/versions/{version}", "get_version", READ, shapes.Version)
 def get_version(call: Call, workflow_id: WorkflowId, version: Version) -> Response:
     """Return a version of a workflow."""
     workflow = call.engine.workflow(workflow_id)
@@ -39,3 +93,28 @@ def get_version(call: Call, workflow_id: WorkflowId, version: Version) -> Respon
     if record is None:
         raise WorkflowMissing(f"{workflow_id} has no version {version}.", workflow=workflow_id)
     return Document(version_json(workflow, record))
+
+
+@routes.get("/workflows/{workflow_id}/overview", "get_workflow_overview", READ, shapes.WorkflowOverview)
+def overview(call: Call, workflow_id: WorkflowId) -> Response:
+    """Return a workflow at a glance: its versions, its properties, how many instances are in which state."""
+    workflow = call.engine.workflow(workflow_id)
+    state = call.engine.state
+    latest = next((run.instance_id for run in state.numbered(workflow_id, limit=1)), None)
+    return Document(workflow_overview_json(workflow, state.instance_counts(workflow_id), latest))
+
+
+@routes.get("/workflows/{workflow_id}/timeline", "get_workflow_timeline", READ, shapes.Timeline)
+def timeline(call: Call, workflow_id: WorkflowId) -> Response:
+    """Return which versions were pushed, when and by whom, newest first."""
+    call.engine.workflow(workflow_id)
+    versions = call.engine.state.versions(workflow_id)[:TIMELINE]
+    return Document({"workflow_id": workflow_id, "timeline_events": [_pushed(version) for version in versions]})
+
+
+def _pushed(version: VersionRecord) -> dict[str, Any]:
+    return {
+        "author": {"name": version.author},
+        "log": f"Version [{version.version_id}] was pushed.",
+        "timestamp": version.created_at,
+    }

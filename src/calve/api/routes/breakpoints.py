@@ -1,0 +1,115 @@
+"""Breakpoints: where attempts pause, and how they go on."""
+
+from typing import Annotated
+
+from fastapi import Query
+from starlette.responses import Response
+
+from calve.access import Permission
+from calve.api import shapes
+from calve.api.answers import Document
+from calve.api.bodies import BreakpointRequest
+from calve.api.documents import action_event, breakpoint_json, paused_json
+from calve.api.finding import attempt_at
+from calve.api.identifiers import AttemptId, InstanceId, RunId, StepPath, WorkflowId, number_of, step_address
+from calve.api.policy import READ_SOMEWHERE, RUN, RUN_SOMEWHERE
+from calve.api.routing import Routes
+from calve.api.services import Call
+from calve.engine import Action, Breakpoint
+from calve.errors import Conflict
+
+routes = Routes("breakpoints")
+_Name = Annotated[str, Query(alias="workflowId", pattern=r"^[_a-zA-Z0-9][._a-zA-Z0-9-]{0,127}$")]
+_Step = Annotated[str, Query(alias="stepId", pattern=r"^[_a-zA-Z0-9][._a-zA-Z0-9-]{0,127}$")]
+
+
+@routes.post("/workflows/steps/breakpoints", "add_breakpoint", RUN_SOMEWHERE, shapes.Breakpoint)
+def add(call: Call, request: BreakpointRequest) -> Response:
+    """Let attempts of a step pause before they begin."""
+    call.require(Permission.RUN, request.workflow_id)
+    point = Breakpoint(
+        request.workflow_id,
+        request.step_id,
+        request.workflow_version_id,
+        request.workflow_instance_id,
+        request.workflow_run_id,
+        request.step_attempt_id,
+        created_by=call.name,
+        created_at=call.engine.tools.clock(),
+    )
+    call.engine.pause(point)
+    return Document(breakpoint_json(point))
+
+
+@routes.get("/workflows/steps/breakpoints", "list_breakpoints", READ_SOMEWHERE, list[shapes.Breakpoint])
+def list_breakpoints(call: Call, workflow_id: _Name, step_id: _Step) -> Response:
+    """Return the breakpoints at a step."""
+    call.require(Permission.READ, workflow_id)
+    points = call.engine.state.breakpoints(workflow_id)
+    return Document([breakpoint_json(point) for point in points if point.step_id == step_id])
+
+
+@routes.delete("/workflows/steps/breakpoints", "delete_breakpoint", RUN_SOMEWHERE)
+def delete(
+    call: Call,
+    workflow_id: _Name,
+    step_id: _Step,
+    *,
+    resume: Annotated[bool, Query(description="Let the attempts that are paused go on.")] = True,
+) -> Response:
+    """Take the breakpoint at a step away."""
+    call.require(Permission.RUN, workflow_id)
+    point = Breakpoint(workflow_id, step_id)
+    if resume:
+        resumed = len(call.engine.unpause(point, by=call.name))
+    else:
+        call.engine.state.delete_breakpoint(point)
+        call.engine.tools.cache.breakpoints.forget()
+        resumed = 0
+    message = f"The breakpoint is gone. [{resumed}] steps were resumed."
+    event = action_event("DELETE", call.name, call.engine.tools.clock(), message)
+    return Document({"workflow_id": workflow_id, "step_id": step_id, "timeline_event": event})
+
+
+@routes.get("/workflows/steps/breakpoints/paused-step-attempts", "list_paused_attempts", READ_SOMEWHERE)
+def paused(call: Call, workflow_id: _Name, step_id: _Step) -> Response:
+    """Return the attempts of a step that are paused."""
+    call.require(Permission.READ, workflow_id)
+    state = call.engine.state
+    found = ((state.load(attempt.run_uuid), attempt) for attempt in state.paused(workflow_id, step_id))
+    return Document([paused_json(snapshot.run, attempt) for snapshot, attempt in found if snapshot])
+
+
+@routes.put(
+    "/workflows/steps/breakpoints/{workflow_id}/instances/{instance_id}/runs/{run_id}/steps/{step_id:path}"
+    "/attempts/{attempt_id}/actions/resume",
+    "resume_attempt",
+    RUN,
+    shapes.StepAction,
+)
+def resume_attempt(
+    call: Call,
+    workflow_id: WorkflowId,
+    instance_id: InstanceId,
+    run_id: RunId,
+    step_id: StepPath,
+    attempt_id: AttemptId,
+) -> Response:
+    """Let one paused attempt go on."""
+    address = step_address(workflow_id, instance_id, step_id, number_of(run_id))
+    run, attempt = attempt_at(call.engine.state, address, number_of(attempt_id))
+    if attempt.is_superseded:
+        raise Conflict(f"{address}: a later attempt has taken the place of {attempt.attempt_id}.", remedy="")
+    call.engine.resume(address, by=call.name)
+    message = f"{Action.RESUME} was asked of {address}."
+    return Document(
+        {
+            "workflow_id": run.workflow_id,
+            "workflow_instance_id": run.instance_id,
+            "workflow_run_id": run.run_id,
+            "step_id": step_id,
+            "step_attempt_id": attempt.attempt_id,
+            "step_runtime_state": {"status": attempt.status.value},
+            "timeline_event": action_event(Action.RESUME, call.name, call.engine.tools.clock(), message),
+        }
+    )

@@ -1,0 +1,56 @@
+"""What steps have written."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+import anyio
+from fastapi import Query
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+
+from calve.access import Permission
+from calve.api.finding import attempt_at
+from calve.api.identifiers import InstanceId, StepPath, WorkflowId, step_address
+from calve.api.policy import Policy
+from calve.api.routing import Routes
+from calve.api.services import Call, Caller
+from calve.engine.model import Attempt
+
+routes = Routes("logs")
+_OFTEN = 0.5
+_TEXT = {"content": {"text/plain": {"schema": {"type": "string"}}}}
+
+
+@routes.get(
+    "/workflows/{workflow_id}/instances/{instance_id}/steps/{step_id:path}/logs",
+    "get_logs",
+    Policy(Permission.LOGS),
+    answers=_TEXT,
+)
+def get_logs(
+    call: Call,
+    workflow_id: WorkflowId,
+    instance_id: InstanceId,
+    step_id: StepPath,
+    attempt: Annotated[int | None, Query(ge=1, lt=2**31, description="An earlier attempt.")] = None,
+    *,
+    follow: Annotated[bool, Query(description="Go on until the attempt has ended.")] = False,
+) -> Response:
+    """Return what an attempt of a step has written, the newest if none is named."""
+    _, found = attempt_at(call.engine.state, step_address(workflow_id, instance_id, step_id), attempt)
+    if follow:
+        return StreamingResponse(_followed(call, found), media_type="text/plain")
+    return PlainTextResponse("".join(chunk.text for chunk in call.engine.state.log(found.uuid)))
+
+
+async def _followed(call: Caller, attempt: Attempt) -> AsyncIterator[str]:
+    """Yield an attempt's log as it comes, until the attempt has ended, or the server does."""
+    last, state = -1, call.engine.state
+    while True:
+        now = await run_in_threadpool(state.attempt, attempt.uuid)
+        for chunk in await run_in_threadpool(state.log, attempt.uuid, after=last):
+            last = chunk.number
+            yield chunk.text
+        if now is None or now.status.is_terminal or call.is_ending:
+            return
+        await anyio.sleep(_OFTEN)

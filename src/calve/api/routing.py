@@ -1,0 +1,64 @@
+"""How a route is written: its path, its name, its policy, the shape of its answer."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, Depends
+
+from calve.api.answers import Document
+from calve.api.identifiers import PREFIX
+from calve.api.policy import Policy
+from calve.api.shapes import Error
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+class Routes:
+    """Routes about one thing."""
+
+    def __init__(self, tag: str, prefix: str = PREFIX) -> None:
+        self.router = APIRouter(prefix=prefix, tags=[tag])
+
+    def get(
+        self, path: str, name: str, policy: Policy, answer: Any = None, **more: Any
+    ) -> Callable[[Handler], Handler]:
+        """Make a function answer GET."""
+        return self._route("GET", path, name, policy, answer, **more)
+
+    def post(
+        self, path: str, name: str, policy: Policy, answer: Any = None, **more: Any
+    ) -> Callable[[Handler], Handler]:
+        """Make a function answer POST."""
+        return self._route("POST", path, name, policy, answer, **more)
+
+    def put(
+        self, path: str, name: str, policy: Policy, answer: Any = None, **more: Any
+    ) -> Callable[[Handler], Handler]:
+        """Make a function answer PUT."""
+        return self._route("PUT", path, name, policy, answer, **more)
+
+    def delete(
+        self, path: str, name: str, policy: Policy, answer: Any = None, **more: Any
+    ) -> Callable[[Handler], Handler]:
+        """Make a function answer DELETE."""
+        return self._route("DELETE", path, name, policy, answer, **more)
+
+    def _route(
+        self, method: str, path: str, name: str, policy: Policy, answer: Any, *, status: int = 200, **more: Any
+    ) -> Callable[[Handler], Handler]:
+        shape: Mapping[str, Any] = {"model": answer} if answer is not None else {}
+        responses: dict[int | str, dict[str, Any]] = {
+            status: {"description": "Done.", **shape, **more.pop("answers", {})},
+            "default": {"model": Error, "description": "It could not be done."},
+        }
+        return self.router.api_route(
+            path,
+            methods=[method],
+            operation_id=name,
+            dependencies=[Depends(policy)],
+            responses=responses,
+            response_class=Document,
+            response_model=None,
+            status_code=status,
+            **more,
+        )

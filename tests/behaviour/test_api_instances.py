@@ -1,0 +1,296 @@
+"""Instances and steps through REST, on a real server."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from tests.engines import BUSY, DONE, USER_ERROR, Playground, live
+from tests.servers import Site, site_on
+
+from calve.engine import Outcome, StepContext
+
+JOB = "Workflow:\n  id: w\n  day: '1'\n  run_strategy: parallel\n  jobs:\n    - job: {id: job, type: Sleep, limit: 1}\n"
+LOOP = """
+Workflow:
+  id: w
+  jobs:
+    - foreach:
+        id: loop
+        loop_params: {day: ['1', '2']}
+        jobs:
+          - job: {id: inner, type: Sleep}
+"""
+
+
+@pytest.fixture
+def site(playground: Playground) -> Iterator[Site]:
+    """Give a server on an empty state database."""
+    with site_on(playground) as site:
+        yield site
+
+
+def test_an_instance_is_started_and_seen(site: Site) -> None:
+    """A start answers with the instance, which can be followed to its end."""
+    site.push(JOB)
+    started = site.start(run_params={"day": {"type": "STRING", "value": "2"}, "more": [1, 2]}, runtime_tags=["t"])
+    assert (started["status"], started["workflow_instance_id"]) == ("CREATED", 1)
+    site.playground.settle()
+    seen = site.get("/workflows/w/instances/1")
+    assert (seen["status"], seen["params"]["day"]["evaluated_result"]) == ("SUCCEEDED", "2")
+    assert seen["params"]["more"]["evaluated_result"] == [1, 2]
+    assert seen["initiator"] == {"type": "MANUAL", "user": "local"}
+    assert seen == site.get("/workflows/w/instances/1/runs/1") == site.get("/workflows/w/instances/1/runs/latest")
+    step = site.get("/workflows/w/instances/1/steps/job")
+    assert step["status"] == "SUCCEEDED"
+    assert site.get("/workflows/w/instances/1/steps") == site.get("/workflows/w/instances/1/runs/1/steps")
+    assert site.get("/workflows/w/instances/1/runs/1/steps/job/attempts/1") == step
+    assert site.get("/workflows/w/instances/1/runs/latest/steps/job/attempts/latest") == step
+    site.get("/workflows/w/instances/1/runs/1/steps/job/attempts/2", 404)
+    site.get("/workflows/w/instances/1/steps/nothing", 404)
+    site.get("/workflows/w/instances/2", 404)
+    site.start(run_params={"day": [1]}, status=400)
+
+
+def test_a_request_starts_one_instance_however_often_it_comes(site: Site) -> None:
+    """B.2-17: fifty clients with one request id get one instance, all of them HTTP 200."""
+    site.push(JOB)
+    gate = threading.Barrier(10)
+
+    def ask(number: int) -> Any:
+        if number < 10:
+            gate.wait()
+        return site.start(request_id="once")
+
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(ask, range(50)))
+    assert {answer["workflow_instance_id"] for answer in answers} == {1}
+    assert sorted({answer["status"] for answer in answers}) == ["CREATED", "DUPLICATED"]
+    assert [answer["status"] for answer in answers].count("CREATED") == 1
+    site.playground.settle()
+
+
+def test_instances_start_together(site: Site) -> None:
+    """At most ten, all or none."""
+    site.push(JOB)
+    started = site.post("/workflows/w/actions/start-batch", [{"request_id": "a"}, {"run_params": {"day": "2"}}])
+    assert [one["workflow_instance_id"] for one in started["elements"]] == [1, 2]
+    site.post("/workflows/w/actions/start-batch", [{}, {"run_params": {"day": [1]}}], 400)
+    site.post("/workflows/w/actions/start-batch", [{}] * 11, 400)
+    assert len(site.get("/workflows/w/instances")["elements"]) == 2
+    site.playground.settle()
+
+
+def test_instances_are_listed(site: Site) -> None:
+    """Of a workflow by number, in both directions; of all workflows by age; by status."""
+    site.push(JOB)
+    for _ in range(3):
+        site.start()
+    site.playground.settle()
+    site.push(JOB.replace("id: w", "id: v"))
+    site.start("v")
+    assert _numbers(site.get("/workflows/w/instances?first=2")) == [3, 2]
+    assert _numbers(site.get("/workflows/w/instances?first=2&cursor=2")) == [1]
+    assert _numbers(site.get("/workflows/w/instances?last=2")) == [2, 1]
+    assert _numbers(site.get("/workflows/w/instances?last=2&cursor=1")) == [3, 2]
+    assert _numbers(site.get("/workflows/w/instances?status=FAILED")) == []
+    first = site.get("/instances?limit=3")
+    second = site.get("/instances", params={"limit": 3, "cursor": first["page_info"]["end_cursor"]})
+    found = [(one["workflow_id"], one["workflow_instance_id"]) for one in first["elements"] + second["elements"]]
+    assert sorted(found) == [("v", 1), ("w", 1), ("w", 2), ("w", 3)]
+    assert second["page_info"]["has_next_page"] is False
+    assert _numbers(site.get("/instances?status=SUCCEEDED&status=FAILED&workflow_id=w")) == [3, 2, 1]
+    site.get("/instances?cursor=nonsense", 400)
+    site.get("/instances?status=NONSENSE", 400)
+    site.playground.settle()
+
+
+def _numbers(page: Any) -> list[int]:
+    return [one["workflow_instance_id"] for one in page["elements"]]
+
+
+def test_what_can_be_done_is_told(site: Site) -> None:
+    """Maestro's action maps."""
+    assert site.get("/workflows/instances/action-map")["FAILED"] == ["RESTART", "UNBLOCK"]
+    assert "RESTART" in site.get("/workflows/steps/instances/action-map")["SUCCEEDED"]
+
+
+@pytest.mark.parametrize(("action", "ends"), [("stop", "STOPPED"), ("kill", "FAILED")])
+def test_instances_are_stopped_and_killed(site: Site, action: str, ends: str) -> None:
+    """One of them, a run of it, or all of a workflow; what is over refuses."""
+    site.push(JOB)
+    site.playground.script.parts["job"] = BUSY
+    for _ in range(3):
+        site.start()
+    site.playground.settle()
+    asked = site.put(f"/workflows/w/instances/1/actions/{action}", {"reason": "wrong"})
+    assert (asked["completed"], asked["workflow_instance_status"]) == (False, "IN_PROGRESS")
+    site.put(f"/workflows/w/instances/2/runs/1/actions/{action}")
+    assert "[3]" in site.ask("PUT", f"/workflows/w/actions/{action}", 202)["message"]
+    site.playground.settle()
+    assert {one["status"] for one in site.get("/workflows/w/instances")["elements"]} == {ends}
+    refused = site.put(f"/workflows/w/instances/1/actions/{action}", status=400)
+    assert refused["code"] == "action_refused"
+
+
+def test_a_failed_instance_is_unblocked(site: Site) -> None:
+    """STRICT_SEQUENTIAL waits for that."""
+    site.push(JOB.replace("parallel", "strict_sequential"))
+    site.playground.script.parts["job"] = USER_ERROR
+    for _ in range(3):
+        site.start()
+    for instance in (1, 2, 3):
+        site.playground.settle()
+        assert site.get(f"/workflows/w/instances/{instance}")["status"] == "IN_PROGRESS"
+        site.put(f"/workflows/w/instances/{instance}/actions/kill")
+        site.playground.settle()
+        path = ("/instances/1", "/instances/2/runs/1", "")[instance - 1]
+        site.put(f"/workflows/w{path}/actions/unblock")
+
+
+def test_an_instance_is_restarted(site: Site) -> None:
+    """From what is incomplete, from the beginning, or from a step, with other params."""
+    site.push(JOB)
+    site.start()
+    site.playground.settle()
+    site.post("/workflows/w/instances/1/actions/restart", {"restart_policy": "RESTART_FROM_INCOMPLETE"}, 400)
+    again = site.post("/workflows/w/instances/1/actions/restart", {"restart_policy": "RESTART_FROM_BEGINNING"})
+    assert again["workflow_run_id"] == 2
+    site.playground.settle()
+    body = {"step_run_params": {"limit": {"type": "LONG", "value": 7}}}
+    third = site.post("/workflows/w/instances/1/steps/job/actions/restart", body)
+    assert third["workflow_run_id"] == 3
+    site.playground.settle()
+    assert site.get("/workflows/w/instances/1/steps/job")["params"]["limit"]["evaluated_result"] == 7
+    runs = site.get("/workflows/w/instances/1/runs?first=2")
+    assert [run["workflow_run_id"] for run in runs["elements"]] == [3, 2]
+
+
+def test_steps_are_stopped_skipped_and_bypassed(site: Site) -> None:
+    """With blocking, once it has taken effect."""
+    site.push(JOB)
+    site.playground.script.parts["job"] = BUSY
+    for _ in range(2):
+        site.start()
+    site.playground.settle()
+    late = site.put("/workflows/w/instances/1/steps/job/actions/stop?blocking=false", {"reason": "late"})
+    assert late["step_runtime_state"]["status"] == "RUNNING"
+    assert late["timeline_event"]["reason"] == "late"
+    site.playground.settle()
+    assert site.get("/workflows/w/instances/1/steps/job")["status"] == "STOPPED"
+    site.put("/workflows/w/instances/2/steps/job/actions/bypass?blocking=false", status=400)
+    with live(site.playground):
+        killed = site.put("/workflows/w/instances/2/steps/job/actions/kill")
+        assert killed["step_runtime_state"]["status"] == "FATALLY_FAILED"
+    skipped = site.put("/workflows/w/instances/1/steps/job/actions/skip?blocking=false")
+    assert skipped["workflow_run_id"] == 2
+    site.playground.settle()
+    assert site.get("/workflows/w/instances/1/steps/job")["status"] == "SKIPPED"
+
+
+def test_a_wait_for_an_effect_ends(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An action that nobody carries out in time is answered as pending."""
+    monkeypatch.setattr("calve.api.effects.wait_for_effect.__defaults__", (0.1,))
+    site.push(JOB)
+    site.playground.script.parts["job"] = BUSY
+    site.start()
+    site.playground.settle()
+    assert site.put("/workflows/w/instances/1/steps/job/actions/stop", status=408)["code"] == "action_pending"
+    site.playground.settle()
+
+
+def test_an_approval_is_given_or_refused(site: Site) -> None:
+    """By whoever asks, with a comment."""
+    site.push(JOB.replace("type: Sleep, limit: 1", "type: Approval, approval: {message: 'May I?'}"))
+    for _ in range(2):
+        site.start()
+    site.playground.settle()
+    site.put("/workflows/w/instances/1/steps/job/actions/approve?blocking=false", {"comment": "yes"})
+    site.put("/workflows/w/instances/2/steps/job/actions/reject?blocking=false", {"comment": "no"})
+    site.playground.settle()
+    assert site.get("/workflows/w/instances/1")["status"] == "SUCCEEDED"
+    assert site.get("/workflows/w/instances/2")["status"] == "FAILED"
+
+
+def test_steps_inside_of_loops_have_paths(site: Site) -> None:
+    """Also under the name of the loop's iterations, as Maestro has it."""
+    site.push(LOOP)
+    site.start()
+    site.playground.settle()
+    inner = site.get("/workflows/w/instances/1/steps/loop/2/inner")
+    assert inner["status"] == "SUCCEEDED"
+    assert site.client.get("/api/v3/workflows/w/instances/1/steps/loop%2F2%2Finner").json() == inner
+    nodes = [{"workflow_id": "w", "instance_id": 1}, {"instance_id": 2, "step_id": "inner"}]
+    name = site.client.request("GET", "/api/v3/workflows/instances/inline-workflow-id", json=nodes).text
+    assert name == inner["workflow_id"]
+    way = site.get(f"/workflows/{name}/instances/2/inline-path")
+    assert [(node["workflow_id"], node["instance_id"]) for node in way] == [("w", 1), (name, 2)]
+    assert way[0]["step_id"] == "loop"
+    assert site.get(f"/workflows/{name}/instances/2")["status"] == "SUCCEEDED"
+    site.get("/workflows/w/instances/1/inline-path", 400)
+    site.get("/workflows/w/instances/1/steps/loop/9/inner", 404)
+    site.get("/workflows/w/instances/1/steps/loop/%2E%2E/inner", 400)
+
+
+def test_breakpoints_pause_attempts(site: Site) -> None:
+    """Set, listed, taken away; one attempt or all go on."""
+    site.push(JOB)
+    assert site.post("/workflows/steps/breakpoints", {"workflow_id": "w", "step_id": "job"})["step_id"] == "job"
+    for _ in range(2):
+        site.start()
+    site.playground.settle()
+    where = {"workflowId": "w", "stepId": "job"}
+    assert len(site.get("/workflows/steps/breakpoints", params=where)) == 1
+    paused = site.get("/workflows/steps/breakpoints/paused-step-attempts", params=where)
+    assert [one["workflow_instance_id"] for one in paused] == [1, 2]
+    path = "/workflows/steps/breakpoints/w/instances/1/runs/1/steps/job/attempts/1/actions/resume"
+    assert site.put(path)["step_id"] == "job"
+    site.playground.settle()
+    assert site.get("/workflows/w/instances/1")["status"] == "SUCCEEDED"
+    gone = site.delete("/workflows/steps/breakpoints", params=where)
+    assert "[1]" in gone["timeline_event"]["message"]
+    site.playground.settle()
+    assert site.get("/workflows/w/instances/2")["status"] == "SUCCEEDED"
+    site.delete("/workflows/steps/breakpoints", params=where | {"resume": "false"})
+    site.post("/workflows/steps/breakpoints", {"workflow_id": "w", "step_id": "nothing"}, 404)
+
+
+def test_the_work_of_a_step_hands_over_its_outputs(site: Site) -> None:
+    """While it runs, by the attempt's id."""
+    site.push(JOB)
+    site.playground.script.parts["job"] = BUSY
+    site.start()
+    site.playground.settle()
+    uuid = site.get("/workflows/w/instances/1/steps/job")["step_instance_uuid"]
+    site.put("/output-data", {"step_instance_uuid": uuid, "artifacts": {"job": {"id": 7}}})
+    assert site.get("/workflows/w/instances/1/steps/job")["artifacts"]["job"] == {"id": 7}
+    site.put("/output-data", {"step_instance_uuid": "nothing"}, 404)
+    site.put("/workflows/w/instances/1/actions/kill")
+    site.playground.settle()
+    site.put("/output-data", {"step_instance_uuid": uuid, "artifacts": {}}, 400)
+
+
+def test_logs_are_read_whole_or_followed(site: Site) -> None:
+    """A followed log ends when the attempt does."""
+    site.push(JOB)
+    begun = threading.Event()
+    free = threading.Event()
+
+    def write(context: StepContext) -> Outcome:
+        context.log("one\n")
+        begun.set()
+        free.wait(30)
+        context.log("two\n")
+        return DONE
+
+    site.playground.script.parts["job"] = write
+    site.start()
+    path = "/api/v3/workflows/w/instances/1/steps/job/logs"
+    with live(site.playground):
+        assert begun.wait(30)
+        with site.client.stream("GET", path, params={"follow": True}) as answer:
+            free.set()
+            assert "".join(answer.iter_text()) == "one\ntwo\n"
+    assert site.client.get(path, params={"attempt": 1}).text == "one\ntwo\n"
+    site.get("/workflows/w/instances/1/steps/job/logs?attempt=2", 404)
