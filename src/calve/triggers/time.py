@@ -47,8 +47,7 @@ class Plan:
 
     def after(self, moment: int) -> int | None:
         """Return the first scheduled time after a moment; None if there is no more."""
-        found = self.schedule.next_after(_EPOCH + moment * _MILLISECOND, self.zone)
-        return None if found is None else (found - _EPOCH) // _MILLISECOND
+        return _after(self.schedule, self.zone, moment)
 
     def between(self, after: int, until: int) -> Iterator[int]:
         """Yield the scheduled times after a moment, up to another one."""
@@ -66,6 +65,12 @@ class Plan:
             if begin == after or len(found) >= most:
                 return found[-most:]
             span *= 2
+
+
+@lru_cache(maxsize=10_000)
+def _after(schedule: Schedule, zone: ZoneInfo, moment: int) -> int | None:
+    found = schedule.next_after(_EPOCH + moment * _MILLISECOND, zone)
+    return None if found is None else (found - _EPOCH) // _MILLISECOND
 
 
 def plan_of(trigger: Trigger) -> Plan:
@@ -118,7 +123,7 @@ class TimeTriggers:
 
     def begin(self, trigger: Trigger, now: int) -> Looked:
         """Fire from the moment on at which the trigger became active."""
-        return self._from(trigger, max(min(trigger.made_at, now), trigger.state.get("after", 0)), now)
+        return self._from(trigger, max(trigger.made_at, trigger.state.get("after", 0)), now)
 
     def look(self, trigger: Trigger, now: int) -> Looked:
         """Fire for every scheduled time that has come."""

@@ -182,3 +182,9 @@ def test_times_that_do_not_exist_or_come_twice_fire_once(
     looked = TimeTriggers().look(trigger({"after": at(begin)}, type="CRON", cron=cron, timezone=zone), at(end))
     moments = [datetime.fromtimestamp(moment / 1_000, UTC).strftime("%d %H:%M") for moment in fired(looked)]
     assert moments == expected
+
+
+def test_a_clock_that_goes_back_before_the_trigger_begins_fires_nothing_early() -> None:
+    """B.2-20: what lies before its activation is not its own."""
+    looked = TimeTriggers().begin(trigger(), NOON - 3 * HOUR)
+    assert (fired(looked), looked.due_at) == ([], NOON + HOUR)
