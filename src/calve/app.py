@@ -1,5 +1,6 @@
 """The composition root: the only module that knows every part."""
 
+import atexit
 import os
 import secrets
 import shutil
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,16 +29,18 @@ if TYPE_CHECKING:
     from calve.capture import Captures
     from calve.delivery import Deliveries
     from calve.engine import Engine, Listener, Runtimes, Tools, Worker, WorkerOptions, WorkerRecord
+    from calve.engine import Turn as EngineTurn
     from calve.lake import Lake
     from calve.lineage import Lineage
     from calve.telemetry import Metrics
+    from calve.telemetry.spans import Spans
     from calve.triggers import Scheduler, Turn
+    from calve.triggers.signals import Signals
+    from calve.triggers.tables import Watcher
 
 
 class Follower(Protocol):
     """Works beside the scheduler until it is told to stop."""
-    from calve.triggers.signals import Signals
-    from calve.triggers.tables import Watcher
 
     def run(self, stop: threading.Event) -> None:
         """Follow."""
@@ -171,7 +175,7 @@ class Workplace:
                 lease=settings.worker.lease.total_seconds(),
                 drain=settings.worker.drain.total_seconds(),
             ),
-            listener=listener or (lambda _: None),
+            listener=_observed(settings, listener or (lambda _: None)),
         )
 
     def companions(self, listener: "Callable[[Turn], None]" = lambda _: None) -> "list[Follower]":
@@ -185,8 +189,11 @@ class Workplace:
     def schedulers(self, listener: "Callable[[Turn], None]" = lambda _: None) -> "list[Scheduler]":
         """Return what starts workflows by their triggers; kinds that are slow to look at do not hold up the others."""
         from calve.triggers import Kind, Scheduler
+        from calve.triggers.signals import SignalTriggers
+        from calve.triggers.tables import TableChanges
         from calve.triggers.time import TimeTriggers
 
+        tools, state = self.engine.tools, self.store.triggers
         time_triggers = TimeTriggers(self.settings.triggers.catch_up_limit, self._is_time_disabled)
         signal_triggers = SignalTriggers(self.store.engine, tools.environment, self._is_signal_disabled)
         table_triggers = TableChanges(tools, state, captures_on(self.lake, self.store), self.lake)
@@ -212,11 +219,8 @@ class Workplace:
     def _is_signal_disabled(self, workflow_id: str) -> bool:
         found = self.engine.state.workflow(workflow_id)
         return found is not None and found.properties.get("signal_trigger_disabled") is True
-        from calve.triggers.signals import SignalTriggers
-        from calve.triggers.tables import TableChanges
 
     def _is_time_disabled(self, workflow_id: str) -> bool:
-        tools, state = self.engine.tools, self.store.triggers
         found = self.engine.state.workflow(workflow_id)
         return found is not None and found.properties.get("time_trigger_disabled") is True
 
@@ -233,7 +237,7 @@ class Workplace:
         from calve.lineage import Lineage, senders_of
 
         settings, store = self.settings.lineage, self.store
-        senders = senders_of(settings, self.settings.secret)
+        senders = senders_of(settings, self.secret)
         return Lineage(store.engine, store.positions, store.captures, senders, self.lake.parse, settings.namespace)
 
     def alerts(self) -> "Alerts":
@@ -278,6 +282,29 @@ def open_workplace(settings: Settings | None = None) -> Iterator[Workplace]:
     settings = settings or load()
     with open_lake(settings) as lake, open_store(settings.store.url) as store:
         yield Workplace(settings, store, Engine(tools_on(store, settings.store.url)), lake)
+
+
+def _observed(settings: Settings, listener: "Listener") -> "Listener":
+    """Return a listener that makes spans of turns too, if the settings say where to send them."""
+    if settings.telemetry.otlp_url is None:
+        return listener
+    spans = _spans(settings.telemetry.otlp_url, settings.telemetry.service)
+
+    def heard(turn: "EngineTurn") -> None:
+        spans.tell(turn)
+        listener(turn)
+
+    return heard
+
+
+@cache
+def _spans(url: str, service: str) -> "Spans":
+    """Return what sends spans, one for each process; what is left is sent when the process ends."""
+    from calve.telemetry.spans import Spans, otlp_processor
+
+    spans = Spans(otlp_processor(url), service)
+    atexit.register(spans.close)
+    return spans
 
 
 def metrics_on(workplace: Workplace) -> "Metrics":

@@ -59,16 +59,16 @@ def try_channel(state: State, channel: str, to: tuple[str, ...]) -> None:
     from calve.alerts import channels_of
     from calve.app import test_message
 
-    settings = state.settings
-    known = channels_of(settings.alerts, settings.secret)
-    if channel not in known:
-        names = ", ".join(known) or "none"
-        raise RequestInvalid(
-            f"There is no channel {channel}; there are: {names}.",
-            remedy=f"Add [alerts.channels.{channel}] to calve.toml.",
-        )
-    message = test_message(channel, to)
-    known[channel].send(message, message.alert.at)
+    with state.workplace() as workplace:
+        known = channels_of(state.settings.alerts, workplace.secret)
+        if channel not in known:
+            names = ", ".join(known) or "none"
+            raise RequestInvalid(
+                f"There is no channel {channel}; there are: {names}.",
+                remedy=f"Add [alerts.channels.{channel}] to calve.toml.",
+            )
+        message = test_message(channel, to)
+        known[channel].send(message, message.alert.at)
     if state.json:
         print_json({"channel": channel, "id": message.id, "status": "sent"})
     else:

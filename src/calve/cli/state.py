@@ -1,5 +1,6 @@
 """What one invocation of the command line knows."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -7,13 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from calve.errors import RequestInvalid
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
     from calve.app import Workplace
     from calve.capture import Captures
+    from calve.cli.desk import Desk
     from calve.delivery import Deliveries
     from calve.settings import Settings
+
+OF_A_SERVER = frozenset({"up", "server", "scheduler", "worker"})
+"""The commands that are parts of a server, and so have nothing to do with one that is named."""
 
 
 @dataclass
@@ -26,10 +34,12 @@ class State:
 
     @cached_property
     def settings(self) -> "Settings":
-        """The project's settings; reading them arms the failpoint that they name."""
+        """The project's settings; reading them arms the failpoint that they name, and sets up the log."""
         from calve import failpoints, settings
+        from calve.telemetry.logs import set_up
 
         loaded = settings.load(self.project)
+        set_up(loaded.log)
         failpoints.arm(loaded.failpoints)
         return loaded
 
@@ -37,19 +47,52 @@ class State:
         """Open the project's captures."""
         from calve.app import open_captures
 
+        self.check_here()
         return open_captures(self.settings)
 
     def deliveries(self) -> "AbstractContextManager[Deliveries]":
         """Open the project's deliveries."""
         from calve.app import open_deliveries
 
+        self.check_here()
         return open_deliveries(self.settings)
 
     def workplace(self) -> "AbstractContextManager[Workplace]":
         """Open the project's engine."""
         from calve.app import open_workplace
 
+        self.check_here()
         return open_workplace(self.settings)
+
+    @contextmanager
+    def desk(self) -> "Iterator[Desk]":
+        """Open what takes requests about workflows: the server of the settings, or the project's engine."""
+        from calve.cli.local_desk import LocalDesk
+        from calve.cli.remote_desk import RemoteDesk
+
+        about = self.settings.client
+        if about.url is None:
+            with self.workplace() as workplace:
+                yield LocalDesk(workplace, self.user)
+            return
+        from calve.client import Client
+
+        with Client(about.url, about.token) as client:
+            yield RemoteDesk(client)
+
+    def check_here(self) -> None:
+        """Refuse what works on the files and databases of this project, if a server was named.
+
+        Raises:
+            RequestInvalid: a server was named, and the command is not one that makes a server.
+        """
+        url = self.settings.client.url
+        name = click.get_current_context().find_root().invoked_subcommand
+        if url is not None and name not in OF_A_SERVER:
+            raise RequestInvalid(
+                f"calve {name} works on this project itself, not through the server {url}.",
+                remedy="Run it where the project is, without CALVE_URL and [client] url.",
+            )
 
     @cached_property
     def user(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from pathlib import Path
 
+from calve.engine.about import about
 from calve.engine.contexts import Context, Log, Resolve, hidden, revealed
 from calve.engine.evaluating import targets_of
 from calve.engine.facts import params_of, place_of, run_params
@@ -51,7 +52,8 @@ class Executor:
         if state is None or attempt is None or attempt.status not in HOLDING:
             return self._recorded(task, Outcome(State.STOPPED), [])
         lines = Log(attempt.uuid, self.folder / attempt.uuid, self._next_piece(task, attempt))
-        outcome = self._outcome(task, state, attempt, lines)
+        with about(**_ids(state, attempt)):
+            outcome = self._outcome(task, state, attempt, lines)
         if outcome is None:
             self._hand_in(lines)
             return None
@@ -241,6 +243,17 @@ class Executor:
                 log.warning("the outcome of %s cannot be recorded yet: %s", task.key, error.message)
             if self.is_dead.wait(next(pauses)):
                 return None
+
+
+def _ids(state: RunState, attempt: Attempt) -> dict[str, str | int]:
+    run = state.run
+    return {
+        "workflow_id": run.workflow_id,
+        "instance_id": run.instance_id,
+        "run_id": run.run_id,
+        "step_id": attempt.step_id,
+        "attempt_id": attempt.attempt_id,
+    }
 
 
 def _is_first(task: Task, attempt: Attempt) -> bool:

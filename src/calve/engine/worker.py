@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from calve.engine.about import about
 from calve.engine.clocks import AnchoredClock
 from calve.engine.executing import Executor
 from calve.engine.hands import Hands
@@ -193,7 +194,9 @@ class Worker:
         while (task := self._steps.get()) is not None:
             following: Task | None = task
             while following is not None:
-                following = self._told(self._carry_out(task := following))
+                task = following
+                with about(run=task.run_uuid, attempt=task.attempt_uuid):
+                    following = self._told(self._carry_out(task))
                 self._hands.let_go(task)
             if self._slots.give(1):
                 self._tools.state.wake()
@@ -214,7 +217,8 @@ class Worker:
     def _move_runs(self) -> None:
         while (task := self._runs.get()) is not None:
             try:
-                self._told(self._move(task))
+                with about(run=task.run_uuid):
+                    self._told(self._move(task))
             finally:
                 self._hands.let_go(task)
                 with self._lock:
