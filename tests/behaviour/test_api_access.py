@@ -1,7 +1,10 @@
 """Who gets in over HTTP: every route is walked with every kind of bad credential (reliability.md B.4: 47, 48)."""
 
 import re
+import secrets
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import httpx
@@ -9,14 +12,17 @@ import pytest
 from starlette.routing import Mount, Route
 from tests.accesses import HOUR, LOCAL, PASSWORD, Gatehouse, bearer
 from tests.engines import Playground
+from tests.providers import provider
 from tests.servers import Site, site_on
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from calve.access import Permission, Role, csrf_of
+from calve.access.oidc import Client, Provider
 from calve.api import Services, create_app
-from calve.api.guarding import guarded
+from calve.api.guarding import HttpFetch, guarded
 from calve.api.policy import Policy, Scope, needs, policy_of
+from calve.api.sessions import relative
 from calve.errors import SettingsInvalid
 from calve.store import Store
 
@@ -362,3 +368,47 @@ def test_a_websocket_of_another_site_is_not_opened(playground: Playground, house
             assert refused.value.response.status_code in {401, 403}
         with connect(url, additional_headers=good) as websocket:
             assert websocket.recv() == "here"
+
+
+def test_somebody_signs_in_at_a_provider(playground: Playground, house: Gatehouse) -> None:
+    """The browser goes there and comes back, and is led nowhere else."""
+    with provider() as fake:
+        client = Client(
+            fake.issuer,
+            "calve",
+            "http://127.0.0.1/back",
+            ("openid",),
+            "preferred_username",
+            "groups",
+            {"data": "viewer"},
+        )
+        ours = Provider(client, HttpFetch(), lambda: time.time_ns() // 1_000_000, secrets.token_bytes)
+        entrance = replace(house.entrance(), provider=ours)
+        with site_on(playground, **guarded(entrance)) as site:
+            begun = _ask(site, "GET", "/api/v3/access/oidc/begin?next=//evil.example")
+            assert "SameSite=Lax" in begun.headers["set-cookie"]
+            back = httpx.get(begun.headers["location"]).headers["location"]
+            path = f"/api/v3/access/oidc/callback?{back.partition('?')[2]}"
+            answer = _ask(site, "GET", path)
+            assert answer.status_code == 200
+            assert "evil" not in answer.text
+            assert "SameSite=Strict" in answer.headers.get_list("set-cookie")[0]
+            assert site.get("/access/me") == site.get("/access/me") | {"name": "oidc:1234", "grants": ["viewer"]}
+            site.client.cookies.delete("calve_session")
+            assert _ask(site, "GET", path).status_code == 401
+            site.client.cookies.clear()
+            assert _ask(site, "GET", path).status_code == 401
+
+
+def test_without_a_provider_nobody_can_go_there(site: Site) -> None:
+    """The answer says what to set."""
+    assert "access.oidc.issuer" in _ask(site, "GET", "/api/v3/access/oidc/begin").text
+
+
+@pytest.mark.parametrize(
+    "target", ["//evil.example", "https://evil.example", "/\\evil.example", "evil", "/a\nb", "\\\\x"]
+)
+def test_nobody_is_led_to_another_site(target: str) -> None:
+    """52: only places on this site are left of what is given."""
+    assert relative(target) == "/"
+    assert relative("/workflows?x=1") == "/workflows?x=1"

@@ -96,7 +96,7 @@ def oidc_begin(at: At, visit: From, next: str = "/") -> Response:  # noqa: A002 
     """Go to the provider of identities to sign in."""
     begun = _provider(at).begin()
     answer = RedirectResponse(begun.url, 303)
-    kept = {"state": begun.state, "nonce": begun.nonce, "verifier": begun.verifier, "next": _relative(next)}
+    kept = {"state": begun.state, "nonce": begun.nonce, "verifier": begun.verifier, "next": relative(next)}
     text = urlsafe_b64encode(json.dumps(kept).encode()).decode()
     # The provider sends the browser back from its own site: a strict cookie would not come along.
     _set(answer, _OIDC_COOKIE, text, visit, seconds=_OIDC_SECONDS, same_site="Lax")
@@ -113,7 +113,7 @@ def oidc_callback(at: At, visit: From, request: Request) -> Response:
     user = at.office.vouched(name, person.shown, person.grants, By(ANONYMOUS, visit.source))
     signed_in = at.door.begin(user, visit.source)
     # A page rather than a redirect: what the browser asks for next must come from our own site, for the cookie's sake.
-    target = html.escape(_relative(kept["next"]), quote=True)
+    target = html.escape(relative(kept["next"]), quote=True)
     answer = HTMLResponse(
         f'<!doctype html><meta http-equiv="refresh" content="0;url={target}"><a href="{target}">…</a>'
     )
@@ -170,7 +170,7 @@ def _kept(visit: Visit) -> dict[str, str]:
         raise Unauthenticated("This browser has not begun to sign in, or too long ago.") from None
 
 
-def _relative(target: str) -> str:
+def relative(target: str) -> str:
     """Return a place on this site; nobody can be led elsewhere."""
     is_plain = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable()
     return target if is_plain and "\\" not in target else "/"
