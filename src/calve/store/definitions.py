@@ -142,20 +142,21 @@ class SqlDefinitions:
         """
 
         def change(transaction: Transaction) -> None:
-            row = _existing(transaction.connection, workflow_id)
-            if row is None or (version_id is not None and not 1 <= version_id <= row.latest_version):
+            connection = transaction.connection
+            is_known = _existing(connection, workflow_id) is not None
+            if not is_known or (version_id is not None and not _has_version(connection, workflow_id, version_id)):
                 raise _missing(workflow_id, version_id)
             values = {"active_version": version_id, "activated_at": now, "modified_at": now}
             if version_id is None:  # nothing is left to go on with when it is made active again
-                transaction.connection.execute(delete(trigger).where(trigger.c.workflow_id == workflow_id))
+                connection.execute(delete(trigger).where(trigger.c.workflow_id == workflow_id))
                 values["triggers_version"] = UNSYNCED
-            _change(transaction.connection, workflow_id, values)
+            _change(connection, workflow_id, values)
             transaction.is_waking = True
 
         self._transactions.write("activate", change)
 
     def delete_workflow(self, workflow_id: str, now: int) -> None:
-        """Forget a workflow, its versions, instances, attempts, logs and events; its instance numbers go on.
+        """Forget a workflow, its versions, instances, attempts, logs and events; numbers go on.
 
         Raises:
             RequestInvalid: an instance of it is not over.
@@ -174,7 +175,7 @@ class SqlDefinitions:
             connection.execute(delete(breakpoint_).where(breakpoint_.c.workflow_id == workflow_id))
             for table in (trigger, signal_subscription, signal_use):
                 connection.execute(delete(table).where(table.c.workflow_id == workflow_id))
-            gone = {"active_version": None, "latest_version": 0, "properties": "{}", "strategy": None}
+            gone = {"active_version": None, "properties": "{}", "strategy": None}
             gone |= {"activated_at": None, "triggers_version": None}
             _change(connection, workflow_id, gone | {"deleted_at": now, "modified_at": now})
 
@@ -184,6 +185,11 @@ class SqlDefinitions:
 def _existing(connection: Connection, workflow_id: str) -> Row[Any] | None:
     is_it = (workflow.c.workflow_id == workflow_id) & workflow.c.deleted_at.is_(None)
     return connection.execute(select(workflow).where(is_it)).one_or_none()
+
+
+def _has_version(connection: Connection, workflow_id: str, version_id: int) -> bool:
+    is_it = (version.c.workflow_id == workflow_id) & (version.c.version_id == version_id)
+    return connection.execute(select(version.c.version_id).where(is_it)).one_or_none() is not None
 
 
 def _locked(transaction: Transaction, workflow_id: str, now: int) -> Row[Any]:
