@@ -378,6 +378,15 @@ class SecretStoreSettings(_Section):
     """The key itself, instead of the file; given by the environment."""
 
 
+class ClientSettings(_Section):
+    """The server that commands ask, instead of this project's own state."""
+
+    url: str | None = None
+    """Its address; ``CALVE_URL`` wins over it."""
+    token: str | None = Field(default=None, exclude=True, repr=False)
+    """An API token of it; rather given by ``CALVE_TOKEN``."""
+
+
 class Settings(_Section):
     """Everything that can be set."""
 
@@ -398,6 +407,7 @@ class Settings(_Section):
     docker: DockerSettings = DockerSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
     worker: WorkerSettings = WorkerSettings()
+    client: ClientSettings = ClientSettings()
     triggers: TriggerSettings = TriggerSettings()
     alerts: AlertSettings = AlertSettings()
     log: LogSettings = LogSettings()
@@ -583,7 +593,14 @@ def _with_defaults(raw: dict[str, Any], project: Path, environ: Mapping[str, str
         "kubernetes": kubernetes,
         "secret_store": secret_store,
         "lineage": lineage,
+        "client": _table(raw, "client") | _named_server(environ),
     }
+
+
+def _named_server(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what the two variables say that have short names because people type them."""
+    names = {"url": "CALVE_URL", "token": "CALVE_TOKEN"}
+    return {key: environ[name] for key, name in names.items() if environ.get(name)}
 
 
 def _table(raw: Mapping[str, Any], section: str) -> dict[str, Any]:

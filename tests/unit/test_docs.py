@@ -55,7 +55,8 @@ def _commands(group: click.Group, prefix: str) -> Iterator[tuple[str, click.Comm
 
 
 def _options(command: click.Command) -> set[str]:
-    return {name for option in command.params if isinstance(option, click.Option) for name in option.opts}
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    return {name for option in options for name in (*option.opts, *option.secondary_opts)}
 
 
 def _section(page: str, name: str) -> str:

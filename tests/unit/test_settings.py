@@ -127,8 +127,6 @@ def test_the_environment_wins(load: Load, tmp_path: Path) -> None:
         CALVE_CATALOGS__MY_LAKE__SPARK__CACHE_ENABLED="true",
         CALVE_CATALOGS__SECOND__URI="https://example.test",
         JAVA_HOME="/java",
-        CALVE_URL="not ours",
-        CALVE_TOKEN="not ours",
         CALVE_TEST_ANYTHING="not ours",
     )
     assert found.store.url == "sqlite:////b.db"
@@ -146,6 +144,16 @@ def test_the_environment_wins(load: Load, tmp_path: Path) -> None:
     }
     assert found.catalogs["my-lake"].spark == {"cache-enabled": "true"}
     assert found.catalogs["second"].kind == "rest"
+
+
+def test_the_server_of_the_client_is_set(load: Load) -> None:
+    """By a file, or by the two variables with short names; the token is never shown."""
+    assert load().client.url is None
+    assert load('[client]\nurl = "http://a"').client.url == "http://a"
+    found = load('[client]\nurl = "http://a"\ntoken = "x"', CALVE_URL="http://b", CALVE_TOKEN="calve_secret")
+    assert (found.client.url, found.client.token) == ("http://b", "calve_secret")
+    assert "calve_secret" not in repr(found) + found.model_dump_json()
+    assert load("", CALVE_CLIENT__URL="http://c").client.url == "http://c"
 
 
 def test_what_steps_reach_is_set(load: Load, tmp_path: Path) -> None:

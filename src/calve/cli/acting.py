@@ -5,19 +5,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from calve.cli.desk import Desk, Document
+from calve.cli.given import address
 from calve.cli.hands import tell_if_nobody_works
 from calve.cli.output import print_json
-from calve.cli.running import address
 from calve.cli.state import State, json_option
 from calve.errors import RequestInvalid
 
 if TYPE_CHECKING:
-    from calve.app import Workplace
-    from calve.engine import Address, Engine
-    from calve.engine.model import Run
+    from calve.engine import Address
 
-Act = Callable[["Engine"], "list[Run]"]
-"""Asks something of the engine, and returns the runs that it concerns."""
+Act = Callable[[Desk], list[Document]]
+"""Asks something, and returns the instances that it concerns."""
 
 _reason_option = click.option("--reason", default="", help="Why; it is kept in the timeline.")
 _comment_option = click.option("--comment", default="", help="What to say with it; the step gives it as an output.")
@@ -39,11 +38,10 @@ def stop(state: State, workflow: str, instance: int | None, step: str | None, re
       calve stop demo.pipeline 3 --step load
       calve stop demo.pipeline             all of its instances that are not over
     """
-    asked = {"by": state.user, "reason": reason}
     if (where := _place(workflow, instance, step)) is None:
-        _do(state, "stop", lambda engine: engine.stop_all(workflow, **asked))
+        _do(state, "stop", lambda desk: desk.act_on_all("stop", workflow, reason=reason))
     else:
-        _do(state, "stop", lambda engine: [engine.stop(where, **asked)])
+        _do(state, "stop", lambda desk: [desk.act("stop", where, reason=reason)])
 
 
 @click.command()
@@ -59,11 +57,10 @@ def kill(state: State, workflow: str, instance: int | None, step: str | None, re
     \b
       calve kill demo.pipeline 3 --step load --reason "wrong day"
     """
-    asked = {"by": state.user, "reason": reason}
     if (where := _place(workflow, instance, step)) is None:
-        _do(state, "kill", lambda engine: engine.kill_all(workflow, **asked))
+        _do(state, "kill", lambda desk: desk.act_on_all("kill", workflow, reason=reason))
     else:
-        _do(state, "kill", lambda engine: [engine.kill(where, **asked)])
+        _do(state, "kill", lambda desk: [desk.act("kill", where, reason=reason)])
 
 
 @click.command()
@@ -79,7 +76,7 @@ def skip(state: State, workflow: str, instance: int, step: str) -> None:
       calve skip demo.pipeline 3 check
     """
     where = address(workflow, instance, step)
-    _do(state, "skip", lambda engine: [engine.skip(where, by=state.user)])
+    _do(state, "skip", lambda desk: [desk.act("skip", where)])
 
 
 @click.command()
@@ -94,7 +91,7 @@ def unblock(state: State, workflow: str, instance: int) -> None:
       calve unblock demo.pipeline 3
     """
     where = address(workflow, instance)
-    _do(state, "unblock", lambda engine: [engine.unblock(where, by=state.user)])
+    _do(state, "unblock", lambda desk: [desk.act("unblock", where)])
 
 
 @click.command()
@@ -110,7 +107,7 @@ def bypass(state: State, workflow: str, instance: int, step: str) -> None:
       calve bypass demo.pipeline 3 load
     """
     where = address(workflow, instance, step)
-    _do(state, "bypass", lambda engine: [engine.bypass(where, by=state.user)])
+    _do(state, "bypass", lambda desk: [desk.act("bypass", where)])
 
 
 @click.command()
@@ -127,7 +124,7 @@ def approve(state: State, workflow: str, instance: int, step: str, comment: str)
       calve approve demo.pipeline 3 publish --comment "numbers look right"
     """
     where = address(workflow, instance, step)
-    _do(state, "approve", lambda engine: [engine.approve(where, by=state.user, comment=comment)])
+    _do(state, "approve", lambda desk: [desk.act("approve", where, comment=comment)])
 
 
 @click.command()
@@ -144,7 +141,7 @@ def reject(state: State, workflow: str, instance: int, step: str, comment: str) 
       calve reject demo.pipeline 3 publish --comment "two days are missing"
     """
     where = address(workflow, instance, step)
-    _do(state, "reject", lambda engine: [engine.reject(where, by=state.user, comment=comment)])
+    _do(state, "reject", lambda desk: [desk.act("reject", where, comment=comment)])
 
 
 @click.command()
@@ -159,10 +156,8 @@ def pause(state: State, workflow: str, step: str, instance: int | None) -> None:
     \b
       calve pause demo.pipeline load
     """
-    from calve.engine import Breakpoint
-
-    with state.workplace() as workplace:
-        workplace.engine.pause(Breakpoint(workflow, step, instance_id=instance or 0, created_by=state.user))
+    with state.desk() as desk:
+        desk.pause(workflow, step, instance)
     if state.json:
         print_json({"action": "pause", "workflow_id": workflow, "step_id": step, "workflow_instance_id": instance})
     else:
@@ -183,20 +178,10 @@ def resume(state: State, workflow: str, step: str | None, instance: int | None) 
       calve resume demo.pipeline load
       calve resume demo.pipeline load --instance 3
     """
-    if instance is None:
-        _do(state, "resume", lambda engine: _unpaused(engine, workflow, step, state.user))
-        return
-    if step is None:
+    if instance is not None and step is None:
         raise click.UsageError("Name the STEP, too.")
-    where = address(workflow, instance, step)
-
-    def resumed(engine: "Engine") -> "list[Run]":
-        from calve.engine import Breakpoint
-
-        engine.state.delete_breakpoint(Breakpoint(workflow, where.steps[-1], instance_id=instance))
-        return [engine.resume(where, by=state.user)]
-
-    _do(state, "resume", resumed)
+    where = None if instance is None else address(workflow, instance, step)
+    _do(state, "resume", lambda desk: desk.resume(workflow, step, where))
 
 
 @click.command()
@@ -212,8 +197,8 @@ def delete(state: State, workflow: str, *, yes: bool) -> None:
     """
     if not yes:
         raise RequestInvalid(f"{workflow} would be gone with everything it has done.", remedy="Say so with --yes.")
-    with state.workplace() as workplace:
-        workplace.engine.delete(workflow)
+    with state.desk() as desk:
+        desk.delete(workflow)
     if state.json:
         print_json({"action": "delete", "workflow_id": workflow})
     else:
@@ -229,29 +214,16 @@ def _place(workflow: str, instance: int | None, step: str | None) -> "Address | 
     return None
 
 
-def _unpaused(engine: "Engine", workflow: str, step: str | None, user: str) -> "list[Run]":
-    points = [point for point in engine.state.breakpoints(workflow) if step in {None, point.step_id}]
-    if not points:
-        place = f"step {step} of {workflow}" if step else workflow
-        raise RequestInvalid(f"There is no breakpoint at {place}.", remedy="To set one: calve pause WORKFLOW STEP.")
-    return [run for point in points for run in engine.unpause(point, by=user)]
-
-
 def _do(state: State, name: str, act: Act) -> None:
-    """Ask something of the engine, and say of which instances it was asked."""
-    with state.workplace() as workplace:
-        _tell(state, workplace, name, act(workplace.engine))
-
-
-def _tell(state: State, workplace: "Workplace", name: str, runs: "list[Run]") -> None:
-    from calve.engine.views import run_json
-
-    if state.json:
-        print_json({"action": name, "instances": [run_json(run) for run in runs]})
-    else:
-        for run in runs:
-            click.echo(f"{name}: {run.workflow_id} {run.instance_id}")
-        if not runs:
-            click.echo(f"{name}: no instance is concerned")
-    if runs and name != "unblock":
-        tell_if_nobody_works(workplace)
+    """Ask something, and say of which instances it was asked."""
+    with state.desk() as desk:
+        found = act(desk)
+        if state.json:
+            print_json({"action": name, "instances": found})
+        else:
+            for run in found:
+                click.echo(f"{name}: {run['workflow_id']} {run['workflow_instance_id']}")
+            if not found:
+                click.echo(f"{name}: no instance is concerned")
+        if found and name != "unblock":
+            tell_if_nobody_works(desk)

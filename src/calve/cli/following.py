@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from calve.cli.desk import Desk, Document
+from calve.cli.given import address
 from calve.cli.output import print_json
-from calve.cli.showing import headline, live_table
+from calve.cli.showing import OVER, headline, live_table
 from calve.cli.state import State
+from calve.errors import WorkflowMissing
 
 if TYPE_CHECKING:
-    from calve.engine import Engine
-    from calve.engine.model import Event, Run
+    from calve.engine import Address
 
-Show = Callable[["Run"], None]
+Show = Callable[[Document], None]
 """Shows where a run stands now."""
 
 LINES = 10
@@ -29,120 +31,115 @@ _PASSED = frozenset({"CREATED", "INITIALIZED", "EVALUATING_PARAMS", "STARTING", 
 
 
 def follow(
-    engine: "Engine", run: "Run", show: Show, *, changed: threading.Event | None = None, each: Callable[[], None]
-) -> "Run":
+    desk: Desk, run: Document, show: Show, *, changed: threading.Event | None = None, each: Callable[[], None]
+) -> Document:
     """Show a run until it is over; ``each`` is called every now and then, ``changed`` makes it look at once."""
     changed = changed or threading.Event()
+    place = place_of(run)
     while True:
         each()
         changed.clear()
-        found = engine.state.run(run.workflow_id, run.instance_id, run.run_id)
-        if found is None:  # somebody has deleted the workflow
+        try:
+            found = desk.instance(place)
+        except WorkflowMissing:  # somebody has deleted the workflow
             return run
         show(found)
-        if found.status.is_terminal:
+        if found["status"] in OVER:
             return found
         changed.wait(_OFTEN)
 
 
 @contextmanager
-def shown(engine: "Engine", *, is_quiet: bool) -> "Iterator[Show]":
+def shown(desk: Desk, *, is_quiet: bool) -> "Iterator[Show]":
     """Yield what shows a run: in place on a terminal, else by a line for each change; not at all if quiet."""
     if is_quiet:
         yield lambda _: None
     elif sys.stderr.isatty():
-        with _live(engine) as show:
+        with _live(desk) as show:
             yield show
     else:
-        yield _Lines(engine)
+        yield _Lines(desk)
 
 
 @contextmanager
-def _live(engine: "Engine") -> "Iterator[Show]":
+def _live(desk: Desk) -> "Iterator[Show]":
     from rich.console import Console
     from rich.live import Live
 
-    from calve.engine.views import overview_of
-
     with Live(console=Console(stderr=True), refresh_per_second=8) as live:
-        yield lambda run: live.update(live_table(overview_of(engine.tools, run), engine.tools.clock()))
+        yield lambda run: live.update(live_table(_whole(desk, run), desk.now()))
+
+
+def _whole(desk: Desk, run: Document) -> Document:
+    return run if "steps" in run else desk.overview(place_of(run))
+
+
+def place_of(run: Document) -> "Address":
+    """Return where a run is."""
+    return address(run["workflow_id"], run["workflow_instance_id"], run_id=run["workflow_run_id"])
 
 
 class _Lines:
     """Prints a line for each event of a run."""
 
-    def __init__(self, engine: "Engine") -> None:
-        self._state = engine.state
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
         self._last = 0
-        self._seq = -1
+        self._is_first = True
 
-    def __call__(self, run: "Run") -> None:
-        if run.is_queued and self._seq < 0:
-            click.echo(
-                f"{run.workflow_id} {run.instance_id} waits for its turn: calve status {run.workflow_id}", err=True
-            )
-        if run.seq == self._seq:
-            return
-        self._seq = run.seq
-        while events := self._state.events(after=self._last, run_uuid=run.uuid):
-            self._last = events[-1].seq
+    def __call__(self, run: Document) -> None:
+        name = f"{run['workflow_id']} {run['workflow_instance_id']}"
+        if run.get("is_queued") and self._is_first:
+            click.echo(f"{name} waits for its turn: calve status {run['workflow_id']}", err=True)
+        self._is_first = False
+        while events := self._desk.events(run, self._last):
+            self._last = events[-1]["seq"]
             for event in events:
-                if event.after is not None and event.after not in _PASSED:
-                    self._print(event)
+                if event.get("after") is not None and event["after"] not in _PASSED:
+                    self._print(run, name, event)
 
-    def _print(self, event: "Event") -> None:
-        attempt = f" (attempt {event.attempt_id})" if (event.attempt_id or 1) > 1 else ""
-        what = event.step_id or f"{event.workflow_id} {event.instance_id}"
-        at = datetime.fromtimestamp(event.at / 1_000).astimezone()
-        click.echo(f"{at:%H:%M:%S}  {what} {event.after}{attempt}{self._reason(event)}", err=True)
+    def _print(self, run: Document, name: str, event: Document) -> None:
+        number = event.get("step_attempt_id") or 1
+        attempt = f" (attempt {number})" if number > 1 else ""
+        at = datetime.fromtimestamp(event["at"] / 1_000).astimezone()
+        what = f"{event.get('step_id') or name} {event['after']}{attempt}{self._reason(run, event)}"
+        click.echo(f"{at:%H:%M:%S}  {what}", err=True)
 
-    def _reason(self, event: "Event") -> str:
+    def _reason(self, run: Document, event: Document) -> str:
         """Return what was said about an attempt that has failed."""
-        from calve.engine.statuses import StepStatus
+        from calve.engine import StepStatus
 
-        if event.step_id is None or event.after is None:
+        if event.get("step_id") is None:
             return ""
-        status = StepStatus(event.after)
+        status = StepStatus(event["after"])
         if status.is_complete or not status.is_terminal:
             return ""
-        attempts = self._state.attempts(event.run_uuid, event.step_id)
-        said = [
-            entry["message"]
-            for attempt in attempts
-            if attempt.attempt_id == event.attempt_id
-            for entry in attempt.timeline
-        ]
-        return f": {' '.join(said)}" if said else ""
+        said = self._desk.told(run, event["step_id"], event.get("step_attempt_id") or 1)
+        return f": {said}" if said else ""
 
 
-def summarize(state: State, engine: "Engine", run: "Run") -> int:
+def summarize(state: State, desk: Desk, run: Document) -> int:
     """Print how a run ended, and what went wrong; return the exit code."""
-    from calve.engine.statuses import RunStatus
-    from calve.engine.views import overview_json, overview_of
-
-    is_done = run.status is RunStatus.SUCCEEDED
+    is_done = run["status"] == "SUCCEEDED"
     if state.json:
-        print_json(overview_json(overview_of(engine.tools, run)))
+        print_json(_whole(desk, run))
         return 0 if is_done else 1
-    click.echo(headline(run, engine.tools.clock()))
+    click.echo(headline(run, desk.now()))
     if not is_done:
-        _print_failures(engine, run)
+        _print_failures(desk, run)
     return 0 if is_done else 1
 
 
-def _print_failures(engine: "Engine", run: "Run") -> None:
-    from calve.engine.views import failures
-
-    for failure in failures(engine.state, run):
-        attempt, path = failure.attempt, "/".join(failure.path)
-        times = f" (attempt {attempt.attempt_id})" if attempt.attempt_id > 1 else ""
-        click.echo(f"\n{path} {attempt.status}{times}: {failure.message}")
-        text = "".join(chunk.text for chunk in engine.state.log(attempt.uuid))
-        for line in text.splitlines()[-LINES:]:
+def _print_failures(desk: Desk, run: Document) -> None:
+    name = f"{run['workflow_id']} {run['workflow_instance_id']}"
+    for failed in desk.failures(run):
+        times = f" (attempt {failed.attempt_id})" if failed.attempt_id > 1 else ""
+        click.echo(f"\n{failed.path} {failed.status}{times}: {failed.message}")
+        for line in failed.log.splitlines()[-LINES:]:
             click.echo(f"  | {line}")
-        if text:
-            click.echo(f"  → calve logs {run.workflow_id} {run.instance_id} {path}")
-    click.echo(f"\n→ calve restart {run.workflow_id} {run.instance_id}")
+        if failed.log:
+            click.echo(f"  → calve logs {name} {failed.path}")
+    click.echo(f"\n→ calve restart {name}")
 
 
 def every(seconds: float, what: Callable[[], None]) -> Callable[[], None]:

@@ -1,9 +1,12 @@
-"""Params given on the command line: ``-p name=value``."""
+"""What is given on the command line: params as ``-p name=value``, and places."""
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from calve.engine import Address
 
 params_option = click.option(
     "-p",
@@ -31,3 +34,10 @@ def parse_param(given: str) -> tuple[str, Any]:
 def _refuse(word: str) -> None:
     """Take NaN and Infinity for text: JSON has none."""
     raise ValueError(word)
+
+
+def address(workflow: str, instance: int, path: str | None = None, run_id: int | None = None) -> "Address":
+    """Return where something is; a path is ``job``, ``loop/3/job``."""
+    from calve.engine import Address
+
+    return Address(workflow, instance, run_id, tuple(part for part in (path or "").split("/") if part))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
+from calve.cli.desk import Desk
 from calve.cli.following import every
 from calve.errors import StoreBusy
 
@@ -101,18 +102,7 @@ class Hands:
             self.changed.set()
 
 
-def is_anybody_working(workplace: "Workplace") -> bool:
-    """Tell whether a process carries out the workflows of this project."""
-    if not workplace.settings.store.url.startswith("sqlite"):
-        return bool(workplace.engine.state.workers())
-    try:
-        with workplace.store.hold_scheduler():
-            return False
-    except StoreBusy:
-        return True
-
-
-def tell_if_nobody_works(workplace: "Workplace") -> None:
+def tell_if_nobody_works(desk: Desk) -> None:
     """Say on standard error if nothing will happen by itself."""
-    if not is_anybody_working(workplace):
+    if not desk.is_worked():
         click.echo("Nothing carries out the workflows of this project now. Start: calve up", err=True)

@@ -1,12 +1,9 @@
 """``calve permits``: how many steps of a tag may run at once."""
 
-from dataclasses import asdict
-
 import click
 
 from calve.cli.output import print_json, print_table
 from calve.cli.state import State, json_option
-from calve.errors import RequestInvalid
 
 
 @click.group(invoke_without_command=True)
@@ -23,12 +20,13 @@ def permits(context: click.Context) -> None:
     if context.invoked_subcommand is not None:
         return
     state: State = context.obj
-    with state.workplace() as workplace:
-        found = workplace.engine.state.tag_permits()
+    with state.desk() as desk:
+        found = desk.permits()
     if state.json:
-        print_json([asdict(permit) for permit in found])
+        print_json(found)
     else:
-        print_table(("tag", "at once", "now"), [(permit.tag, permit.max_allowed, permit.held) for permit in found])
+        rows = [(permit["tag"], permit["max_allowed"], permit.get("held")) for permit in found]
+        print_table(("tag", "at once", "now"), rows)
 
 
 @permits.command(name="set")
@@ -38,8 +36,8 @@ def permits(context: click.Context) -> None:
 @click.pass_obj
 def set_permit(state: State, tag: str, number: int) -> None:
     """Let at most NUMBER steps with TAG run at once; 0 lets none."""
-    with state.workplace() as workplace:
-        workplace.engine.limit_tag(tag, number)
+    with state.desk() as desk:
+        desk.limit_tag(tag, number)
     _tell(state, tag, number)
 
 
@@ -49,9 +47,8 @@ def set_permit(state: State, tag: str, number: int) -> None:
 @click.pass_obj
 def delete_permit(state: State, tag: str) -> None:
     """Lift the limit of TAG."""
-    with state.workplace() as workplace:
-        if not workplace.engine.state.delete_tag_permit(tag):
-            raise RequestInvalid(f"The tag {tag} has no limit.")
+    with state.desk() as desk:
+        desk.limit_tag(tag, None)
     _tell(state, tag, None)
 
 

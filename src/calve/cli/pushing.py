@@ -1,7 +1,7 @@
 """``calve push``: definitions become versions of workflows."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +13,8 @@ from calve.errors import RequestInvalid
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from calve.cli.desk import Desk, Document
     from calve.definition import Definition, Loaded
-    from calve.engine import Engine
-    from calve.engine.model import VersionRecord
 
 _MISSING = "script_missing"
 """A warning while a definition is written; once it is pushed, the script would be missing for good."""
@@ -42,14 +41,19 @@ def push(state: State, files: tuple[Path, ...], *, inactive: bool) -> int:
     definitions = accepted(state, loaded)
     if definitions is None:
         return 1
-    with state.workplace() as workplace:
-        pushed = [keep(workplace.engine, definition, state.user, inactive=inactive) for definition in definitions]
+    with state.desk() as desk:
+        pushed = [keep(desk, definition, inactive=inactive) for definition in definitions]
     if state.json:
-        print_json({"ok": True, "pushed": [_as_json(record, inactive=inactive) for record in pushed]})
+        print_json({"ok": True, "pushed": pushed})
         return 0
-    for record in pushed:
-        click.echo(f"{record.workflow_id} version {record.version_id}{' (not active)' if inactive else ''}")
+    for version in pushed:
+        click.echo(f"{shown(version)}{' (not active)' if inactive else ''}")
     return 0
+
+
+def shown(version: "Document") -> str:
+    """Return which version it is."""
+    return f"{version['workflow_id']} version {version['workflow_version_id']}"
 
 
 def accepted(state: State, loaded: "Iterable[Loaded]") -> "list[Definition] | None":
@@ -72,10 +76,9 @@ def accepted(state: State, loaded: "Iterable[Loaded]") -> "list[Definition] | No
     return None
 
 
-def keep(engine: "Engine", definition: "Definition", author: str, *, inactive: bool = False) -> "VersionRecord":
+def keep(desk: "Desk", definition: "Definition", *, inactive: bool = False) -> "Document":
     """Push one definition."""
-    chosen = definition.model_copy(update={"is_active": False}) if inactive else definition
-    return engine.push(chosen, author=author)
+    return desk.push(definition.model_copy(update={"is_active": False}) if inactive else definition)
 
 
 def _lacks_script(result: "Loaded") -> bool:
@@ -87,13 +90,3 @@ def _check_different(definitions: "list[Definition]") -> None:
     twice = sorted({workflow_id for workflow_id in ids if ids.count(workflow_id) > 1})
     if twice:
         raise RequestInvalid(f"{', '.join(twice)} is described more than once.", remedy="Push one of them.")
-
-
-def _as_json(record: "VersionRecord", *, inactive: bool) -> dict[str, Any]:
-    return {
-        "workflow_id": record.workflow_id,
-        "workflow_version_id": record.version_id,
-        "is_active": not inactive and bool(record.definition.get("is_active", True)),
-        "create_time": record.created_at,
-        "author": record.author,
-    }

@@ -1,28 +1,28 @@
 """``calve run`` and ``calve restart``: start an instance, carry it out, follow it to its end."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from calve.cli import pushing
+from calve.cli.desk import Again, Desk, Document
 from calve.cli.files import SUFFIXES, load_file
-from calve.cli.following import follow, shown, summarize
-from calve.cli.given import params_option, parse_param
+from calve.cli.following import follow, place_of, shown, summarize
+from calve.cli.given import address, params_option, parse_param
 from calve.cli.hands import Hands, tell_if_nobody_works
+from calve.cli.local_desk import LocalDesk
 from calve.cli.output import print_json
-from calve.cli.pushing import accepted, keep
 from calve.cli.signals import STOPPED, counted
 from calve.cli.state import State, json_option
-from calve.errors import ActionRefused, RequestInvalid
+from calve.errors import ActionRefused, RequestInvalid, WorkflowMissing
 
-if TYPE_CHECKING:
-    from calve.app import Workplace
-    from calve.engine import Address, Started
-    from calve.engine.model import Run, VersionRecord
-
-no_wait_option = click.option(
-    "--no-wait", is_flag=True, help="Only start it; a calve worker or calve up does the work."
+wait_option = click.option(
+    "--wait/--no-wait",
+    default=None,
+    help="Follow it to its end, or only start it; by default followed, but not on a server (CALVE_URL).",
 )
 
 
@@ -50,7 +50,7 @@ def _step_params(_: click.Context, __: click.Parameter, words: tuple[str, ...]) 
     "--version", default="active", show_default=True, metavar="V", help="A number, active, latest or default."
 )
 @click.option("--request-id", metavar="ID", help="Names this start: repeated, it is the same instance.")
-@no_wait_option
+@wait_option
 @json_option
 @click.pass_obj
 def run(state: State, /, workflow: str, given: Mapping[str, Any], params: Mapping[str, Any], **options: Any) -> int:
@@ -65,25 +65,28 @@ def run(state: State, /, workflow: str, given: Mapping[str, Any], params: Mappin
     process also does whatever else is due in the project. If another process (calve up, calve worker) works on the
     same state already, that one carries the instance out, and this one shows how it goes.
 
+    With a server (CALVE_URL), that carries it out: this prints where to look, or with --wait shows how it goes.
+
     Ctrl-C stops the instance; a second one leaves at once. The exit code is 0 only if the instance succeeded.
     """
-    with state.workplace() as workplace:
+    with state.desk() as desk:
         version: str | int = options["version"]
         if _is_file(workflow):
-            record = _pushed(state, workplace, Path(workflow))
-            if record is None:
+            pushed = _pushed(state, desk, Path(workflow))
+            if pushed is None:
                 return 1
-            workflow, version = record.workflow_id, record.version_id
-        elif Path(workflow).suffix in SUFFIXES and workplace.engine.state.workflow(workflow) is None:
-            raise RequestInvalid(f"There is neither a file nor a workflow {workflow}.")
-        started = workplace.engine.start(
-            workflow,
-            version=version,
-            params={**given, **params},
-            request_id=options["request_id"],
-            initiator=_initiator(state.user),
-        )
-        return _told(state, workplace, started) if options["no_wait"] else carried_out(state, workplace, started.run)
+            workflow, version = pushed["workflow_id"], pushed["workflow_version_id"]
+        try:
+            started = desk.start(
+                workflow, version=version, params={**given, **params}, request_id=options["request_id"]
+            )
+        except WorkflowMissing as error:
+            if Path(workflow).suffix in SUFFIXES:
+                raise RequestInvalid(f"There is neither a file nor a workflow {workflow}.") from error
+            raise
+        if _is_awaited(desk, options["wait"]):
+            return carried_out(state, desk, started)
+        return _told(state, desk, started)
 
 
 @click.command()
@@ -101,7 +104,7 @@ def run(state: State, /, workflow: str, given: Mapping[str, Any], params: Mappin
     help="Change a param of a step.",
 )
 @click.option("--skip", multiple=True, metavar="STEP", help="Skip a step instead of running it again.")
-@no_wait_option
+@wait_option
 @json_option
 @click.pass_obj
 def restart(state: State, /, workflow: str, instance: int, params: Mapping[str, Any], **options: Any) -> int:
@@ -114,55 +117,46 @@ def restart(state: State, /, workflow: str, instance: int, params: Mapping[str, 
 
     It is carried out here like calve run.
     """
-    from calve.engine import RunPolicy
-
     if options["from_beginning"] and options["step"]:
         raise click.UsageError("Give either --from-beginning or --step.")
-    policy = RunPolicy.RESTART_FROM_BEGINNING if options["from_beginning"] else RunPolicy.RESTART_FROM_INCOMPLETE
-    with state.workplace() as workplace:
-        started = workplace.engine.restart(
-            address(workflow, instance, options["step"]),
-            policy=policy,
-            params=params,
-            step_params=options["step_params"],
-            skip=options["skip"],
-        )
-        latest = workplace.engine.state.run(workflow, instance) or started.run
-        return _told(state, workplace, started) if options["no_wait"] else carried_out(state, workplace, latest)
+    again = Again(options["from_beginning"], params, options["step_params"], options["skip"])
+    with state.desk() as desk:
+        started = desk.restart(address(workflow, instance, options["step"]), again)
+        if _is_awaited(desk, options["wait"]):
+            return carried_out(state, desk, desk.instance(address(workflow, instance)))
+        return _told(state, desk, started)
 
 
-def address(workflow: str, instance: int, path: str | None = None, run_id: int | None = None) -> "Address":
-    """Return where something is; a path is ``job``, ``loop/3/job``."""
-    from calve.engine import Address
-
-    return Address(workflow, instance, run_id, tuple(part for part in (path or "").split("/") if part))
+def _is_awaited(desk: Desk, wanted: bool | None) -> bool:  # noqa: FBT001 - click's three states
+    """Tell whether what is started is followed: what runs here is, what a server runs only if so told."""
+    return isinstance(desk, LocalDesk) if wanted is None else wanted
 
 
-def carried_out(state: State, workplace: "Workplace", run: "Run") -> int:
+def carried_out(state: State, desk: Desk, run: Document) -> int:
     """Follow a run to its end, carrying it out here unless another process does; return the exit code."""
-    engine = workplace.engine
     with counted() as signals:
-        with Hands(workplace) as hands:
-            stopping = _Stopping(state, workplace, run)
+        with Hands(desk.workplace) if isinstance(desk, LocalDesk) else nullcontext() as hands:
+            stopping = _Stopping(state, desk, run)
 
             def each() -> None:
-                hands.look()
+                if hands is not None:
+                    hands.look()
                 if signals():
                     stopping()
 
-            with shown(engine, is_quiet=state.json) as show:
-                ended = follow(engine, run, show, changed=hands.changed, each=each)
-            if hands.under_way:
+            with shown(desk, is_quiet=state.json) as show:
+                ended = follow(desk, run, show, changed=hands.changed if hands else None, each=each)
+            if hands is not None and hands.under_way:
                 click.echo(f"Waiting for steps of other instances: {hands.under_way} …", err=True)
-        code = summarize(state, engine, ended)
+        code = summarize(state, desk, ended)
     return STOPPED if code and stopping.is_asked else code
 
 
 class _Stopping:
     """Stops a run once."""
 
-    def __init__(self, state: State, workplace: "Workplace", run: "Run") -> None:
-        self._state, self._workplace, self._run = state, workplace, run
+    def __init__(self, state: State, desk: Desk, run: Document) -> None:
+        self._state, self._desk, self._run = state, desk, run
         self.is_asked = False
 
     def __call__(self) -> None:
@@ -172,28 +166,23 @@ class _Stopping:
         if not self._state.json:
             click.echo("Stopping … (once more leaves at once)", err=True)
         try:
-            where = address(self._run.workflow_id, self._run.instance_id, run_id=self._run.run_id)
-            self._workplace.engine.stop(where, by=self._state.user, reason="Ctrl-C")
+            self._desk.act("stop", place_of(self._run), reason="Ctrl-C")
         except ActionRefused:
             return  # it is over already
 
 
-def _told(state: State, workplace: "Workplace", started: "Started") -> int:
+def _told(state: State, desk: Desk, started: Document) -> int:
     """Say what was started, and whether anybody will carry it out."""
-    from calve.engine.views import started_json
-
+    view = desk.view(started)
     if state.json:
-        print_json(started_json(started))
+        print_json(started if view is None else {**started, "view_url": view})
+    elif view is not None:
+        click.echo(f"Workflow run has been successfully submitted. View at {view}")
     else:
-        click.echo(f"{started.run.workflow_id} {started.run.instance_id} run {started.run.run_id} {started.status}")
-    tell_if_nobody_works(workplace)
+        name = f"{started['workflow_id']} {started['workflow_instance_id']} run {started['workflow_run_id']}"
+        click.echo(f"{name} {started['status']}")
+    tell_if_nobody_works(desk)
     return 0
-
-
-def _initiator(user: str) -> Any:
-    from calve.engine import Initiator
-
-    return Initiator(user=user)
 
 
 def _is_file(word: str) -> bool:
@@ -202,15 +191,15 @@ def _is_file(word: str) -> bool:
     return path.suffix in SUFFIXES and (path.is_file() or len(path.parts) > 1)
 
 
-def _pushed(state: State, workplace: "Workplace", file: Path) -> "VersionRecord | None":
+def _pushed(state: State, desk: Desk, file: Path) -> Document | None:
     """Push the one workflow of a file; show what is wrong with it, and return nothing."""
-    definitions = accepted(state, load_file(file))
+    definitions = pushing.accepted(state, load_file(file))
     if definitions is None:
         return None
     if len(definitions) > 1:
         names = ", ".join(definition.workflow.id for definition in definitions)
         raise RequestInvalid(f"{file} describes several workflows: {names}.", remedy="Push it, then run one by its id.")
-    record = keep(workplace.engine, definitions[0], state.user)
+    pushed = pushing.keep(desk, definitions[0])
     if not state.json:
-        click.echo(f"{record.workflow_id} version {record.version_id}", err=True)
-    return record
+        click.echo(pushing.shown(pushed), err=True)
+    return pushed

@@ -33,6 +33,7 @@ def sql(state: State, statements: str | None, file: IO[str] | None, limit: int) 
     parts = split(statements or (file.read() if file else ""))
     if not parts:
         raise click.UsageError("There is no statement.")
+    state.check_here()
     from calve.lake import spark as lake_spark
 
     with working() as say:

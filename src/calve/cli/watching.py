@@ -1,24 +1,16 @@
 """``calve status``, ``calve instances`` and ``calve logs``."""
 
-import time
-from typing import TYPE_CHECKING, Any
-
 import click
 
-from calve.cli.following import follow, shown
+from calve.cli.desk import Desk, Document
+from calve.cli.following import follow, place_of, shown
+from calve.cli.given import address
 from calve.cli.output import print_json, print_table
-from calve.cli.running import address
-from calve.cli.showing import STEP_COLUMNS, headline, print_runs, step_rows
+from calve.cli.showing import OVER, STEP_COLUMNS, headline, print_runs, step_rows
 from calve.cli.state import State, json_option
-from calve.errors import WorkflowMissing
-
-if TYPE_CHECKING:
-    from calve.engine import Engine
-    from calve.engine.model import Attempt, Run
 
 _STATUSES = ("CREATED", "IN_PROGRESS", "PAUSED", "SUCCEEDED", "FAILED", "STOPPED", "TIMED_OUT")
 _FEW = 10
-_OFTEN = 0.2
 
 
 @click.command()
@@ -39,16 +31,15 @@ def status(state: State, workflow: str | None, instance: int | None, run_id: int
     """
     if instance is None and (watch or run_id is not None):
         raise click.UsageError("Name the WORKFLOW and the INSTANCE, too.")
-    with state.workplace() as workplace:
-        engine = workplace.engine
+    with state.desk() as desk:
         if workflow is None or instance is None:
-            _print_list(state, engine, _recent(engine, workflow))
+            _print_list(state, desk, _recent(desk, workflow))
             return
-        run = _found(engine, workflow, instance, run_id)
+        run = desk.instance(address(workflow, instance, run_id=run_id))
         if watch:
-            with shown(engine, is_quiet=state.json) as show:
-                run = follow(engine, run, show, each=lambda: None)
-        _print_one(state, engine, run)
+            with shown(desk, is_quiet=state.json) as show:
+                run = follow(desk, run, show, each=lambda: None)
+        _print_one(state, desk, run)
 
 
 @click.command()
@@ -63,13 +54,8 @@ def instances(state: State, workflow: str | None, statuses: tuple[str, ...], lim
     \b
       calve instances demo.pipeline --status FAILED
     """
-    from calve.engine import RunStatus
-
-    with state.workplace() as workplace:
-        engine = workplace.engine
-        _check_known(engine, workflow)
-        chosen = [RunStatus(name) for name in statuses]
-        _print_list(state, engine, engine.state.instances(workflow_id=workflow, statuses=chosen, limit=limit))
+    with state.desk() as desk:
+        _print_list(state, desk, desk.instances(workflow, statuses=statuses, limit=limit))
 
 
 @click.command()
@@ -87,93 +73,44 @@ def logs(state: State, workflow: str, instance: int, step: str, attempt_id: int 
       calve logs demo.pipeline 3 load -f
       calve logs demo.pipeline 3 loop/7/load --attempt 1
     """
-    from calve.engine.views import attempt_json
-
-    with state.workplace() as workplace:
-        engine = workplace.engine
-        run, attempt = _attempt(engine, workflow, instance, step, attempt_id)
-        text = _printed(engine, attempt, is_followed=is_followed, is_quiet=state.json)
+    where = address(workflow, instance, step)
+    with state.desk() as desk:
+        attempt = desk.attempt(where, attempt_id)
+        text = ""
+        for piece in desk.log(where, attempt, is_followed=is_followed):
+            text += piece
+            if not state.json:
+                click.echo(piece, nl=False)
         if state.json:
-            print_json({**attempt_json(run, engine.state.attempt(attempt.uuid) or attempt), "log": text})
+            print_json({**desk.attempt(where, attempt["step_attempt_id"]), "log": text})
         elif not text:
             click.echo(f"{step} has written nothing.", err=True)
         elif not text.endswith("\n"):
             click.echo()
 
 
-def _recent(engine: "Engine", workflow: str | None) -> "list[Run]":
+def _recent(desk: Desk, workflow: str | None) -> list[Document]:
     """Return what is not over, and some of what was last."""
-    from calve.engine import RunStatus
-
-    _check_known(engine, workflow)
-    live = [status for status in RunStatus if not status.is_terminal]
-    going = engine.state.instances(workflow_id=workflow, statuses=live)
-    last = engine.state.instances(workflow_id=workflow, limit=_FEW)
-    return going + [run for run in last if run.status.is_terminal]
+    live = [status for status in _STATUSES if status not in OVER]
+    going = desk.instances(workflow, statuses=live)
+    last = desk.instances(workflow, limit=_FEW)
+    return going + [run for run in last if run["status"] in OVER]
 
 
-def _check_known(engine: "Engine", workflow: str | None) -> None:
-    if workflow is not None:
-        engine.workflow(workflow)
-
-
-def _found(engine: "Engine", workflow: str, instance: int, run_id: int | None) -> "Run":
-    from calve.engine.addresses import find_run
-
-    return find_run(engine.state, address(workflow, instance, run_id=run_id))
-
-
-def _print_list(state: State, engine: "Engine", runs: "list[Run]") -> None:
-    from calve.engine.views import instance_json
-
+def _print_list(state: State, desk: Desk, runs: list[Document]) -> None:
     if state.json:
-        print_json([instance_json(run) for run in runs])
+        print_json(runs)
     elif runs:
-        print_runs(runs, engine.tools.clock())
+        print_runs(runs, desk.now())
     else:
         click.echo("There are none. To start one: calve run WORKFLOW", err=True)
 
 
-def _print_one(state: State, engine: "Engine", run: "Run") -> None:
-    from calve.engine.views import overview_json, overview_of
-
-    overview = overview_of(engine.tools, run)
+def _print_one(state: State, desk: Desk, run: Document) -> None:
+    run = desk.overview(place_of(run))
     if state.json:
-        print_json(overview_json(overview))
+        print_json(run)
         return
-    now = engine.tools.clock()
-    click.echo(f"{headline(overview.run, now)}\n")
-    print_table(STEP_COLUMNS, step_rows(overview, now), numbers=False)
-
-
-def _attempt(
-    engine: "Engine", workflow: str, instance: int, step: str, attempt_id: int | None
-) -> "tuple[Run, Attempt]":
-    """Return an attempt of a step, and the run that holds the step."""
-    from calve.engine.addresses import find
-
-    where = address(workflow, instance, step)
-    found = find(engine.state, where)
-    if found.attempt is None:
-        raise WorkflowMissing(f"{where} has not begun.")
-    if attempt_id is None:
-        return found.run, found.attempt
-    known = {attempt.attempt_id: attempt for attempt in engine.state.attempts(found.attempt.run_uuid, found.step_id)}
-    if attempt_id not in known:
-        numbers = ", ".join(str(number) for number in known)
-        raise WorkflowMissing(f"{where} has no attempt {attempt_id}.", remedy=f"It has {numbers}.")
-    return found.run, known[attempt_id]
-
-
-def _printed(engine: "Engine", attempt: "Attempt", *, is_followed: bool, is_quiet: bool) -> str:
-    """Print an attempt's log as it comes; return all of it."""
-    last, text = -1, ""
-    while True:
-        now: Any = engine.state.attempt(attempt.uuid) if is_followed else None
-        for chunk in engine.state.log(attempt.uuid, after=last):
-            last, text = chunk.number, text + chunk.text
-            if not is_quiet:
-                click.echo(chunk.text, nl=False)
-        if now is None or now.status.is_terminal:
-            return text
-        time.sleep(_OFTEN)
+    now = desk.now()
+    click.echo(f"{headline(run, now)}\n")
+    print_table(STEP_COLUMNS, step_rows(run, now), numbers=False)

@@ -6,13 +6,14 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
+from calve.client.controls import Controls
 from calve.client.data import Data
 from calve.client.instances import Instances
 from calve.client.server import Server
 from calve.client.workflows import Workflows
 
 
-class Client(Workflows, Instances, Data):
+class Client(Workflows, Instances, Controls, Data):
     """Speaks with a calve server.
 
     What is answered are documents in Maestro's shape, as plain dictionaries; what the server refuses is raised as the

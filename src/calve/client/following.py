@@ -71,11 +71,19 @@ class Ear:
                     raise self._server.unreachable(error) from error
             self._pause(_PAUSE * 2**failed)
 
-    def heard(self, silence: float) -> Iterator[Document | None]:
-        """Yield events, and nothing whenever the server says that it lives, until the stream breaks."""
+    def so_far(self) -> list[Document]:
+        """Return the events that there are now."""
+        try:
+            return [event for event in self.heard(_SILENCE, follow=False) if event is not None]
+        except httpx.TransportError as error:
+            raise self._server.unreachable(error) from error
+
+    def heard(self, silence: float, *, follow: bool | None = None) -> Iterator[Document | None]:
+        """Yield events, and nothing whenever the server says that it lives, until the stream ends or breaks."""
         headers = {"Last-Event-ID": str(self._last)}
+        query = {**self._query, "follow": follow}
         with self._server.stream(
-            path("events"), accept="text/event-stream", headers=headers, silence=silence, query=self._query
+            path("events"), accept="text/event-stream", headers=headers, silence=silence, query=query
         ) as answer:
             for message in messages(answer.iter_lines()):
                 event = _parsed(message) if message.data else None
@@ -110,13 +118,18 @@ def _doze(ear: Ear, seconds: float, pause: Callable[[float], None]) -> None:
     end = time.monotonic() + seconds
     try:
         for event in ear.heard(seconds):
-            if (event is not None and event.get("after") in OVER) or time.monotonic() >= end:
+            if (event is not None and _is_end(event)) or time.monotonic() >= end:
                 return
     except httpx.ReadTimeout:
         return
     except (httpx.TransportError, CalveError):
         pass  # events only make it quicker: without them, there is still the look
     pause(min(_PAUSE, seconds))
+
+
+def _is_end(event: Document) -> bool:
+    """Tell whether an instance has ended, rather than a step."""
+    return event.get("step_id") is None and event.get("after") in OVER
 
 
 def _parsed(message: Message) -> Document:

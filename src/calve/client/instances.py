@@ -45,7 +45,7 @@ class Instances:
         place = path("workflows", workflow_id, "actions", "start-batch")
         body = [_request(params, None) for params in requests]
         answer = self.server.ask("POST", place, body, is_repeatable=True)
-        return list(answer["elements"] if isinstance(answer, dict) else answer)
+        return list(answer["elements"])
 
     def wait(
         self, workflow_id: str, instance_id: int, run_id: int | None = None, *, timeout: float | None = None
@@ -82,17 +82,25 @@ class Instances:
         return list(pages(self.server, path("workflows", workflow_id, "instances", instance_id, "runs")))
 
     def steps(self, workflow_id: str, instance_id: int) -> list[Document]:
-        """Return the newest attempt of each step of an instance that has begun."""
-        return list(pages(self.server, path("workflows", workflow_id, "instances", instance_id, "steps")))
+        """Return the steps of an instance, each as its newest attempt leaves it."""
+        return list(self.server.get(path("workflows", workflow_id, "instances", instance_id, "steps")))
 
     def step(self, workflow_id: str, instance_id: int, step_id: str) -> Document:
         """Return the newest attempt of a step."""
         return document(self.server.get(path("workflows", workflow_id, "instances", instance_id, "steps", step_id)))
 
+    def attempt(
+        self, workflow_id: str, instance_id: int, step_id: str, attempt_id: int, *, run_id: int | str = "latest"
+    ) -> Document:
+        """Return an attempt of a step."""
+        step = path("workflows", workflow_id, "instances", instance_id, "runs", run_id, "steps", step_id)
+        return document(self.server.get(f"{step}/attempts/{attempt_id}"))
+
     def restart(self, workflow_id: str, instance_id: int, step_id: str | None = None, **request: Any) -> Document:
         """Run an instance again, or one of its steps and what comes after it.
 
-        ``request`` is what Maestro takes: run_policy, run_params, step_run_params, skip …
+        ``request`` is what Maestro takes: restart_policy, run_params, step_run_params, and a list of steps to skip.
+        A step is its id, or its path: ``loop/3/job``.
         """
         place = path("workflows", workflow_id, "instances", instance_id, *_step(step_id), "actions", "restart")
         body = {"request_id": str(uuid.uuid4()), **request}
@@ -163,6 +171,11 @@ class Instances:
         Each has its ``seq``: keep the last one to go on there another day.
         """
         return iter(Ear(self.server, after=after, pause=time.sleep, workflow_id=workflow_id, instance_id=instance_id))
+
+    def past_events(self, workflow_id: str, instance_id: int, *, after: int = 0) -> list[Document]:
+        """Return what has happened in an instance, and below it, after event number ``after``."""
+        ear = Ear(self.server, after=after, pause=time.sleep, workflow_id=workflow_id, instance_id=instance_id)
+        return ear.so_far()
 
 
 def _step(step_id: str | None) -> tuple[str, ...]:

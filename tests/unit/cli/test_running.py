@@ -11,6 +11,8 @@ import pytest
 from calve.app import Workplace, open_workplace
 from calve.cli import entry, following, hands
 from calve.cli.following import every
+from calve.cli.given import address
+from calve.cli.local_desk import LocalDesk
 from calve.engine import RunStatus, StepStatus, Worker, WorkerRecord
 from calve.engine.turns import Turns
 from calve.settings import load
@@ -333,10 +335,11 @@ def test_an_instance_is_watched_to_its_end(capsys: pytest.CaptureFixture[str]) -
 def test_a_workflow_that_is_deleted_meanwhile_is_followed_no_further(workplace: Workplace) -> None:
     """It is shown as it was."""
     assert entry.run(["run", "w.yaml"]) == 0
-    run = workplace.engine.state.run("w", 1)
-    assert run is not None
+    desk = LocalDesk(workplace, "me")
+    run = desk.instance(address("w", 1))
     workplace.engine.delete("w")
-    assert following.follow(workplace.engine, run, lambda _: None, each=lambda: None) is run
+    assert following.follow(desk, run, lambda _: None, each=lambda: None) is run
+    assert desk.failures(run) == []
 
 
 def test_an_error_of_the_work_ends_the_command(

@@ -261,7 +261,7 @@ def test_a_limit_is_a_limit(said: Said, client: Client) -> None:
     assert client.captures() == [_A, _B, _C]
     assert client.checkpoints(consumer="a") == [_A, _B, _C]
     assert client.lag() == [_A, _B, _C]
-    assert client.runs("a", 1) == client.steps("a", 1) == [_A, _B, _C]
+    assert client.runs("a", 1) == [_A, _B, _C]
     assert list(client.workflows(search="x")) == [_A, _B, _C]
 
 
@@ -309,9 +309,40 @@ def test_actions_go_to_their_places(said: Said, client: Client) -> None:
 
 def test_a_batch_is_started_under_ids(said: Said, client: Client) -> None:
     """Each start of it has its own."""
-    said.answers = [(200, [{"workflow_instance_id": 1}, {"workflow_instance_id": 2}])]
+    said.answers = [(200, {"elements": [{"workflow_instance_id": 1}, {"workflow_instance_id": 2}]})]
     assert len(client.start_batch("a", [{"x": 1}, {"x": 2}])) == 2
     assert len({one["request_id"] for one in said.asked[0].json}) == 2
+
+
+def test_breakpoints_and_limits_go_to_their_places(said: Said, client: Client) -> None:
+    """And steps, which come as a plain list."""
+    said.answers = [(200, [])]
+    calls: list[Callable[[], Any]] = [
+        lambda: client.pause("a", "s", 3),
+        lambda: client.breakpoints("a", "s"),
+        lambda: client.paused("a", "s"),
+        lambda: client.unpause("a", "s"),
+        client.permits,
+        lambda: client.limit_tag("t", 2),
+        lambda: client.unlimit_tag("t"),
+        lambda: client.steps("a", 1),
+        lambda: client.attempt("a", 1, "loop/2/s", 3),
+    ]
+    for call in calls:
+        call()
+    where = "?workflowId=a&stepId=s"
+    assert [f"{one.method} {one.path.removeprefix('/api/v3/')}" for one in said.asked] == [
+        "POST workflows/steps/breakpoints",
+        f"GET workflows/steps/breakpoints{where}",
+        f"GET workflows/steps/breakpoints/paused-step-attempts{where}",
+        f"DELETE workflows/steps/breakpoints{where}&resume=true",
+        "GET tag-permits",
+        "POST tag-permits",
+        "DELETE tag-permits/t",
+        "GET workflows/a/instances/1/steps",
+        "GET workflows/a/instances/1/runs/latest/steps/loop%2F2%2Fs/attempts/3",
+    ]
+    assert said.asked[0].json == {"workflow_id": "a", "step_id": "s", "workflow_instance_id": 3}
 
 
 def test_logs_are_text(said: Said, client: Client) -> None:
@@ -346,6 +377,8 @@ def test_events_end_when_the_server_is_gone(said: Said, client: Client, monkeypa
     said.answers = [(LOST, None)]
     with pytest.raises(ServerUnreachable):
         list(client.events())
+    with pytest.raises(ServerUnreachable):
+        client.past_events("a", 1)
     said.answers = [(200, b"id: x\ndata: 1\n\n")]
     with pytest.raises(ServerError):
         list(client.events())

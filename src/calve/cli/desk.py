@@ -1,0 +1,137 @@
+"""What commands ask of workflows: of the engine of this project, or of a server that ``CALVE_URL`` names."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from calve.definition import Definition
+    from calve.engine import Address
+
+Document = dict[str, Any]
+"""What is known of something, in Maestro's shape: ``calve.engine.views`` makes them, and so does a server."""
+
+Action = Literal["stop", "kill", "skip", "unblock", "bypass", "approve", "reject"]
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What a restart asks for."""
+
+    is_from_beginning: bool = False
+    params: Mapping[str, Any] = field(default_factory=dict)
+    step_params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    skip: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A step that an instance failed of, and the log of its last attempt."""
+
+    path: str
+    status: str
+    attempt_id: int
+    message: str
+    log: str
+
+
+class Desk(Protocol):
+    """Takes what one can ask of workflows."""
+
+    def push(self, definition: "Definition") -> Document:
+        """Keep a definition as the next version of its workflow."""
+        ...
+
+    def delete(self, workflow: str) -> None:
+        """Forget a workflow and everything that it has done."""
+        ...
+
+    def start(
+        self, workflow: str, *, version: str | int, params: Mapping[str, Any], request_id: str | None
+    ) -> Document:
+        """Start an instance; return which one it is, and whether it was created by this."""
+        ...
+
+    def restart(self, place: "Address", again: Again) -> Document:
+        """Run an instance again, or a step of it; return its run."""
+        ...
+
+    def act(self, action: Action, place: "Address", **said: str) -> Document:
+        """Do something with an instance or a step; return the instance that it is about."""
+        ...
+
+    def act_on_all(self, action: Literal["stop", "kill"], workflow: str, *, reason: str) -> list[Document]:
+        """Stop or kill all instances of a workflow that are not over; return them."""
+        ...
+
+    def pause(self, workflow: str, step: str, instance: int | None) -> None:
+        """Set a breakpoint."""
+        ...
+
+    def resume(self, workflow: str, step: str | None, place: "Address | None") -> list[Document]:
+        """Take breakpoints away: of a workflow, a step, or one instance; return what goes on by that."""
+        ...
+
+    def instances(self, workflow: str | None, *, statuses: Sequence[str] = (), limit: int = 1_000) -> list[Document]:
+        """Return instances, newest first.
+
+        Raises:
+            WorkflowMissing: there is no such workflow.
+        """
+        ...
+
+    def instance(self, place: "Address") -> Document:
+        """Return an instance; its steps may be missing."""
+        ...
+
+    def overview(self, place: "Address") -> Document:
+        """Return an instance with its steps."""
+        ...
+
+    def events(self, run: Document, after: int) -> list[Document]:
+        """Return some events of a run in order, from the one after ``after``; nothing if there are no more now."""
+        ...
+
+    def told(self, run: Document, step_id: str, attempt_id: int) -> str:
+        """Return what was said about an attempt of a step."""
+        ...
+
+    def failures(self, run: Document) -> list[Failed]:
+        """Return the steps that a run failed of."""
+        ...
+
+    def attempt(self, place: "Address", attempt_id: int | None) -> Document:
+        """Return an attempt of a step, the newest if none is named.
+
+        Raises:
+            WorkflowMissing: there is none.
+        """
+        ...
+
+    def log(self, place: "Address", attempt: Document, *, is_followed: bool) -> Iterator[str]:
+        """Yield what an attempt has written; if followed, until it has ended."""
+        ...
+
+    def permits(self) -> list[Document]:
+        """Return the limits of tags."""
+        ...
+
+    def limit_tag(self, tag: str, number: int | None) -> None:
+        """Limit how many steps of a tag run at once, or lift the limit.
+
+        Raises:
+            RequestInvalid: the tag has no limit to be lifted.
+        """
+        ...
+
+    def now(self) -> int:
+        """Return the time, in milliseconds."""
+        ...
+
+    def is_worked(self) -> bool:
+        """Tell whether anybody carries out what is started."""
+        ...
+
+    def view(self, run: Document) -> str | None:
+        """Return the address of the page that shows an instance, if there is one."""
+        ...

@@ -1,0 +1,230 @@
+"""The engine of this project, as commands ask it."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from calve.cli.desk import Action, Again, Document, Failed
+from calve.errors import RequestInvalid, StoreBusy, WorkflowMissing
+
+if TYPE_CHECKING:
+    from calve.app import Workplace
+    from calve.definition import Definition
+    from calve.engine import Address
+    from calve.engine.model import Attempt, Run
+
+_OFTEN = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class LocalDesk:
+    """Asks the engine, on behalf of whoever runs the command."""
+
+    workplace: "Workplace"
+    user: str
+
+    def push(self, definition: "Definition") -> Document:
+        """Keep a definition as the next version of its workflow."""
+        record = self.workplace.engine.push(definition, author=self.user)
+        return {
+            "workflow_id": record.workflow_id,
+            "workflow_version_id": record.version_id,
+            "is_active": bool(record.definition.get("is_active", True)),
+            "create_time": record.created_at,
+            "author": record.author,
+        }
+
+    def delete(self, workflow: str) -> None:
+        """Forget a workflow and everything that it has done."""
+        self.workplace.engine.delete(workflow)
+
+    def start(
+        self, workflow: str, *, version: str | int, params: Mapping[str, Any], request_id: str | None
+    ) -> Document:
+        """Start an instance."""
+        from calve.engine import Initiator
+        from calve.engine.views import started_json
+
+        started = self.workplace.engine.start(
+            workflow, version=version, params=params, request_id=request_id, initiator=Initiator(user=self.user)
+        )
+        return started_json(started)
+
+    def restart(self, place: "Address", again: Again) -> Document:
+        """Run an instance again, or a step of it."""
+        from calve.engine import RunPolicy
+        from calve.engine.views import started_json
+
+        policy = RunPolicy.RESTART_FROM_BEGINNING if again.is_from_beginning else RunPolicy.RESTART_FROM_INCOMPLETE
+        started = self.workplace.engine.restart(
+            place, policy=policy, params=again.params, step_params=again.step_params, skip=again.skip
+        )
+        return started_json(started)
+
+    def act(self, action: Action, place: "Address", **said: str) -> Document:
+        """Do something with an instance or a step."""
+        from calve.engine.views import run_json
+
+        run: Run = getattr(self.workplace.engine, action)(place, by=self.user, **said)
+        return run_json(run)
+
+    def act_on_all(self, action: Literal["stop", "kill"], workflow: str, *, reason: str) -> list[Document]:
+        """Stop or kill all instances of a workflow that are not over."""
+        from calve.engine.views import run_json
+
+        engine = self.workplace.engine
+        do = engine.stop_all if action == "stop" else engine.kill_all
+        return [run_json(run) for run in do(workflow, by=self.user, reason=reason)]
+
+    def pause(self, workflow: str, step: str, instance: int | None) -> None:
+        """Set a breakpoint."""
+        from calve.engine import Breakpoint
+
+        self.workplace.engine.pause(Breakpoint(workflow, step, instance_id=instance or 0, created_by=self.user))
+
+    def resume(self, workflow: str, step: str | None, place: "Address | None") -> list[Document]:
+        """Take breakpoints away, and let go on what they have paused."""
+        from calve.engine import Breakpoint
+        from calve.engine.views import run_json
+
+        engine = self.workplace.engine
+        if place is not None:
+            engine.state.delete_breakpoint(Breakpoint(workflow, place.steps[-1], instance_id=place.instance_id))
+            return [run_json(engine.resume(place, by=self.user))]
+        points = [point for point in engine.state.breakpoints(workflow) if step in {None, point.step_id}]
+        if not points:
+            where = f"step {step} of {workflow}" if step else workflow
+            raise RequestInvalid(f"There is no breakpoint at {where}.", remedy="To set one: calve pause WORKFLOW STEP.")
+        return [run_json(run) for point in points for run in engine.unpause(point, by=self.user)]
+
+    def instances(self, workflow: str | None, *, statuses: Sequence[str] = (), limit: int = 1_000) -> list[Document]:
+        """Return instances, newest first."""
+        from calve.engine import RunStatus
+        from calve.engine.views import instance_json
+
+        engine = self.workplace.engine
+        if workflow is not None:
+            engine.workflow(workflow)
+        chosen = [RunStatus(name) for name in statuses]
+        return [
+            instance_json(run) for run in engine.state.instances(workflow_id=workflow, statuses=chosen, limit=limit)
+        ]
+
+    def instance(self, place: "Address") -> Document:
+        """Return an instance without its steps."""
+        from calve.engine.addresses import find_run
+        from calve.engine.views import instance_json
+
+        return instance_json(find_run(self.workplace.engine.state, place))
+
+    def overview(self, place: "Address") -> Document:
+        """Return an instance with its steps."""
+        from calve.engine.addresses import find_run
+        from calve.engine.views import overview_json, overview_of
+
+        engine = self.workplace.engine
+        return overview_json(overview_of(engine.tools, find_run(engine.state, place)))
+
+    def events(self, run: Document, after: int) -> list[Document]:
+        """Return some events of a run in order."""
+        return [
+            {
+                "seq": event.seq,
+                "at": event.at,
+                "after": event.after,
+                "step_id": event.step_id,
+                "step_attempt_id": event.attempt_id,
+            }
+            for event in self._state.events(after=after, run_uuid=run["workflow_uuid"])
+        ]
+
+    def told(self, run: Document, step_id: str, attempt_id: int) -> str:
+        """Return what was said about an attempt of a step."""
+        attempts = self._state.attempts(run["workflow_uuid"], step_id)
+        meant = [attempt for attempt in attempts if attempt.attempt_id == attempt_id]
+        return " ".join(entry["message"] for attempt in meant for entry in attempt.timeline)
+
+    def failures(self, run: Document) -> list[Failed]:
+        """Return the steps that a run failed of, in loops and subworkflows too."""
+        from calve.engine.views import failures
+
+        found = self._state.run(run["workflow_id"], run["workflow_instance_id"], run["workflow_run_id"])
+        return [
+            Failed(
+                "/".join(failure.path),
+                failure.attempt.status.value,
+                failure.attempt.attempt_id,
+                failure.message,
+                "".join(chunk.text for chunk in self._state.log(failure.attempt.uuid)),
+            )
+            for failure in (failures(self._state, found) if found else ())
+        ]
+
+    def attempt(self, place: "Address", attempt_id: int | None) -> Document:
+        """Return an attempt of a step, the newest if none is named."""
+        from calve.engine.views import attempt_json
+
+        return attempt_json(*self._attempt(place, attempt_id))
+
+    def log(self, place: "Address", attempt: Document, *, is_followed: bool) -> Iterator[str]:
+        """Yield what an attempt has written."""
+        del place
+        last, uuid = -1, attempt["step_instance_uuid"]
+        while True:
+            now = self._state.attempt(uuid) if is_followed else None
+            for chunk in self._state.log(uuid, after=last):
+                last = chunk.number
+                yield chunk.text
+            if now is None or now.status.is_terminal:
+                return
+            time.sleep(_OFTEN)
+
+    def permits(self) -> list[Document]:
+        """Return the limits of tags."""
+        return [asdict(permit) for permit in self._state.tag_permits()]
+
+    def limit_tag(self, tag: str, number: int | None) -> None:
+        """Limit how many steps of a tag run at once, or lift the limit."""
+        if number is not None:
+            self.workplace.engine.limit_tag(tag, number)
+        elif not self._state.delete_tag_permit(tag):
+            raise RequestInvalid(f"The tag {tag} has no limit.")
+
+    def now(self) -> int:
+        """Return the time."""
+        return self.workplace.engine.tools.clock()
+
+    def is_worked(self) -> bool:
+        """Tell whether a process carries out the workflows of this project."""
+        if not self.workplace.settings.store.url.startswith("sqlite"):
+            return bool(self._state.workers())
+        try:
+            with self.workplace.store.hold_scheduler():
+                return False
+        except StoreBusy:
+            return True
+
+    def view(self, run: Document) -> str | None:
+        """Return nothing: a page is a server's."""
+        del run
+        return None
+
+    @property
+    def _state(self) -> Any:
+        return self.workplace.engine.state
+
+    def _attempt(self, place: "Address", attempt_id: int | None) -> "tuple[Run, Attempt]":
+        """Return an attempt of a step, and the run that holds the step."""
+        from calve.engine.addresses import find
+
+        found = find(self._state, replace(place, run_id=None))
+        if found.attempt is None:
+            raise WorkflowMissing(f"{place} has not begun.")
+        if attempt_id is None:
+            return found.run, found.attempt
+        known = {attempt.attempt_id: attempt for attempt in self._state.attempts(found.attempt.run_uuid, found.step_id)}
+        if attempt_id not in known:
+            numbers = ", ".join(str(number) for number in known)
+            raise WorkflowMissing(f"{place} has no attempt {attempt_id}.", remedy=f"It has {numbers}.")
+        return found.run, known[attempt_id]

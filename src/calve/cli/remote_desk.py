@@ -1,0 +1,208 @@
+"""A server, as commands ask it."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal
+
+from calve.cli.desk import Action, Again, Document, Failed
+from calve.cli.showing import last_message
+from calve.errors import CalveError, RequestInvalid, WorkflowMissing
+
+if TYPE_CHECKING:
+    from calve.client import Client
+    from calve.definition import Definition
+    from calve.engine import Address
+
+_LIVE = ("CREATED", "IN_PROGRESS", "PAUSED")
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteDesk:
+    """Asks a server; who asks is what its token says."""
+
+    client: "Client"
+
+    def push(self, definition: "Definition") -> Document:
+        """Keep a definition as the next version of its workflow."""
+        answer = self.client.push(definition.as_json())
+        about = answer["metadata"]
+        return {
+            "workflow_id": about["workflow_id"],
+            "workflow_version_id": about["workflow_version_id"],
+            "is_active": answer["is_active"],
+            "create_time": about["create_time"],
+            "author": about.get("version_author", {}).get("name", ""),
+        }
+
+    def delete(self, workflow: str) -> None:
+        """Forget a workflow and everything that it has done."""
+        self.client.delete(workflow)
+
+    def start(
+        self, workflow: str, *, version: str | int, params: Mapping[str, Any], request_id: str | None
+    ) -> Document:
+        """Start an instance."""
+        return self.client.start(workflow, params, version=version, request_id=request_id)
+
+    def restart(self, place: "Address", again: Again) -> Document:
+        """Run an instance again, or a step of it."""
+        if not place.path:
+            policy = "RESTART_FROM_BEGINNING" if again.is_from_beginning else "RESTART_FROM_INCOMPLETE"
+            return self.client.restart(
+                place.workflow_id,
+                place.instance_id,
+                restart_policy=policy,
+                run_params=again.params,
+                step_run_params=again.step_params,
+                skip=again.skip,
+            )
+        step = place.steps[-1]
+        if again.params or again.skip or set(again.step_params) - {step}:
+            raise RequestInvalid(
+                f"A server restarts a step with params of {step} only.", remedy="Leave --step out, or the other params."
+            )
+        given = again.step_params.get(step, {})
+        return self.client.restart(place.workflow_id, place.instance_id, _path(place), step_run_params=given)
+
+    def act(self, action: Action, place: "Address", **said: str) -> Document:
+        """Do something with an instance or a step."""
+        step = _path(place) if place.path else None
+        blocking = False if step else None
+        given = {name: text for name, text in said.items() if text}
+        answer = self.client.act(action, place.workflow_id, place.instance_id, step, is_blocking=blocking, **given)
+        return _run(answer)
+
+    def act_on_all(self, action: Literal["stop", "kill"], workflow: str, *, reason: str) -> list[Document]:
+        """Stop or kill all instances of a workflow that are not over."""
+        found = self.instances(workflow, statuses=_LIVE)
+        if reason:
+            self.client.act(action, workflow, reason=reason)
+        else:
+            self.client.act(action, workflow)
+        return found
+
+    def pause(self, workflow: str, step: str, instance: int | None) -> None:
+        """Set a breakpoint."""
+        self.client.pause(workflow, step, instance)
+
+    def resume(self, workflow: str, step: str | None, place: "Address | None") -> list[Document]:
+        """Take the breakpoint at a step away, or let the step of one instance go on."""
+        if place is not None:
+            answer = self.client.act(
+                "resume", workflow, place.instance_id, _path(place), is_blocking=False
+            )  # its breakpoint stays: a server knows those of steps only
+            return [_run(answer)]
+        if step is None:
+            raise RequestInvalid("A server resumes step by step.", remedy="Name the STEP, too.")
+        if not self.client.breakpoints(workflow, step):
+            raise RequestInvalid(
+                f"There is no breakpoint at step {step} of {workflow}.",
+                remedy="To set one: calve pause WORKFLOW STEP.",
+            )
+        paused = self.client.paused(workflow, step)
+        self.client.unpause(workflow, step)
+        return [_run(attempt) for attempt in paused]
+
+    def instances(self, workflow: str | None, *, statuses: Sequence[str] = (), limit: int = 1_000) -> list[Document]:
+        """Return instances, newest first."""
+        if workflow is not None:
+            self.client.workflow(workflow)
+        return list(islice(self.client.instances(workflow, statuses=statuses), limit))
+
+    def instance(self, place: "Address") -> Document:
+        """Return an instance with its steps."""
+        return self.client.instance(place.workflow_id, place.instance_id, place.run_id)
+
+    def overview(self, place: "Address") -> Document:
+        """Return an instance with its steps."""
+        return self.instance(place)
+
+    def events(self, run: Document, after: int) -> list[Document]:
+        """Return the events of a run in order."""
+        found = self.client.past_events(run["workflow_id"], run["workflow_instance_id"], after=after)
+        return [event for event in found if event["workflow_uuid"] == run["workflow_uuid"]]
+
+    def told(self, run: Document, step_id: str, attempt_id: int) -> str:
+        """Return what was said about an attempt of a step."""
+        which = run["workflow_id"], run["workflow_instance_id"], step_id
+        attempt = self.client.attempt(*which, attempt_id, run_id=run["workflow_run_id"])
+        return " ".join(entry["message"] for entry in attempt.get("timeline", ()))
+
+    def failures(self, run: Document) -> list[Failed]:
+        """Return the steps that a run failed of; what failed inside of them is not told apart."""
+        from calve.engine import StepStatus
+
+        found = self.client.instance(run["workflow_id"], run["workflow_instance_id"], run["workflow_run_id"])
+        return [
+            Failed(
+                step["step_id"],
+                step["status"],
+                step["step_attempt_id"],
+                last_message(step),
+                self._logged(run, step["step_id"]),
+            )
+            for step in found["steps"]
+            if StepStatus(step["status"]).is_terminal and not StepStatus(step["status"]).is_complete
+        ]
+
+    def attempt(self, place: "Address", attempt_id: int | None) -> Document:
+        """Return an attempt of a step, the newest if none is named."""
+        if attempt_id is None:
+            return self.client.step(place.workflow_id, place.instance_id, _path(place))
+        return self.client.attempt(place.workflow_id, place.instance_id, _path(place), attempt_id)
+
+    def log(self, place: "Address", attempt: Document, *, is_followed: bool) -> Iterator[str]:
+        """Yield what an attempt has written."""
+        return self.client.logs(
+            place.workflow_id,
+            place.instance_id,
+            _path(place),
+            attempt=attempt["step_attempt_id"],
+            is_followed=is_followed,
+        )
+
+    def permits(self) -> list[Document]:
+        """Return the limits of tags."""
+        return self.client.permits()
+
+    def limit_tag(self, tag: str, number: int | None) -> None:
+        """Limit how many steps of a tag run at once, or lift the limit."""
+        if number is not None:
+            self.client.limit_tag(tag, number)
+            return
+        try:
+            self.client.unlimit_tag(tag)
+        except WorkflowMissing as error:
+            raise RequestInvalid(f"The tag {tag} has no limit.") from error
+
+    def now(self) -> int:
+        """Return the time of this machine."""
+        return int(time.time() * 1_000)
+
+    def is_worked(self) -> bool:
+        """Leave it to the server to see that somebody works."""
+        return True
+
+    def view(self, run: Document) -> str | None:
+        """Return the address of the page that shows an instance."""
+        return self.client.view_url(run)
+
+    def _logged(self, run: Document, step_id: str) -> str:
+        try:
+            return "".join(self.client.logs(run["workflow_id"], run["workflow_instance_id"], step_id))
+        except CalveError:  # who may see an instance may not always read its logs
+            return ""
+
+
+def _path(place: "Address") -> str:
+    return "/".join(place.path)
+
+
+def _run(answer: Document) -> Document:
+    """Return which run an answer is about."""
+    names = ("workflow_id", "workflow_instance_id", "workflow_run_id")
+    about = {name: answer[name] for name in names if name in answer}
+    status = answer.get("workflow_instance_status")
+    return about if status is None else {**about, "status": status}

@@ -1,0 +1,263 @@
+"""The same commands, and the client, against a real server: what is asked here happens there."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engines import DONE, FATAL_ERROR, Playground, live
+from tests.servers import Site, site_on
+
+from calve.cli import entry
+from calve.client import Client
+from calve.engine import RunStatus
+from calve.errors import ActionRefused, DefinitionInvalid, ParamError, WaitedTooLong, WorkflowMissing
+
+TWO = """
+Workflow:
+  id: w
+  n: 1
+  jobs:
+    - job: {id: a, type: NoOp}
+    - job: {id: b, type: Shell, shell: {script: "true"}, retry_policy: {error_retry_limit: 0}}
+  dag: sequential
+"""
+ASKING = "Workflow: {id: asking, jobs: [{job: {id: ask, type: Approval, approval: {message: Go?}}}]}"
+LOOP = """
+Workflow:
+  id: looping
+  jobs:
+    - foreach: {id: loop, ranges: {i: {from: 0, to: 3}}, jobs: [{job: {id: inside, type: NoOp}}]}
+"""
+
+
+@dataclass
+class There:
+    """A server, and commands that ask it."""
+
+    site: Site
+    folder: Path
+    capsys: pytest.CaptureFixture[str]
+
+    @property
+    def playground(self) -> Playground:
+        """What is behind the server."""
+        return self.site.playground
+
+    def calve(self, *arguments: str, code: int = 0) -> str:
+        """Run a command; return what it has printed, on both ways."""
+        self.capsys.readouterr()
+        result = entry.run(list(arguments))
+        said = self.capsys.readouterr()
+        assert result == code, said.out + said.err
+        return said.out + said.err
+
+    def json(self, *arguments: str) -> Any:
+        """Run a command for programs."""
+        return json.loads(self.calve(*arguments, "--json"))
+
+    def push(self, text: str) -> None:
+        """Push a definition by command."""
+        (self.folder / "pushed.yaml").write_text(text)
+        self.calve("push", "pushed.yaml")
+
+
+@pytest.fixture
+def there(
+    playground: Playground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[There]:
+    """Serve a playground, and stand in an empty folder whose commands ask that server."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    with site_on(playground) as site:
+        monkeypatch.setenv("CALVE_URL", site.url)
+        yield There(site, folder, capsys)
+    assert not (folder / ".calve").exists(), "a command made state here, though a server was named"
+
+
+@pytest.fixture
+def client(there: There) -> Iterator[Client]:
+    """Give a client of that server."""
+    with Client(there.site.url) as client:
+        yield client
+
+
+def test_a_run_is_submitted_as_in_the_talk(there: There) -> None:
+    """It prints where to look, and does not wait."""
+    there.push(TWO)
+    url = f"{there.site.url}/workflows/w/instances/1"
+    assert there.calve("run", "w", "n=5") == f"Workflow run has been successfully submitted. View at {url}\n"
+    there.playground.settle()
+    found = there.json("status", "w", "1")
+    assert (found["status"], found["params"]["n"]["evaluated_result"]) == ("SUCCEEDED", 5)
+    assert there.json("run", "w")["view_url"] == f"{there.site.url}/workflows/w/instances/2"
+
+
+def test_a_run_is_followed_to_its_end(there: There) -> None:
+    """With the lines, the summary and the exit code of a run at home."""
+    there.playground.script.parts["b"] = [FATAL_ERROR, DONE]
+    there.push(TWO)
+    with live(there.playground):
+        said = there.calve("run", "w", "--wait", code=1)
+        assert "b FATALLY_FAILED" in said
+        assert "no way" in said
+        assert "→ calve restart w 1" in said
+        assert "w 1 run 2 SUCCEEDED" in there.calve("restart", "w", "1", "--wait")
+        assert there.json("run", "w", "--wait")["status"] == "SUCCEEDED"
+        assert "w 1 run 2 SUCCEEDED" in there.calve("status", "w", "1", "--watch")
+
+
+def test_a_file_is_pushed_and_run(there: There) -> None:
+    """Its scripts are read here, and travel with the definition."""
+    (there.folder / "x.sh").write_text("echo x")
+    text = TWO.replace('"true"', '"$S3{x.sh}"')
+    (there.folder / "w.yaml").write_text(text)
+    assert there.json("push", "w.yaml")["pushed"][0]["workflow_version_id"] == 1
+    there.calve("run", "w.yaml")
+    version = there.playground.state.version("w", 2)
+    assert version is not None
+    assert "echo x" in json.dumps(version.definition)
+
+
+def test_lists_are_those_of_the_server(there: There) -> None:
+    """By workflow and status."""
+    assert "calve run WORKFLOW" in there.calve("status")
+    there.push(TWO)
+    there.push(ASKING)
+    for name in ("w", "asking"):
+        there.playground.start(name)
+    assert [one["workflow_id"] for one in there.json("status")] == ["asking", "w"]
+    assert [one["workflow_id"] for one in there.json("instances", "--status", "SUCCEEDED")] == ["w"]
+    assert "asking" in there.calve("instances", "asking", "--limit", "1")
+    assert "There is no workflow none." in there.calve("status", "none", code=1)
+    assert "ask" in there.calve("status", "asking", "1")
+
+
+def test_actions_happen_there(there: There) -> None:
+    """Each with the answer it has at home."""
+    there.push(ASKING)
+    run = there.playground.start("asking")
+    assert there.calve("approve", "asking", "1", "ask", "--comment", "yes") == "approve: asking 1\n"
+    there.playground.settle()
+    assert there.playground.fresh(run).status is RunStatus.SUCCEEDED
+    for action, status in (("stop", RunStatus.STOPPED), ("kill", RunStatus.FAILED)):
+        run = there.playground.start("asking")
+        assert f"{action}: asking" in there.calve(action, "asking", "--reason", "late")
+        there.playground.settle()
+        assert there.playground.fresh(run).status is status
+    run = there.playground.start("asking")
+    there.calve("skip", "asking", str(run.instance_id), "ask")
+    there.playground.settle()
+    assert there.playground.fresh(run).status is RunStatus.SUCCEEDED
+    assert "error" in there.calve("stop", "asking", "1", code=1)
+    there.calve("stop", "asking")
+    there.calve("delete", "asking", "--yes")
+    assert there.playground.state.workflow("asking") is None
+
+
+def test_breakpoints_and_limits_are_set_there(there: There) -> None:
+    """And taken away."""
+    there.push(TWO)
+    there.calve("pause", "w", "a")
+    run = there.playground.start("w")
+    assert "resume: w 1" in there.calve("resume", "w", "a")
+    there.playground.settle()
+    assert there.playground.fresh(run).status is RunStatus.SUCCEEDED
+    assert "no breakpoint" in there.calve("resume", "w", "a", code=1)
+    assert "Name the STEP" in there.calve("resume", "w", code=1)
+    there.calve("pause", "w", "b", "--instance", "2")
+    run = there.playground.start("w")
+    there.calve("resume", "w", "b", "--instance", "2")
+    there.playground.settle()
+    assert there.playground.fresh(run).status is RunStatus.SUCCEEDED
+    there.calve("permits", "set", "slow", "4")
+    assert there.json("permits") == [{"tag": "slow", "max_allowed": 4, "held": 0}]
+    there.calve("permits", "delete", "slow")
+    assert "has no limit" in there.calve("permits", "delete", "slow", code=1)
+
+
+def test_steps_inside_of_others_are_reached_by_their_path(there: There) -> None:
+    """Their logs, their attempts, and a restart from them."""
+    there.push(LOOP)
+    there.playground.start("looping")
+    said = there.json("logs", "looping", "1", "loop/2/inside")
+    assert (said["step_id"], said["log"]) == ("inside", "")
+    assert there.json("logs", "looping", "1", "loop/2/inside", "--attempt", "1")["step_attempt_id"] == 1
+    assert "has not begun" in there.calve("logs", "looping", "1", "none", code=1)
+    assert there.json("restart", "looping", "1", "--step", "loop/2/inside")["workflow_run_id"] == 2
+    there.playground.settle()
+    assert there.json("restart", "looping", "1", "--from-beginning")["workflow_run_id"] == 3
+    assert "Leave --step out" in there.calve("restart", "looping", "1", "--step", "loop", "-p", "x=1", code=1)
+
+
+@pytest.mark.parametrize("arguments", [["captures"], ["sql", "SELECT 1"], ["lag"], ["gc"]])
+def test_what_needs_the_project_says_so(there: There, arguments: list[str]) -> None:
+    """Rather than work on an empty lake here."""
+    assert "works on this project itself" in there.calve(*arguments, code=1)
+
+
+def test_a_server_that_is_not_there_is_said(there: There, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its address."""
+    monkeypatch.setenv("CALVE_URL", "http://127.0.0.1:9")
+    assert "http://127.0.0.1:9 does not answer" in there.calve("status", code=1)
+
+
+def test_the_client_pushes_starts_and_waits(there: There, client: Client) -> None:
+    """And reads all that there is to read."""
+    client.push(TWO)
+    with live(there.playground):
+        started = client.start("w", {"n": 2}, request_id="r")
+        assert client.start("w", request_id="r")["status"] == "DUPLICATED"
+        ended = client.wait("w", started["workflow_instance_id"], timeout=60)
+        assert ended["status"] == "SUCCEEDED"
+        batch = client.start_batch("w", [{"n": 3}, {"n": 4}])
+        assert [one["workflow_instance_id"] for one in batch] == [2, 3]
+        for one in batch:
+            client.wait("w", one["workflow_instance_id"], timeout=60)
+    assert client.version("w")["workflow"]["id"] == "w"
+    assert [one["workflow_id"] for one in client.workflows()] == ["w"]
+    assert [one["workflow_instance_id"] for one in client.instances("w")] == [3, 2, 1]
+    assert len(client.runs("w", 1)) == 1
+    assert [one["step_id"] for one in client.steps("w", 1)] == ["a", "b"]
+    assert client.step("w", 1, "b")["status"] == "SUCCEEDED"
+    client.deactivate("w")
+    with pytest.raises(WorkflowMissing):
+        client.start("w")
+    client.activate("w", 1)
+    assert client.start("w")["status"] == "CREATED"
+
+
+def test_events_come_in_order_and_go_on_where_they_were_left(there: There, client: Client) -> None:
+    """Whoever keeps the number of the last one misses none and sees none twice."""
+    client.push(TWO)
+    for _ in range(2):
+        there.playground.start("w")
+    all_of_it = client.past_events("w", 1) + client.past_events("w", 2)
+    seen = [event["seq"] for event in islice(client.events(after=0), 5)]
+    more = [event["seq"] for event in islice(client.events(after=seen[-1]), len(all_of_it) - 5)]
+    assert [*seen, *more] == [event["seq"] for event in all_of_it]
+
+
+def test_errors_are_those_of_the_engine(there: There, client: Client) -> None:
+    """By class."""
+    client.push(TWO)
+    client.push(ASKING)
+    calls: list[tuple[type[Exception], Callable[[], Any]]] = [
+        (WorkflowMissing, lambda: client.start("none")),
+        (WorkflowMissing, lambda: client.wait("w", 7)),
+        (ParamError, lambda: client.start("w", {"n": "text"})),
+        (DefinitionInvalid, lambda: client.push("Workflow: {id: w, jobs: [{job: {id: a, type: Nope}}]}")),
+    ]
+    for kind, call in calls:
+        with pytest.raises(kind):
+            call()
+    there.playground.start("w")
+    with pytest.raises(ActionRefused):
+        client.stop("w", 1)
+    there.playground.start("asking")
+    with pytest.raises(WaitedTooLong):
+        client.wait("asking", 1, timeout=0.1)
