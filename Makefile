@@ -41,6 +41,7 @@ bench: venv java ## Measure capture and the engine against their peers, the lang
 	@$(BIN)/python bench/startup.py
 	@$(BIN)/python bench/language.py
 	@$(BIN)/python bench/engine.py
+	@$(BIN)/python bench/triggers.py
 	@$(BIN)/python bench/capture.py
 	@$(BIN)/python bench/spark_step.py
 

@@ -106,9 +106,22 @@ def _row(trigger: "Trigger") -> tuple[str, ...]:
         trigger.trigger_id,
         _what(trigger.definition),
         _moment(trigger.due_at),
-        _moment(trigger.fired_at),
+        _last(trigger),
         trigger.error or "",
     )
+
+
+def _last(trigger: "Trigger") -> str:
+    """Return when a trigger last fired; by tables, also how long after the newest commit."""
+    latency = _latency(trigger)
+    after = "" if latency is None else f" ({latency / 1_000:.1f} s after the commit)"
+    return f"{_moment(trigger.fired_at)}{after}"
+
+
+def _latency(trigger: "Trigger") -> int | None:
+    from calve.triggers.tables import latest_latency
+
+    return latest_latency(trigger)
 
 
 def _what(definition: Any) -> str:
@@ -135,6 +148,7 @@ def _as_json(trigger: "Trigger") -> dict[str, Any]:
         "definition": trigger.definition,
         "next_time": trigger.due_at,
         "last_time": trigger.fired_at,
+        "latency_ms": _latency(trigger),
         "active_since": trigger.made_at,
         "error": trigger.error,
         "failures": trigger.failures,

@@ -8,6 +8,7 @@ import pytest
 from calve.app import open_workplace
 from calve.cli.entry import run
 from calve.settings import load
+from calve.testing.pyiceberg_writer import PyIcebergWriter
 from calve.triggers import Turn
 
 HOURLY = """
@@ -34,8 +35,8 @@ def call(project: Path, *arguments: str) -> int:
 def turn(project: Path) -> Turn:
     """Let the scheduler of a project take a turn."""
     with open_workplace(load(project)) as workplace:
-        (scheduler,) = workplace.schedulers()
-        return scheduler.turn()
+        by_time, *_ = workplace.schedulers()
+        return by_time.turn()
 
 
 def test_a_trigger_that_no_scheduler_has_seen_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,3 +81,25 @@ def test_a_workflow_is_made_inactive_and_active_again(project: Path, capsys: pyt
     assert json.loads(capsys.readouterr().out) == {"workflow_id": "hourly", "active_version": 1}
     assert turn(project).synced == 1
     assert call(project, "activate", "hourly", "--version", "7") == 1
+
+
+def test_a_trigger_by_tables_tells_how_soon_it_fired(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The time from the commit to the start is shown, for people and for programs."""
+    text = "Trigger: {incremental: db.t}\nWorkflow: {id: w, jobs: [{job: {id: a, type: NoOp}}]}"
+    (tmp_path / "w.yaml").write_text(text)
+    assert call(tmp_path, "push", str(tmp_path / "w.yaml")) == 0
+    writer = PyIcebergWriter(load(tmp_path, {}))
+    writer.create("db.t", {"id": "long"}, days=False)
+    with open_workplace(load(tmp_path)) as workplace:
+        *_, by_tables = workplace.schedulers()
+        by_tables.turn()
+        writer.append([{"id": 1}])
+        assert workplace.watcher().poll() == 1
+        assert len(by_tables.turn().started) == 1
+    writer.close()
+    capsys.readouterr()
+    assert call(tmp_path, "triggers") == 0
+    assert "s after the commit)" in capsys.readouterr().out
+    assert call(tmp_path, "triggers", "--json") == 0
+    (trigger,) = json.loads(capsys.readouterr().out)
+    assert trigger["latency_ms"] == trigger["state"]["latest"]["latency_ms"]
