@@ -8,6 +8,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from calve import __version__
 from calve.access import LOOPBACK, Principal
+from calve.api.describing import describe
+from calve.api.limits import CleanHeaders, SmallBodies, SmallHeaders
 from calve.api.policy import check_policies
 from calve.api.problems import handle_errors
 from calve.api.routes import ROUTERS
@@ -38,13 +40,19 @@ def create_app(
         redirect_slashes=False,  # a redirect would name the host that the caller named
         docs_url=None,
         redoc_url=None,
-        middleware=[Middleware(Everybody, principal=LOOPBACK)] if middleware is None else list(middleware),
+        middleware=[
+            *([Middleware(Everybody, principal=LOOPBACK)] if middleware is None else middleware),
+            Middleware(SmallHeaders),
+            Middleware(CleanHeaders),
+            Middleware(SmallBodies, limit=services.body_limit),
+        ],
     )
     app.state.services = services
     handle_errors(app)
     for router in ROUTERS:
         app.router.routes.extend(router.routes)  # flat, so that every route can be looked at
     extend(app)
+    describe(app)
     check_policies(app.routes)
     return app
 

@@ -12,6 +12,8 @@ from calve.access import ANONYMOUS, Permission, Principal, allows, namespace_of
 from calve.capture import Captures
 from calve.engine import Engine
 from calve.errors import Forbidden, RequestInvalid, Unauthenticated
+from calve.triggers import TriggerState
+from calve.triggers.signals import Signals
 
 Probe = Callable[[], str | None]
 """Says what is wrong with something, if anything is."""
@@ -24,8 +26,16 @@ class Services:
     engine: Engine
     captures: Captures | None = None
     """Missing where there is no lake."""
+    signals: Signals | None = None
+    triggers: TriggerState | None = None
+    changed: Callable[[str], int] = lambda _: 0
+    """Lets a table be looked at now; gives how many triggers watch it."""
+    scrape: Callable[[], bytes] = lambda: b""
+    """Gives the metrics."""
     probes: Mapping[str, Probe] = field(default_factory=dict)
     """What has to be in order for the server to do its work, by name."""
+    body_limit: int = 1_048_576
+    """How many bytes a body may have."""
     ending: threading.Event = field(default_factory=threading.Event)
     """Set when the server ends, so that streams do."""
 
@@ -52,6 +62,32 @@ class Caller:
         if self.services.captures is None:
             raise RequestInvalid("This server knows no lake.")
         return self.services.captures
+
+    @property
+    def signals(self) -> Signals:
+        """The signals.
+
+        Raises:
+            RequestInvalid: this server has none.
+        """
+        if self.services.signals is None:
+            raise RequestInvalid("This server knows no signals.")
+        return self.services.signals
+
+    @property
+    def triggers(self) -> TriggerState:
+        """The triggers.
+
+        Raises:
+            RequestInvalid: this server has none.
+        """
+        if self.services.triggers is None:
+            raise RequestInvalid("This server knows no triggers.")
+        return self.services.triggers
+
+    def changed(self, table: str) -> int:
+        """Let a table be looked at now; return how many triggers watch it."""
+        return self.services.changed(table)
 
     @property
     def is_ending(self) -> bool:

@@ -8,12 +8,15 @@ from calve.api.routes import (
     health,
     instances,
     logs,
+    metrics,
     outputs,
     permits,
     properties,
+    signals,
     starts,
     steps,
     templates,
+    triggers,
     workflows,
 )
 
@@ -28,12 +31,15 @@ ROUTERS = tuple(
         logs,
         steps,
         instances,
+        signals,
+        triggers,
         permits,
         templates,
         outputs,
         captures,
         events,
         health,
+        metrics,
     )
 )
 """In the order in which they are tried: those whose paths are more exact come first."""

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import anyio
 from fastapi import Header, Query
@@ -11,7 +11,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from calve.access import ROOT, Permission, allows
+from calve.api import shapes
+from calve.api.answers import Document
 from calve.api.documents import event_json
+from calve.api.paging import Page, Paged, page_json
 from calve.api.policy import READ_SOMEWHERE
 from calve.api.routing import Routes
 from calve.api.services import Call, Caller
@@ -35,37 +38,49 @@ _STREAM = {
 _Seq = Annotated[int | None, Query(ge=0, lt=2**63, description="The number of the last event that is known.")]
 
 
-@routes.get("/events", "stream_events", READ_SOMEWHERE, answers=_STREAM)
-def stream(
+@routes.get("/events", "get_events", READ_SOMEWHERE, shapes.Page, answers=_STREAM)
+def get_events(
     call: Call,
+    page: Paged,
     workflow_id: Annotated[str | None, Query(max_length=128)] = None,
     instance_id: Annotated[int | None, Query(ge=1, lt=2**63)] = None,
     after: _Seq = None,
+    accept: Annotated[str, Header()] = "",
     last_event_id: Annotated[str | None, Header(max_length=20)] = None,
-    *,
-    follow: Annotated[bool, Query(description="Go on without end; else what there is, once.")] = True,
 ) -> Response:
-    """Stream what happens, in order, each event with its number.
+    """Return what has happened, in order, each event with its number; as ``text/event-stream``, also what happens.
 
-    ``Last-Event-ID`` (or ``after``) goes on where a stream was cut off. Without it the stream of an instance, with all
-    that belongs to it, begins with its first event, any other one with what happens from now on.
+    ``Last-Event-ID`` (or ``after``) goes on where a stream was cut off. Without it a page, and the stream of an
+    instance with all that belongs to it, begins with the first event; any other stream with what happens from now on.
     """
     chosen = _Chosen(call, workflow_id, instance_id)
-    start = _start(last_event_id, after)
+    start = _start(last_event_id or page.forward().cursor, after)
+    if "text/event-stream" not in accept:
+        return Document(_page(chosen, start or 0, page))
     if start is None:
         start = 0 if chosen.root is not None else call.engine.state.last_event()
     return StreamingResponse(
-        _streamed(call, chosen, start, is_followed=follow),
+        _streamed(call, chosen, start),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
+
+
+def _page(chosen: "_Chosen", after: int, page: Page) -> dict[str, Any]:
+    found: list[Event] = []
+    last = -1
+    while len(found) <= page.limit and last != after:
+        last = after
+        events, after = chosen.page(after)
+        found += events
+    return page_json(found[: page.limit + 1], page, event_json, lambda event: str(event.seq))
 
 
 def _start(last_event_id: str | None, after: int | None) -> int | None:
     if last_event_id is None:
         return after
     if not (last_event_id.isascii() and last_event_id.isdecimal() and len(last_event_id) <= 18):
-        raise RequestInvalid("Last-Event-ID is the number of an event.")
+        raise RequestInvalid("Last-Event-ID, or a cursor, is the number of an event.")
     return int(last_event_id)
 
 
@@ -111,7 +126,7 @@ class _Chosen:
 
 
 async def _streamed(
-    call: Caller, chosen: _Chosen, after: int, *, is_followed: bool, clock: Callable[[], float] = time.monotonic
+    call: Caller, chosen: _Chosen, after: int, clock: Callable[[], float] = time.monotonic
 ) -> AsyncIterator[str]:
     said = clock()
     yield "retry: 1000\n\n"
@@ -124,8 +139,6 @@ async def _streamed(
             said = clock()
             yield ": alive\n\n"
         if last == after:
-            if not is_followed:
-                return
             await anyio.sleep(_OFTEN)
         after = last
 

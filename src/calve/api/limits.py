@@ -1,0 +1,146 @@
+"""What a request may weigh: headers, body, depth, patience. One small middleware each."""
+
+import re
+from dataclasses import dataclass
+
+import anyio
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from calve.api.problems import answer
+
+HEADERS = 16_384
+HEADER_COUNT = 100
+BODY = 1_048_576
+DEPTH = 64
+SECONDS = 30.0
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)|[\[{]|[\]}]', re.DOTALL)
+"""Strings, so that what stands in them is not counted, and what opens and closes; an endless string goes to the end."""
+_BREAKS = re.compile(r"[\r\n\0]")
+
+
+class SmallHeaders:
+    """Refuses requests with headers that are too large or too many."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it."""
+        headers = scope.get("headers", ())
+        size = sum(len(name) + len(value) for name, value in headers) + len(scope.get("query_string", b""))
+        if len(headers) > HEADER_COUNT or size > HEADERS:
+            await _refused(scope, 431, "headers_too_large", f"Headers and query may have {HEADERS} bytes.")(
+                scope, receive, send
+            )
+            return
+        await self._app(scope, receive, send)
+
+
+class CleanHeaders:
+    """Takes line breaks out of the headers of answers, so that nothing that users wrote can become a header."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in headers.items():
+                    if _BREAKS.search(value):
+                        headers[name] = _BREAKS.sub(" ", value)
+            await send(message)
+
+        await self._app(scope, receive, sending)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal(Exception):
+    status: int
+    code: str
+    message: str
+
+
+class SmallBodies:
+    """Takes in the whole body before anybody looks at it: not too large, not compressed, not too deep, not too slow."""
+
+    def __init__(self, app: ASGIApp, limit: int = BODY, seconds: float = SECONDS) -> None:
+        self._app = app
+        self._limit = limit
+        self._seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it."""
+        headers = dict(scope["headers"]) if scope["type"] == "http" else {}
+        if b"content-length" not in headers and b"transfer-encoding" not in headers:
+            await self._app(scope, receive, send)
+            return
+        try:
+            self._check(headers)
+            body = await self._body(receive)
+            check_depth(body)
+        except _Refusal as refusal:
+            refused = _refused(scope, refusal.status, refusal.code, refusal.message)
+            await refused(scope, receive, send)
+            return
+        await self._app(scope, _replayed(body, receive), send)
+
+    def _check(self, headers: dict[bytes, bytes]) -> None:
+        if headers.get(b"content-encoding", b"identity") != b"identity":
+            raise _Refusal(415, "body_encoded", "Compressed bodies are not taken.")
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or len(length) > 18 or int(length) > self._limit:
+            raise self._too_large()
+
+    def _too_large(self) -> _Refusal:
+        return _Refusal(413, "body_too_large", f"A body may have {self._limit} bytes.")
+
+    async def _body(self, receive: Receive) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        with anyio.move_on_after(self._seconds):
+            while True:
+                message = await receive()
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > self._limit:
+                    raise self._too_large()
+                if not message.get("more_body", False):
+                    return b"".join(parts)
+        raise _Refusal(408, "body_too_slow", f"The body did not come within {self._seconds:g} s.")
+
+
+def check_depth(body: bytes) -> None:
+    """Refuse JSON that is nested so deep that reading it could exhaust the stack."""
+    if body.lstrip()[:1] not in {b"{", b"["}:
+        return
+    depth = 0
+    for token in _TOKENS.finditer(body):
+        if token[0] in b"[{":
+            depth += 1
+            if depth > DEPTH:
+                raise _Refusal(400, "body_too_deep", f"A body may be nested {DEPTH} deep.")
+        elif token[0] in b"]}":
+            depth -= 1
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Return what gives the body at once, and then whatever comes after it."""
+    is_given = False
+
+    async def receiving() -> Message:
+        nonlocal is_given
+        if is_given:
+            return await receive()
+        is_given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receiving
+
+
+def _refused(scope: Scope, status: int, code: str, message: str) -> ASGIApp:
+    accept = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept"), "")
+    return answer(accept, status, message, code=code, headers={"Connection": "close"})
