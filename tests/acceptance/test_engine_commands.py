@@ -47,6 +47,8 @@ class Project:
 
     folder: Path
     store: Store
+    url: str
+    """Where the state is."""
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def calve(self, *arguments: str) -> Result:
@@ -124,7 +126,7 @@ def shell(step: str, script: str, *more: str) -> str:
 def opened(folder: Path, url: str) -> Iterator[Project]:
     """Give a project; whatever it has started is gone afterwards."""
     with open_store(url) as store:
-        project = Project(folder, store)
+        project = Project(folder, store, url)
         yield project
         for process in project.started:
             if process.poll() is None:

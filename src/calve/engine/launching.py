@@ -43,7 +43,7 @@ def new_run(
         WorkflowMissing: there is no such workflow, or it has no such version.
     """
     workflow = known_workflow(tools, workflow_id)
-    number = _number(workflow, str(version).lower())
+    number = _number(tools, workflow, str(version).lower())
     if number is None:
         raise WorkflowMissing(
             f"{workflow_id} has no version {version}.",
@@ -70,7 +70,7 @@ def new_run(
     )
 
 
-def _number(workflow: WorkflowRecord, selector: str) -> int | None:
+def _number(tools: Tools, workflow: WorkflowRecord, selector: str) -> int | None:
     """Return the number of a version: active, latest, default (active, else latest), or that number."""
     match selector:
         case "active":
@@ -79,9 +79,11 @@ def _number(workflow: WorkflowRecord, selector: str) -> int | None:
             return workflow.latest_version
         case "default":
             return workflow.active_version or workflow.latest_version
+        case number if number in {str(workflow.active_version), str(workflow.latest_version)}:
+            return int(number)
         case number:
-            is_there = number.isascii() and number.isdecimal() and len(number) < 10
-            return int(number) if is_there and 1 <= int(number) <= workflow.latest_version else None
+            found = tools.state.version(workflow.workflow_id, number)
+            return None if found is None else found.version_id
 
 
 def over(run: Run, status: RunStatus, run_status: RunStatus, now: int) -> Run:
