@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +11,8 @@ import httpx
 from calve.alerts.model import Message
 from calve.errors import AlertNotSent, ParamError
 from calve.settings import SlackChannel, WebhookChannel
+
+logging.getLogger("httpx").setLevel(logging.WARNING)  # it writes down whole addresses, which may be secrets
 
 SECONDS = 15.0
 """How long a receiver may take to answer."""

@@ -11,7 +11,6 @@ from calve.cli.hidden import read_hidden
 from calve.cli.output import print_json, print_table
 from calve.cli.state import State, json_option
 from calve.errors import RequestInvalid
-from calve.settings import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -260,6 +259,8 @@ def _act(act: "Act") -> dict[str, Any]:
 
 
 def _life(text: str) -> int | None:
+    from calve.settings import parse_duration
+
     if text == "never":
         return None
     try:

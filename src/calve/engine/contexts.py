@@ -107,6 +107,10 @@ class Context:
         text = str(self._hidden(text)).replace("\0", "\N{REPLACEMENT CHARACTER}")  # which PostgreSQL cannot keep
         self.lines.write(text if text.endswith("\n") else f"{text}\n")
 
+    def holds_secret(self, text: str) -> bool:
+        """Tell whether a text has one of the step's secrets in it."""
+        return any(secret in text for secret in self.secrets)
+
     def without_secrets(self, outcome: Outcome) -> Outcome:
         """Return what came of the work, secrets blackened: programs may print what they were given."""
         if not self.secrets:

@@ -469,6 +469,10 @@ class StepContext(Protocol):
         """Append to the attempt's log; secrets are blackened."""
         ...
 
+    def holds_secret(self, text: str) -> bool:
+        """Tell whether a text has one of the step's secrets in it."""
+        ...
+
     def is_interrupted(self) -> bool:
         """Tell whether the work is to end now: somebody stopped it, its time is up, or the worker has to go."""
         ...

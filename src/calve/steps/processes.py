@@ -91,7 +91,7 @@ def run(
     Nothing is made and nothing is started while an earlier process of the same name is alive: it is ended first.
 
     Raises:
-        StepFailed: there is no such program to run.
+        StepFailed: there is no such program to run, or its arguments hold a secret.
     """
     place = place_of(context, name)
     with held(place, surroundings.grace_seconds) as lock:
@@ -103,6 +103,7 @@ def run(
         _tell_loss(context)
         try:
             program = make(place)
+            _refuse_shown_secrets(context, program.argv)
             context.keep({"process": {**machine(), "key": context.key, "name": name}})
             return _Process(context, surroundings, place, program).follow(lock)
         finally:
@@ -124,6 +125,14 @@ def end(context: StepContext, surroundings: Surroundings) -> None:
     for place in places_of(context):
         with held(place, surroundings.grace_seconds):
             pass
+
+
+def _refuse_shown_secrets(context: StepContext, argv: tuple[str, ...]) -> None:
+    if any(context.holds_secret(word) for word in argv):
+        raise fatal(
+            "A secret cannot be an argument of a program: everybody on the machine could read it. "
+            "Give it by env, or in the text of the command or script."
+        )
 
 
 def _tell_loss(context: StepContext) -> None:

@@ -111,6 +111,8 @@ def test_a_secret_is_hidden_in_every_guise(tmp_path: Path, printed: str) -> None
     param = Parameter("p", SecretParam(value="P"), Secret("P"))
     _, hidden = revealed({"p": param}, lambda _: 'pass "word" + ü/1')
     given = context(tmp_path, secrets=hidden)
+    assert given.holds_secret(f"<{printed}>")
+    assert not given.holds_secret("something else")
     given.log(f"it is <{printed}>")
     assert given.lines.take()[0].text == "it is <***>\n"
     outcome = Outcome(State.DONE, {printed: 1})

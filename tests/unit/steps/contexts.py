@@ -26,6 +26,7 @@ class FakeContext:
     place: Place = PLACE
     is_first: bool = True
     timeout: float | None = None
+    secrets: tuple[str, ...] = ()
     kept: list[dict[str, Any]] = field(default_factory=list)
     """What each ``keep`` stored, in order."""
     lines: list[str] = field(default_factory=list)
@@ -53,6 +54,10 @@ class FakeContext:
     def log(self, text: str) -> None:
         """Remember a piece of the log."""
         self.lines.append(text)
+
+    def holds_secret(self, text: str) -> bool:
+        """Tell whether a text has one of the secrets in it that a test named."""
+        return any(secret in text for secret in self.secrets)
 
     def is_interrupted(self) -> bool:
         """Tell whether a test interrupted the work."""

@@ -30,6 +30,17 @@ def test_a_list_is_a_program_and_its_arguments(tmp_path: Path) -> None:
     assert context.text == "$HOME * true\n"
 
 
+@pytest.mark.parametrize("argument", ["cAnArY", "--password=cAnArY"])
+def test_a_secret_cannot_be_an_argument(tmp_path: Path, argument: str) -> None:
+    """Everybody on the machine could read it; nothing is started."""
+    context = shell(tmp_path, 'echo "$1"', args=[argument])
+    context.secrets = ("cAnArY",)
+    outcome = _run(context)
+    assert outcome.state is State.FATAL_ERROR
+    assert "cannot be an argument" in outcome.message
+    assert context.text == ""
+
+
 def test_a_script_may_have_many_lines(tmp_path: Path) -> None:
     """The text of a script is run by the interpreter, with its arguments."""
     context = FakeContext(tmp_path, {"shell": {"script": "set -e\nx=$1\necho got $x\n", "args": ["a"]}})

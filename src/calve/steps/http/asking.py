@@ -1,6 +1,7 @@
 """One request of the Http step, through its redirects, to an answer of bounded size."""
 
 import base64
+import logging
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from calve.steps.configs import text, texts
 from calve.steps.failures import fatal, of_platform
 from calve.steps.http.addresses import AllowList, Resolver
 from calve.steps.http.connecting import Deadline, Transport
+
+logging.getLogger("httpx").setLevel(logging.WARNING)  # it writes down whole addresses, which may hold secrets
 
 REDIRECTS = 5
 BODY_BYTES = 1_000_000
