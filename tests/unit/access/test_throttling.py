@@ -1,0 +1,68 @@
+"""Whoever is wrong again and again waits longer and longer."""
+
+import pytest
+
+from calve.access import Backoff, Rate, network_of
+from calve.access import throttling as module
+from calve.access.throttling import FORGET, FREE_TRIES, LONGEST_WAIT
+
+
+def test_the_first_mistakes_cost_nothing() -> None:
+    """The next ones do; who was right begins anew."""
+    backoff = Backoff()
+    began = [backoff.wrong(("a",), 0) for _ in range(FREE_TRIES + 2)]
+    assert began == [False] * FREE_TRIES + [True, False]
+    assert backoff.wait(("a",), 0) == 2_000
+    assert backoff.wait(("b",), 0) == 0
+    assert backoff.wait(("b", "a"), 500) == 1_500
+    backoff.right(("a", "b"))
+    assert backoff.wait(("a",), 0) == 0
+
+
+def test_nobody_waits_for_ever() -> None:
+    """A quarter of an hour at most, and after an hour all is forgotten."""
+    backoff = Backoff()
+    for _ in range(200):
+        backoff.wrong(("a",), 0)
+    assert backoff.wait(("a",), 0) == LONGEST_WAIT
+    backoff.wrong(("a",), FORGET + 1)
+    assert backoff.wait(("a",), FORGET + 1) == 0
+
+
+def test_no_more_sources_are_remembered_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attacker with many addresses cannot fill the memory."""
+    monkeypatch.setattr(module, "KEYS", 10)
+    backoff, rate = Backoff(), Rate(1, lambda: 0.0)
+    for number in range(100):
+        backoff.wrong((str(number),), 0)
+        rate.wait(str(number))
+    assert len(backoff._tries) == 10
+    assert len(rate._left) == 10
+
+
+def test_a_source_asks_so_often_and_twice_as_often_at_once() -> None:
+    """And waits for the next."""
+    now = 0.0
+    rate = Rate(10, lambda: now)
+    assert [rate.wait("a") for _ in range(20)] == [0.0] * 20
+    assert rate.wait("a") == pytest.approx(0.1)
+    assert rate.wait("b") == 0
+    now = 0.1
+    assert rate.wait("a") == 0
+    assert rate.wait("a") > 0
+    now = 1_000.0
+    assert [rate.wait("a") for _ in range(21)][-1] > 0
+
+
+@pytest.mark.parametrize(
+    ("address", "source"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("unknown", "unknown"),
+    ],
+)
+def test_a_network_of_ipv6_is_one_source(address: str, source: str) -> None:
+    """One customer has billions of addresses."""
+    assert network_of(address) == source
