@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from calve.telemetry import Metrics
     from calve.telemetry.spans import Spans
     from calve.triggers import Scheduler, Turn
-    from calve.triggers.signals import Signals
+    from calve.triggers.signals import Signals, ValidThrough
     from calve.triggers.tables import Watcher
 
 
@@ -184,7 +184,7 @@ class Workplace:
         Args:
             listener: is told of every turn of a scheduler.
         """
-        return [*self.schedulers(listener), self.watcher(), *self.followers()]
+        return [*self.schedulers(listener), self.watcher(), self.valid_through(), *self.followers()]
 
     def schedulers(self, listener: "Callable[[Turn], None]" = lambda _: None) -> "list[Scheduler]":
         """Return what starts workflows by their triggers; kinds that are slow to look at do not hold up the others."""
@@ -208,6 +208,13 @@ class Workplace:
 
         interval = self.settings.triggers.table_interval.total_seconds()
         return Watcher(self.lake, self.store.triggers, self.engine.tools.clock, interval)
+
+    def valid_through(self) -> "ValidThrough":
+        """Return what sees through which time tables are complete that somebody waits for."""
+        from calve.triggers.signals import ValidThrough
+
+        interval = self.settings.triggers.table_interval.total_seconds()
+        return ValidThrough(self.lake, self.store.engine, self.engine.tools.clock, interval)
 
     @property
     def signals(self) -> "Signals":

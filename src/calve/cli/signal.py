@@ -83,6 +83,32 @@ def show(state: State, name: str, number: str) -> None:
     click.echo(f"  released: {_names(lineage.released) or 'nothing'}")
 
 
+@signal.command(name="valid-through")
+@click.argument("table")
+@click.argument("time")
+@json_option
+@click.pass_obj
+def valid_through(state: State, table: str, time: str) -> None:
+    r"""Say through which TIME a TABLE is complete: steps and workflows that wait for that go on.
+
+    \b
+      calve signal valid-through db.events 2026-01-31T00:00:00Z
+      calve signal valid-through db.events 1767225600000
+
+    TIME is milliseconds, or a time with its zone. It is written into the table's property calve.valid-through, which
+    jobs may set themselves, and announced as the signal vtts/TABLE.
+    """
+    from calve.triggers.signals import announced_json, set_valid_through
+
+    with state.workplace() as workplace:
+        moment = set_valid_through(workplace.lake, table, time)
+        announced = workplace.signals.announce(f"vtts/{table}", {"through": moment}, payload={"table": table})
+    if state.json:
+        print_json(announced_json(announced))
+    else:
+        click.echo(f"{table} is complete through {_time(moment)}")
+
+
 @signal.command(name="list")
 @click.argument("name", required=False)
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Show so many.")

@@ -7,9 +7,17 @@ from calve.dsl.loading import workflows_in
 from calve.dsl.programs import docker, java, kubernetes, notebook, python, shell
 from calve.dsl.queries import spark, sql
 from calve.dsl.retries import Backoff, Retry, exponential, fixed, retry
-from calve.dsl.signals import Signal, SignalDependency, SignalOutput, on, signal_dependency, signal_output
+from calve.dsl.signals import (
+    Signal,
+    SignalDependency,
+    SignalOutput,
+    on,
+    signal_dependency,
+    signal_output,
+    valid_through,
+)
 from calve.dsl.simple import approval, http, noop, sleep, step
-from calve.dsl.triggers import Trigger, cron, incremental, interval, signal
+from calve.dsl.triggers import Trigger, cron, incremental, interval, on_valid_through, signal
 from calve.dsl.values import Param, Reference, Value, expr, param, secret
 from calve.dsl.workflow import Workflow
 
@@ -45,6 +53,7 @@ __all__ = [
     "noop",
     "notebook",
     "on",
+    "on_valid_through",
     "param",
     "python",
     "retry",
@@ -59,6 +68,7 @@ __all__ = [
     "step",
     "subworkflow",
     "template",
+    "valid_through",
     "while_",
     "workflows_in",
 ]

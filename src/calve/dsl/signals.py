@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from calve.definition.model.triggers import THROUGH, VALID_THROUGH
 from calve.dsl.places import Described, here
 from calve.dsl.values import Param, Reference, placed_param
 
@@ -65,6 +66,17 @@ def signal_dependency(name: str, *, match: Mapping[str, StepMatch] | None = None
     return SignalDependency(said, here())
 
 
+def valid_through(table: str, through: int | str) -> SignalDependency:
+    """Return that a step waits until a table is complete through a time.
+
+    Args:
+        table: The table, whose property ``calve.valid-through`` or signal ``vtts/<table>`` tells it.
+        through: Milliseconds, or an expression such as ``"RUN_TS"``.
+    """
+    match = {"operator": ">=", "param": {"type": "LONG", _said_by(through): through}}
+    return SignalDependency({"name": f"{VALID_THROUGH}{table}", "match_params": {THROUGH: match}}, here())
+
+
 def signal_output(
     name: str,
     *,
@@ -84,6 +96,10 @@ def signal_output(
     if payload is not None:
         said["payload"] = dict(payload)
     return SignalOutput(said, here())
+
+
+def _said_by(value: int | str) -> str:
+    return "expression" if isinstance(value, str) else "value"
 
 
 def _pair(item: Any) -> tuple[str, Any]:

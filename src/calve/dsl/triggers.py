@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from calve.definition.model.triggers import THROUGH, VALID_THROUGH
 from calve.dsl.places import Described, here
 from calve.dsl.signals import Signal, on
-from calve.dsl.values import Value, placed_param
+from calve.dsl.values import Value, expr, placed_param
 
 Duration: TypeAlias = int | str
 """Seconds, or a text such as ``"2 hours"`` or ``"${param}"``."""
@@ -88,6 +89,19 @@ def signal(
     if params:
         said["params"] = {name: placed_param(value) for name, value in params.items()}
     return Trigger({**said, **_told(condition=condition, dedup_expr=dedup_expr)}, here(), "signal_triggers")
+
+
+def on_valid_through(*tables: str) -> Trigger:
+    """Return a trigger that comes when tables are complete through a later time, all through the same.
+
+    The time is its param ``VALID_THROUGH``: ``params.getFromSignal('VALID_THROUGH')``, in milliseconds.
+
+    Args:
+        *tables: The tables, whose property ``calve.valid-through`` or signal ``vtts/<table>`` tells it.
+    """
+    keys = [THROUGH] if len(tables) > 1 else []
+    asked = expr(f"params.getFromSignal('{VALID_THROUGH}{tables[0]}', '{THROUGH}')", type="LONG")
+    return signal(*(on(f"{VALID_THROUGH}{table}", join_keys=keys) for table in tables), params={"VALID_THROUGH": asked})
 
 
 def incremental(

@@ -10,7 +10,14 @@ from calve.engine.signals import Announced, Announcement, Signal, SignalUse, Wan
 from calve.store.announcing import announce, call_triggers, encoded, signal_of, use_of, woken
 from calve.store.enqueuing import enqueue
 from calve.store.fencing import chunks
-from calve.store.signal_tables import signal, signal_name, signal_param, signal_use
+from calve.store.signal_tables import (
+    signal,
+    signal_name,
+    signal_param,
+    signal_subscription,
+    signal_use,
+    signal_wait,
+)
 from calve.store.transacting import Transaction, Transactions
 
 
@@ -49,6 +56,15 @@ class SqlSignals:
                 return None
             row = connection.execute(_newest(name, seq)).one_or_none()
         return None if row is None else signal_of(row)
+
+    def awaited_signals(self, prefix: str) -> list[str]:
+        """Return the names with a prefix that steps or triggers wait for."""
+        found: set[str] = set()
+        with self._transactions.read() as connection:
+            for table in (signal_wait, signal_subscription):
+                query = select(table.c.name).where(table.c.name.startswith(prefix, autoescape=True)).distinct()
+                found |= set(connection.scalars(query))
+        return sorted(found)
 
     def signal(self, name: str, seq: int | None = None) -> Signal | None:
         """Return a signal, the latest of its name if no number is given."""

@@ -8,6 +8,7 @@ import pytest
 from calve.app import open_workplace
 from calve.cli.entry import run
 from calve.settings import load
+from calve.testing.pyiceberg_writer import PyIcebergWriter
 
 CHAIN = """
 Trigger: {signal: ready}
@@ -60,6 +61,23 @@ def test_what_a_signal_started_is_shown(tmp_path: Path, capsys: pytest.CaptureFi
     shown = capsys.readouterr().out
     assert "started: chain/1\n" in shown
     assert "params" not in shown
+
+
+def test_a_table_is_told_to_be_complete(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In its property, and by a signal."""
+    writer = PyIcebergWriter(load(tmp_path))
+    writer.create("db.t", {"id": "long", "day": "int"}, days=True)
+    assert call(tmp_path, "valid-through", "db.t", "1970-01-01T00:00:05Z") == 0
+    assert capsys.readouterr().out == "db.t is complete through 1970-01-01 00:00:05Z\n"
+    assert call(tmp_path, "valid-through", "db.t", "5000", "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["name"], said["params"], said["status"]) == ("vtts/db.t", {"through": 5000}, "DUPLICATED")
+    with open_workplace(load(tmp_path)) as workplace:
+        loaded = workplace.lake.catalog(workplace.lake.default_catalog).load(workplace.lake.parse("db.t"))
+    assert loaded.metadata["properties"]["calve.valid-through"] == "5000"
+    writer.close()
+    assert call(tmp_path, "valid-through", "db.t", "soon") == 1
+    assert call(tmp_path, "valid-through", "db.missing", "5") == 1
 
 
 def test_nothing_announced_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,6 +23,7 @@ from calve.dsl import (
     ip_commit,
     noop,
     on,
+    on_valid_through,
     param,
     retry,
     secret,
@@ -34,6 +35,7 @@ from calve.dsl import (
     spark,
     subworkflow,
     template,
+    valid_through,
     while_,
 )
 
@@ -224,6 +226,8 @@ def test_fields_of_workflow_and_step() -> None:
                 dedup_expr="'x'",
             ),
             signal("c"),
+            on_valid_through("db.t"),
+            on_valid_through("db.t", "db.u"),
             incremental("db.t", data_operations=["append", "overwrite"], min_files=2, debounce="1 min"),
         ],
         name="All fields",
@@ -249,7 +253,11 @@ def test_fields_of_workflow_and_step() -> None:
             tags=["slow"],
             timeout=60,
             retry_policy=retry(errors=1, platform="${n}", timeouts=0, backoff=exponential(errors=(60, 2, 600))),
-            signal_dependencies=[signal_dependency("s", match={"day": expr("1", type="LONG"), "n": (">", 3)})],
+            signal_dependencies=[
+                signal_dependency("s", match={"day": expr("1", type="LONG"), "n": (">", 3)}),
+                valid_through("db.t", "RUN_TS"),
+                valid_through("db.u", 5),
+            ],
             signal_outputs=[signal_output("t", params={"day": "${day}"}, payload={"a": [1]})],
         )
         spark("write", script="x", audit=["SELECT true"], publish="commit", capture="c", targets=["db.t"])
@@ -285,6 +293,7 @@ def test_fields_of_workflow_and_step() -> None:
               condition: 1 < 2
               dedup_expr: "'x'"
             - definitions: {c: {}}
+          trigger: [{valid_through: db.t}, {valid_through: [db.t, db.u]}]
           incremental_triggers:
             - {source_tables: [db.t], data_operations: [append, overwrite], min_files: 2, debounce: 1 min}
           jobs:
@@ -311,6 +320,8 @@ def test_fields_of_workflow_and_step() -> None:
                     match_params:
                       day: {param: {type: LONG, expression: '1'}}
                       n: {param: 3, operator: '>'}
+                  - {table: db.t, valid_through: RUN_TS}
+                  - {table: db.u, valid_through: 5}
                 signal_outputs:
                   - {name: t, params: {day: '${day}'}, payload: {a: [1]}}
             - job:

@@ -1,5 +1,6 @@
 """Signals: those that a step waits for, those it sends, and those that start a workflow."""
 
+import re
 from collections.abc import Callable
 
 from calve.definition.document import Node
@@ -7,7 +8,12 @@ from calve.definition.forms.inference import is_typed
 from calve.definition.forms.params import params
 from calve.definition.forms.shapes import entries_of, items_of, without_nulls
 from calve.definition.forms.typed_params import any_params, typed_param
+from calve.definition.model.triggers import THROUGH, VALID_THROUGH, Operator
 from calve.definition.problems import Problems
+
+PASSED_ON = "VALID_THROUGH"
+"""The param of such a trigger: through which time its tables are complete."""
+_REFERENCE = re.compile(r"\$\{(\w+)\}")
 
 ParamsOf = Callable[[Node, Problems], Node]
 """How the params of a map are written in this form."""
@@ -27,6 +33,8 @@ def dependencies(node: Node, problems: Problems) -> Node:
 
     def dependency(item: Node) -> Node:
         entries = entries_of(item)
+        if "table" in entries:
+            return _valid_through(item, entries, problems)
         match_params = entries.get("match_params")
         if match_params is None or not isinstance(match_params.value, dict):
             return item
@@ -61,6 +69,39 @@ def full_trigger(node: Node, problems: Problems, params_of: ParamsOf = any_param
     if "params" in found:
         found["params"] = params_of(found["params"], problems)
     return node.made(found) if found else node
+
+
+def _valid_through(node: Node, entries: dict[str, Node], problems: Problems) -> Node:
+    """Return the signal that tells that a table is complete through a time: a number, or an expression."""
+    if entries.keys() != {"table", "valid_through"} or not isinstance(entries["table"].value, str):
+        hint = "write {table: db.events, valid_through: RUN_TS}"
+        problems.add(node, "signal_malformed", "a table is waited for by table and valid_through alone", hint=hint)
+        return node
+    through = entries["valid_through"]
+    match through.value:
+        case str() as text:
+            reference = _REFERENCE.fullmatch(text.strip())
+            param = through.made({"type": "LONG", "expression": reference[1] if reference else text})
+        case _:
+            param = through.made({"type": "LONG", "value": through})
+    match = through.made({THROUGH: through.made({"operator": Operator.GREATER_OR_EQUAL.value, "param": param})})
+    return node.made({"name": f"{VALID_THROUGH}{entries['table'].value}", "match_params": match})
+
+
+def valid_through_trigger(node: Node, problems: Problems) -> Node:
+    """Return the trigger that comes when tables are complete through a later time, all through the same."""
+    tables = [item.value for item in items_of(node)]
+    if not tables or not all(isinstance(table, str) for table in tables):
+        problems.add(node, "signal_malformed", "valid_through names a table, or a list of them")
+        return node
+    entry = {"join_keys": [THROUGH]} if len(tables) > 1 else {}
+    asked = f"params.getFromSignal('{VALID_THROUGH}{tables[0]}', '{THROUGH}')"
+    return node.made(
+        {
+            "definitions": {f"{VALID_THROUGH}{table}": entry for table in tables},
+            "params": {PASSED_ON: {"type": "LONG", "expression": asked}},
+        }
+    )
 
 
 def _definitions(node: Node, problems: Problems) -> dict[str, Node]:

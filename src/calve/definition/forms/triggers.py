@@ -1,5 +1,7 @@
 """What starts a workflow: ``Trigger`` as the talk writes it, and Maestro's own lists."""
 
+from collections.abc import Callable
+
 from calve.definition.document import Node
 from calve.definition.forms import signals
 from calve.definition.forms.keys import same, sort_keys
@@ -10,10 +12,10 @@ TIME = "time_triggers"
 SIGNAL = "signal_triggers"
 INCREMENTAL = "incremental_triggers"
 
-_KINDS = ("cron", "interval", "signal", "incremental")
+_KINDS = ("cron", "interval", "signal", "incremental", "valid_through")
 _BESIDE_TIME = ("timezone", "fuzzy_max_delay", "catch_up")
 _KEYS = same(*_KINDS, *_BESIDE_TIME) | {"signals": "signal"}
-_HINT = "write cron, interval, signal or incremental"
+_HINT = "write cron, interval, signal, incremental or valid_through"
 _PREDEFINED = frozenset({"hourly", "daily", "weekly", "monthly", "yearly"})
 _TYPE_OF = {"cron": "CRON", "expression": "PREDEFINED", "interval": "INTERVAL"}
 
@@ -51,10 +53,9 @@ def _add(found: dict[str, list[Node]], node: Node, entries: dict[str, Node], pro
     if "interval" in fields:
         every = fields["interval"].made({"type": "INTERVAL", "interval": fields["interval"], **beside})
         found[TIME].append(uppered(every, "catch_up"))
-    if "signal" in fields:
-        found[SIGNAL].append(signals.trigger(fields["signal"], problems))
-    if "incremental" in fields:
-        found[INCREMENTAL].append(incremental(fields["incremental"]))
+    for kind, (into, write) in _WRITTEN.items():
+        if kind in fields:
+            found[into].append(write(fields[kind], problems))
     if not any(kind in fields for kind in _KINDS):
         if not keys.others:
             problems.add(node, "trigger_malformed", "the trigger says nothing that starts the workflow", hint=_HINT)
@@ -98,6 +99,14 @@ def incremental(node: Node) -> Node:
         return node
     lists = {key: as_list(entries[key]) for key in ("source_tables", "data_operations") if key in entries}
     return node.made({**entries, **lists})
+
+
+_WRITTEN: dict[str, tuple[str, Callable[[Node, Problems], Node]]] = {
+    "signal": (SIGNAL, signals.trigger),
+    "valid_through": (SIGNAL, signals.valid_through_trigger),
+    "incremental": (INCREMENTAL, lambda node, _: incremental(node)),
+}
+"""Triggers that are no times: the list that each belongs to, and how it is written."""
 
 
 def merged(lists: dict[str, Node], more: dict[str, list[Node]]) -> dict[str, Node]:

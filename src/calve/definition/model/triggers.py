@@ -11,6 +11,10 @@ from calve.definition.model.params import Long, Param, Params
 from calve.definition.model.retries import ParsableLong
 
 SIGNALS_A_TRIGGER = 8
+VALID_THROUGH = "vtts/"
+"""What the name of a signal begins with that tells through which time a table is complete; the table follows."""
+THROUGH = "through"
+"""Its param: milliseconds."""
 
 
 class Operator(StrEnum):

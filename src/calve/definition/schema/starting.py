@@ -13,7 +13,7 @@ def starting() -> dict[str, Schema]:
         "time_trigger": _time_trigger(),
         "signal_trigger": _signal_trigger(),
         "incremental_trigger": _incremental_trigger(),
-        "signal_dependencies": said("Signals to wait for before it starts.", _signals()),
+        "signal_dependencies": said("Signals to wait for before it starts.", _signals(_valid_through())),
         "signal_outputs": said("Signals to send when it has succeeded.", _signals()),
     }
 
@@ -28,6 +28,7 @@ def _trigger() -> Schema:
         "signal": ref("signal_trigger"),
         "signals": ref("signal_trigger"),
         "incremental": ref("incremental_trigger"),
+        "valid_through": said("Starts when these tables are complete through a later time.", ONE_OR_MORE),
     }
     spelt = keys | {key.capitalize(): item for key, item in keys.items()}
     one = {"anyOf": [TEXT, {"type": "object", "properties": spelt, "additionalProperties": False, "minProperties": 1}]}
@@ -78,6 +79,12 @@ def _incremental_trigger() -> Schema:
     }
 
 
-def _signals() -> Schema:
-    one = {"anyOf": [TEXT, {"type": "object", "required": ["name"], "properties": {"name": TEXT}}]}
+def _valid_through() -> Schema:
+    keys = {"table": TEXT, "valid_through": said("Milliseconds, or an expression such as RUN_TS.", {})}
+    return {"type": "object", "properties": keys, "required": ["table", "valid_through"], "additionalProperties": False}
+
+
+def _signals(*more: Schema) -> Schema:
+    named: Schema = {"type": "object", "required": ["name"], "properties": {"name": TEXT}}
+    one = {"anyOf": [TEXT, named, *more]}
     return {"anyOf": [TEXT, {"type": "array", "items": one}, {"type": "object", "required": ["definitions"]}]}

@@ -241,6 +241,30 @@ def test_an_id_that_looks_like_a_number_is_a_text() -> None:
     assert found.steps[1]["step"]["id"] is True
 
 
+@pytest.mark.parametrize(
+    ("through", "param"),
+    [
+        ("5", {"type": "LONG", "value": 5}),
+        ("RUN_TS - 1", {"type": "LONG", "expression": "RUN_TS - 1"}),
+        ("'${RUN_TS}'", {"type": "LONG", "expression": "RUN_TS"}),
+    ],
+)
+def test_a_table_may_be_awaited_until_it_is_complete(through: str, param: object) -> None:
+    """Through a time that is a number, an expression, or a reference."""
+    text = f"job: {{id: a, type: NoOp, signal_dependencies: [{{table: db.t, valid_through: {through}}}]}}"
+    match = {"through": {"operator": ">=", "param": param}}
+    assert step(text)["step"]["signal_dependencies"] == [{"name": "vtts/db.t", "match_params": match}]
+
+
+@pytest.mark.parametrize(
+    "item", ["{table: db.t}", "{table: db.t, valid_through: 1, name: x}", "{table: 5, valid_through: 1}"]
+)
+def test_a_table_is_awaited_by_its_name_and_a_time(item: str) -> None:
+    """Nothing else says anything of it."""
+    found = written(f"Workflow: {{id: w, jobs: [{{job: {{id: a, type: NoOp, signal_dependencies: [{item}]}}}}]}}")
+    assert found.said == [("signal_malformed", "a table is waited for by table and valid_through alone")]
+
+
 def test_a_signal_may_be_awaited_with_bare_values() -> None:
     """Or with params in full, as in Maestro's JSON, and with another operator."""
     found = step("""job:

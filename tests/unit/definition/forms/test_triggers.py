@@ -68,11 +68,35 @@ def test_a_time(trigger: str, expected: dict[str, Any]) -> None:
             {"definitions": {"a": {}}, "condition": "1 > 0", "params": {"x": {"type": "LONG", "value": 1}}},
         ),
         ("{definitions: {a: }}", {"definitions": {"a": {}}}),
+        (
+            "{valid_through: db.t}",
+            {
+                "definitions": {"vtts/db.t": {}},
+                "params": {
+                    "VALID_THROUGH": {"type": "LONG", "expression": "params.getFromSignal('vtts/db.t', 'through')"}
+                },
+            },
+        ),
+        (
+            "{valid_through: [a, b]}",
+            {
+                "definitions": {"vtts/a": {"join_keys": ["through"]}, "vtts/b": {"join_keys": ["through"]}},
+                "params": {
+                    "VALID_THROUGH": {"type": "LONG", "expression": "params.getFromSignal('vtts/a', 'through')"}
+                },
+            },
+        ),
     ],
 )
 def test_signals(trigger: str, expected: dict[str, Any]) -> None:
     """A name, several that must all have come, or a trigger in full."""
     assert triggered(trigger).workflow["signal_triggers"] == [expected]
+
+
+@pytest.mark.parametrize("trigger", ["{valid_through: []}", "{valid_through: [1]}", "{valid_through: {a: b}}"])
+def test_a_trigger_by_complete_tables_names_them(trigger: str) -> None:
+    """One, or several."""
+    assert triggered(trigger).said == [("signal_malformed", "valid_through names a table, or a list of them")]
 
 
 @pytest.mark.parametrize(
