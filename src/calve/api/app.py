@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from calve import __version__
 from calve.access import LOOPBACK, Principal
 from calve.api.describing import describe
+from calve.api.graphql import routers as graphql_routers
 from calve.api.limits import CleanHeaders, SmallBodies, SmallHeaders
 from calve.api.policy import check_policies
 from calve.api.problems import handle_errors
@@ -49,7 +50,7 @@ def create_app(
     )
     app.state.services = services
     handle_errors(app)
-    for router in ROUTERS:
+    for router in (*ROUTERS, *graphql_routers()):
         app.router.routes.extend(router.routes)  # flat, so that every route can be looked at
     extend(app)
     describe(app)

@@ -53,7 +53,7 @@ def get_events(
     ``Last-Event-ID`` (or ``after``) goes on where a stream was cut off. Without it a page, and the stream of an
     instance with all that belongs to it, begins with the first event; any other stream with what happens from now on.
     """
-    chosen = _Chosen(call, workflow_id, instance_id)
+    chosen = Chosen(call, workflow_id, instance_id)
     start = _start(last_event_id or page.forward().cursor, after)
     if "text/event-stream" not in accept:
         return Document(_page(chosen, start or 0, page))
@@ -66,7 +66,7 @@ def get_events(
     )
 
 
-def _page(chosen: "_Chosen", after: int, page: Page) -> dict[str, Any]:
+def _page(chosen: "Chosen", after: int, page: Page) -> dict[str, Any]:
     found: list[Event] = []
     last = -1
     while len(found) <= page.limit and last != after:
@@ -84,7 +84,7 @@ def _start(last_event_id: str | None, after: int | None) -> int | None:
     return int(last_event_id)
 
 
-class _Chosen:
+class Chosen:
     """The events that somebody wants and may see."""
 
     def __init__(self, call: Caller, workflow_id: str | None, instance_id: int | None) -> None:
@@ -126,7 +126,7 @@ class _Chosen:
 
 
 async def _streamed(
-    call: Caller, chosen: _Chosen, after: int, clock: Callable[[], float] = time.monotonic
+    call: Caller, chosen: Chosen, after: int, clock: Callable[[], float] = time.monotonic
 ) -> AsyncIterator[str]:
     said = clock()
     yield "retry: 1000\n\n"

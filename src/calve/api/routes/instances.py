@@ -39,14 +39,24 @@ def list_all(
     found = call.engine.state.instances(
         workflow_id=workflow_id,
         statuses=statuses or (),
-        before=_place(page.cursor) if page.cursor else None,
+        before=place_of(page.cursor) if page.cursor else None,
         limit=page.limit + 1,
         namespaces=namespaces(call.principal, Permission.READ),
     )
-    return Document(page_json(found, page, instance_json, lambda run: f"{run.created_at}.{run.uuid}"))
+    return Document(page_json(found, page, instance_json, cursor_of))
 
 
-def _place(cursor: str) -> tuple[int, str]:
+def cursor_of(run: Run) -> str:
+    """Return the cursor that a list goes on with after a run."""
+    return f"{run.created_at}.{run.uuid}"
+
+
+def place_of(cursor: str) -> tuple[int, str]:
+    """Return where a cursor of ``cursor_of`` points to.
+
+    Raises:
+        RequestInvalid: it is none.
+    """
     time, dot, uuid = cursor.partition(".")
     if not (dot and uuid.isascii() and uuid.isprintable() and time.isascii() and time.isdecimal() and len(time) <= 18):
         raise bad_cursor(cursor)

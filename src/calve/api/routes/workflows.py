@@ -14,7 +14,7 @@ from calve.api.identifiers import Body, Version, WorkflowId
 from calve.api.paging import Paged, page_json, page_of_numbers
 from calve.api.policy import EDIT, EDIT_SOMEWHERE, READ, READ_SOMEWHERE
 from calve.api.routing import Routes
-from calve.api.services import Call
+from calve.api.services import Call, Caller
 from calve.definition import Definition, load
 from calve.engine.model import VersionRecord
 from calve.errors import WorkflowMissing
@@ -27,7 +27,7 @@ routes = Routes("workflows")
 @routes.post("/workflows/yaml", "push_workflow_yaml", EDIT_SOMEWHERE, shapes.Version, openapi_extra=YAML_BODY)
 def push(call: Call, body: Body) -> Response:
     """Keep a definition as the next version of its workflow."""
-    record = call.engine.push(_defined(call, body), author=call.name)
+    record = call.engine.push(defined(call, body), author=call.name)
     return Document(version_json(call.engine.workflow(record.workflow_id), record))
 
 
@@ -43,12 +43,17 @@ def push(call: Call, body: Body) -> Response:
 )
 def validate(call: Call, body: Body) -> Response:
     """Check a definition, and keep nothing."""
-    _defined(call, body)
+    defined(call, body)
     message = "the workflow definition is valid."
     return Document(action_event("VALIDATE", call.name, call.engine.tools.clock(), message))
 
 
-def _defined(call: Call, body: bytes) -> Definition:
+def defined(call: Caller, body: bytes) -> Definition:
+    """Return the definition of a body, if the caller may push it.
+
+    Raises:
+        DefinitionInvalid: it is none.
+    """
     definition = load(body, name="the body", vocabulary=call.engine.tools.vocabulary).required()
     call.require(Permission.EDIT, definition.workflow.id)
     return definition

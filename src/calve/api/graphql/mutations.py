@@ -1,0 +1,129 @@
+"""What can be done. Each field asks for the permission that its REST route has."""
+
+from enum import StrEnum
+from typing import Any
+
+import strawberry
+
+from calve.access import Permission
+from calve.api.bodies import RestartRequest, StartRequest
+from calve.api.graphql.types import Instance, Version, Workflow, instance_of, version_of, workflow_of
+from calve.api.graphql.values import JSON, Info, Long
+from calve.api.routes.workflows import defined
+from calve.engine import Address
+from calve.triggers.signals import announced_json
+
+
+@strawberry.enum
+class Act(StrEnum):
+    """What can be done with an instance, or with a step of it."""
+
+    STOP = "stop"
+    KILL = "kill"
+    UNBLOCK = "unblock"
+    SKIP = "skip"
+    BYPASS = "bypass"
+    RESUME = "resume"
+    APPROVE = "approve"
+    REJECT = "reject"
+
+
+_REASONED = frozenset({Act.STOP, Act.KILL})
+_COMMENTED = frozenset({Act.APPROVE, Act.REJECT})
+
+
+@strawberry.type
+class StartedInstance:
+    """What became of a start, and which instance it is."""
+
+    status: str
+    """CREATED, DUPLICATED (the request id was known) or STOPPED (by the run strategy)."""
+    instance: Instance
+
+
+@strawberry.type
+class Mutation:
+    """What can be done."""
+
+    @strawberry.mutation
+    def push(self, info: Info, definition: str) -> Version:
+        """Keep a definition, as YAML or JSON, as the next version of its workflow."""
+        call = info.context
+        return version_of(call.engine.push(defined(call, definition.encode()), author=call.name))
+
+    @strawberry.mutation
+    def delete(self, info: Info, workflow_id: str) -> bool:
+        """Forget a workflow and everything that it has done."""
+        info.context.require(Permission.EDIT, workflow_id)
+        info.context.engine.delete(workflow_id)
+        return True
+
+    @strawberry.mutation
+    def activate(self, info: Info, workflow_id: str, version: str = "latest") -> Workflow:
+        """Make a version the active one."""
+        info.context.require(Permission.EDIT, workflow_id)
+        return workflow_of(info.context.engine.activate(workflow_id, version))
+
+    @strawberry.mutation
+    def deactivate(self, info: Info, workflow_id: str) -> Workflow:
+        """Leave a workflow without an active version."""
+        info.context.require(Permission.EDIT, workflow_id)
+        info.context.engine.deactivate(workflow_id)
+        return workflow_of(info.context.engine.workflow(workflow_id))
+
+    @strawberry.mutation
+    def start(
+        self,
+        info: Info,
+        workflow_id: str,
+        version: str = "active",
+        params: JSON | None = None,
+        request_id: str | None = None,
+    ) -> StartedInstance:
+        """Start an instance; the same request id starts it once."""
+        call = info.context
+        call.require(Permission.RUN, workflow_id)
+        request = StartRequest.model_validate({"run_params": params or {}, "request_id": request_id})
+        started = call.engine.start(workflow_id, version=version, **request.as_start(call.name))
+        return StartedInstance(status=started.status.value, instance=instance_of(started.run))
+
+    @strawberry.mutation
+    def restart(
+        self,
+        info: Info,
+        workflow_id: str,
+        instance_id: Long,
+        step_path: str = "",
+        params: JSON | None = None,
+        from_beginning: bool = False,  # noqa: FBT001, FBT002 - an argument of GraphQL has a name
+    ) -> StartedInstance:
+        """Run an instance again: what is incomplete, everything, or from a step on."""
+        call = info.context
+        call.require(Permission.RUN, workflow_id)
+        policy = "RESTART_FROM_BEGINNING" if from_beginning else "RESTART_FROM_INCOMPLETE"
+        request = RestartRequest.model_validate({"restart_policy": policy, "run_params": params or {}})
+        started = call.engine.restart(_address(workflow_id, instance_id, step_path), **request.as_restart())
+        return StartedInstance(status=started.status.value, instance=instance_of(started.run))
+
+    @strawberry.mutation
+    def act(
+        self, info: Info, action: Act, workflow_id: str, instance_id: Long, step_path: str = "", reason: str = ""
+    ) -> Instance:
+        """Do something with an instance, or with a step of it; a comment of an approval is its reason."""
+        call = info.context
+        call.require(Permission.RUN, workflow_id)
+        given: dict[str, Any] = {"reason": reason} if action in _REASONED else {}
+        given |= {"comment": reason} if action in _COMMENTED else {}
+        do = getattr(call.engine, action.value)
+        return instance_of(do(_address(workflow_id, instance_id, step_path), by=call.name, **given))
+
+    @strawberry.mutation
+    def announce(self, info: Info, name: str, params: JSON | None = None, request_id: str | None = None) -> JSON:
+        """Announce a signal: whatever waits for it starts or goes on."""
+        info.context.require(Permission.RUN, name)
+        given: dict[str, Any] = params if isinstance(params, dict) else {}
+        return JSON(announced_json(info.context.signals.announce(name, given, request_id=request_id)))
+
+
+def _address(workflow_id: str, instance_id: int, step_path: str) -> Address:
+    return Address(workflow_id, int(instance_id), None, tuple(part for part in step_path.split("/") if part))

@@ -1,0 +1,106 @@
+"""What can be read."""
+
+from typing import Any
+
+import strawberry
+from fastapi.encoders import jsonable_encoder
+
+from calve.access import Permission, namespaces
+from calve.api.graphql.limits import FEW
+from calve.api.graphql.types import (
+    Instance,
+    Instances,
+    Workflow,
+    Workflows,
+    count,
+    found_run,
+    instance_of,
+    instances_of,
+    workflow_of,
+)
+from calve.api.graphql.values import JSON, Info, Long
+from calve.api.services import Caller
+from calve.engine import RunStatus
+from calve.triggers.signals import lineage_json, signal_json
+
+
+@strawberry.type
+class Query:
+    """What can be read; each caller sees what he may read."""
+
+    @strawberry.field
+    def workflow(self, info: Info, id: strawberry.ID) -> Workflow:  # noqa: A002 - the name that people expect
+        """Return a workflow."""
+        info.context.require(Permission.READ, str(id))
+        return workflow_of(info.context.engine.workflow(str(id)))
+
+    @strawberry.field
+    def workflows(self, info: Info, search: str = "", first: int = FEW, after: str = "") -> Workflows:
+        """Return workflows by id, all or those whose id contains a text."""
+        call = info.context
+        found = call.engine.state.workflows(
+            after=after,
+            limit=count(first) + 1,
+            contains=search,
+            namespaces=namespaces(call.principal, Permission.READ),
+        )
+        shown = found[:first]
+        more = shown[-1].workflow_id if len(found) > first else None
+        return Workflows(items=[workflow_of(record) for record in shown], next=more)
+
+    @strawberry.field
+    def instance(self, info: Info, workflow_id: str, instance_id: Long, run_id: int | None = None) -> Instance:
+        """Return an instance: its latest run, or the one that is named."""
+        return instance_of(found_run(info.context, workflow_id, int(instance_id), run_id))
+
+    @strawberry.field
+    def instances(
+        self,
+        info: Info,
+        workflow_id: str | None = None,
+        statuses: list[RunStatus] | None = None,
+        first: int = FEW,
+        after: str | None = None,
+    ) -> Instances:
+        """Return instances of all workflows, or of one, newest first."""
+        if workflow_id is not None:
+            info.context.require(Permission.READ, workflow_id)
+        return instances_of(info.context, workflow_id, statuses, first, after)
+
+    @strawberry.field
+    def signals(self, info: Info, name: str | None = None, first: int = FEW) -> list[JSON]:
+        """Return the newest signals, of one name or of all."""
+        found = info.context.signals.list(name=name, limit=count(first))
+        return [JSON(signal_json(one)) for one in found if info.context.may(Permission.READ, one.name)]
+
+    @strawberry.field
+    def signal_lineage(self, info: Info, name: str, seq: Long | None = None) -> JSON:
+        """Return a signal, and what it started and released, as far as the caller may see that."""
+        info.context.require(Permission.READ, name)
+        document = lineage_json(info.context.signals.lineage(name, None if seq is None else int(seq)))
+        parties = {key: [one for one in document[key] if _sees(info.context, one)] for key in ("started", "released")}
+        sender = document["sent_by"]
+        shown = sender if sender is not None and _sees(info.context, sender) else None
+        return JSON({**document, **parties, "sent_by": shown})
+
+    @strawberry.field
+    def captures(self, info: Info, consumer: str | None = None, first: int = FEW) -> list[JSON]:
+        """Return captures, newest first."""
+        found = [one for one in info.context.captures.captures(consumer) if _reads(info.context, one.consumer)]
+        names = ("capture_id", "consumer", "number", "status", "created_at", "closed_at")
+        return [JSON(jsonable_encoder({name: getattr(one, name) for name in names})) for one in found[: count(first)]]
+
+    @strawberry.field
+    def checkpoints(self, info: Info, consumer: str | None = None, first: int = FEW) -> list[JSON]:
+        """Return up to where each consumer has committed each table."""
+        found = [one for one in info.context.captures.checkpoints(consumer) if _reads(info.context, one.consumer)]
+        return [JSON(jsonable_encoder(one)) for one in found[: count(first)]]
+
+
+def _reads(call: Caller, consumer: str) -> bool:
+    """Tell whether the caller may see what a consumer, which is called workflow/step, has captured."""
+    return call.may(Permission.READ, consumer.partition("/")[0])
+
+
+def _sees(call: Caller, party: dict[str, Any]) -> bool:
+    return call.may(Permission.READ, str(party["workflow_id"]))

@@ -1,0 +1,122 @@
+"""GraphQL over HTTP, and subscriptions over a WebSocket."""
+
+import logging
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import strawberry
+from fastapi import APIRouter, Depends
+from fastapi.routing import APIWebSocketRoute
+from graphql import GraphQLError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from strawberry.extensions import MaskErrors
+from strawberry.fastapi import GraphQLRouter
+from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
+from strawberry.types.graphql import OperationType
+
+from calve.api.answers import Document
+from calve.api.graphql.limits import extensions
+from calve.api.graphql.mutations import Mutation
+from calve.api.graphql.queries import Query
+from calve.api.graphql.subscriptions import Subscription
+from calve.api.graphql.values import CONFIG
+from calve.api.policy import READ_SOMEWHERE
+from calve.api.routing import Routes
+from calve.api.services import Call, Caller, principal_of
+from calve.errors import CalveError, RequestInvalid
+
+PATH = "/graphql"
+_LOG = logging.getLogger(__name__)
+_SAID = frozenset({OperationType.QUERY, OperationType.MUTATION})
+_BUG = "Something unexpected happened; the server's log says what."
+
+SCHEMA = strawberry.Schema(Query, Mutation, Subscription, extensions=extensions(), config=CONFIG)
+"""All that can be asked, over HTTP but for the subscription."""
+
+routes = Routes("graphql", prefix="")
+
+
+class GraphQLRequest(BaseModel):
+    """A request of GraphQL."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    query: Annotated[str, Field(max_length=100_000, examples=["{ workflows { items { id } } }"])]
+    variables: dict[str, Any] | None = None
+    operation_name: Annotated[str | None, Field(alias="operationName", max_length=128)] = None
+
+
+@routes.post(PATH, "graphql", READ_SOMEWHERE)
+def ask(call: Call, request: GraphQLRequest) -> Response:
+    """Answer a query, or carry out a mutation, of GraphQL."""
+    result = SCHEMA.execute_sync(
+        request.query,
+        request.variables,
+        context_value=call,
+        operation_name=request.operation_name,
+        allowed_operation_types=_SAID,
+    )
+    answer: dict[str, Any] = {"data": result.data}
+    if result.errors:
+        answer["errors"] = [_told(error) for error in result.errors]
+    return Document(answer)
+
+
+def _told(error: GraphQLError) -> dict[str, Any]:
+    """Return an error as it is told: ours with its code, mistakes in the query as they are, bugs not at all."""
+    cause = error.original_error
+    if isinstance(cause, ValidationError):
+        cause = RequestInvalid(str(cause.errors()[0]["msg"]))
+    if cause is None:
+        return {**error.formatted, "extensions": {"code": RequestInvalid.code}}
+    if isinstance(cause, CalveError):
+        more = {"code": cause.code, "remedy": cause.remedy}
+        return {**error.formatted, "message": cause.message, "extensions": more}
+    _LOG.error("graphql", exc_info=cause)
+    return {**error.formatted, "message": _BUG, "extensions": {"code": "unexpected"}}
+
+
+@strawberry.type
+class _OnlyEvents:
+    """What a WebSocket gives beside subscriptions: nothing."""
+
+    @strawberry.field
+    def hint(self) -> str:
+        """Say where queries belong."""
+        return f"Send queries and mutations to POST {PATH}."
+
+
+def _listening() -> Sequence[APIWebSocketRoute]:
+    """Return the route for subscriptions; nothing else is asked over it, since it would hold up all others."""
+    schema = strawberry.Schema(
+        _OnlyEvents,
+        subscription=Subscription,
+        extensions=[*extensions(), lambda: MaskErrors(_is_bug, _BUG)],
+        config=CONFIG,
+    )
+    router: GraphQLRouter[dict[str, Caller], None] = GraphQLRouter(
+        schema,
+        path=PATH,
+        graphql_ide=None,
+        context_getter=_context,
+        subscription_protocols=[GRAPHQL_TRANSPORT_WS_PROTOCOL],
+        dependencies=[Depends(READ_SOMEWHERE)],
+    )
+    return [route for route in router.routes if isinstance(route, APIWebSocketRoute)]
+
+
+def _is_bug(error: GraphQLError) -> bool:
+    return error.original_error is not None and not isinstance(error.original_error, GraphQLError)
+
+
+async def _context(connection: HTTPConnection) -> dict[str, Caller]:
+    return {"caller": Caller(connection.app.state.services, principal_of(connection))}
+
+
+def routers() -> list[APIRouter]:
+    """Return the routes of GraphQL."""
+    listening = APIRouter()
+    listening.routes.extend(_listening())
+    return [routes.router, listening]

@@ -1,0 +1,256 @@
+"""What can be asked about: workflows, their versions, instances, steps. Who may not see something is not shown it."""
+
+from typing import Any
+
+import strawberry
+
+from calve.access import Permission, namespaces
+from calve.api.graphql.limits import FEW, MANY
+from calve.api.graphql.values import JSON, Info, Long
+from calve.api.routes.instances import cursor_of, place_of
+from calve.api.services import Caller
+from calve.engine import Address, RunStatus
+from calve.engine.addresses import find_run
+from calve.engine.model import Run, VersionRecord, WorkflowRecord
+from calve.engine.views import instance_json, overview_json, overview_of
+from calve.errors import RequestInvalid
+
+strawberry.enum(RunStatus, name="InstanceStatus")
+
+
+@strawberry.type
+class Step:
+    """A step of an instance, as its newest attempt leaves it."""
+
+    document: JSON
+    """All that is known, in Maestro's shape."""
+    step_id: str
+    type: str | None
+    status: str
+    attempt_id: int | None
+    start_time: Long | None
+    end_time: Long | None
+    message: str | None
+    place: strawberry.Private[Run]
+
+    @strawberry.field
+    def log(self, info: Info) -> str | None:
+        """Return what the step has written, if the caller may read it."""
+        info.context.require(Permission.LOGS, self.place.owner_workflow)
+        uuid = _given(self.document).get("step_instance_uuid")
+        return None if uuid is None else "".join(chunk.text for chunk in info.context.engine.state.log(uuid))
+
+
+@strawberry.type
+class Instance:
+    """A run of an instance of a workflow: the latest one, unless another was asked for."""
+
+    workflow_id: str
+    instance_id: Long
+    run_id: int
+    version_id: int
+    uuid: strawberry.ID
+    status: str
+    request_id: str | None
+    message: str | None
+    create_time: Long
+    start_time: Long | None
+    end_time: Long | None
+    document: JSON
+    """What lists show, in Maestro's shape."""
+    run: strawberry.Private[Run]
+
+    @strawberry.field
+    def params(self, info: Info) -> JSON:
+        """Return the params, by name."""
+        return JSON(self._overview(info)["params"])
+
+    @strawberry.field
+    def overview(self, info: Info) -> JSON:
+        """Return all that is known, with the steps, in Maestro's shape."""
+        return JSON(self._overview(info))
+
+    @strawberry.field
+    def steps(self, info: Info) -> list[Step]:
+        """Return the steps, in the order of the definition."""
+        return [step_of(self.run, step) for step in self._overview(info)["steps"]]
+
+    @strawberry.field
+    def runs(self, info: Info) -> "list[Instance]":
+        """Return all runs of the instance, newest first."""
+        runs = info.context.engine.state.runs(self.workflow_id, int(self.instance_id))
+        return [instance_of(run) for run in runs[:MANY]]
+
+    def _overview(self, info: Info) -> dict[str, Any]:
+        return overview_json(overview_of(info.context.engine.tools, self.run))
+
+
+@strawberry.type
+class Instances:
+    """A page of instances; ``next`` asks for the one after it."""
+
+    items: list[Instance]
+    next: str | None
+
+
+@strawberry.type
+class Version:
+    """A version of a workflow."""
+
+    workflow_id: str
+    version_id: int
+    author: str
+    create_time: Long
+    definition: JSON
+
+
+@strawberry.type
+class Workflow:
+    """A workflow, whatever its version."""
+
+    id: strawberry.ID
+    active_version: int | None
+    latest_version: int
+    properties: JSON
+    create_time: Long
+    modify_time: Long
+
+    @strawberry.field
+    def version(self, info: Info, selector: str = "default") -> Version | None:
+        """Return a version: active, latest, default, or a number."""
+        record = info.context.engine.state.version(str(self.id), selector)
+        return None if record is None else version_of(record)
+
+    @strawberry.field
+    def versions(self, info: Info) -> list[Version]:
+        """Return the versions, newest first."""
+        return [version_of(record) for record in info.context.engine.state.versions(str(self.id))[:MANY]]
+
+    @strawberry.field
+    def instances(
+        self, info: Info, statuses: list[RunStatus] | None = None, first: int = FEW, after: str | None = None
+    ) -> Instances:
+        """Return instances, newest first."""
+        return instances_of(info.context, str(self.id), statuses, first, after)
+
+
+@strawberry.type
+class Workflows:
+    """A page of workflows; ``next`` asks for the one after it."""
+
+    items: list[Workflow]
+    next: str | None
+
+
+@strawberry.type
+class Event:
+    """Something that happened."""
+
+    seq: Long
+    type: str
+    workflow_id: str
+    instance_id: Long
+    run_id: int
+    step_id: str | None
+    attempt_id: int | None
+    before: str | None
+    after: str | None
+    at: Long
+
+
+def count(first: int) -> int:
+    """Return how many were asked for.
+
+    Raises:
+        RequestInvalid: too many, or none.
+    """
+    if not 1 <= first <= MANY:
+        raise RequestInvalid(f"first is between 1 and {MANY}, not {first}.")
+    return first
+
+
+def workflow_of(record: WorkflowRecord) -> Workflow:
+    """Return a workflow."""
+    return Workflow(
+        id=strawberry.ID(record.workflow_id),
+        active_version=record.active_version,
+        latest_version=record.latest_version,
+        properties=JSON(dict(record.properties)),
+        create_time=Long(record.created_at),
+        modify_time=Long(record.modified_at),
+    )
+
+
+def version_of(record: VersionRecord) -> Version:
+    """Return a version."""
+    return Version(
+        workflow_id=record.workflow_id,
+        version_id=record.version_id,
+        author=record.author,
+        create_time=Long(record.created_at),
+        definition=JSON(dict(record.definition)),
+    )
+
+
+def instance_of(run: Run) -> Instance:
+    """Return a run."""
+    return Instance(
+        workflow_id=run.workflow_id,
+        instance_id=Long(run.instance_id),
+        run_id=run.run_id,
+        version_id=run.version_id,
+        uuid=strawberry.ID(run.uuid),
+        status=run.status.value,
+        request_id=run.request_id,
+        message=run.message or None,
+        create_time=Long(run.created_at),
+        start_time=None if run.started_at is None else Long(run.started_at),
+        end_time=None if run.ended_at is None else Long(run.ended_at),
+        document=JSON(instance_json(run)),
+        run=run,
+    )
+
+
+def step_of(run: Run, document: dict[str, Any]) -> Step:
+    """Return a step of a run."""
+    times = document.get("runtime_state", {})
+    timeline = document.get("timeline")
+    return Step(
+        document=JSON(document),
+        step_id=document["step_id"],
+        type=document.get("type"),
+        status=document["status"],
+        attempt_id=document.get("step_attempt_id"),
+        start_time=times.get("start_time"),
+        end_time=times.get("end_time"),
+        message=timeline[-1]["message"] if timeline else None,
+        place=run,
+    )
+
+
+def instances_of(
+    call: Caller, workflow_id: str | None, statuses: list[RunStatus] | None, first: int, after: str | None
+) -> Instances:
+    """Return a page of instances that the caller may see."""
+    found = call.engine.state.instances(
+        workflow_id=workflow_id,
+        statuses=statuses or (),
+        before=place_of(after) if after else None,
+        limit=count(first) + 1,
+        namespaces=namespaces(call.principal, Permission.READ),
+    )
+    shown = found[:first]
+    return Instances(
+        items=[instance_of(run) for run in shown], next=cursor_of(shown[-1]) if len(found) > first else None
+    )
+
+
+def found_run(call: Caller, workflow_id: str, instance_id: int, run_id: int | None = None) -> Run:
+    """Return a run that the caller may see."""
+    call.require(Permission.READ, workflow_id)
+    return find_run(call.engine.state, Address(workflow_id, instance_id, run_id))
+
+
+def _given(document: JSON) -> dict[str, Any]:
+    assert isinstance(document, dict)  # noqa: S101 - we made it
+    return document

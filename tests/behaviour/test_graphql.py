@@ -1,0 +1,260 @@
+"""GraphQL on a real server: the same façade, the same rights."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.middleware import Middleware
+from tests.engines import Playground
+from tests.servers import Site, site_on
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
+
+from calve.access import ANONYMOUS, Principal, PrincipalKind, Role
+from calve.api.app import Everybody
+from calve.api.graphql.limits import COST
+from calve.engine import RunStatus
+
+TWO = "Workflow: {id: team.w, n: 1, jobs: [{job: {id: a, type: NoOp}}, {job: {id: b, type: NoOp}}], dag: sequential}"
+OTHER = "Workflow: {id: other.w, jobs: [{job: {id: a, type: NoOp}}]}"
+ASKING = "Workflow: {id: team.ask, jobs: [{job: {id: ask, type: Approval, approval: {message: Go?}}}]}"
+PUSH = "mutation($text: String!) { push(definition: $text) { workflowId versionId author } }"
+
+
+_NAMED = (
+    "fragment F on Instance { steps { stepId status } runs { status } } "
+    "{ workflows(first: 100) { items { instances { items { ...F ... on Instance { status } } } } } }"
+)
+
+
+@pytest.fixture
+def site(playground: Playground) -> Iterator[Site]:
+    """Serve a playground."""
+    with site_on(playground) as site:
+        yield site
+
+
+def ask(site: Site, query: str, **variables: Any) -> Any:
+    """Ask something; fail if it is refused."""
+    answer = _sent(site, query, variables)
+    assert "errors" not in answer, answer["errors"]
+    return answer["data"]
+
+
+def refusal(site: Site, query: str, **variables: Any) -> tuple[str, str]:
+    """Ask something that is refused; return the code and the message."""
+    error = _sent(site, query, variables)["errors"][0]
+    return error["extensions"]["code"], error["message"]
+
+
+def _sent(site: Site, query: str, variables: dict[str, Any]) -> Any:
+    answer = site.client.post("/graphql", json={"query": query, "variables": variables})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_what_is_pushed_and_started_can_be_asked_about(site: Site) -> None:
+    """From the definition down to the log of a step."""
+    assert ask(site, PUSH, text=TWO)["push"] == {"workflowId": "team.w", "versionId": 1, "author": "local"}
+    start = (
+        'mutation($p: JSON) { start(workflowId: "team.w", params: $p, requestId: "r") { status instance { runId } } }'
+    )
+    assert ask(site, start, p={"n": 7})["start"] == {"status": "CREATED", "instance": {"runId": 1}}
+    assert ask(site, start, p={"n": 7})["start"]["status"] == "DUPLICATED"
+    site.playground.settle()
+    found = ask(
+        site,
+        """{ workflow(id: "team.w") {
+               id activeVersion latestVersion createTime
+               version { author definition } versions { versionId }
+               instances(statuses: [SUCCEEDED]) { next items {
+                 instanceId status params document startTime runs { runId }
+                 steps { stepId type status attemptId message log } } } } }""",
+    )["workflow"]
+    assert (found["id"], found["activeVersion"], found["version"]["author"]) == ("team.w", 1, "local")
+    page = found["instances"]
+    assert page["next"] is None
+    [instance] = page["items"]
+    assert (instance["status"], instance["params"]["n"]["evaluated_result"]) == ("SUCCEEDED", 7)
+    assert [(step["stepId"], step["status"], step["log"]) for step in instance["steps"]] == [
+        ("a", "SUCCEEDED", ""),
+        ("b", "SUCCEEDED", ""),
+    ]
+    assert instance["runs"] == [{"runId": 1}]
+
+
+def test_lists_come_in_pages(site: Site) -> None:
+    """Over all workflows."""
+    for text in (TWO, OTHER):
+        ask(site, PUSH, text=text)
+        site.playground.start("team.w" if text is TWO else "other.w")
+    first = ask(site, "{ workflows(first: 1) { next items { id } } }")["workflows"]
+    assert first == {"next": "other.w", "items": [{"id": "other.w"}]}
+    rest = ask(site, '{ workflows(after: "other.w") { next items { id } } }')["workflows"]
+    assert rest == {"next": None, "items": [{"id": "team.w"}]}
+    page = ask(site, "{ instances(first: 1) { next items { workflowId } } }")["instances"]
+    more = ask(site, "query($c: String) { instances(after: $c) { next items { workflowId } } }", c=page["next"])
+    assert {page["items"][0]["workflowId"], more["instances"]["items"][0]["workflowId"]} == {"team.w", "other.w"}
+    assert refusal(site, "{ workflows(first: 201) { next } }")[0] == "request_invalid"
+    assert refusal(site, '{ instances(after: "x") { next } }')[0] == "request_invalid"
+
+
+def test_actions_are_mutations(site: Site) -> None:
+    """Each is what it is over REST."""
+    ask(site, PUSH, text=ASKING)
+    act = (
+        "mutation($do: Act!, $n: Long!, $step: String!) "
+        '{ act(action: $do, workflowId: "team.ask", instanceId: $n, stepPath: $step, reason: "why") { instanceId } }'
+    )
+    for do, step, status in (
+        ("STOP", "", RunStatus.STOPPED),
+        ("KILL", "ask", RunStatus.FAILED),
+        ("APPROVE", "ask", RunStatus.SUCCEEDED),
+        ("SKIP", "ask", RunStatus.SUCCEEDED),
+    ):
+        run = site.playground.start("team.ask")
+        ask(site, act, do=do, n=run.instance_id, step=step)
+        site.playground.settle()
+        assert site.playground.fresh(run).status is status
+    assert refusal(site, act, do="STOP", n=1, step="")[0] == "action_refused"
+    again = 'mutation { restart(workflowId: "team.ask", instanceId: 1, fromBeginning: true) { instance { runId } } }'
+    assert ask(site, again)["restart"]["instance"]["runId"] == 2
+    assert ask(site, 'mutation { deactivate(workflowId: "team.ask") { activeVersion } }') == {
+        "deactivate": {"activeVersion": None}
+    }
+    assert ask(site, 'mutation { activate(workflowId: "team.ask", version: "1") { activeVersion } }') == {
+        "activate": {"activeVersion": 1}
+    }
+    site.playground.engine.stop_all("team.ask")
+    site.playground.settle()
+    assert ask(site, 'mutation { delete(workflowId: "team.ask") }') == {"delete": True}
+
+
+def test_signals_are_announced_and_traced(site: Site) -> None:
+    """With what they started."""
+    announced = ask(site, 'mutation { announce(name: "team.day", params: {day: 1}) }')["announce"]
+    assert (announced["status"], announced["seq_id"]) == ("CREATED", 1)
+    assert [one["name"] for one in ask(site, "{ signals { } }".replace(" { }", ""))["signals"]] == ["team.day"]
+    assert ask(site, '{ signalLineage(name: "team.day") }')["signalLineage"]["started"] == []
+    assert refusal(site, '{ signalLineage(name: "none") }')[0] == "signal_missing"
+
+
+def test_mistakes_are_told_with_their_codes(site: Site) -> None:
+    """Those of the engine, and those of the query."""
+    assert refusal(site, '{ workflow(id: "none") { id } }')[0] == "workflow_missing"
+    assert refusal(site, PUSH, text="Workflow: {id: w, jobs: [{job: {id: a, type: Nope}}]}")[0] == "definition_invalid"
+    assert refusal(site, "{ nothing }") == ("request_invalid", "Cannot query field 'nothing' on type 'Query'.")
+    assert refusal(site, "{")[0] == "request_invalid"
+    assert refusal(site, 'mutation { start(workflowId: "w", requestId: "") { status } }')[0] == "request_invalid"
+    assert refusal(site, "{ captures }") == ("request_invalid", "This server knows no lake.")
+    assert site.client.post("/graphql", json={"query": 1}).status_code == 400
+    assert site.client.get("/graphql").status_code == 405
+
+
+def test_a_bug_is_not_told(site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """The log has it, the answer has not."""
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise ValueError("secret thing")
+
+    monkeypatch.setattr(type(site.playground.state), "workflows", broken)
+    code, message = refusal(site, "{ workflows { next } }")
+    assert (code, "secret" in message) == ("unexpected", False)
+    assert "secret thing" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("{ workflow(id: 1) " + "{ instances { items { runs " * 4 + "{ runId }" + " } } }" * 4 + " }", "depth"),
+        ("{" + " ".join(f"a{n}: workflows {{ next }}" for n in range(30)) + "}", "aliases"),
+        ("{ workflows { next " + "next " * 2_000 + "} }", "token"),
+        ("{ instances(first: 200) { items { steps { log } runs { steps { log } } } } }", str(COST)),
+        ("query($n: Int) { instances(first: $n) { items { steps { stepId status } } } }", str(COST)),
+        (
+            _NAMED,
+            str(COST),
+        ),
+    ],
+)
+def test_too_much_is_refused_before_anything_is_read(site: Site, query: str, words: str) -> None:
+    """Deep, wide and costly queries."""
+    code, message = refusal(site, query)
+    assert code == "request_invalid"
+    assert words in message.lower()
+
+
+def test_fragments_that_name_each_other_are_refused(site: Site) -> None:
+    """They would never end."""
+    query = "fragment A on Workflows { ...B } fragment B on Workflows { ...A } { workflows { ...A } }"
+    assert refusal(site, query)[0] == "request_invalid"
+
+
+def _as(playground: Playground, principal: Principal) -> Any:
+    return site_on(playground, middleware=[Middleware(Everybody, principal=principal)])
+
+
+def test_everybody_sees_what_he_may_see(playground: Playground) -> None:
+    """And does what he may do; by namespace, field by field."""
+    for text in (TWO, OTHER):
+        playground.push(text)
+    runs = [playground.start("team.w"), playground.start("other.w")]
+    viewer = Principal("v", PrincipalKind.USER, {"team": Role.VIEWER})
+    with _as(playground, viewer) as site:
+        assert ask(site, "{ workflows { items { id } } }")["workflows"]["items"] == [{"id": "team.w"}]
+        assert ask(site, "{ instances { items { workflowId } } }")["instances"]["items"] == [{"workflowId": "team.w"}]
+        forbidden = [
+            '{ workflow(id: "other.w") { id } }',
+            '{ instance(workflowId: "other.w", instanceId: 1) { status } }',
+            '{ instances(workflowId: "other.w") { next } }',
+            '{ signalLineage(name: "other.s") }',
+            'mutation { start(workflowId: "team.w") { status } }',
+            'mutation { restart(workflowId: "team.w", instanceId: 1) { status } }',
+            'mutation { act(action: STOP, workflowId: "team.w", instanceId: 1) { status } }',
+            'mutation { delete(workflowId: "team.w") }',
+            'mutation { activate(workflowId: "team.w") { id } }',
+            'mutation { deactivate(workflowId: "team.w") { id } }',
+            'mutation { announce(name: "team.s") }',
+            f"mutation {{ push(definition: {json.dumps(TWO)}) {{ versionId }} }}",
+        ]
+        assert {refusal(site, query)[0] for query in forbidden} == {"forbidden"}
+    assert len(runs) == len(playground.state.instances())
+
+
+def test_nobody_learns_the_schema_who_may_read_nothing(playground: Playground) -> None:
+    """Neither by introspection nor by mistakes."""
+    with _as(playground, ANONYMOUS) as site:
+        assert site.client.post("/graphql", json={"query": "{ __schema { types { name } } }"}).status_code == 401
+        with pytest.raises(InvalidStatus), connect(_socket(site)):
+            pass
+    with _as(playground, Principal("x", PrincipalKind.USER)) as site:
+        assert site.client.post("/graphql", json={"query": "{ x }"}).status_code == 403
+
+
+def _socket(site: Site) -> str:
+    return site.url.replace("http", "ws") + "/graphql"
+
+
+def _listen(site: Site, query: str, number: int) -> list[Any]:
+    """Subscribe; return the first messages."""
+    with connect(_socket(site), subprotocols=[Subprotocol("graphql-transport-ws")]) as socket:
+        socket.send(json.dumps({"type": "connection_init"}))
+        assert json.loads(socket.recv(30))["type"] == "connection_ack"
+        socket.send(json.dumps({"id": "1", "type": "subscribe", "payload": {"query": query}}))
+        return [json.loads(socket.recv(30)) for _ in range(number)]
+
+
+def test_events_are_listened_to(site: Site) -> None:
+    """From the one that is known on; nothing else is asked over a socket."""
+    ask(site, PUSH, text=TWO)
+    site.playground.start("team.w")
+    wanted = [event.seq for event in site.playground.state.events()]
+    query = 'subscription { events(workflowId: "team.w", after: 0) { seq type stepId after } }'
+    heard = _listen(site, query, len(wanted))
+    assert [message["payload"]["data"]["events"]["seq"] for message in heard] == wanted
+    [refused] = _listen(site, 'subscription { events(workflowId: "none", instanceId: 1) { seq } }', 1)
+    assert "There is no none" in json.dumps(refused)
+    [wrong] = _listen(site, "{ workflows { next } }", 1)
+    assert wrong["type"] == "error"
