@@ -1,16 +1,20 @@
 """Triggers as they are kept and fired, on both databases."""
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import cast
 
 import pytest
-from tests.engines import Playground
+from tests.engines import Playground, Unreliable, wait_for
 
 from calve.definition.params import InitiatorType
 from calve.engine import Initiator, RunStatus, StartStatus
 from calve.engine.model import Changes, TriggerMark
-from calve.errors import Conflict, RequestInvalid
-from calve.triggers import Fire, Kind, Looked, Scheduler, Trigger
+from calve.engine.ports import EngineState
+from calve.errors import Conflict, RequestInvalid, StoreUnavailable
+from calve.triggers import Fire, Kind, Looked, Scheduler, Trigger, Turn
+from calve.triggers.time import TimeTriggers
 
 TIMED = """
 Trigger: {{cron: '{cron}'}}
@@ -215,3 +219,147 @@ def test_one_conflict_does_not_hold_up_the_others(playground: Playground, kind: 
     stale = TriggerMark("b", "time:0", 2, {}, None)
     with pytest.raises(Conflict):
         playground.state.commit(Changes(marks=[stale]))
+
+
+def test_a_conflict_while_looking_leaves_the_trigger_due(
+    playground: Playground, kind: Scripted, scheduler: Scheduler
+) -> None:
+    """Somebody else was faster at something that the look needed: it is taken again."""
+
+    def conflict(trigger: Trigger, now: int) -> Looked:
+        del trigger, now
+        raise Conflict("busy")
+
+    playground.push(timed())
+    scheduler.turn()
+    kind.acts = [conflict, fire("one")]
+    assert scheduler.turn().failed == 0
+    assert len(scheduler.turn().started) == 1
+
+
+def test_a_start_that_cannot_be_written_holds_up_its_own_trigger_only(playground: Playground, kind: Scripted) -> None:
+    """B.2-25: what the database does not take is found among the others, and noted."""
+    for name in ("a", "b", "c"):
+        playground.push(timed(name))
+    state = _Choking(playground.state, "b")
+    tools = replace(playground.tools, state=cast("EngineState", state))
+    scheduler = Scheduler(tools, playground.store.triggers, {Kind.TIME: kind})
+    scheduler.turn()
+    kind.acts = [fire("one"), fire("one"), fire("one")]
+    turn = scheduler.turn()
+    assert sorted(each.run.workflow_id for each in turn.started) == ["a", "c"]
+    assert (turn.looked, turn.failed) == (2, 1)
+    choked = playground.store.triggers.trigger("b", "time:0")
+    assert choked is not None
+    assert (choked.error, choked.state) == ("ValueError: too much of b", {"begun": True})
+
+
+def test_what_cannot_be_written_at_all_is_let_be(playground: Playground, kind: Scripted) -> None:
+    """Not even that it failed; the others go on."""
+    for name in ("a", "b"):
+        playground.push(timed(name))
+    scheduler = Scheduler(playground.tools, playground.store.triggers, {Kind.TIME: kind})
+    scheduler.turn()
+    state = _Choking(playground.state, "b", is_for_marks=True)
+    tools = replace(playground.tools, state=cast("EngineState", state))
+    kind.acts = [fire("one"), fire("one")]
+    turn = Scheduler(tools, playground.store.triggers, {Kind.TIME: kind}).turn()
+    assert [each.run.workflow_id for each in turn.started] == ["a"]
+    assert turn.failed == 0
+
+
+class _Choking:
+    """A state that cannot take the starts of one workflow."""
+
+    def __init__(self, state: EngineState, workflow_id: str, *, is_for_marks: bool = False) -> None:
+        self._state, self._workflow_id, self._is_for_marks = state, workflow_id, is_for_marks
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._state, name)
+
+    def commit(self, changes: Changes) -> object:
+        """Choke, or pass on."""
+        asked = {start.run.workflow_id for start in changes.starts}
+        asked |= {mark.workflow_id for mark in changes.marks} if self._is_for_marks else set()
+        if self._workflow_id in asked:
+            raise ValueError(f"too much of {self._workflow_id}")
+        return self._state.commit(changes)
+
+
+def test_a_running_scheduler_bears_with_a_database_that_is_away(playground: Playground, kind: Scripted) -> None:
+    """It goes on when the database is there again, sleeps until it is called, and ends when it is told to."""
+    playground.push(timed())
+    state = Unreliable(playground.state)
+    state.faults["version"] = [StoreUnavailable("away")]
+    tools = replace(playground.tools, state=cast("EngineState", state))
+    turns: list[Turn] = []
+    kind.acts = [fire("one"), fire("two")]
+    scheduler = Scheduler(tools, playground.store.triggers, {Kind.TIME: kind}, listener=turns.append)
+    stop = threading.Event()
+    thread = threading.Thread(target=scheduler.run, args=(stop,))
+    thread.start()
+    try:
+        wait_for(lambda: sum(len(turn.started) for turn in turns) == 1)
+        playground.store.triggers.make_due([("w", "time:0")], playground.clock())
+        wait_for(lambda: sum(len(turn.started) for turn in turns) == 2)
+    finally:
+        stop.set()
+        playground.state.wake()
+        thread.join()
+    assert started(playground) == 2
+
+
+def test_a_scheduler_looks_at_its_own_kinds_only(playground: Playground, kind: Scripted) -> None:
+    """Kinds that take long are left to a scheduler of their own."""
+    playground.push(timed())
+    other = Scheduler(playground.tools, playground.store.triggers, {Kind.INCREMENTAL: kind})
+    assert (other.turn().synced, other.turn().looked) == (1, 0)
+    assert playground.store.triggers.next_due([Kind.INCREMENTAL]) is None
+    assert playground.store.triggers.next_due() == playground.clock()
+    assert playground.store.triggers.triggers(kind=Kind.INCREMENTAL) == []
+
+
+def test_a_workflow_that_is_activated_again_begins_anew(
+    playground: Playground, kind: Scripted, scheduler: Scheduler
+) -> None:
+    """Also if no scheduler has seen that it was inactive."""
+    playground.push(timed())
+    scheduler.turn()
+    playground.state.activate("w", None, playground.clock())
+    playground.state.activate("w", 1, playground.clock())
+    scheduler.turn()
+    assert kind.seen == ["begin w {}", "begin w {}"]
+
+
+def test_a_run_by_time_knows_its_moment(playground: Playground) -> None:
+    """RUN_TS and the dates that follow from it are those of the schedule, in its zone."""
+    playground.push(
+        "Trigger: {cron: '@hourly', timezone: Asia/Tokyo}\n"
+        "Workflow: {id: w, jobs: [{job: {id: a, type: NoOp, day: '${TARGET_RUN_DATE} ${TARGET_RUN_HOUR} ${RUN_TS}'}}]}"
+    )
+    scheduler = Scheduler(playground.tools, playground.store.triggers, {Kind.TIME: TimeTriggers()})
+    scheduler.turn()
+    moment = playground.clock.now = 1_700_002_800_000
+    (begun,) = scheduler.turn().started
+    playground.clock.now += 40 * 60_000
+    playground.settle()
+    assert playground.result(begun.run, "a", "day") == f"20231115 08 {moment}"
+
+
+def test_a_start_whose_params_make_no_sense_is_kept_as_failed(
+    playground: Playground, kind: Scripted, scheduler: Scheduler
+) -> None:
+    """So that somebody sees it; there is nobody who could be told right away."""
+    playground.push(
+        '{"workflow": {"id": "w", "time_triggers": [{"type": "PREDEFINED", "expression": "@hourly"}],'
+        ' "params": {"size": {"type": "LONG", "value": 1, "mode": "CONSTANT"}},'
+        ' "steps": [{"step": {"id": "a", "type": "NoOp"}}]}}'
+    )
+    scheduler.turn()
+    wrong = Fire("one", Initiator(InitiatorType.TIME), {"size": 2})
+    kind.acts = [lambda _trigger, _now: Looked((wrong,), {}, None)]
+    (begun,) = scheduler.turn().started
+    playground.settle()
+    failed = playground.fresh(begun.run)
+    assert failed.status is RunStatus.FAILED
+    assert "size" in failed.message
