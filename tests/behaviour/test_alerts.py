@@ -108,6 +108,22 @@ def test_a_channel_that_fails_does_not_stop_the_others(place: Place) -> None:
     assert {found.status for found in place.playground.store.alerts.messages()} == {MessageStatus.SENT}
 
 
+def test_a_channel_that_fails_rests(place: Place) -> None:
+    """However much there is to be sent on it: the others are not to wait for it."""
+    place.one.errors = [AlertNotSent("away")] * 9
+    place.playground.push(ONE)
+    for _ in range(3):
+        place.playground.start()
+    assert place.turn() == 3
+    assert len(place.one.errors) == 8
+    assert len(place.other.sent) == 3
+    assert place.turn() == 0
+    assert len(place.one.errors) == 8
+    place.one.errors.clear()
+    assert place.turn(2 * FIRST / 1_000) == 3
+    assert not place.alerts._resting(place.playground.clock())
+
+
 def test_what_cannot_be_sent_is_given_up_and_told(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     """It stays where people can see it, with the error."""
     place.one.errors = [AlertNotSent("away")] * 9

@@ -55,6 +55,9 @@ def test_a_tree_is_one_trace(playground: Playground) -> None:
         assert [span.name for span in every if span.parent is None] == ["w"]
         assert all(span.parent.span_id in known for span in every if span.parent is not None)
         assert {span.status.status_code for span in every} == {StatusCode.OK}
+        moved = [move for turn in found["calve.turn"] for move in (turn.attributes or {})["calve.moves"]]  # type: ignore[union-attr]
+        assert moved.count("run SUCCEEDED") == 3
+        assert len({span.context.span_id for span in every}) == len(every)
         (loop,) = found["w.loop"]
         assert (loop.attributes or {})["calve.step_type"] == "foreach"
 

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from calve.alerts.deciding import is_of_interest, of_event, of_time, of_version, of_waiting, wants_dependencies
 from calve.alerts.model import Message, StoredMessage
@@ -41,6 +41,8 @@ class Alerts:
     policy: Policy
     clock: Callable[[], int]
     tries: int = 10
+    resting: dict[str, int] = field(default_factory=dict)
+    """Channels that have failed, and until when nothing is sent there."""
 
     def run(self, stop: threading.Event, poll: float = POLL) -> None:
         """Go on until told to stop; a database that is away is borne."""
@@ -64,12 +66,19 @@ class Alerts:
         return self.send()
 
     def send(self) -> int:
-        """Send what is due; return how many messages were sent."""
+        """Send what is due; return how many messages were sent. A channel that fails rests, lest others wait for it."""
         count, now = 0, self.clock()
-        for stored in self.state.due(now):
-            if self.state.claim(stored, now + IN_HAND):
-                count += self._sent(stored)
+        while stored := next(iter(self.state.due(now, without=self._resting(now), limit=1)), None):
+            if not self.state.claim(stored, now + IN_HAND):
+                continue
+            is_sent = self._sent(stored)
+            count += is_sent
+            if not is_sent:
+                self.resting[stored.message.route.channel] = now + FIRST
         return count
+
+    def _resting(self, now: int) -> tuple[str, ...]:
+        return tuple(channel for channel, until in self.resting.items() if until > now)
 
     def _follow(self) -> bool:
         """Look at the next events; tell whether there may be more."""

@@ -41,8 +41,8 @@ class AlertState(Protocol):
         """
         ...
 
-    def due(self, now: int, limit: int = 100) -> list[StoredMessage]:
-        """Return messages that are to be sent, those that wait longest first."""
+    def due(self, now: int, *, without: Sequence[str] = (), limit: int = 100) -> list[StoredMessage]:
+        """Return messages that are to be sent, those that wait longest first; none of some channels."""
         ...
 
     def claim(self, stored: StoredMessage, until: int) -> bool:

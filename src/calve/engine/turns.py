@@ -33,6 +33,8 @@ class Turn:
 
     changes: Changes
     committed: Committed
+    began_at: int = 0
+    ended_at: int = 0
 
 
 class Turns:
@@ -104,7 +106,8 @@ class Turns:
     def give_up(self, task: Task, reason: str) -> Turn:
         """Set a run aside that workers die over, or that the engine cannot move."""
         changes = quarantine(self._tools, task, reason)
-        return Turn(changes, self._tools.state.commit(changes))
+        now = self._tools.clock()
+        return Turn(changes, self._tools.state.commit(changes), now, now)
 
     def _take(
         self,
@@ -131,7 +134,7 @@ class Turns:
                 raise
             else:
                 work.settle(committed)
-                return Turn(changes, committed)
+                return Turn(changes, committed, work.now, self._tools.clock())
         raise Conflict("The run is changed by others all the time.", run=(done or held)[0].run_uuid)
 
 

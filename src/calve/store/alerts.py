@@ -36,9 +36,10 @@ class SqlAlertState(SqlPositions):
 
         self._transactions.write("take_alerts", work)
 
-    def due(self, now: int, limit: int = 100) -> list[StoredMessage]:
-        """Return messages that are to be sent, those that wait longest first."""
+    def due(self, now: int, *, without: Sequence[str] = (), limit: int = 100) -> list[StoredMessage]:
+        """Return messages that are to be sent, those that wait longest first; none of some channels."""
         query = select(alert_message).where(text(IS_WAITING), _columns.due_at <= now)
+        query = query.where(_columns.channel.not_in(without)) if without else query
         with self._transactions.read() as connection:
             return [_stored(row) for row in connection.execute(query.order_by(_columns.due_at).limit(limit))]
 

@@ -1,4 +1,4 @@
-"""Runs and attempts as spans of OpenTelemetry, made when they end.
+"""Runs, attempts and turns of the engine as spans of OpenTelemetry, made when they end.
 
 The ids of spans follow from those of runs and attempts: whichever worker ends what, all of a tree is one trace, and a
 span knows its parent before that one is made.
@@ -22,6 +22,8 @@ from calve.engine.statuses import RunStatus, StepStatus
 from calve.engine.turns import Turn
 
 _NANOS = 1_000_000
+_MOVES = 50
+"""How many moves the span of a turn names at most."""
 
 
 def otlp_processor(url: str) -> SpanProcessor:
@@ -30,7 +32,7 @@ def otlp_processor(url: str) -> SpanProcessor:
 
 
 class Spans:
-    """Makes a span of every run and attempt that ends."""
+    """Makes a span of every run and attempt that ends, and of every turn that moved something."""
 
     def __init__(self, processor: SpanProcessor, service: str) -> None:
         self._processor = processor
@@ -38,9 +40,11 @@ class Spans:
         self._scope = InstrumentationScope("calve", __version__)
 
     def tell(self, turn: Turn) -> None:
-        """Make spans of what has ended in a turn."""
+        """Make spans of a turn, and of what has ended in it."""
         runs = {run.uuid: run for run in (*turn.changes.new_runs, *turn.changes.runs)}
         attempts = {_place(each): each for each in (*turn.changes.new_attempts, *turn.changes.attempts)}
+        if turn.changes.events and runs:
+            self._processor.on_end(self._of_turn(turn, next(iter(runs.values()))))
         for event in turn.changes.events:
             run = runs.get(event.run_uuid)
             attempt = attempts.get((event.run_uuid, event.step_id or "", event.attempt_id or 0))
@@ -52,6 +56,21 @@ class Spans:
     def close(self) -> None:
         """Send what is left."""
         self._processor.shutdown()
+
+    def _of_turn(self, turn: Turn, run: Run) -> ReadableSpan:
+        """Return the span of a turn; its name follows from what it changed, as each change happens once."""
+        moved = [f"{each.step_id or 'run'} {each.after}" for each in turn.changes.events]
+        own = f"{run.uuid}/{run.seq}/{'/'.join(moved)}"
+        return self._span(
+            "calve.turn",
+            _context(run.root_uuid, own),
+            _context(run.root_uuid, run.uuid),
+            since=turn.began_at,
+            until=turn.ended_at,
+            is_error=False,
+            message="",
+            attributes={**_of(turn.changes.events[0]), "calve.moves": moved[:_MOVES]},
+        )
 
     def _of_run(self, run: Run, event: Event) -> ReadableSpan:
         parent = None if run.parent is None else _context(run.root_uuid, run.parent.attempt_uuid)
