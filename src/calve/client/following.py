@@ -71,19 +71,11 @@ class Ear:
                     raise self._server.unreachable(error) from error
             self._pause(_PAUSE * 2**failed)
 
-    def so_far(self) -> list[Document]:
-        """Return the events that there are now."""
-        try:
-            return [event for event in self.heard(_SILENCE, follow=False) if event is not None]
-        except httpx.TransportError as error:
-            raise self._server.unreachable(error) from error
-
-    def heard(self, silence: float, *, follow: bool | None = None) -> Iterator[Document | None]:
-        """Yield events, and nothing whenever the server says that it lives, until the stream ends or breaks."""
+    def heard(self, silence: float) -> Iterator[Document | None]:
+        """Yield events, and nothing whenever the server says that it lives, until the stream breaks."""
         headers = {"Last-Event-ID": str(self._last)}
-        query = {**self._query, "follow": follow}
         with self._server.stream(
-            path("events"), accept="text/event-stream", headers=headers, silence=silence, query=query
+            path("events"), accept="text/event-stream", headers=headers, silence=silence, query=self._query
         ) as answer:
             for message in messages(answer.iter_lines()):
                 event = _parsed(message) if message.data else None
