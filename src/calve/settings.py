@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from calve.errors import ParamError, SettingsInvalid
+from calve.errors import SettingsInvalid
 
 FILE = "calve.toml"
 PREFIX = "CALVE_"
@@ -419,18 +419,6 @@ class Settings(_Section):
     """The texts of SECRET params by name; given by the environment rather than by a file."""
     failpoints: str | None = None
     debug: bool = False
-
-    def secret(self, name: str) -> str:
-        """Return the text of a secret.
-
-        Raises:
-            ParamError: there is none of that name.
-        """
-        if name not in self.secrets:
-            raise ParamError(
-                f"The secret [{name}] is not here.", remedy=f"Set {PREFIX}SECRETS__{name.upper()} for the worker."
-            )
-        return self.secrets[name]
 
     @model_validator(mode="after")
     def _default_catalog_exists(self) -> Self:

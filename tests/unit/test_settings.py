@@ -303,3 +303,31 @@ def test_settings_and_lake_import_nothing_heavy() -> None:
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert said.stdout == "[]\n"
+
+
+def test_a_secret_comes_from_the_environment(load: Load) -> None:
+    """Under its name in small letters; it is never shown."""
+    found = load("", CALVE_SECRETS__DB_PASSWORD="canary", CALVE_SECRET_STORE__KEY="canary-key")
+    assert found.secrets == {"db_password": "canary"}
+    assert "canary" not in repr(found) + found.model_dump_json()
+
+
+def test_paths_of_secrets_start_at_the_project(load: Load) -> None:
+    """The key lies in the folder for state, if nothing else is said."""
+    usual, given = load(""), load('[secret_store]\nkey_file = "keys/a"\nfolder = "keys"')
+    assert usual.secret_store.key_file == usual.home / "secret.key"
+    assert given.secret_store.key_file == given.project / "keys" / "a"
+    assert given.secret_store.folder == given.project / "keys"
+
+
+def test_a_proxy_is_trusted_by_its_address(load: Load) -> None:
+    """A name could lead elsewhere tomorrow."""
+    assert load('[access]\ntrusted_proxies = ["10.0.0.0/8", "::1"]').access.trusted_proxies == ("10.0.0.0/8", "::1")
+    with pytest.raises(SettingsInvalid, match="neither an address nor a range"):
+        load('[access]\ntrusted_proxies = ["proxy.example.com"]')
+
+
+def test_roles_of_groups_come_from_the_environment_as_json(load: Load) -> None:
+    """A table in the file is shorter."""
+    found = load("", CALVE_ACCESS__OIDC__ROLES='{"data": "editor@sales"}')
+    assert found == load('[access.oidc.roles]\ndata = "editor@sales"')
