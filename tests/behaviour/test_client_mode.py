@@ -194,7 +194,31 @@ def test_steps_inside_of_others_are_reached_by_their_path(there: There) -> None:
     assert "Leave --step out" in there.calve("restart", "looping", "1", "--step", "loop", "-p", "x=1", code=1)
 
 
-@pytest.mark.parametrize("arguments", [["captures"], ["sql", "SELECT 1"], ["lag"], ["gc"]])
+def test_signals_are_announced_there(there: There) -> None:
+    """And shown with what they did."""
+    assert "No signal was announced yet" in there.calve("signal", "list")
+    assert there.calve("signal", "announce", "team/day", "day=1", "--payload", "by=me") == "team/day 1\n"
+    assert "announced before" in there.calve("signal", "announce", "team/day", "day=1")
+    assert there.json("signal", "announce", "team/day", "--request-id", "r")["seq_id"] == 2
+    said = there.calve("signal", "show", "team/day", "1")
+    assert "payload: by=me" in said
+    assert "sent by: somebody outside" in said
+    assert [one["seq_id"] for one in there.json("signal", "list", "team/day", "--limit", "1")] == [2]
+    assert "error" in there.calve("signal", "show", "none", code=1)
+
+
+def test_versions_are_activated_there(there: There) -> None:
+    """And none is, if so asked."""
+    there.push(TWO)
+    there.push(TWO)
+    assert there.calve("activate", "w", "--version", "1") == "w: version 1 is active\n"
+    assert there.calve("deactivate", "w") == "w: no version is active\n"
+    record = there.playground.state.workflow("w")
+    assert record is not None
+    assert record.active_version is None
+
+
+@pytest.mark.parametrize("arguments", [["captures"], ["sql", "SELECT 1"], ["lag"], ["gc"], ["triggers"], ["alerts"]])
 def test_what_needs_the_project_says_so(there: There, arguments: list[str]) -> None:
     """Rather than work on an empty lake here."""
     assert "works on this project itself" in there.calve(*arguments, code=1)

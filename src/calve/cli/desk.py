@@ -72,6 +72,32 @@ class Desk(Protocol):
         """Take breakpoints away: of a workflow, a step, or one instance; return what goes on by that."""
         ...
 
+    def activate(self, workflow: str, version: str) -> int | None:
+        """Make a version the active one; return its number."""
+        ...
+
+    def deactivate(self, workflow: str) -> None:
+        """Leave a workflow without an active version."""
+        ...
+
+    def announce(
+        self, name: str, params: Mapping[str, Any], payload: Mapping[str, Any], request_id: str | None
+    ) -> Document:
+        """Announce a signal; return which one it is, and whether it is new."""
+        ...
+
+    def signals(self, name: str | None, limit: int) -> list[Document]:
+        """Return signals, newest first."""
+        ...
+
+    def signal_lineage(self, name: str, seq: int | None) -> Document:
+        """Return a signal, who sent it, and what it did; the latest, if none is named.
+
+        Raises:
+            SignalMissing: there is none.
+        """
+        ...
+
     def instances(self, workflow: str | None, *, statuses: Sequence[str] = (), limit: int = 1_000) -> list[Document]:
         """Return instances, newest first.
 

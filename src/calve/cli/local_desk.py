@@ -98,6 +98,34 @@ class LocalDesk:
             raise RequestInvalid(f"There is no breakpoint at {where}.", remedy="To set one: calve pause WORKFLOW STEP.")
         return [run_json(run) for point in points for run in engine.unpause(point, by=self.user)]
 
+    def activate(self, workflow: str, version: str) -> int | None:
+        """Make a version the active one."""
+        return self.workplace.engine.activate(workflow, version).active_version
+
+    def deactivate(self, workflow: str) -> None:
+        """Leave a workflow without an active version."""
+        self.workplace.engine.deactivate(workflow)
+
+    def announce(
+        self, name: str, params: Mapping[str, Any], payload: Mapping[str, Any], request_id: str | None
+    ) -> Document:
+        """Announce a signal."""
+        from calve.triggers.signals import announced_json
+
+        return announced_json(self.workplace.signals.announce(name, params, payload=payload, request_id=request_id))
+
+    def signals(self, name: str | None, limit: int) -> list[Document]:
+        """Return signals, newest first."""
+        from calve.triggers.signals import signal_json
+
+        return [signal_json(each) for each in self.workplace.signals.list(name=name, limit=limit)]
+
+    def signal_lineage(self, name: str, seq: int | None) -> Document:
+        """Return a signal, who sent it, and what it did."""
+        from calve.triggers.signals import lineage_json
+
+        return lineage_json(self.workplace.signals.lineage(name, seq))
+
     def instances(self, workflow: str | None, *, statuses: Sequence[str] = (), limit: int = 1_000) -> list[Document]:
         """Return instances, newest first."""
         from calve.engine import RunStatus

@@ -105,6 +105,28 @@ class RemoteDesk:
         self.client.unpause(workflow, step)
         return [_run(attempt) for attempt in paused]
 
+    def activate(self, workflow: str, version: str) -> int | None:
+        """Make a version the active one."""
+        return int(self.client.activate(workflow, version)["workflow_version_id"])
+
+    def deactivate(self, workflow: str) -> None:
+        """Leave a workflow without an active version."""
+        self.client.deactivate(workflow)
+
+    def announce(
+        self, name: str, params: Mapping[str, Any], payload: Mapping[str, Any], request_id: str | None
+    ) -> Document:
+        """Announce a signal."""
+        return self.client.announce(name, params, payload=payload, request_id=request_id)
+
+    def signals(self, name: str | None, limit: int) -> list[Document]:
+        """Return signals, newest first."""
+        return list(islice(self.client.signals(name), limit))
+
+    def signal_lineage(self, name: str, seq: int | None) -> Document:
+        """Return a signal, who sent it, and what it did."""
+        return self.client.lineage(name, "latest" if seq is None else seq)
+
     def instances(self, workflow: str | None, *, statuses: Sequence[str] = (), limit: int = 1_000) -> list[Document]:
         """Return instances, newest first."""
         if workflow is not None:

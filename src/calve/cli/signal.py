@@ -1,18 +1,15 @@
 """``calve signal``: announce signals, and see what came of them."""
 
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from calve.cli.desk import Document
 from calve.cli.given import parse_param
 from calve.cli.output import print_json, print_table
 from calve.cli.state import State, json_option
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from calve.engine.signals import Party, Signal
 
 
 @click.group()
@@ -40,16 +37,14 @@ def announce(
     A VALUE that reads as a whole number is one; write '"5"' for the text. The same name and params are one signal,
     however often they are announced; a --request-id tells announcements apart instead.
     """
-    from calve.triggers.signals import announced_json
-
     given, more = dict(map(parse_param, params)), dict(map(parse_param, payload))
-    with state.workplace() as workplace:
-        announced = workplace.signals.announce(name, given, payload=more, request_id=request_id)
+    with state.desk() as desk:
+        announced = desk.announce(name, given, more, request_id)
     if state.json:
-        print_json(announced_json(announced))
+        print_json(announced)
         return
-    known = "" if announced.status.value == "CREATED" else ": it was announced before"
-    click.echo(f"{announced.signal.name} {announced.signal.seq}{known}")
+    known = "" if announced["status"] == "CREATED" else ": it was announced before"
+    click.echo(f"{announced['name']} {announced['seq_id']}{known}")
 
 
 @signal.command()
@@ -64,23 +59,21 @@ def show(state: State, name: str, number: str) -> None:
       calve signal show warehouse/orders
       calve signal show warehouse/orders 7
     """
-    from calve.triggers.signals import lineage_json
-
     if number != "latest" and not number.isdecimal():
         raise click.BadParameter(f"{number!r} is neither a number nor latest", param_hint="N")
-    with state.workplace() as workplace:
-        lineage = workplace.signals.lineage(name, None if number == "latest" else int(number))
+    with state.desk() as desk:
+        lineage = desk.signal_lineage(name, None if number == "latest" else int(number))
     if state.json:
-        print_json(lineage_json(lineage))
+        print_json(lineage)
         return
-    found = lineage.signal
-    click.echo(f"{found.name} {found.seq}, announced {_time(found.announced_at)}")
-    for title, values in (("params", found.params), ("payload", found.payload)):
-        if values:
-            click.echo(f"  {title}: {_params(values)}")
-    click.echo(f"  sent by: {_names([] if lineage.sent_by is None else [lineage.sent_by]) or 'somebody outside'}")
-    click.echo(f"  started: {_names(lineage.started) or 'nothing'}")
-    click.echo(f"  released: {_names(lineage.released) or 'nothing'}")
+    found, sender = lineage["signal"], lineage.get("sent_by")
+    click.echo(f"{found['name']} {found['seq_id']}, announced {_time(found['create_time'])}")
+    for title in ("params", "payload"):
+        if found[title]:
+            click.echo(f"  {title}: {_params(found[title])}")
+    click.echo(f"  sent by: {_names([] if sender is None else [sender]) or 'somebody outside'}")
+    click.echo(f"  started: {_names(lineage['started']) or 'nothing'}")
+    click.echo(f"  released: {_names(lineage['released']) or 'nothing'}")
 
 
 @signal.command(name="valid-through")
@@ -121,31 +114,27 @@ def list_signals(state: State, name: str | None, limit: int) -> None:
       calve signal list
       calve signal list warehouse/orders --limit 5
     """
-    from calve.triggers.signals import signal_json
-
-    with state.workplace() as workplace:
-        found = workplace.signals.list(name=name, limit=limit)
+    with state.desk() as desk:
+        found = desk.signals(name, limit)
     if state.json:
-        print_json([signal_json(each) for each in found])
+        print_json(found)
     elif found:
         print_table(("signal", "n", "params", "announced"), [_row(each) for each in found])
     else:
         click.echo("No signal was announced yet. Start: calve signal announce NAME", err=True)
 
 
-def _row(signal: "Signal") -> tuple[str, int, str, str]:
-    return signal.name, signal.seq, _params(signal.params), _time(signal.announced_at)
+def _row(signal: Document) -> tuple[str, int, str, str]:
+    return signal["name"], signal["seq_id"], _params(signal["params"]), _time(signal["create_time"])
 
 
-def _params(values: Any) -> str:
+def _params(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
-def _names(parties: "Iterable[Party]") -> str:
-    return ", ".join(
-        "/".join(str(part) for part in (party.workflow_id, party.instance_id, party.step_id) if part is not None)
-        for party in parties
-    )
+def _names(parties: Iterable[Document]) -> str:
+    names = ("workflow_id", "workflow_instance_id", "step_id")
+    return ", ".join("/".join(str(party[name]) for name in names if name in party) for party in parties)
 
 
 def _time(at: int) -> str:

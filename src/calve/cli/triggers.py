@@ -57,9 +57,9 @@ def activate(state: State, workflow: str, version: str) -> None:
       calve activate demo.pipeline
       calve activate demo.pipeline --version 3
     """
-    with state.workplace() as workplace:
-        record = workplace.engine.activate(workflow, version)
-    _tell(state, workflow, record.active_version)
+    with state.desk() as desk:
+        active = desk.activate(workflow, version)
+    _tell(state, workflow, active)
 
 
 @click.command()
@@ -75,8 +75,8 @@ def deactivate(state: State, workflow: str) -> None:
     Instances under way go on. What its triggers would have started meanwhile is not made up for when it is active
     again.
     """
-    with state.workplace() as workplace:
-        workplace.engine.deactivate(workflow)
+    with state.desk() as desk:
+        desk.deactivate(workflow)
     _tell(state, workflow, None)
 
 

@@ -1,7 +1,6 @@
 """What a server knows of data: signals, captures, checkpoints, how far consumers are behind."""
 
-import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from calve.client.server import Document, Server, path
@@ -14,11 +13,33 @@ class Data:
     server: Server
 
     def announce(
-        self, name: str, params: Mapping[str, Any] | None = None, *, request_id: str | None = None
+        self,
+        name: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        payload: Mapping[str, Any] | None = None,
+        request_id: str | None = None,
     ) -> Document:
-        """Announce a signal; the same request announces it once."""
-        body = {"name": name, "params": dict(params or {}), "request_id": request_id or str(uuid.uuid4())}
+        """Announce a signal.
+
+        Args:
+            name: its name.
+            params: texts and whole numbers, which triggers and steps match.
+            payload: what goes with it, and is matched with nothing.
+            request_id: announces a request once, whatever its params; without it, the same name and params are one
+                signal, however often they are announced.
+        """
+        body = {**(payload or {}), "name": name, "params": dict(params or {})}
+        body |= {} if request_id is None else {"request_id": request_id}
         return document(self.server.ask("POST", path("signals"), body, is_repeatable=True))
+
+    def signals(self, name: str | None = None) -> Iterator[Document]:
+        """Yield signals, newest first: of a name, or all."""
+        return pages(self.server, path("signals"), name=name)
+
+    def lineage(self, name: str, seq: int | str = "latest") -> Document:
+        """Return a signal, who sent it, and what it started and released."""
+        return document(self.server.get(path("signals", name, "instances", seq, "lineage")))
 
     def signal(self, name: str, seq: int | str = "latest") -> Document:
         """Return an announced signal: the latest one, or the one of a number."""
