@@ -21,6 +21,8 @@ from calve.settings import Settings, load
 from calve.store import Store, open_store
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
+
     from calve.access import Office
     from calve.access.oidc import Provider
     from calve.access.secrets import Secrets, TableSecrets
@@ -289,6 +291,35 @@ def open_workplace(settings: Settings | None = None) -> Iterator[Workplace]:
     settings = settings or load()
     with open_lake(settings) as lake, open_store(settings.store.url) as store:
         yield Workplace(settings, store, Engine(tools_on(store, settings.store.url)), lake)
+
+
+def web_on(workplace: Workplace, host: str) -> "FastAPI":
+    """Return the web application of a project, for a server that listens on an address.
+
+    Raises:
+        SettingsInvalid: others could reach it, and the settings do not say how it is protected.
+    """
+    from calve.api import Services, create_app
+    from calve.api.guarding import guarded
+
+    settings, store = workplace.settings, workplace.store
+    services = Services(
+        workplace.engine,
+        captures_on(workplace.lake, store),
+        signals=workplace.signals,
+        triggers=store.triggers,
+        changed=workplace.watcher().changed,
+        scrape=metrics_on(workplace).scrape,
+        probes={"database": store.problem, "disk": lambda: _room(settings)},
+        body_limit=settings.server.max_body,
+    )
+    return create_app(services, **guarded(entrance_on(store, settings, host)))
+
+
+def _room(settings: Settings) -> str | None:
+    """Return what is wrong with the disk, if anything is."""
+    free = shutil.disk_usage(settings.home if settings.home.is_dir() else settings.project).free
+    return f"{free} bytes are free in {settings.home}." if free < settings.server.min_free else None
 
 
 def _observed(settings: Settings, listener: "Listener") -> "Listener":

@@ -200,6 +200,19 @@ class WorkerSettings(_Section):
     """How long the folder of an attempt is kept."""
 
 
+class ServerSettings(_Section):
+    """Where the server listens."""
+
+    host: str = "127.0.0.1"
+    """The address; one that others can reach needs what ``[access]`` says."""
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8700
+    """0 takes a free one."""
+    max_body: Annotated[int, Field(ge=1_024)] = 1_048_576
+    """How many bytes a request may bring."""
+    min_free: Annotated[int, Field(ge=0)] = 67_108_864
+    """Below how many free bytes in ``home`` the server says that it is degraded."""
+
+
 class TriggerSettings(_Section):
     """How workflows are started by themselves."""
 
@@ -407,6 +420,7 @@ class Settings(_Section):
     docker: DockerSettings = DockerSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
     worker: WorkerSettings = WorkerSettings()
+    server: ServerSettings = ServerSettings()
     client: ClientSettings = ClientSettings()
     triggers: TriggerSettings = TriggerSettings()
     alerts: AlertSettings = AlertSettings()

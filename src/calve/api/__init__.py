@@ -2,6 +2,6 @@
 
 from calve.api.app import create_app
 from calve.api.services import Services
-from calve.api.serving import Serving, serve
+from calve.api.serving import Serving, listen, serve
 
-__all__ = ["Services", "Serving", "create_app", "serve"]
+__all__ = ["Services", "Serving", "create_app", "listen", "serve"]

@@ -31,32 +31,49 @@ class Serving:
 
 
 @contextmanager
-def serve(app: "FastAPI", *, host: str = "127.0.0.1", port: int = 0, drain: int = 10) -> Iterator[Serving]:
+def serve(app: "FastAPI", listener: socket.socket | None = None, *, drain: int = 10) -> Iterator[Serving]:
     """Serve an application until the block ends; requests under way have some seconds to come to their end.
 
     Args:
         app: what is served.
-        host: the address to listen on.
-        port: its port; 0 takes a free one.
+        listener: where; a free port on this machine, if not given. It is closed at the end.
         drain: how many seconds.
-
-    Raises:
-        EnvironmentUnfit: the address cannot be listened on.
     """
-    with closing(_listening(host, port)) as listener:
+    with closing(listener or listen("127.0.0.1", 0)) as where:
         ending: threading.Event = app.state.services.ending
         ending.clear()
         server = uvicorn.Server(_configured(app, drain))
-        thread = threading.Thread(target=server.run, args=([listener],), name="server", daemon=True)
+        thread = threading.Thread(target=server.run, args=([where],), name="server", daemon=True)
         thread.start()
         try:
             while not server.started and thread.is_alive():
                 thread.join(_OFTEN)
-            yield Serving(_url(host, listener.getsockname()[1]), thread)
+            yield Serving(_url(*where.getsockname()[:2]), thread)
         finally:
             ending.set()
             server.should_exit = True
             thread.join()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address; port 0 is a free one.
+
+    Raises:
+        EnvironmentUnfit: the address cannot be listened on.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(1_024)
+    except OSError as error:
+        listener.close()
+        raise EnvironmentUnfit(
+            f"{host}:{port} cannot be listened on: {error.strerror}.",
+            remedy="Is another server there? Choose another port with --port, or in [server].",
+        ) from error
+    return listener
 
 
 def _configured(app: "FastAPI", drain: int) -> uvicorn.Config:
@@ -72,22 +89,6 @@ def _configured(app: "FastAPI", drain: int) -> uvicorn.Config:
         timeout_keep_alive=30,
         timeout_graceful_shutdown=drain,
     )
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(1_024)
-    except OSError as error:
-        listener.close()
-        raise EnvironmentUnfit(
-            f"{host}:{port} cannot be listened on: {error.strerror}.",
-            remedy="Is another server there? Choose another port with --port, or in [server].",
-        ) from error
-    return listener
 
 
 def _url(host: str, port: int) -> str:

@@ -43,6 +43,7 @@ COMMANDS = {
     "deactivate": "calve.cli.triggers:deactivate",
     "worker": "calve.cli.working:worker",
     "scheduler": "calve.cli.working:scheduler",
+    "server": "calve.cli.serving:server",
     "up": "calve.cli.working:up",
     "plan": "calve.cli.capture:plan",
     "capture": "calve.cli.capture:capture",

@@ -12,6 +12,7 @@ import click
 from calve.cli.companions import accompanied
 from calve.cli.hands import Hands
 from calve.cli.output import print_json
+from calve.cli.serving import host_option, port_option, served
 from calve.cli.signals import counted
 from calve.cli.state import State, json_option
 from calve.cli.team import Team
@@ -84,10 +85,12 @@ def scheduler(state: State) -> None:
 @click.command()
 @slots_option
 @click.option("--processes", type=click.IntRange(min=1), metavar="N", help="Start N workers (PostgreSQL only).")
+@host_option
+@port_option
 @json_option
 @click.pass_obj
-def up(state: State, slots: int | None, processes: int | None) -> None:
-    r"""Run calve: start and carry out the workflows of this project until SIGINT or SIGTERM.
+def up(state: State, slots: int | None, processes: int | None, host: str | None, port: int | None) -> None:
+    r"""Run calve: server, scheduler and workers of this project until SIGINT or SIGTERM.
 
     \b
       calve up
@@ -96,10 +99,8 @@ def up(state: State, slots: int | None, processes: int | None) -> None:
     What was under way when an earlier process died goes on within seconds. The first signal lets the steps under way
     come to their end, the second one leaves at once.
     """
-    place = f"State is in {_address(state.settings)}."
-    hint = f"calve is up. {place}\nTo start something: calve run WORKFLOW --no-wait, or calve run FILE. To end: Ctrl-C."
     if processes is None:
-        _work(state, _options(state.settings, slots, None), None, hint, is_scheduling=True)
+        _work(state, _options(state.settings, slots, None), None, "", is_up=True, host=host, port=port)
         return
     if state.settings.store.url.startswith("sqlite"):
         raise RequestInvalid(
@@ -107,12 +108,31 @@ def up(state: State, slots: int | None, processes: int | None) -> None:
             remedy="Leave --processes out and set --slots, or keep the state in PostgreSQL.",
         )
     team = Team(state, processes, ("--slots", str(slots)) if slots else ())
-    with state.workplace() as workplace, accompanied(workplace) as companions:
-        team.run(lambda: _say(state, hint, event="up"), companions.check)
+    with (
+        state.workplace() as workplace,
+        served(workplace, host, port, is_anywhere=True) as serving,
+        accompanied(workplace) as companions,
+    ):
+        team.run(lambda: _say(state, _hint(state, serving.url), event="up", url=serving.url), companions.check)
+
+
+def _hint(state: State, url: str) -> str:
+    """Say where to look."""
+    return (
+        f"calve is up. It answers at {url}, its state is in {_address(state.settings)}.\n"
+        "To start something: calve run WORKFLOW --no-wait, or calve run FILE. To end: Ctrl-C."
+    )
 
 
 def _work(
-    state: State, options: "WorkerOptions", parent: int | None, greeting: str, *, is_scheduling: bool = False
+    state: State,
+    options: "WorkerOptions",
+    parent: int | None,
+    greeting: str,
+    *,
+    is_up: bool = False,
+    host: str | None = None,
+    port: int | None = None,
 ) -> None:
     with (
         state.workplace() as workplace,
@@ -120,8 +140,13 @@ def _work(
         Hands(workplace, options=options, listener=lambda turn: _tell(state, turn)) as hands,
     ):
         hands.take()
-        with accompanied(workplace) if is_scheduling else nullcontext() as companions:
-            _say(state, greeting, event="up", pid=os.getpid(), slots=options.slots)
+        with (
+            served(workplace, host, port, is_anywhere=True) if is_up else nullcontext() as serving,
+            accompanied(workplace) if is_up else nullcontext() as companions,
+        ):
+            url = {} if serving is None else {"url": serving.url}
+            hint = greeting if serving is None else _hint(state, serving.url)
+            _say(state, hint, event="up", pid=os.getpid(), slots=options.slots, **url)
             is_asked = _asked(signals, parent)
             while not is_asked() and not hands.is_over:
                 hands.changed.wait(_OFTEN)

@@ -24,7 +24,7 @@ def migrate(database: Database) -> None:
     Raises:
         StoreSchemaUnknown: the database was written by a newer calve.
     """
-    if _is_at_head(database):
+    if is_at_head(database):
         return
     with database.write("migrate") as connection:
         database.lock_schema(connection)
@@ -34,8 +34,8 @@ def migrate(database: Database) -> None:
             _upgrade(connection, current, database.shown)
 
 
-def _is_at_head(database: Database) -> bool:
-    """Ask with a single query; an error says no more than that somebody has to look closer."""
+def is_at_head(database: Database) -> bool:
+    """Tell by a single query whether the schema is up to date; an error says that somebody has to look closer."""
     with database.read() as connection:
         try:
             return connection.scalar(_REVISION) == HEAD

@@ -13,7 +13,7 @@ from calve.store.deliveries import SqlDeliveryState
 from calve.store.engine_state import SqlEngineState
 from calve.store.following import SqlPositions
 from calve.store.locking import only_scheduler
-from calve.store.migrate import migrate
+from calve.store.migrate import is_at_head, migrate
 from calve.store.notifying import Bell
 from calve.store.telemetry import SqlTelemetryState
 from calve.store.transacting import Transactions
@@ -56,6 +56,16 @@ class Store:
             return
         with only_scheduler(file.with_name(f"{file.name}-scheduler")):
             yield
+
+    def problem(self) -> str | None:
+        """Return what is wrong with the database, if anything is.
+
+        Raises:
+            StoreUnavailable: it cannot be reached.
+        """
+        if is_at_head(self._database):
+            return None
+        return f"The schema of {self._database.shown} is not that of this calve."
 
     def close(self) -> None:
         """Give all connections back; the store cannot be used any more."""

@@ -1,0 +1,84 @@
+"""``calve server``: the interfaces of a project over HTTP."""
+
+import os
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from calve.cli.output import print_json
+from calve.cli.signals import counted
+from calve.cli.state import State, json_option
+from calve.errors import EnvironmentUnfit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from calve.api import Serving
+    from calve.app import Workplace
+
+_OFTEN = 0.2
+
+host_option = click.option("--host", metavar="ADDRESS", help="The address to listen on; default: server.host.")
+port_option = click.option(
+    "--port", type=click.IntRange(0, 65_535), metavar="N", help="The port; 0 takes a free one. Default: server.port."
+)
+
+
+@click.command()
+@host_option
+@port_option
+@json_option
+@click.pass_obj
+def server(state: State, host: str | None, port: int | None) -> None:
+    r"""Serve this project over HTTP until SIGINT or SIGTERM: REST, metrics, health.
+
+    \b
+      calve server
+      calve server --host 0.0.0.0 --port 8700
+
+    On loopback nobody has to sign in; another address needs access.hosts and TLS, and everybody a token or a session.
+    It starts and carries out nothing: calve scheduler and calve worker do, or calve up, which is all in one.
+    """
+    with (
+        state.workplace() as workplace,
+        counted() as signals,
+        served(workplace, host, port) as serving,
+    ):
+        if state.json:
+            print_json({"event": "up", "pid": os.getpid(), "url": serving.url})
+        else:
+            click.echo(f"calve answers at {serving.url}/api/v3. To end: Ctrl-C.")
+        sys.stdout.flush()  # whoever reads along is not to wait for more
+        while not signals() and not serving.is_over:
+            time.sleep(_OFTEN)
+
+
+@contextmanager
+def served(
+    workplace: "Workplace", host: str | None = None, port: int | None = None, *, is_anywhere: bool = False
+) -> "Iterator[Serving]":
+    """Serve a project, where its settings say if nothing else is said.
+
+    Args:
+        workplace: of which project.
+        host: the address to listen on.
+        port: its port.
+        is_anywhere: take a free port where none was named and that of the settings is taken, by another project say.
+    """
+    from calve.api import listen, serve
+    from calve.app import web_on
+
+    given = workplace.settings.server
+    host = host or given.host
+    app = web_on(workplace, host)
+    try:
+        listener = listen(host, given.port if port is None else port)
+    except EnvironmentUnfit:
+        if not is_anywhere or port is not None:
+            raise
+        listener = listen(host, 0)
+    with serve(app, listener) as serving:
+        yield serving
