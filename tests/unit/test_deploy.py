@@ -160,7 +160,7 @@ def test_compose_runs_known_commands_with_known_settings(tmp_path: Path) -> None
         settings = _settings(tmp_path, variables, toml)
         assert settings.store.url == POSTGRES
     assert services["worker"]["deploy"]["replicas"] == 2
-    assert services["server"]["ports"] == ["127.0.0.1:8080:8080"]
+    assert services["server"]["ports"] == ["127.0.0.1:8700:8700"]
 
 
 def test_the_pods_run_known_commands_with_known_settings(tmp_path: Path) -> None:
@@ -178,6 +178,38 @@ def test_the_pods_run_known_commands_with_known_settings(tmp_path: Path) -> None
         assert (own["allowPrivilegeEscalation"], own["readOnlyRootFilesystem"]) == (False, True)
         assert own["capabilities"] == {"drop": ["ALL"]}
         assert {each["name"] for each in pod["volumes"]} == {each["name"] for each in container["volumeMounts"]}
+
+
+def _check_fields(value: Any, kind: str, place: str) -> None:
+    """Fail if a manifest has a field that Kubernetes does not know there."""
+    from kubernetes import client
+
+    inner = re.fullmatch(r"(?:list\[|dict[\[(]str, )(\w+)[\])]", kind, flags=re.IGNORECASE)
+    if inner is not None:
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            _check_fields(each, inner[1], f"{place}[{key}]")
+        return
+    model = getattr(client, kind, None)
+    if model is None or not hasattr(model, "openapi_types"):
+        return
+    known = {written: model.openapi_types[name] for name, written in model.attribute_map.items()}
+    assert value.keys() <= known.keys(), place
+    for key, each in value.items():
+        _check_fields(each, known[key], f"{place}.{key}")
+
+
+@pytest.mark.parametrize("manifest", _manifests(), ids=lambda manifest: manifest["kind"])
+def test_kubernetes_knows_every_field(manifest: dict[str, Any]) -> None:
+    """As its own client does, down to the last one."""
+    _check_fields(manifest, f"V1{manifest['kind']}", manifest["kind"])
+
+
+def test_a_field_that_kubernetes_does_not_know_is_found() -> None:
+    """However deep it lies."""
+    deployment = next(each for each in _manifests() if each["kind"] == "Deployment")
+    deployment["spec"]["template"]["spec"]["containers"][0]["livenesProbe"] = {}
+    with pytest.raises(AssertionError, match=r"spec\.containers\[0\]"):
+        _check_fields(deployment, "V1Deployment", "Deployment")
 
 
 def test_secrets_are_referred_to_and_not_written() -> None:
