@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from calve.capture import DeliveredUpTo
 from calve.delivery import Delivery, Published, Staging
 from calve.steps import fatal
 
@@ -27,5 +28,10 @@ class NoDeliveries:
         """Tell that nothing has been published."""
         return False
 
-    def publish_held(self, capture_id: str) -> None:
+    def delivered_up_to(self, declared: Sequence[tuple[str, str]], consumer: str) -> DeliveredUpTo | None:  # noqa: ARG002
+        """Tell that nothing has been delivered."""
+        return None
+
+    def publish_held(self, capture_id: str) -> list[Published]:  # noqa: ARG002 - the same
         """Publish nothing: nothing is held."""
+        return []

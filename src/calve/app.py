@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from calve.delivery import Deliveries
     from calve.engine import Engine, Listener, Runtimes, Tools, Worker, WorkerOptions, WorkerRecord
     from calve.engine import Turn as EngineTurn
+    from calve.engine.ports import Place
     from calve.lake import Lake
     from calve.lineage import Lineage
     from calve.telemetry import Metrics
@@ -257,6 +258,15 @@ class Workplace:
         channels = channels_of(settings, self.secret)
         return Alerts(state, self.store.alerts, channels, Policy.of(settings), self.engine.tools.clock, settings.tries)
 
+    def _declared(self, place: "Place") -> "list[tuple[str, str]]":
+        """Return the targets of the workflow that a step stands in, by stream."""
+        from calve.steps.captures.declared import declared_in
+
+        run = self.engine.state.run(place.workflow_id, place.instance_id)
+        if run is None:
+            return []
+        return declared_in(self.engine.tools.blueprints.get(place.workflow_id, run.version_id).workflow)
+
     def _runtimes(self) -> "Runtimes":
         from calve.steps import Cluster, Services, Surroundings, load_runtimes
 
@@ -279,6 +289,7 @@ class Workplace:
                 connections=settings.connections,
                 docker_host=settings.docker.host,
                 cluster=Cluster(settings.kubernetes.config, settings.kubernetes.context, settings.kubernetes.namespace),
+                declared=self._declared,
             )
         )
 

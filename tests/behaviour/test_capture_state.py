@@ -18,6 +18,7 @@ from sqlalchemy import text
 
 from calve import failpoints
 from calve.capture.model import (
+    Adoption,
     Artifacts,
     Checkpoint,
     Move,
@@ -904,3 +905,31 @@ def test_many_open_a_new_database_at_once(store_url: str) -> None:
             return store.captures.begin(f"c{who}", READER, None, Artifacts(), NOW).number
 
     assert sorted(at_once(6, work)) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_checkpoint_is_adopted_at_a_later_position(state: SqlCaptureState) -> None:
+    """The moves that were lost leave a gap, and captures that are open will not commit any more."""
+    committed(state, "c1", Move(PLAYS, 0, place(1)))
+    opened(state, "c2", Move(PLAYS, 1, place(2)))
+    state.adopt(READER, [Adoption(Move(PLAYS, 1, place(5)), 5)], reason="delivered", now=LATER)
+    found = state.checkpoint(READER, PLAYS)
+    assert found is not None
+    assert (found.version, found.checkpoint, found.moved_by) == (5, place(5), "delivered")
+    assert state.position(READER, PLAYS) == 5
+    assert [entry["version"] for entry in state.checkpoint_log()] == [1, 5]
+    with pytest.raises(ConcurrentCommit):
+        state.commit("c2", LATER)
+    state.abandon("c2", LATER)
+    committed(state, "c3", Move(PLAYS, 5, place(6)))
+    assert state.position(READER, PLAYS) == 6
+
+
+@pytest.mark.parametrize(("expected", "version"), [(0, 9), (1, 1), (2, 9)])
+def test_a_checkpoint_that_has_moved_is_not_adopted(state: SqlCaptureState, expected: int, version: int) -> None:
+    """All tables are adopted, or none is; and never a position that has been passed."""
+    committed(state, "c1", Move(PLAYS, 0, place(1)))
+    moves = [Adoption(Move(USERS, 0, place(3)), 2), Adoption(Move(PLAYS, expected, place(5)), version)]
+    with pytest.raises(ConcurrentCommit):
+        state.adopt(READER, moves, reason="delivered", now=LATER)
+    assert state.checkpoint(READER, USERS) is None
+    assert state.position(READER, PLAYS) == 1

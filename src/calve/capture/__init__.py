@@ -4,8 +4,10 @@ from calve.capture.captures import CaptureOptions, Captures, Collected
 from calve.capture.changes import Wanted
 from calve.capture.lag import Lag
 from calve.capture.model import (
+    Adoption,
     Artifacts,
     Checkpoint,
+    DeliveredUpTo,
     Exactness,
     Mode,
     Move,
@@ -24,6 +26,7 @@ from calve.capture.selection import Limits
 from calve.capture.uncommitted import Commit, Uncommitted
 
 __all__ = [
+    "Adoption",
     "Artifacts",
     "CaptureOptions",
     "CaptureReport",
@@ -34,6 +37,7 @@ __all__ = [
     "Collected",
     "Commit",
     "DeleteKeys",
+    "DeliveredUpTo",
     "Exactness",
     "Lag",
     "Limits",

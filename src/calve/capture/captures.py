@@ -8,12 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 from calve.capture import artifacts, making
+from calve.capture.adopting import adoption_of
 from calve.capture.artifacts import NewView, Tag, Work
 from calve.capture.changes import TableChange, Wanted, find_change
 from calve.capture.history import resolve
 from calve.capture.lag import Lag, lag_of
 from calve.capture.leases import snapshots_to_hold
-from calve.capture.model import Checkpoint, Mode, Move, Status, StoredCapture, StoredCheckpoint
+from calve.capture.model import Checkpoint, DeliveredUpTo, Mode, Move, Status, StoredCapture, StoredCheckpoint
 from calve.capture.ports import CaptureState, Clock, NewId
 from calve.capture.report import CaptureReport, Names, report
 from calve.capture.source import Source, for_each_path
@@ -207,6 +208,32 @@ class Captures:
         known = self._state.checkpoint(consumer, source.name)
         move = Move(source.name, known.version if known else 0, source.checkpoint_as_of(resolve(source, to)))
         return self._state.set_checkpoint(consumer, move, reason=reason, now=self._clock())
+
+    def adopt(self, consumer: str, delivered: DeliveredUpTo) -> list[str]:
+        """Move checkpoints forward to what was delivered but is not on record; return the tables that were behind.
+
+        So it is after an old backup of the state was restored, or where a capture was given up while somebody late
+        delivered it. Where the way forward is not clear, nothing is moved, and the delivery will be refused.
+
+        Raises:
+            ConcurrentCommit: somebody else moved a checkpoint meanwhile.
+        """
+        names = {table: self._lake.parse(table) for table in delivered.versions}
+        behind = [
+            table for table, name in names.items() if self._state.position(consumer, name) < delivered.versions[table]
+        ]
+        if not delivered.ends.keys() >= set(behind):
+            return []
+        found = [
+            adoption_of(self._source(names[table]), self._state.checkpoint(consumer, names[table]), delivered)
+            for table in behind
+        ]
+        adoptions = [each for each in found if each is not None]
+        if not adoptions or len(adoptions) < len(found):
+            return []
+        reason = f"capture {delivered.capture_id} was delivered, and its commit is not on record"
+        self._state.adopt(consumer, adoptions, reason=reason, now=self._clock())
+        return [names[table].short(self._lake.default_catalog) for table in behind]
 
     def reset_checkpoint(self, table: str, consumer: str, reason: str) -> None:
         """Forget a checkpoint: the next capture is a first one."""

@@ -1,5 +1,6 @@
 """The values that capture speaks in."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -143,6 +144,25 @@ class Move:
     to: Checkpoint
     position: int | None = field(default=None, compare=False)
     """How often the checkpoint had moved when the capture was opened, resets too; the store fills it in."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredUpTo:
+    """What a target says of the last capture that was delivered to it; sources by their full names."""
+
+    capture_id: str
+    versions: Mapping[str, int]
+    """How often each checkpoint has moved once all that was delivered is committed."""
+    ends: Mapping[str, int | None]
+    """The snapshot up to which each source was captured, whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """A checkpoint that is to be moved, and which of its moves that is to be: those between are lost."""
+
+    move: Move
+    version: int
 
 
 @dataclass(frozen=True, slots=True)

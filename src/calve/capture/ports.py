@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from calve.capture.model import Artifacts, Move, StoredCapture, StoredCheckpoint
+from calve.capture.model import Adoption, Artifacts, Move, StoredCapture, StoredCheckpoint
 from calve.lake import TableName
 
 Clock = Callable[[], datetime]
@@ -38,6 +38,18 @@ class CaptureState(Protocol):
 
         Raises:
             CheckpointMissing: there is none.
+        """
+        ...
+
+    def position(self, consumer: str, table: TableName) -> int:
+        """Return how often a checkpoint has moved, resets too."""
+        ...
+
+    def adopt(self, consumer: str, adoptions: Sequence[Adoption], *, reason: str, now: datetime) -> None:
+        """Move checkpoints to later positions, all or none, and record why; open captures will not commit any more.
+
+        Raises:
+            ConcurrentCommit: a version is no longer the expected one, or a position has been passed.
         """
         ...
 

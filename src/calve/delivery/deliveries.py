@@ -7,11 +7,12 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
-from calve.capture import CaptureState, Clock, NewId, Status, StoredCapture
+from calve.capture import CaptureState, Clock, DeliveredUpTo, NewId, Status, StoredCapture
 from calve.delivery.model import BranchStatus, Delivery, Published, StagedTarget, Staging, StoredBranch
 from calve.delivery.ports import DeliveryState
 from calve.delivery.publishing import Publishing, Staged
-from calve.delivery.verdicts import Question, delivered_by, judge
+from calve.delivery.records import DeliveredCapture, agreed
+from calve.delivery.verdicts import Question, delivered_by, is_rolled_back, judge
 from calve.errors import (
     CalveError,
     CaptureError,
@@ -109,6 +110,31 @@ class Deliveries:
         branches = self._state.branches(capture_id)
         capture = self._captures.capture(capture_id)
         return any(branch.status is BranchStatus.PUBLISHED or self._holds(branch, capture) for branch in branches)
+
+    def delivered_up_to(self, declared: Sequence[tuple[str, str]], consumer: str) -> DeliveredUpTo | None:
+        """Return the last capture of a consumer that all targets hold, by what they say themselves.
+
+        None where they do not say the same, hold only a part of it, were rolled back, re-created or are gone: then it
+        is not known that all of it was delivered.
+
+        Args:
+            declared: every stream of the workflow, with each of its targets.
+            consumer: whose capture.
+        """
+        lasts = [self._last(stream, self._lake.parse(target), consumer) for stream, target in declared]
+        found = agreed(lasts)
+        return None if found is None else DeliveredUpTo(found.capture_id, found.versions, found.ends)
+
+    def _last(self, stream: str, target: TableName, consumer: str) -> DeliveredCapture | None:
+        try:
+            metadata = self._lake.catalog(target.catalog).load(target).metadata
+        except TableMissing:
+            return None
+        delivered = delivered_by(Delivery(stream, None, ""), metadata)
+        known = self._state.delivered_uuid(stream, target)
+        is_another = known not in {None, metadata["table-uuid"]}
+        is_unclear = delivered.is_accepted or is_another or is_rolled_back(delivered, metadata)
+        return None if is_unclear else delivered.consumers.get(consumer)
 
     def discard(self, staging: Staging) -> None:
         """Drop the branches of an attempt that came to nothing; what cannot be dropped now is left to ``collect``."""

@@ -1,7 +1,7 @@
 """The property on a target that says what has been delivered to it, by one stream. Pure."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,8 @@ class DeliveredCapture:
     parts: tuple[str, ...]
     ends: Mapping[str, int | None] = field(default_factory=dict)
     """The snapshot up to which each source was captured."""
+    is_partial: bool = False
+    """A limit left a part of such a snapshot for the next capture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Delivered:
             {**(last.versions if last else {}), **{table: place + 1 for table, place in places(capture).items()}},
             (*(last.parts if last and is_same else ()), delivery.part),
             {str(move.table): move.to.snapshot_id for move in capture.moves},
+            any(move.to.pending is not None for move in capture.moves),
         )
         return replace(done, consumers={**self.consumers, capture.consumer: new})
 
@@ -72,6 +75,7 @@ class Delivered:
                 "versions": dict(last.versions),
                 "parts": list(last.parts),
                 "ends": dict(last.ends),
+                **({"partial": True} if last.is_partial else {}),
             }
             for name, last in self.consumers.items()
         }
@@ -109,5 +113,17 @@ def decode(value: str | None, name: str) -> Delivered:
 
 def _capture(last: Mapping[str, Any]) -> DeliveredCapture:
     return DeliveredCapture(
-        last["capture"], last["number"], dict(last["versions"]), tuple(last["parts"]), dict(last["ends"])
+        last["capture"],
+        last["number"],
+        dict(last["versions"]),
+        tuple(last["parts"]),
+        dict(last["ends"]),
+        last.get("partial", False),
     )
+
+
+def agreed(lasts: Sequence[DeliveredCapture | None]) -> DeliveredCapture | None:
+    """Return the last capture of a consumer, where all targets hold the same one, and all of it; else None."""
+    whole = [last for last in lasts if last is not None and last.parts == ("",) and not last.is_partial]
+    is_one = len({last.capture_id for last in whole}) == 1
+    return whole[0] if is_one and len(whole) == len(lasts) else None

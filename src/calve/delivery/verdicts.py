@@ -90,15 +90,7 @@ def _check_identity(question: Question, metadata: raw.Metadata) -> None:
 
 def _check_history(question: Question, delivered: Delivered, metadata: raw.Metadata) -> None:
     """Find out a rollback; where history is expired in between, nobody can tell, and it counts as none."""
-    published = raw.snapshots(metadata).get(delivered.snapshot_id or 0)
-    if published is None:
-        return
-    oldest = None
-    for snapshot in raw.lineage(metadata, raw.head(metadata)):
-        if snapshot["snapshot-id"] == delivered.snapshot_id:
-            return
-        oldest = snapshot
-    if oldest is None or _is_older(oldest, published):
+    if is_rolled_back(delivered, metadata):
         raise TargetRolledBack(
             f"{question.target} was rolled back: snapshot {delivered.snapshot_id}, which "
             f"{question.delivery.stream} published last, is not in the history of main.",
@@ -108,6 +100,19 @@ def _check_history(question: Question, delivered: Delivered, metadata: raw.Metad
             target=str(question.target),
             snapshot_id=delivered.snapshot_id,
         )
+
+
+def is_rolled_back(delivered: Delivered, metadata: raw.Metadata) -> bool:
+    """Tell whether what was published last is surely not in the history of main any more."""
+    published = raw.snapshots(metadata).get(delivered.snapshot_id or 0)
+    if published is None:
+        return False
+    oldest = None
+    for snapshot in raw.lineage(metadata, raw.head(metadata)):
+        if snapshot["snapshot-id"] == delivered.snapshot_id:
+            return False
+        oldest = snapshot
+    return oldest is None or _is_older(oldest, published)
 
 
 def _is_older(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

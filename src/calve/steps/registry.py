@@ -82,7 +82,7 @@ def _spark(services: Services) -> StepRuntime:
 def _ip_capture(services: Services) -> StepRuntime:
     from calve.steps.captures import IpCapture
 
-    return IpCapture(services.captures, services.deliveries)
+    return IpCapture(services.captures, services.deliveries, services.declared)
 
 
 def _ip_commit(services: Services) -> StepRuntime:

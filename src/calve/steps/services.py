@@ -1,16 +1,16 @@
 """What the runtimes are given about the installation they work in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from calve.engine.ports import Clock
+from calve.engine.ports import Clock, Place
 from calve.settings import Settings
 from calve.steps.surroundings import Surroundings
 
 if TYPE_CHECKING:
-    from calve.capture import Captures
+    from calve.capture import Captures, DeliveredUpTo
     from calve.delivery import Delivery, Published, Staging
     from calve.lake import Lake
 
@@ -38,9 +38,22 @@ class Deliveries(Protocol):
         """Tell whether something of a capture has been published on a target."""
         ...
 
-    def publish_held(self, capture_id: str) -> object:
+    def delivered_up_to(self, declared: Sequence[tuple[str, str]], consumer: str) -> "DeliveredUpTo | None":
+        """Return the last capture of a consumer that all targets of some streams hold, if they say the same."""
+        ...
+
+    def publish_held(self, capture_id: str) -> "list[Published]":
         """Publish what steps left on their branches until the commit of the capture."""
         ...
+
+
+Declared = Callable[[Place], Sequence[tuple[str, str]]]
+"""Gives all targets that the workflow around a step writes exactly once, by stream; none if not all are known."""
+
+
+def nothing_declared(_: Place) -> Sequence[tuple[str, str]]:
+    """Know of no target."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +85,4 @@ class Services:
     """The databases of SQL steps, by name."""
     docker_host: str = "unix:///var/run/docker.sock"
     cluster: Cluster = Cluster()
+    declared: Declared = nothing_declared

@@ -1,12 +1,13 @@
 """Checkpoints and captures in SQL; ``standing`` says why a commit is safe."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, Update, and_, func, insert, or_, select, update
 
-from calve.capture.model import Artifacts, Move, Status, StoredCapture, StoredCheckpoint
+from calve.capture.model import Adoption, Artifacts, Move, Status, StoredCapture, StoredCheckpoint
 from calve.errors import (
     CaptureClosed,
     CaptureMissing,
@@ -62,6 +63,25 @@ class SqlCaptureState:
             if not (is_unmoved and advance(connection, found, move.to, reason=reason, now=now)):
                 raise _moved(connection, consumer, move)
         return StoredCheckpoint(consumer, move.table, move.to, found.position + 1, now, reason)
+
+    def position(self, consumer: str, table: TableName) -> int:
+        """Return how often a checkpoint has moved, resets too."""
+        with self._database.read() as connection:
+            return standing(connection, consumer, table).position
+
+    def adopt(self, consumer: str, adoptions: Sequence[Adoption], *, reason: str, now: datetime) -> None:
+        """Move checkpoints to later positions, all or none, and record why.
+
+        Raises:
+            ConcurrentCommit: a version is no longer the expected one, or a position has been passed.
+        """
+        with self._database.write("adopt") as connection:
+            for each in adoptions:
+                found = standing(connection, consumer, each.move.table)
+                is_as_read = found.version == each.move.expected_version and found.position < each.version
+                before = replace(found, position=each.version - 1)  # the moves between were lost with the state
+                if not (is_as_read and advance(connection, before, each.move.to, reason=reason, now=now)):
+                    raise _moved(connection, consumer, each.move)
 
     def reset_checkpoint(self, consumer: str, table: TableName, *, reason: str, now: datetime) -> None:
         """Forget a checkpoint and record why; captures that are open will not commit any more.

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from calve.capture import Artifacts, Checkpoint, Move, Status, StoredCapture
+from calve.capture import Artifacts, Checkpoint, Move, Pending, PendingOf, Status, StoredCapture
 from calve.delivery import Delivery
-from calve.delivery.records import RUNS_KEPT, Delivered, decode
+from calve.delivery.records import RUNS_KEPT, Delivered, agreed, decode
 from calve.delivery.verdicts import Question, judge
 from calve.errors import (
     CalveError,
@@ -165,3 +165,23 @@ def test_a_record_survives_being_written() -> None:
     delivered = _after(FIRST, _capture("c2", 2, a=1, b=0), part="p", snapshot_id=2**62)
     assert decode(delivered.encode(), "p") == delivered
     assert delivered.consumers["me"].versions == {"lake.db.a": 2, "lake.db.b": 1}
+
+
+def test_targets_agree_where_all_hold_the_same_capture_whole() -> None:
+    """Parts of a loop, a part that a limit took, another capture or none at all: then nobody knows."""
+    last = _after(FIRST).consumers["me"]
+    assert agreed([last, last]) == last
+    assert agreed([]) is None
+    assert agreed([last, None]) is None
+    assert agreed([last, _after(_capture("c2", 2, a=1)).consumers["me"]]) is None
+    assert agreed([_after(FIRST, part="days[1]").consumers["me"]]) is None
+
+
+def test_a_capture_that_a_limit_cut_is_known_by_its_record() -> None:
+    """The snapshot at its end was not delivered whole."""
+    move = FIRST.moves[0]
+    cut = replace(FIRST, moves=(replace(move, to=replace(move.to, pending=Pending(PendingOf.ADDED, 2))),))
+    last = decode(_after(cut).encode(), "p").consumers["me"]
+    assert last.is_partial
+    assert agreed([last]) is None
+    assert not decode(_after(FIRST).encode(), "p").consumers["me"].is_partial

@@ -7,7 +7,7 @@ from calve.engine.ports import StepContext
 from calve.failpoints import reach
 from calve.steps.captures.requests import Request
 from calve.steps.failures import fatal
-from calve.steps.services import Deliveries
+from calve.steps.services import Declared, Deliveries, nothing_declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,7 @@ class Capturing:
 
     captures: Captures
     deliveries: Deliveries
+    declared: Declared = nothing_declared
 
     def capture(self, context: StepContext, request: Request) -> CaptureReport:
         """Return the capture of this instance, whichever run or attempt asks; take one if there is none.
@@ -39,6 +40,7 @@ class Capturing:
                 "This instance goes on with it; what is newer is left for the next one."
             )
             return self._usable(left, request)
+        self._adopt(context, consumer)
         if left is not None:
             context.log(f"Capture {left.capture_id}, taken by {left.key}, is given up: the new one holds all of it.")
         report = self.captures.capture(
@@ -52,6 +54,18 @@ class Capturing:
         reach("step.captured")
         context.log(_summary(report))
         return report
+
+    def _adopt(self, context: StepContext, consumer: str) -> None:
+        """Go on from what the targets hold, where that is later than the checkpoint says."""
+        declared = self.declared(context.place)
+        delivered = self.deliveries.delivered_up_to(declared, consumer) if declared else None
+        moved = [] if delivered is None else self.captures.adopt(consumer, delivered)
+        if delivered is not None and moved:
+            reach("step.adopted")
+            context.log(
+                f"The checkpoint of {consumer} in {', '.join(moved)} was behind: the targets hold capture "
+                f"{delivered.capture_id}, whose commit is not on record. It is where that capture ended now."
+            )
 
     def _usable(self, stored: StoredCapture, request: Request) -> CaptureReport:
         """Return a capture that was taken before.

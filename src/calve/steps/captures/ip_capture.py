@@ -9,15 +9,15 @@ from calve.steps.captures.outputs import outputs_of
 from calve.steps.captures.requests import request_of
 from calve.steps.configs import fields
 from calve.steps.failures import settled
-from calve.steps.services import Deliveries
+from calve.steps.services import Declared, Deliveries, nothing_declared
 
 
 class IpCapture:
     """Captures from metadata, so that it is over in moments."""
 
-    def __init__(self, captures: Captures, deliveries: Deliveries) -> None:
+    def __init__(self, captures: Captures, deliveries: Deliveries, declared: Declared = nothing_declared) -> None:
         self._captures = captures
-        self._capturing = Capturing(captures, deliveries)
+        self._capturing = Capturing(captures, deliveries, declared)
 
     def execute(self, context: StepContext) -> Outcome:
         """Capture what changed; where nothing did, let nothing follow unless told so."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.unit.steps.contexts import FakeContext
 
+from calve.capture import DeliveredUpTo
 from calve.delivery import Delivery, Published, StagedTarget, Staging
 from calve.engine.ports import Outcome, State
 from calve.errors import DeliverySuperseded, StepFailed, StoreUnavailable, TargetMoved
@@ -54,8 +55,14 @@ class Remembering:
         """Tell that nothing is."""
         return capture_id == ""
 
-    def publish_held(self, capture_id: str) -> None:
+    def delivered_up_to(self, declared: Sequence[tuple[str, str]], consumer: str) -> DeliveredUpTo | None:  # noqa: ARG002
+        """Tell that nothing is."""
+        return None
+
+    def publish_held(self, capture_id: str) -> list[Published]:
         """Publish nothing."""
+        del capture_id
+        return []
 
 
 @dataclass
