@@ -429,6 +429,17 @@ def entrance_on(store: Store, settings: Settings, host: str) -> "Entrance":
     )
 
 
+def bootstrap_on(store: Store, settings: Settings, host: str) -> str | None:
+    """Return a token that makes the first administrator, to be shown once; None if nobody has to sign in, or can."""
+    from calve.access import By, Principal, PrincipalKind
+    from calve.api.origins import rules
+
+    if rules(settings.access, host).is_open:
+        return None
+    by = By(Principal("server", PrincipalKind.LOOPBACK), "server")
+    return office_on(store).bootstrap_token(by, life=60 * 60_000)
+
+
 def _provider(store: Store, settings: Settings) -> "Provider | None":
     from calve.access.oidc import Client, Provider
     from calve.api.guarding import HttpFetch

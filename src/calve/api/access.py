@@ -21,6 +21,7 @@ from calve.access import (
     Rate,
     csrf_of,
     is_same,
+    network_of,
     who,
 )
 from calve.api.origins import SAFE, Headers, Rules
@@ -121,7 +122,7 @@ class Gate:
         rules = self._entrance.rules
         rules.check_host(visit.headers)
         rules.check_origin(visit.headers, changes=visit.changes)
-        wait = self._entrance.rate.wait(visit.source)
+        wait = self._entrance.rate.wait(network_of(visit.source))
         if wait:
             raise TooManyAttempts("Too many requests.", retry_after=int(wait) + 1)
 
