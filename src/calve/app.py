@@ -191,7 +191,7 @@ class Workplace:
 
     def schedulers(self, listener: "Callable[[Turn], None]" = lambda _: None) -> "list[Scheduler]":
         """Return what starts workflows by their triggers; kinds that are slow to look at do not hold up the others."""
-        from calve.triggers import Kind, Scheduler
+        from calve.triggers import Kind, Scheduler, TriggerKind
         from calve.triggers.signals import SignalTriggers
         from calve.triggers.tables import TableChanges
         from calve.triggers.time import TimeTriggers
@@ -200,9 +200,11 @@ class Workplace:
         time_triggers = TimeTriggers(self.settings.triggers.catch_up_limit, self._is_time_disabled)
         signal_triggers = SignalTriggers(self.store.engine, tools.environment, self._is_signal_disabled)
         table_triggers = TableChanges(tools, state, captures_on(self.lake, self.store), self.lake)
+        quick: dict[Kind, TriggerKind] = {Kind.TIME: time_triggers, Kind.SIGNAL: signal_triggers}
+        clock = tools.state.now  # the engine's own stands still while a machine sleeps
         return [
-            Scheduler(tools, state, {Kind.TIME: time_triggers, Kind.SIGNAL: signal_triggers}, listener=listener),
-            Scheduler(tools, state, {Kind.INCREMENTAL: table_triggers}, listener=listener),
+            Scheduler(tools, state, quick, clock=clock, listener=listener),
+            Scheduler(tools, state, {Kind.INCREMENTAL: table_triggers}, clock=clock, listener=listener),
         ]
 
     def watcher(self) -> "Watcher":

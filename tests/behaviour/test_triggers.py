@@ -363,3 +363,14 @@ def test_a_start_whose_params_make_no_sense_is_kept_as_failed(
     failed = playground.fresh(begun.run)
     assert failed.status is RunStatus.FAILED
     assert "size" in failed.message
+
+
+def test_a_scheduler_goes_by_the_clock_that_it_is_given(playground: Playground) -> None:
+    """A machine that slept wakes up to the right time, though the engine's clock stood still."""
+    playground.push(timed())
+    now = playground.clock()
+    wall = iter((now, now + 3_600_000, now + 7_200_000))
+    scheduler = Scheduler(
+        playground.tools, playground.store.triggers, {Kind.TIME: TimeTriggers()}, clock=lambda: next(wall)
+    )
+    assert [len(scheduler.turn().started) for _ in range(3)] == [0, 1, 1]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from calve.engine import Started, Tools
 from calve.engine.model import Changes, Start, TriggerMark
+from calve.engine.ports import Clock
 from calve.engine.starts import prepare
 from calve.errors import CalveError, Conflict, StoreError, WorkflowMissing
 from calve.failpoints import reach
@@ -21,7 +22,7 @@ BATCH = 100
 """How many workflows are synced, and triggers looked at, in one turn."""
 LONGEST_SLEEP = 60.0
 """How long the scheduler sleeps at most when nothing calls it, in seconds."""
-SHORTEST_SLEEP = 0.02
+SHORTEST_SLEEP = 0.1
 """How long it sleeps at least, so that a busy store does not keep it busy too."""
 _BACKOFF = (5_000, 30_000, 120_000, 600_000, 3_600_000)
 """How long a trigger is left alone after each failed look, in milliseconds; the last goes on."""
@@ -72,9 +73,20 @@ class Scheduler:
         state: TriggerState,
         kinds: Mapping[Kind, TriggerKind],
         *,
+        clock: Clock | None = None,
         listener: Callable[[Turn], None] = lambda _: None,
     ) -> None:
+        """Make a scheduler, which does nothing until it is run.
+
+        Args:
+            tools: what the engine works with.
+            state: keeps the triggers.
+            kinds: whose triggers it looks at.
+            clock: the time that everybody goes by, even if it jumps; the engine's, if not given.
+            listener: is told of every turn.
+        """
         self._tools = tools
+        self._clock = clock or tools.clock
         self._state = state
         self._kinds = kinds
         self._listener = listener
@@ -93,9 +105,10 @@ class Scheduler:
 
     def turn(self) -> Turn:
         """Take over the triggers of changed workflows, then look at all that are due."""
-        synced = self._sync()
-        due = self._state.due(self._tools.clock(), BATCH, self._kinds)
-        moves = [move for trigger in due if (move := self._move(trigger)) is not None]
+        now = self._clock()
+        synced = self._sync(now)
+        due = self._state.due(now, BATCH, self._kinds)
+        moves = [move for trigger in due if (move := self._move(trigger, now)) is not None]
         written = self._commit(moves)
         failures = [move.mark.failures for some in written for move in some.moves]
         return Turn(
@@ -110,21 +123,20 @@ class Scheduler:
         due = self._state.next_due(self._kinds)
         if due is None:
             return LONGEST_SLEEP
-        return min(LONGEST_SLEEP, max(0.0, (due - self._tools.clock()) / 1_000))
+        return min(LONGEST_SLEEP, max(0.0, (due - self._clock()) / 1_000))
 
-    def _sync(self) -> int:
+    def _sync(self, now: int) -> int:
         unsynced = self._state.unsynced(BATCH)
         for workflow_id, version_id in unsynced:
             record = None if version_id is None else self._tools.state.version(workflow_id, version_id)
             reach("triggers.read")
             triggers = [] if record is None else wanted(record.definition)
-            self._state.sync(workflow_id, version_id, triggers, self._tools.clock())
+            self._state.sync(workflow_id, version_id, triggers, now)
             reach("triggers.synced")
         return len(unsynced)
 
-    def _move(self, trigger: Trigger) -> _Move | None:
+    def _move(self, trigger: Trigger, now: int) -> _Move | None:
         """Look at a trigger, and prepare what it starts; one that cannot be looked at is left alone for a while."""
-        now = self._tools.clock()
         try:
             looked = self._look(trigger, now)
             starts = tuple(self._start(trigger, fire) for fire in looked.fires)
@@ -173,9 +185,7 @@ class Scheduler:
         except Exception as error:
             log.exception("what triggers start cannot be written")
             if len(moves) == 1 and not moves[0].mark.failures:
-                return self._commit(
-                    [_failed(moves[0].trigger, f"{type(error).__name__}: {error}", self._tools.clock())]
-                )
+                return self._commit([_failed(moves[0].trigger, f"{type(error).__name__}: {error}", self._clock())])
             return self._apart(moves, moves)
         reach("triggers.fired")
         return [_Written(moves, committed.started)]
