@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.middleware import Middleware
 from tests.engines import Playground
-from tests.servers import Site, site_on
+from tests.servers import Site, services_on, site_on
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
@@ -15,7 +16,11 @@ from websockets.typing import Subprotocol
 from calve.access import ANONYMOUS, Principal, PrincipalKind, Role
 from calve.api.app import Everybody
 from calve.api.graphql.limits import COST
+from calve.api.graphql.serving import SCHEMA
+from calve.app import captures_on, open_lake
 from calve.engine import RunStatus
+from calve.settings import load
+from calve.testing.pyiceberg_writer import PyIcebergWriter
 
 TWO = "Workflow: {id: team.w, n: 1, jobs: [{job: {id: a, type: NoOp}}, {job: {id: b, type: NoOp}}], dag: sequential}"
 OTHER = "Workflow: {id: other.w, jobs: [{job: {id: a, type: NoOp}}]}"
@@ -258,3 +263,27 @@ def test_events_are_listened_to(site: Site) -> None:
     assert "There is no none" in json.dumps(refused)
     [wrong] = _listen(site, "{ workflows { next } }", 1)
     assert wrong["type"] == "error"
+
+
+def test_captures_are_shown_to_who_may_read_their_workflow(playground: Playground, tmp_path: Path) -> None:
+    """And checkpoints."""
+    with open_lake(load(tmp_path, {})) as lake:
+        writer = PyIcebergWriter(lake.settings)
+        writer.create("db.events", {"id": "long", "day": "int"}, days=True)
+        writer.append([{"id": 1, "day": 1}])
+        captures = captures_on(lake, playground.store)
+        for consumer in ("team.w/load", "other.w/load"):
+            captures.commit(captures.capture(["db.events"], consumer).capture_id or "")
+        viewer = Principal("v", PrincipalKind.USER, {"team": Role.VIEWER})
+        services = services_on(playground, captures=captures)
+        with site_on(playground, services, middleware=[Middleware(Everybody, principal=viewer)]) as site:
+            found = ask(site, "{ captures checkpoints }")
+    assert [one["consumer"] for one in found["captures"]] == ["team.w/load"]
+    assert found["captures"][0]["status"] == "committed"
+    assert [one["consumer"] for one in found["checkpoints"]] == ["team.w/load"]
+
+
+def test_the_page_about_the_schema_is_right() -> None:
+    """It holds all of it."""
+    page = Path(__file__).parents[2] / "docs" / "reference" / "graphql.md"
+    assert SCHEMA.as_str().strip() in page.read_text(encoding="utf-8")

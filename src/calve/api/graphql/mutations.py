@@ -8,7 +8,7 @@ import strawberry
 from calve.access import Permission
 from calve.api.bodies import RestartRequest, StartRequest
 from calve.api.graphql.types import Instance, Version, Workflow, instance_of, version_of, workflow_of
-from calve.api.graphql.values import JSON, Info, Long
+from calve.api.graphql.values import JSON, Info, Long, described
 from calve.api.routes.workflows import defined
 from calve.engine import Address
 from calve.triggers.signals import announced_json
@@ -32,6 +32,7 @@ _REASONED = frozenset({Act.STOP, Act.KILL})
 _COMMENTED = frozenset({Act.APPROVE, Act.REJECT})
 
 
+@described
 @strawberry.type
 class StartedInstance:
     """What became of a start, and which instance it is."""
@@ -41,6 +42,7 @@ class StartedInstance:
     instance: Instance
 
 
+@described
 @strawberry.type
 class Mutation:
     """What can be done."""

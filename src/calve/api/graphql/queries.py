@@ -18,12 +18,13 @@ from calve.api.graphql.types import (
     instances_of,
     workflow_of,
 )
-from calve.api.graphql.values import JSON, Info, Long
+from calve.api.graphql.values import JSON, Info, Long, described
 from calve.api.services import Caller
 from calve.engine import RunStatus
 from calve.triggers.signals import lineage_json, signal_json
 
 
+@described
 @strawberry.type
 class Query:
     """What can be read; each caller sees what he may read."""

@@ -8,7 +8,7 @@ from graphql import GraphQLError
 from starlette.concurrency import run_in_threadpool
 
 from calve.api.graphql.types import Event
-from calve.api.graphql.values import Listening, Long
+from calve.api.graphql.values import Listening, Long, described
 from calve.api.routes.events import Chosen
 from calve.engine import model
 from calve.errors import CalveError
@@ -16,6 +16,7 @@ from calve.errors import CalveError
 _OFTEN = 0.25
 
 
+@described
 @strawberry.type
 class Subscription:
     """What can be listened to."""

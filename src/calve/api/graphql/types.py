@@ -6,7 +6,7 @@ import strawberry
 
 from calve.access import Permission, namespaces
 from calve.api.graphql.limits import FEW, MANY
-from calve.api.graphql.values import JSON, Info, Long
+from calve.api.graphql.values import JSON, Info, Long, described
 from calve.api.routes.instances import cursor_of, place_of
 from calve.api.services import Caller
 from calve.engine import Address, RunStatus
@@ -18,6 +18,7 @@ from calve.errors import RequestInvalid
 strawberry.enum(RunStatus, name="InstanceStatus")
 
 
+@described
 @strawberry.type
 class Step:
     """A step of an instance, as its newest attempt leaves it."""
@@ -41,6 +42,7 @@ class Step:
         return None if uuid is None else "".join(chunk.text for chunk in info.context.engine.state.log(uuid))
 
 
+@described
 @strawberry.type
 class Instance:
     """A run of an instance of a workflow: the latest one, unless another was asked for."""
@@ -85,6 +87,7 @@ class Instance:
         return overview_json(overview_of(info.context.engine.tools, self.run))
 
 
+@described
 @strawberry.type
 class Instances:
     """A page of instances; ``next`` asks for the one after it."""
@@ -93,6 +96,7 @@ class Instances:
     next: str | None
 
 
+@described
 @strawberry.type
 class Version:
     """A version of a workflow."""
@@ -104,6 +108,7 @@ class Version:
     definition: JSON
 
 
+@described
 @strawberry.type
 class Workflow:
     """A workflow, whatever its version."""
@@ -134,6 +139,7 @@ class Workflow:
         return instances_of(info.context, str(self.id), statuses, first, after)
 
 
+@described
 @strawberry.type
 class Workflows:
     """A page of workflows; ``next`` asks for the one after it."""
@@ -142,6 +148,7 @@ class Workflows:
     next: str | None
 
 
+@described
 @strawberry.type
 class Event:
     """Something that happened."""

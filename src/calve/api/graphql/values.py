@@ -1,6 +1,7 @@
 """What GraphQL's types are made of: numbers that its own are too small for, JSON, who asks."""
 
-from typing import NewType
+import inspect
+from typing import Any, NewType, TypeVar
 
 import strawberry
 from strawberry.scalars import JSON
@@ -23,4 +24,21 @@ CONFIG = StrawberryConfig(
     }
 )
 
-__all__ = ["CONFIG", "JSON", "Info", "Listening", "Long"]
+Kind = TypeVar("Kind", bound=type)
+
+
+def described(kind: Kind) -> Kind:
+    """Let the schema say of a type and its fields what their docstrings say."""
+    definition: Any = kind.__dict__["__strawberry_definition__"]
+    definition.description = definition.description or _first_line(kind)
+    for field in definition.fields:
+        if field.base_resolver is not None:
+            field.description = field.description or _first_line(field.base_resolver.wrapped_func)
+    return kind
+
+
+def _first_line(what: Any) -> str:
+    return (inspect.getdoc(what) or "").partition("\n")[0]
+
+
+__all__ = ["CONFIG", "JSON", "Info", "Listening", "Long", "described"]
