@@ -332,6 +332,32 @@ def test_changes_and_refusals_are_written_down_but_not_starts(site: Site, house:
     ]
 
 
+def test_what_graphql_changes_is_written_down_too(site: Site, house: Gatehouse) -> None:
+    """It always answers 200; queries are not written down."""
+    site.client.headers.update(bearer(house.token("editor@sales")))
+    site.push(WORKFLOW.format("sales.w"))
+    before = len(house.acts())
+    ask = "/graphql"
+    assert _ask(site, "POST", ask, json={"query": "{ workflows { items { id } } }"}).status_code == 200
+    assert len(house.acts()) == before
+    for workflow_id in ("sales.w", "finance.w"):
+        _ask(site, "POST", ask, json={"query": f'mutation {{ deactivate(workflowId: "{workflow_id}") {{ id }} }}'})
+    assert [act[2] for act in house.acts()[before:]] == ["ok", "denied"]
+
+
+def test_graphql_tells_nothing_of_other_namespaces(site: Site, house: Gatehouse) -> None:
+    """Neither by lists nor by name."""
+    site.client.headers.update(bearer(house.token("admin")))
+    for workflow_id in ("finance.hidden", "sales.seen"):
+        site.push(WORKFLOW.format(workflow_id))
+    site.client.headers.update(bearer(house.token("viewer@sales")))
+    answer = _ask(site, "POST", "/graphql", json={"query": "{ workflows { items { id } } }"})
+    assert "sales.seen" in answer.text
+    assert "hidden" not in answer.text
+    named = _ask(site, "POST", "/graphql", json={"query": '{ workflow(id: "finance.hidden") { id } }'})
+    assert named.json()["errors"][0]["extensions"]["code"] == "forbidden"
+
+
 def test_a_server_on_this_machine_needs_no_password(playground: Playground, house: Gatehouse) -> None:
     """Whoever sits here may do everything; Maestro's user header is a name, and no more."""
     with site_on(playground, **guarded(house.entrance(required=False))) as site:

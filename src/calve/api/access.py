@@ -31,6 +31,7 @@ from calve.errors import CalveError, Forbidden, TooManyAttempts, Unauthenticated
 
 if TYPE_CHECKING:
     from calve.access.oidc import Provider
+    from calve.api.services import Asked
 
 _LOG = logging.getLogger(__name__)
 COOKIE = "calve_session"
@@ -46,6 +47,8 @@ _SECURITY = {
 }
 _TLS = {"Strict-Transport-Security": "max-age=31536000"}
 _SIZE = 200
+_FAILED = 400
+_CHANGING = frozenset({Permission.RUN, Permission.EDIT, Permission.ADMINISTER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ class Gate:
         except CalveError as error:
             await error_answer(visit.headers.get("accept", ""), error)(scope, receive, send)
             return
-        scope.setdefault("state", {}).update(principal=principal, visit=visit)
+        scope.setdefault("state", {}).update(principal=principal, visit=visit, asked=[])
         if scope["type"] == "websocket":
             await self._connected(scope, receive, send, visit)
         else:
@@ -182,11 +185,15 @@ class Gate:
         return sending
 
     def _note(self, scope: Scope, principal: Principal, visit: Visit, status: int) -> None:
-        route = scope.get("route")
-        action = getattr(route, "operation_id", None) or visit.method
-        result = "ok" if status < 400 else "denied" if status in {401, 403} else "failed"
+        action = getattr(scope.get("route"), "operation_id", None) or visit.method
+        asked: list[Asked] = scope["state"]["asked"]
+        is_denied = status in {401, 403} or not all(one.is_allowed for one in asked)
+        result = "denied" if is_denied else "ok" if status < _FAILED else "failed"
+        detail = {"status": status} | (
+            {"asked": [f"{one.permission} {one.workflow_id}" for one in asked]} if asked else {}
+        )
         door = self._entrance.door
-        act = Act(door.clock(), who(principal), action, visit.path[:_SIZE], visit.source, result, {"status": status})
+        act = Act(door.clock(), who(principal), action, visit.path[:_SIZE], visit.source, result, detail)
         try:
             door.state.append(act)
         except CalveError as error:
@@ -195,12 +202,12 @@ class Gate:
 
 def _is_notable(scope: Scope, status: int) -> bool:
     """Tell what goes into the audit log: not starts, of which the instances themselves say who asked for them."""
-    if status in {401, 403}:
+    if status in {401, 403} or scope["state"]["asked"]:
         return True
     route = scope.get("route")
     policy = policy_of(route) if route is not None else None
     is_start = visit_path(scope).endswith(("/actions/start", "/actions/start-batch"))
-    return policy is not None and policy.permission not in {Permission.PUBLIC, Permission.SIGNED_IN} and not is_start
+    return policy is not None and policy.permission in _CHANGING and not is_start
 
 
 def visit_path(scope: Scope) -> str:

@@ -41,11 +41,25 @@ class Services:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A change that a request asks for."""
+
+    permission: Permission
+    workflow_id: str
+    is_allowed: bool
+
+
+_LOOKING = frozenset({Permission.READ, Permission.LOGS})
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """One request: who asks, and whom to ask."""
 
     services: Services
     principal: Principal
+    asked: list[Asked] = field(default_factory=list)
+    """What the request was let do, or refused, beside what its route's policy says; for the audit log."""
 
     @property
     def engine(self) -> Engine:
@@ -110,6 +124,8 @@ class Caller:
             Unauthenticated: we do not know who it is.
             Forbidden: it is not allowed.
         """
+        if permission not in _LOOKING:
+            self.asked.append(Asked(permission, workflow_id, is_allowed=self.may(permission, workflow_id)))
         require(self.principal, permission, namespace_of(workflow_id))
 
 
@@ -136,7 +152,7 @@ def principal_of(request: HTTPConnection) -> Principal:
 
 
 async def _caller(request: Request) -> Caller:
-    return Caller(request.app.state.services, principal_of(request))
+    return Caller(request.app.state.services, principal_of(request), getattr(request.state, "asked", []))
 
 
 Call = Annotated[Caller, Depends(_caller)]
