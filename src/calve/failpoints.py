@@ -5,9 +5,9 @@ for every point, ``error`` raises instead, ``stop`` stops the process (``SIGSTOP
 ``count`` names the reached points on standard error. Unarmed, a point costs one comparison.
 """
 
-import os
 import signal
 import sys
+import threading
 from dataclasses import dataclass, field
 
 from calve.errors import CalveError, SettingsInvalid
@@ -56,4 +56,5 @@ def reach(name: str) -> None:
     elif _armed.passed == _armed.nth:
         if _armed.action == "error":
             raise FailpointReached(f"failpoint {name}", point=name)
-        os.kill(os.getpid(), _SIGNALS[_armed.action])
+        # Sent to the process, it may reach another thread, and this one would go on for a while.
+        signal.pthread_kill(threading.get_ident(), _SIGNALS[_armed.action])
