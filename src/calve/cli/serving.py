@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from calve.app import Workplace
 
 _OFTEN = 0.2
+_FIRST = """Nobody can sign in yet. Make the first administrator within an hour:
+  POST {url}/api/v3/access/bootstrap  {{"token": "{token}", "name": …, "password": …}}
+or here: calve user add NAME --grant admin"""
 
 host_option = click.option("--host", metavar="ADDRESS", help="The address to listen on; default: server.host.")
 port_option = click.option(
@@ -69,7 +72,7 @@ def served(
         is_anywhere: take a free port where none was named and that of the settings is taken, by another project say.
     """
     from calve.api import listen, serve
-    from calve.app import web_on
+    from calve.app import bootstrap_on, web_on
 
     given = workplace.settings.server
     host = host or given.host
@@ -81,4 +84,7 @@ def served(
             raise
         listener = listen(host, 0)
     with serve(app, listener) as serving:
+        token = bootstrap_on(workplace.store, workplace.settings, host)
+        if token is not None:
+            click.echo(_FIRST.format(url=serving.url, token=token), err=True)
         yield serving
