@@ -1,4 +1,4 @@
-"""A simulated day of many workflows with time triggers, whose scheduler dies again and again."""
+"""A simulated day of workflows that start by time or by changes of tables, whose scheduler dies again and again."""
 
 import json
 import random
@@ -7,21 +7,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import create_engine, select
 from tests.engines import HandClock
 
 from calve import failpoints
+from calve.capture import Checkpoint, Operation, Uncommitted, Wanted
+from calve.capture.uncommitted import Commit
 from calve.definition import installed, load
-from calve.definition.model.triggers import CronTrigger
+from calve.definition.model.triggers import CronTrigger, IncrementalTrigger
 from calve.definition.schedules import zone_of
-from calve.engine import Blueprints, Cache, Engine, Tools
-from calve.engine.model import Changes, TriggerMark
+from calve.engine import Blueprints, Cache, Engine, Tools, WorkerRecord
+from calve.engine.model import Changes, Run, TriggerMark
+from calve.engine.turns import Turns
 from calve.failpoints import FailpointReached
+from calve.lake import TableName
 from calve.store import Store
 from calve.store.engine_tables import run
 from calve.triggers import Kind, Scheduler, Trigger
+from calve.triggers.tables import TableChanges
 from calve.triggers.time import TimeTriggers
 
 POINTS = ("triggers.read", "triggers.synced", "triggers.looked", "triggers.prepared", "triggers.fired")
@@ -63,6 +69,49 @@ def _local(moment: int, zone: ZoneInfo) -> datetime:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=moment)).astimezone(zone)
 
 
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """A workflow that starts when a table changes, which it does at some moments."""
+
+    workflow_id: str
+    commits: tuple[int, ...]
+
+    @property
+    def trigger(self) -> IncrementalTrigger:
+        """Its trigger."""
+        return IncrementalTrigger(source_tables=(f"db.{self.workflow_id}",))
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What an incremental trigger asks of a lake and of captures, about tables whose changes are known beforehand."""
+
+    commits: dict[str, tuple[int, ...]]
+    clock: HandClock
+
+    def parse(self, text: str) -> TableName:
+        """Return a table."""
+        return TableName.parse(text, ("lake",), "db")
+
+    def since(self, table: str, start: Checkpoint | None, wanted: Wanted) -> Uncommitted:
+        """Return what has come into a table by now."""
+        del wanted
+        come = [at for at in self.commits[table] if at <= self.clock.now]
+        after = start.snapshot_id or 0 if start else 0
+        commits = [Commit(number, Operation.APPEND, at, 1, 1) for number, at in enumerate(come, 1) if number > after]
+        head = Checkpoint(table, len(come) or None, len(come), None, 0, self.clock.now)
+        return Uncommitted(table, table, f"v{len(come)}", start, head, tuple(commits))
+
+
+def watching(size: int, chance: random.Random, after: int, until: int) -> list[Watching]:
+    """Return workflows whose tables change now and then, each some times a day."""
+    hours = max(1, (until - after) // HOUR)
+    return [
+        Watching(f"t{number}", tuple(sorted(chance.sample(range(after + 1, until, MINUTE), max(1, hours // 2)))))
+        for number in range(size)
+    ]
+
+
 def workflows(size: int, chance: random.Random) -> list[Timed]:
     """Return workflows with all sorts of schedules: most start once an hour."""
     made = []
@@ -96,11 +145,15 @@ class Day:
 
     def __post_init__(self) -> None:
         """Begin at the start."""
+        self._tables: dict[str, tuple[int, ...]] = {}
+        self._seen = self.start
         self.clock = HandClock(self.start)
         self.chance = random.Random(self.seed)
         self._numbers = count(self.first_id)
-        self._pushed: list[Timed] = []
+        self._pushed: list[Timed | Watching] = []
         self.scheduler = self._born()
+        self._worker = self._new_id()
+        self.store.engine.register(WorkerRecord(self._worker, "day", 1, self.start, self.start, 100))
 
     def _tools(self) -> Tools:
         state = self.store.engine
@@ -111,15 +164,22 @@ class Day:
 
     def _born(self) -> Scheduler:
         """Return a scheduler that knows nothing of those before it."""
-        return Scheduler(self._tools(), self.store.triggers, {Kind.TIME: TimeTriggers()})
+        tools, triggers = self._tools(), self.store.triggers
+        tables: Any = Tables(self._tables, self.clock)
+        changes = TableChanges(tools, triggers, tables, tables)
+        self._turns = Turns(tools)
+        return Scheduler(tools, triggers, {Kind.TIME: TimeTriggers(), Kind.INCREMENTAL: changes})
 
-    def push(self, timed: Sequence[Timed]) -> None:
+    def push(self, timed: Sequence[Timed | Watching]) -> None:
         """Push workflows; those that are there get another version with the same trigger."""
         self._pushed = [*self._pushed, *(each for each in timed if each not in self._pushed)]
         engine = Engine(self._tools())
         base = load(DEFINITION, name="test", vocabulary=installed()).required()
         for each in timed:
-            workflow = base.workflow.model_copy(update={"id": each.workflow_id, "time_triggers": (each.trigger,)})
+            field = "time_triggers" if isinstance(each, Timed) else "incremental_triggers"
+            if isinstance(each, Watching):
+                self._tables[f"lake.db.{each.workflow_id}"] = each.commits
+            workflow = base.workflow.model_copy(update={"id": each.workflow_id, field: (each.trigger,)})
             engine.push(base.model_copy(update={"workflow": workflow}))
 
     def live(self, until: int, *, step: int = 1) -> None:
@@ -131,20 +191,40 @@ class Day:
         """
         death = self.start + HOUR
         while self.clock.now < until:
+            self.notice()
             self.work()
             if self.clock.now >= death:
                 self._die(until)
                 death += HOUR
             due = self.store.triggers.next_due() or until
+            due = min([due, *(at for commits in self._tables.values() for at in commits if at > self.clock.now)])
             self.clock.now = min(max(due, self.clock.now + step), max(death, self.clock.now + 1), until)
+        self.notice()
         self.work()
+
+    def notice(self) -> None:
+        """Make triggers due whose tables have changed, as the watcher does."""
+        changed = [
+            (table.rpartition(".")[2], "incremental:0")
+            for table, commits in self._tables.items()
+            if any(self._seen < at <= self.clock.now for at in commits)
+        ]
+        self._seen = self.clock.now
+        self.store.triggers.make_due(changed, self.clock.now)
+
+    def _carry_out(self) -> int:
+        """Bring instances to their end, which lets a workflow be started by the next change; return how many."""
+        tasks = self.store.engine.claim(self._worker, self.clock.now, runs=100, steps=0) if self._tables else []
+        for task in tasks:
+            self._turns.move_run(task)
+        return len(tasks)
 
     def work(self) -> None:
         """Take turns until there is nothing to do."""
         while True:
             self.turns += 1
             turn = self.scheduler.turn()
-            if not turn.is_full and not turn.looked:
+            if not turn.is_full and not turn.looked and not self._carry_out():
                 return
 
     def _die(self, until: int) -> None:
@@ -153,6 +233,7 @@ class Day:
         try:
             while self.clock.now < until:
                 self.push(self.chance.sample(self._pushed, 1))
+                self.notice()
                 self.work()
                 self.clock.now += 5 * MINUTE
         except FailpointReached:
@@ -176,10 +257,27 @@ class Day:
         engine = create_engine(self.url)
         try:
             with engine.connect() as connection:
-                rows = connection.execute(select(run.c.workflow_id, run.c.run_params))
-                return Counter((row.workflow_id, int(json.loads(row.run_params)["RUN_TS"]["value"])) for row in rows)
+                rows = [(row.workflow_id, json.loads(row.run_params)) for row in connection.execute(select(run))]
         finally:
             engine.dispose()
+        return Counter((name, int(params["RUN_TS"]["value"])) for name, params in rows if params)
+
+    def taken(self, watching: Watching) -> list[tuple[int | None, int | None]]:
+        """Return which changes started the instances of a workflow, in order: after which, up to which."""
+        runs = self.store.engine.instances(workflow_id=watching.workflow_id, limit=10_000)
+        tables = [table for run in sorted(runs, key=_number) for table in run.initiator.trigger["tables"]]
+        return [(table["from_snapshot_id"], table["to_snapshot_id"]) for table in tables]
+
+
+def _number(each: Run) -> int:
+    return each.instance_id
+
+
+def is_once(watching: Watching, taken: Sequence[tuple[int | None, int | None]], until: int) -> bool:
+    """Tell whether every change of a table is in exactly one of the ranges that were taken."""
+    ends = [to for _, to in taken]
+    come = sum(at <= until for at in watching.commits)
+    return [start for start, _ in taken] == [None, *ends[:-1]][: len(taken)] and (ends[-1] if ends else 0) == come
 
 
 def expected(timed: Sequence[Timed], after: int, until: int) -> Fired:

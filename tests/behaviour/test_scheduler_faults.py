@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from tests.days import HOUR, MINUTE, POINTS, Day, Timed, expected, workflows
+from tests.days import HOUR, MINUTE, POINTS, Day, Timed, expected, is_once, watching, workflows
 
 from calve import failpoints
 from calve.engine import StartStatus
@@ -122,8 +122,12 @@ def test_a_clock_that_jumps_starts_everything_once(day: Day) -> None:
 
 def test_a_day_of_workflows_whose_scheduler_dies_every_hour(day: Day) -> None:
     """Each firing of 24 simulated hours happens exactly once; ``bench/day.py`` does it with 2,000 workflows."""
-    timed = workflows(25, random.Random(7))
-    day.push(timed)
-    day.live(MIDNIGHT + 24 * HOUR, step=13 * MINUTE)
+    chance = random.Random(7)
+    until = MIDNIGHT + 24 * HOUR
+    timed, watched = workflows(16, chance), watching(6, chance, MIDNIGHT, until)
+    day.push([*timed, *watched])
+    day.live(until, step=13 * MINUTE)
     assert day.deaths >= 20
-    assert day.fired() == expected(timed, MIDNIGHT, day.clock.now)
+    assert day.fired() == expected(timed, MIDNIGHT, until)
+    assert [each for each in watched if not is_once(each, day.taken(each), until)] == []
+    assert sum(len(day.taken(each)) for each in watched) > 40
