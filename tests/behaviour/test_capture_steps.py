@@ -14,6 +14,7 @@ from tests.no_deliveries import NoDeliveries
 from calve import failpoints
 from calve.app import utc_now
 from calve.capture import CaptureReport, Captures, Status
+from calve.delivery import Published
 from calve.engine import RunPolicy, RunStatus, Runtimes, StepStatus
 from calve.engine.model import Run
 from calve.lake import Lake
@@ -36,9 +37,10 @@ class Held(NoDeliveries):
         """Tell what the test said."""
         return capture_id in self.delivered_of
 
-    def publish_held(self, capture_id: str) -> None:
+    def publish_held(self, capture_id: str) -> list[Published]:
         """Remember it."""
         self.published.append(capture_id)
+        return []
 
 
 @dataclass

@@ -17,9 +17,10 @@ from tests.receivers import Receiver, receiving
 import calve.lineage
 from calve.app import utc_now
 from calve.capture import Captures
+from calve.delivery import Published
 from calve.engine import Outcome, Runtimes, State
 from calve.errors import Conflict, StoreUnavailable
-from calve.lake import Lake
+from calve.lake import Lake, TableName
 from calve.lineage import Lineage, senders_of
 from calve.lineage.facets import NAME
 from calve.settings import LineageSettings, load
@@ -49,6 +50,15 @@ SPARK = Outcome(
 )
 
 
+class Held(NoDeliveries):
+    """Deliveries that hold something for the commit."""
+
+    def publish_held(self, capture_id: str) -> list[Published]:
+        """Publish it."""
+        del capture_id
+        return [Published(TableName("lake", ("db",), "held"), 88)]
+
+
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     """Give a server that keeps what it gets."""
@@ -65,7 +75,7 @@ def lineage(playground: Playground, store: Store, tmp_path: Path, receiver: Rece
     captures = Captures(lake, store.captures, clock=utc_now, new_id=lambda: f"capture{next(numbers)}")
     made: Runtimes = {
         "IpCapture": lambda: IpCapture(captures, NoDeliveries()),
-        "IpCommit": lambda: IpCommit(captures, NoDeliveries()),
+        "IpCommit": lambda: IpCommit(captures, Held()),
     }
     playground.executor.runtimes = {**playground.runtimes, **made}
     playground.script.parts["job"] = SPARK
@@ -131,6 +141,8 @@ def test_a_spark_step_reads_sources_and_writes_targets(
     (output,) = event["outputs"]
     assert output["name"] == "db.daily"
     assert output["facets"]["version"]["datasetVersion"] == "77"
+    (held,) = told(receiver, "w.commit", "COMPLETE")["outputs"]
+    assert (held["name"], held["facets"]["version"]["datasetVersion"]) == ("db.held", "88")
     assert output["outputFacets"]["outputStatistics"] == output["outputFacets"]["outputStatistics"] | {
         "rowCount": 2,
         "size": 900,

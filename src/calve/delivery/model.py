@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from calve.lake import TableName
 
@@ -66,6 +67,10 @@ class Published:
     """It had been delivered before."""
     is_reappended: bool = False
     """Somebody else wrote meanwhile, and the new files were appended to theirs."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return which snapshot of which table it is."""
+        return {"table": str(self.target), "snapshot_id": self.snapshot_id}
 
 
 class BranchStatus(StrEnum):

@@ -136,6 +136,7 @@ def _outputs(told: Told, parse: Parse) -> list[OutputDataset]:
     attempt = told.attempt
     if attempt.type in _CAPTURING:
         return [OutputDataset(*name) for name in sorted(_made(told.capture, parse))]
+    # of an IpCommit, what it published of steps that held it back for the commit
     published = {_named(each["table"], parse): each["snapshot_id"] for each in attempt.artifacts.get("published", ())}
     written = [_named(table, parse) for table in attempt.artifacts.get("tables_written", ())]
     names = dict.fromkeys((*published, *written))

@@ -33,10 +33,11 @@ class IpCommit:
                 remedy="Push the workflow again, or write ip_commit: {capture_step: …, capture: ${….capture_id}}.",
             )
         with told_to_the_engine():
-            self._deliveries.publish_held(capture_id)
+            published = self._deliveries.publish_held(capture_id)
             reach("step.published")
             report = self._captures.commit(capture_id)
             reach("step.committed")
         context.log(f"Capture {capture_id} of {report.consumer} is committed.")
         outputs = {"capture_id": capture_id, "committed": report.changed}
-        return Outcome(State.DONE, outputs=outputs, artifacts={"capture_id": capture_id})
+        artifacts = {"capture_id": capture_id, "published": [one.as_json() for one in published]}
+        return Outcome(State.DONE, outputs=outputs, artifacts=artifacts)

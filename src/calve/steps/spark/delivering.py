@@ -116,8 +116,8 @@ def _published(
         published = _asked(lambda: deliveries.publish(staging))
         for one in published:
             context.log(f"-- {_told(one)}\n")
-        kept = [{"table": str(one.target), "snapshot_id": one.snapshot_id} for one in published]
-        outcome = replace(outcome, artifacts={**outcome.artifacts, "published": kept})
+        kept = {"published": [one.as_json() for one in published]}
+        outcome = replace(outcome, artifacts={**outcome.artifacts, **kept})
         more = {"published": True, "branch": ""}
     return replace(outcome, outputs={**outcome.outputs, **more})
 
