@@ -62,6 +62,7 @@ CalveError
 └── StoreError                   the database that holds all state
     ├── StoreUnavailable
     ├── StoreBusy                another process schedules on this database
+    ├── StoreDamaged             its file is not whole
     └── StoreSchemaUnknown       it was written by a newer calve
 
 The docstring of a class is its default message, ``code`` is for machines, ``remedy`` says what to do,
@@ -470,6 +471,12 @@ class StoreBusy(StoreError):
     """Another process schedules on this database."""
 
     code = "store_busy"
+
+
+class StoreDamaged(StoreError):
+    """The file of the state database is damaged."""
+
+    code = "store_damaged"
 
 
 class StoreSchemaUnknown(StoreError):

@@ -58,6 +58,7 @@ STATUS: Mapping[type[CalveError], int] = {
     errors.StoreError: 500,
     errors.StoreUnavailable: 503,
     errors.StoreBusy: 503,
+    errors.StoreDamaged: 503,
     errors.StoreSchemaUnknown: 503,
 }
 """The status of every error; one that is not listed has that of the nearest one above it."""

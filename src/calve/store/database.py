@@ -30,7 +30,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from calve.errors import EnvironmentUnfit, SettingsInvalid, StoreError, StoreUnavailable
+from calve.errors import EnvironmentUnfit, SettingsInvalid, StoreDamaged, StoreError, StoreUnavailable
 from calve.failpoints import reach
 from calve.store.locking import FileLock
 
@@ -126,6 +126,21 @@ class Database:
             connection: Any = pooled.connection.driver_connection  # before it is detached: afterwards there is none
             pooled.detach()
         return connection
+
+    def check_whole(self) -> None:
+        """Look through a SQLite file for damage, before anybody builds on what it says.
+
+        Raises:
+            StoreDamaged: there is some.
+        """
+        with self.read() as connection:
+            found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+        if found != "ok":
+            raise StoreDamaged(
+                f"The state database {self.shown} is damaged: {found}.",
+                remedy="Restore a backup: captures go on from what their targets hold. Keep this file until it runs.",
+                store=self.shown,
+            )
 
     def lock_schema(self, connection: Connection) -> None:
         """Let nobody else change the schema until the transaction ends; SQLite has one writer anyway."""

@@ -49,12 +49,14 @@ class Store:
 
         Raises:
             StoreBusy: another process does so; it is named.
+            StoreDamaged: the file is not whole.
         """
         file = self._database.file
         if file is None:
             yield
             return
         with only_scheduler(file.with_name(f"{file.name}-scheduler")):
+            self._database.check_whole()
             yield
 
     def problem(self) -> str | None:

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from calve.engine.model import Changes, LogChunk, NewTask, TaskKind
-from calve.errors import StoreBusy, StoreUnavailable
+from calve.errors import StoreBusy, StoreDamaged, StoreUnavailable
 from calve.store import Store, database, open_store
 from calve.store.locking import FileLock
 
@@ -142,6 +142,23 @@ def test_many_schedule_on_postgresql(postgres_database: str) -> None:
     """There, tasks are handed out one by one."""
     with open_store(postgres_database) as store, store.hold_scheduler(), store.hold_scheduler():
         pass
+
+
+def test_nobody_schedules_on_a_damaged_file(tmp_path: Path) -> None:
+    """What it says cannot be relied on; the message says what to do."""
+    file = tmp_path / "state.db"
+    with open_store(f"sqlite:///{file}") as store, store.hold_scheduler():
+        store.engine.commit(Changes(logs=[LogChunk("a", number, "x" * 10_000) for number in range(20)]))
+    with file.open("r+b") as opened:
+        opened.seek(-10 * 4_096, os.SEEK_END)
+        opened.write(b"\xff" * 8 * 4_096)
+    with (
+        open_store(f"sqlite:///{file}") as store,
+        pytest.raises(StoreDamaged, match="damaged") as raised,
+        store.hold_scheduler(),
+    ):
+        pass
+    assert "Restore a backup" in raised.value.remedy
 
 
 def test_a_full_disk_refuses_writes_and_recovers(store: Store) -> None:
