@@ -188,6 +188,20 @@ def test_an_app_with_a_route_without_a_policy_is_not_made(playground: Playground
             create_app(Services(playground.engine), middleware=[], extend=extend)
 
 
+@pytest.mark.parametrize(
+    ("called", "status"), [("sales.other", 200), ("finance.other", 403), ("other", 403), ("${x}", 403)]
+)
+def test_nobody_starts_by_a_definition_what_he_may_not_start(
+    site: Site, house: Gatehouse, called: str, status: int
+) -> None:
+    """A subworkflow of another namespace, or one that only a run names, takes a right to run it."""
+    inner = f"{{subworkflow: {{id: a, workflow_id: '{called}'}}}}"
+    loop = f"{{foreach: {{id: loop, ranges: {{i: {{from: 0, to: 2}}}}, jobs: [{inner}]}}}}"
+    definition = f"Workflow: {{id: sales.w, x: finance.b, jobs: [{loop}]}}"
+    headers = bearer(house.token("editor@sales")) | {"content-type": "application/yaml"}
+    assert _ask(site, "POST", "/api/v3/workflows/yaml", content=definition, headers=headers).status_code == status
+
+
 def test_somebody_signs_in_with_a_browser(site: Site, house: Gatehouse) -> None:
     """The cookie cannot be read by scripts nor sent by other sites; a change takes the token of a page."""
     house.office.add_user("ann", PASSWORD, {"": Role.EDITOR}, LOCAL)

@@ -13,6 +13,7 @@ from calve.api.examples import JSON_BODY, YAML_BODY
 from calve.api.identifiers import Body, Version, WorkflowId
 from calve.api.paging import Paged, page_json, page_of_numbers
 from calve.api.policy import EDIT, EDIT_SOMEWHERE, READ, READ_SOMEWHERE
+from calve.api.reaching import started_by
 from calve.api.routing import Routes
 from calve.api.services import Call, Caller
 from calve.definition import Definition, load
@@ -56,6 +57,8 @@ def defined(call: Caller, body: bytes) -> Definition:
     """
     definition = load(body, name="the body", vocabulary=call.engine.tools.vocabulary).required()
     call.require(Permission.EDIT, definition.workflow.id)
+    for workflow_id in started_by(definition.workflow.steps):
+        call.require(Permission.RUN, workflow_id)
     return definition
 
 
