@@ -186,7 +186,7 @@ def test_the_workflow_of_the_readme_has_the_mistake_that_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Line for line."""
-    (text,) = _yaml_in(ROOT / "README.md")
+    text, _ = _yaml_in(ROOT / "README.md")
     (tmp_path / "pipeline.yaml").write_text(text)
     assert entry.run(["validate", str(tmp_path / "pipeline.yaml")]) == 1
     shown = capsys.readouterr().out.replace(f"{tmp_path}/", "")
