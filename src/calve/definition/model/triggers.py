@@ -117,7 +117,7 @@ class IncrementalTrigger(Model):
     """Its source tables hold changes that the workflow has not committed."""
 
     source_tables: tuple[str, ...] = Field(min_length=1)
-    data_operations: tuple[str, ...] = ()
+    data_operations: tuple[Literal["append", "overwrite", "delete"], ...] = ()
     min_files: Annotated[StrictInt, Field(ge=1)] | None = None
     min_bytes: Annotated[StrictInt, Field(ge=1)] | None = None
     max_delay: ParsableLong | None = None

@@ -5,6 +5,8 @@ from calve.definition.step_types.json_schema import Schema
 
 _CATCH_UP: Schema = {"enum": ["all", "latest", "none", "ALL", "LATEST", "NONE"]}
 
+_OPERATION = {"enum": ["append", "overwrite", "delete"]}
+
 
 def starting() -> dict[str, Schema]:
     """Return what starts a workflow or holds a step, by name."""
@@ -66,7 +68,7 @@ def _signal_trigger() -> Schema:
 def _incremental_trigger() -> Schema:
     keys = {
         "source_tables": said("The tables to watch.", ONE_OR_MORE),
-        "data_operations": {"anyOf": [TEXT, TEXTS]},
+        "data_operations": {"anyOf": [_OPERATION, {"type": "array", "items": _OPERATION}]},
         "min_files": count(),
         "min_bytes": count(),
         "max_delay": DURATION,

@@ -6,7 +6,7 @@ from calve.capture import OnGap, Operation
 from calve.definition import installed, load
 from calve.definition.model.triggers import IncrementalTrigger
 from calve.definition.model.workflow import Workflow
-from calve.errors import DefinitionInvalid, ParamError
+from calve.errors import ParamError
 from calve.lake import TableName
 from calve.triggers.tables.deciding import Rules
 from calve.triggers.tables.watches import EVERYTHING, Watch, rules_of, watches_of
@@ -111,5 +111,18 @@ def test_rules_that_make_no_sense_are_refused() -> None:
     """Name what is wrong."""
     with pytest.raises(ParamError):
         rules_of(IncrementalTrigger(source_tables=("t",), max_delay="soon"))
-    with pytest.raises(DefinitionInvalid, match="replace"):
-        rules_of(IncrementalTrigger(source_tables=("t",), data_operations=("append", "replaced")))
+
+
+def test_operations_are_those_of_captures() -> None:
+    """A compaction starts nothing, so that nobody can ask for it."""
+    chosen = IncrementalTrigger(source_tables=("t",), data_operations=("append", "overwrite", "delete"))
+    assert rules_of(chosen).operations == set(Operation) - {Operation.REPLACE}
+
+
+def test_an_operation_that_is_none_is_told_when_it_is_pushed() -> None:
+    """Name the words that can stand there."""
+    text = "Trigger: {incremental: {source_tables: t, data_operations: replace}}\nWorkflow: {id: w, jobs: []}"
+    problem = load(text, name="test", vocabulary=installed()).problems[0]
+    assert problem.path.endswith("data_operations")
+    assert "'replace'" in problem.message
+    assert "overwrite" in problem.hint
