@@ -43,7 +43,7 @@ def test_without_a_request_the_same_params_announce_once(signals: Signals) -> No
 
 
 def test_fifty_announce_the_same_request_and_one_signal_comes_of_it(playground: Playground) -> None:
-    """All get the same answer."""
+    """All get the same answer (B.2-17)."""
     answers: list[Announced] = []
 
     def announce() -> None:

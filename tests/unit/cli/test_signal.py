@@ -9,6 +9,7 @@ from calve.app import open_workplace
 from calve.cli.entry import run
 from calve.settings import load
 from calve.testing.pyiceberg_writer import PyIcebergWriter
+from calve.triggers.signals import ValidThrough
 
 CHAIN = """
 Trigger: {signal: ready}
@@ -61,6 +62,19 @@ def test_what_a_signal_started_is_shown(tmp_path: Path, capsys: pytest.CaptureFi
     shown = capsys.readouterr().out
     assert "started: chain/1\n" in shown
     assert "params" not in shown
+
+
+def test_a_workflow_may_be_closed_to_signals(tmp_path: Path) -> None:
+    """By a property; and whoever schedules looks at tables that somebody waits for, too."""
+    (tmp_path / "chain.yaml").write_text(CHAIN.replace("  id: chain", "  id: chain\n  signal_trigger_disabled: true"))
+    assert run(["-C", str(tmp_path), "push", str(tmp_path / "chain.yaml")]) == 0
+    assert call(tmp_path, "announce", "ready") == 0
+    with open_workplace(load(tmp_path)) as workplace:
+        scheduler = workplace.schedulers()[0]
+        while scheduler.turn().synced:
+            pass
+        assert any(isinstance(each, ValidThrough) for each in workplace.companions())
+        assert workplace.signals.lineage("ready").started == ()
 
 
 def test_a_table_is_told_to_be_complete(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
