@@ -152,8 +152,7 @@ class Day:
         self._numbers = count(self.first_id)
         self._pushed: list[Timed | Watching] = []
         self.scheduler = self._born()
-        self._worker = self._new_id()
-        self.store.engine.register(WorkerRecord(self._worker, "day", 1, self.start, self.start, 100))
+        self._worker = ""
 
     def _tools(self) -> Tools:
         state = self.store.engine
@@ -214,7 +213,12 @@ class Day:
 
     def _carry_out(self) -> int:
         """Bring instances to their end, which lets a workflow be started by the next change; return how many."""
-        tasks = self.store.engine.claim(self._worker, self.clock.now, runs=100, steps=0) if self._tables else []
+        if not self._tables:
+            return 0
+        if not self._worker:
+            self._worker = self._new_id()
+            self.store.engine.register(WorkerRecord(self._worker, "day", 1, self.start, self.start, 100))
+        tasks = self.store.engine.claim(self._worker, self.clock.now, runs=100, steps=0)
         for task in tasks:
             self._turns.move_run(task)
         return len(tasks)
