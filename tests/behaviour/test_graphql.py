@@ -154,7 +154,18 @@ def test_mistakes_are_told_with_their_codes(site: Site) -> None:
     assert refusal(site, "{")[0] == "request_invalid"
     assert refusal(site, 'mutation { start(workflowId: "w", requestId: "") { status } }')[0] == "request_invalid"
     assert refusal(site, "{ captures }") == ("request_invalid", "This server knows no lake.")
-    assert site.client.post("/graphql", json={"query": 1}).status_code == 400
+    for status, body in (
+        (400, {"query": 1}),
+        (400, {"query": ""}),
+        (400, {"query": "subscription { events { seq } }"}),
+        (400, {"query": "query A { __typename }", "operationName": "B"}),
+        (200, {"query": "fragment F on Query { __typename }"}),
+        (200, {"query": " "}),
+        (200, {"query": "{ __typename } { __typename }"}),
+    ):
+        answer = site.client.post("/graphql", json=body)
+        assert answer.status_code == status, body
+        assert "request_invalid" in answer.text
     assert site.client.get("/graphql").status_code == 405
 
 

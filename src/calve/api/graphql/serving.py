@@ -13,7 +13,9 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from strawberry.extensions import MaskErrors
 from strawberry.fastapi import GraphQLRouter
+from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
 from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
+from strawberry.types import ExecutionContext, ExecutionResult
 from strawberry.types.graphql import OperationType
 
 from calve.api.answers import Document
@@ -32,7 +34,23 @@ _LOG = logging.getLogger(__name__)
 _SAID = frozenset({OperationType.QUERY, OperationType.MUTATION})
 _BUG = "Something unexpected happened; the server's log says what."
 
-SCHEMA = strawberry.Schema(Query, Mutation, Subscription, extensions=extensions(), config=CONFIG)
+
+class _Schema(strawberry.Schema):
+    """A schema that logs bugs only, not what callers do wrong."""
+
+    def process_errors(self, errors: list[GraphQLError], execution_context: ExecutionContext | None = None) -> None:
+        """Log what is unexpected."""
+        del execution_context
+        for error in filter(_is_bug, errors):
+            _LOG.error("graphql", exc_info=error.original_error)
+
+
+def _is_bug(error: GraphQLError) -> bool:
+    cause = error.original_error
+    return cause is not None and not isinstance(cause, GraphQLError | CalveError | ValidationError)
+
+
+SCHEMA = _Schema(Query, Mutation, Subscription, extensions=extensions(), config=CONFIG)
 """All that can be asked, over HTTP but for the subscription."""
 
 routes = Routes("graphql", prefix="")
@@ -43,7 +61,7 @@ class GraphQLRequest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    query: Annotated[str, Field(max_length=100_000, examples=["{ workflows { items { id } } }"])]
+    query: Annotated[str, Field(min_length=1, max_length=100_000, examples=["{ workflows { items { id } } }"])]
     variables: dict[str, Any] | None = None
     operation_name: Annotated[str | None, Field(alias="operationName", max_length=128)] = None
 
@@ -51,17 +69,31 @@ class GraphQLRequest(BaseModel):
 @routes.post(PATH, "graphql", READ_SOMEWHERE)
 def ask(call: Call, request: GraphQLRequest) -> Response:
     """Answer a query, or carry out a mutation, of GraphQL."""
-    result = SCHEMA.execute_sync(
-        request.query,
-        request.variables,
-        context_value=call,
-        operation_name=request.operation_name,
-        allowed_operation_types=_SAID,
-    )
+    result = _result(call, request)
     answer: dict[str, Any] = {"data": result.data}
     if result.errors:
         answer["errors"] = [_told(error) for error in result.errors]
     return Document(answer)
+
+
+def _result(call: Caller, request: GraphQLRequest) -> ExecutionResult:
+    """Carry out what is asked.
+
+    Raises:
+        RequestInvalid: it is neither a query nor a mutation, or it is not clear which one is meant.
+    """
+    try:
+        return SCHEMA.execute_sync(
+            request.query,
+            request.variables,
+            context_value=call,
+            operation_name=request.operation_name,
+            allowed_operation_types=_SAID,
+        )
+    except InvalidOperationTypeError as error:
+        raise RequestInvalid("Subscriptions come over a WebSocket.", remedy=f"Open one at {PATH}.") from error
+    except CannotGetOperationTypeError as error:
+        raise RequestInvalid(error.as_http_error_reason(), remedy="Name one by operationName.") from error
 
 
 def _told(error: GraphQLError) -> dict[str, Any]:
@@ -74,7 +106,6 @@ def _told(error: GraphQLError) -> dict[str, Any]:
     if isinstance(cause, CalveError):
         more = {"code": cause.code, "remedy": cause.remedy}
         return {**error.formatted, "message": cause.message, "extensions": more}
-    _LOG.error("graphql", exc_info=cause)
     return {**error.formatted, "message": _BUG, "extensions": {"code": "unexpected"}}
 
 
@@ -90,7 +121,7 @@ class _OnlyEvents:
 
 def _listening() -> Sequence[APIWebSocketRoute]:
     """Return the route for subscriptions; nothing else is asked over it, since it would hold up all others."""
-    schema = strawberry.Schema(
+    schema = _Schema(
         _OnlyEvents,
         subscription=Subscription,
         extensions=[*extensions(), lambda: MaskErrors(_is_bug, _BUG)],
@@ -105,10 +136,6 @@ def _listening() -> Sequence[APIWebSocketRoute]:
         dependencies=[Depends(READ_SOMEWHERE)],
     )
     return [route for route in router.routes if isinstance(route, APIWebSocketRoute)]
-
-
-def _is_bug(error: GraphQLError) -> bool:
-    return error.original_error is not None and not isinstance(error.original_error, GraphQLError)
 
 
 async def _context(connection: HTTPConnection) -> dict[str, Caller]:
