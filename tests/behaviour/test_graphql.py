@@ -159,7 +159,7 @@ def test_mistakes_are_told_with_their_codes(site: Site) -> None:
         (400, {"query": ""}),
         (400, {"query": "subscription { events { seq } }"}),
         (400, {"query": "query A { __typename }", "operationName": "B"}),
-        (200, {"query": "fragment F on Query { __typename }"}),
+        (400, {"query": "fragment F on Query { __typename }"}),
         (200, {"query": " "}),
         (200, {"query": "{ __typename } { __typename }"}),
     ):
