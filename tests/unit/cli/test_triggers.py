@@ -103,3 +103,21 @@ def test_a_trigger_by_tables_tells_how_soon_it_fired(tmp_path: Path, capsys: pyt
     assert call(tmp_path, "triggers", "--json") == 0
     (trigger,) = json.loads(capsys.readouterr().out)
     assert trigger["latency_ms"] == trigger["state"]["latest"]["latency_ms"]
+
+
+def test_time_starts_nothing_where_it_is_disabled(tmp_path: Path) -> None:
+    """The property of the workflow is asked when a firing comes; the firing passes."""
+    workflow = {
+        "id": "w",
+        "time_triggers": [{"type": "INTERVAL", "interval": "2m"}],
+        "steps": [{"step": {"id": "a", "type": "NoOp"}}],
+    }
+    text = json.dumps({"properties": {"time_trigger_disabled": True}, "workflow": workflow})
+    (tmp_path / "w.json").write_text(text)
+    assert call(tmp_path, "push", str(tmp_path / "w.json")) == 0
+    with open_workplace(load(tmp_path)) as workplace:
+        workplace.engine.state.activate("w", 1, workplace.engine.state.now() - 3_600_000)
+        by_time = workplace.schedulers()[0]
+        assert by_time.turn().started == ()
+        (trigger,) = workplace.store.triggers.triggers()
+    assert "passed_over" in trigger.state
