@@ -205,7 +205,7 @@ class ServerSettings(_Section):
 
     host: str = "127.0.0.1"
     """The address; one that others can reach needs what ``[access]`` says."""
-    port: Annotated[int, Field(ge=0, le=65_535)] = 8700
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8765
     """0 takes a free one."""
     max_body: Annotated[int, Field(ge=1_024)] = 1_048_576
     """How many bytes a request may bring."""

@@ -160,7 +160,7 @@ def test_compose_runs_known_commands_with_known_settings(tmp_path: Path) -> None
         settings = _settings(tmp_path, variables, toml)
         assert settings.store.url == POSTGRES
     assert services["worker"]["deploy"]["replicas"] == 2
-    assert services["server"]["ports"] == ["127.0.0.1:8700:8700"]
+    assert services["server"]["ports"] == ["127.0.0.1:8765:8765"]
 
 
 def test_the_pods_run_known_commands_with_known_settings(tmp_path: Path) -> None:

@@ -55,11 +55,11 @@ COMMANDS = {
     "checkpoint": "calve.cli.checkpoint:checkpoint",
     "gc": "calve.cli.capture:gc",
     "sql": "calve.cli.sql:sql",
-    "doctor": "calve.cli.doctor:doctor",
     "secret": "calve.cli.secrets:secret",
     "user": "calve.cli.access:user",
     "token": "calve.cli.access:token",
     "audit": "calve.cli.access:audit",
+    "doctor": "calve.cli.doctor:doctor",
 }
 """Where each subcommand lives. Help imports them all, so they import heavy libraries only when they run."""
 

@@ -40,7 +40,7 @@ def server(state: State, host: str | None, port: int | None) -> None:
 
     \b
       calve server
-      calve server --host 0.0.0.0 --port 8700
+      calve server --host 0.0.0.0 --port 8765
 
     On loopback nobody has to sign in; another address needs access.hosts and TLS, and everybody a token or a session.
     It starts and carries out nothing: calve scheduler and calve worker do, or calve up, which is all in one.
