@@ -84,12 +84,11 @@ class SqlAccessState(SqlAudit):
     def bootstrap(self, token_id: str, user: User, at: int, act: Act) -> bool:
         """Use up a bootstrap token and keep its user, both or neither; False if it is used up, or the name taken."""
         with self._database.write("bootstrap") as connection:
-            savepoint = connection.begin_nested()
-            is_free = _hits(connection, _revoked(token_id, at))
-            if not is_free or not fits(connection, insert(access_user).values(_values(user))):
-                savepoint.rollback()
+            if not fits(connection, insert(access_user).values(_values(user))):
                 return False
-            savepoint.commit()
+            if not _hits(connection, _revoked(token_id, at)):
+                connection.execute(delete(access_user).where(access_user.c.name == user.name))
+                return False
             append(connection, act)
         return True
 
