@@ -207,6 +207,8 @@ class ServerSettings(_Section):
     """The address; one that others can reach needs what ``[access]`` says."""
     port: Annotated[int, Field(ge=0, le=65_535)] = 8765
     """0 takes a free one."""
+    processes: Annotated[int, Field(ge=1, le=64)] = 1
+    """How many processes ``calve server`` answers with."""
     max_body: Annotated[int, Field(ge=1_024)] = 1_048_576
     """How many bytes a request may bring."""
     min_free: Annotated[int, Field(ge=0)] = 67_108_864

@@ -1,6 +1,7 @@
 """``calve server`` and ``calve up`` as people start them."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -51,10 +52,52 @@ def test_up_is_all_in_one(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
-@pytest.mark.parametrize("command", ["server", "up"])
+@pytest.mark.parametrize("command", ["server", "up", "server --processes 2"])
 def test_nobody_listens_to_the_world_by_accident(tmp_path: Path, command: str) -> None:
     """An address that others can reach is refused unless the settings say how it is protected."""
-    given = [sys.executable, "-m", "calve", "-C", str(tmp_path), command, "--host", "0.0.0.0", "--port", "0"]  # noqa: S104
+    address = ["--host", "0.0.0.0", "--port", "0"]  # noqa: S104
+    given = [sys.executable, "-m", "calve", "-C", str(tmp_path), *command.split(), *address]
     refused = subprocess.run(given, capture_output=True, text=True, check=False, timeout=120)
     assert refused.returncode == 1
     assert "access.hosts" in refused.stderr
+
+
+def crew_of(parent: int) -> set[int]:
+    """Return the processes that a server has started to answer requests."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return {int(pid) for pid in children if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()}
+
+
+def is_running(pid: int) -> bool:
+    """Tell whether a process is there, and more than a zombie that nobody has asked for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_several_processes_serve_as_one(tmp_path: Path) -> None:
+    """They answer from one socket, one that is killed is replaced, and all end with the one that started them."""
+    with started(tmp_path, "server", "--port", "0", "--processes", "2") as (client, process):
+        assert client.post("/api/v3/workflows/yaml", content=JOB).status_code == 200
+        before = crew_of(process.pid)
+        assert len(before) == 2
+        killed = min(before)
+        os.kill(killed, signal.SIGKILL)
+        wait_for(lambda: len(crew_of(process.pid) - {killed}) == 2, 60)
+        with httpx.Client(base_url=client.base_url, timeout=30) as another:
+            assert another.get("/api/v3/workflows").json()["elements"][0]["workflow_id"] == "w"
+        crew = crew_of(process.pid)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        assert not any(map(is_running, crew))
+
+
+def test_no_process_outlives_a_server_that_was_killed(tmp_path: Path) -> None:
+    """They notice that nobody is there any more who could end them."""
+    with started(tmp_path, "server", "--port", "0", "--processes", "2") as (client, process):
+        assert client.get("/ready").status_code == 200
+        crew = crew_of(process.pid)
+        process.kill()
+        wait_for(lambda: not any(map(is_running, crew)), 60)
+    assert len(crew) == 2

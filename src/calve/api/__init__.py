@@ -2,6 +2,6 @@
 
 from calve.api.app import create_app
 from calve.api.services import Services
-from calve.api.serving import Serving, listen, serve
+from calve.api.serving import Serving, listen, serve, url_of
 
-__all__ = ["Services", "Serving", "create_app", "listen", "serve"]
+__all__ = ["Services", "Serving", "create_app", "listen", "serve", "url_of"]

@@ -48,7 +48,7 @@ def serve(app: "FastAPI", listener: socket.socket | None = None, *, drain: int =
         try:
             while not server.started and thread.is_alive():
                 thread.join(_OFTEN)
-            yield Serving(_url(*where.getsockname()[:2]), thread)
+            yield Serving(url_of(where), thread)
         finally:
             ending.set()
             server.should_exit = True
@@ -91,5 +91,7 @@ def _configured(app: "FastAPI", drain: int) -> uvicorn.Config:
     )
 
 
-def _url(host: str, port: int) -> str:
+def url_of(listener: socket.socket) -> str:
+    """Return the address of a server that listens there."""
+    host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

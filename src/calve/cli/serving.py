@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from calve.api import Serving
     from calve.app import Workplace
+    from calve.cli.crew import Crew
 
 _OFTEN = 0.2
 _FIRST = """Nobody can sign in yet. Make the first administrator within an hour:
@@ -33,30 +34,79 @@ port_option = click.option(
 @click.command()
 @host_option
 @port_option
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="How many processes answer requests. Default: server.processes.",
+)
 @json_option
 @click.pass_obj
-def server(state: State, host: str | None, port: int | None) -> None:
+def server(state: State, host: str | None, port: int | None, processes: int | None) -> None:
     r"""Serve this project over HTTP until SIGINT or SIGTERM: REST, metrics, health.
 
     \b
       calve server
-      calve server --host 0.0.0.0 --port 8765
+      calve server --host 0.0.0.0 --port 8765 --processes 4
 
     On loopback nobody has to sign in; another address needs access.hosts and TLS, and everybody a token or a session.
     It starts and carries out nothing: calve scheduler and calve worker do, or calve up, which is all in one.
     """
+    number = processes or state.settings.server.processes
+    if number > 1:
+        _serve_together(state, host, port, number)
+        return
     with (
         state.workplace() as workplace,
         counted() as signals,
         served(workplace, host, port) as serving,
     ):
-        if state.json:
-            print_json({"event": "up", "pid": os.getpid(), "url": serving.url})
-        else:
-            click.echo(f"calve answers at {serving.url}/api/v3. To end: Ctrl-C.")
-        sys.stdout.flush()  # whoever reads along is not to wait for more
+        _say_up(state, serving.url)
         while not signals() and not serving.is_over:
             time.sleep(_OFTEN)
+
+
+def _serve_together(state: State, host: str | None, port: int | None, number: int) -> None:
+    """Serve by several processes; what has to be done once is done here, before they begin."""
+    from calve.api import listen, url_of
+    from calve.app import bootstrap_on, entrance_on
+    from calve.cli.sharing import shared
+
+    given = state.settings.server
+    host = host or given.host
+    with state.workplace() as workplace:  # brings the database up to date
+        entrance_on(workplace.store, workplace.settings, host)  # refuses what is not protected
+        listener = listen(host, given.port if port is None else port)
+        url, token = url_of(listener), bootstrap_on(workplace.store, workplace.settings, host)
+    _show_first(url, token)
+    crews: list[Crew] = []
+
+    def kill() -> None:
+        for each in crews:
+            each.kill()
+
+    with (
+        counted(at_last=kill) as signals,
+        shared(state.settings, host, listener, number) as crew,
+    ):
+        crews.append(crew)
+        _say_up(state, url)
+        while not signals():
+            time.sleep(_OFTEN)
+            crew.look()
+
+
+def _say_up(state: State, url: str) -> None:
+    if state.json:
+        print_json({"event": "up", "pid": os.getpid(), "url": url})
+    else:
+        click.echo(f"calve answers at {url}/api/v3. To end: Ctrl-C.")
+    sys.stdout.flush()  # whoever reads along is not to wait for more
+
+
+def _show_first(url: str, token: str | None) -> None:
+    if token is not None:
+        click.echo(_FIRST.format(url=url, token=token), err=True)
 
 
 @contextmanager
@@ -84,7 +134,5 @@ def served(
             raise
         listener = listen(host, 0)
     with serve(app, listener) as serving:
-        token = bootstrap_on(workplace.store, workplace.settings, host)
-        if token is not None:
-            click.echo(_FIRST.format(url=serving.url, token=token), err=True)
+        _show_first(serving.url, bootstrap_on(workplace.store, workplace.settings, host))
         yield serving
