@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, or_, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from calve.engine.model import Json, VersionRecord, WorkflowRecord
@@ -34,6 +34,7 @@ _RESET = frozenset({"run_strategy", "step_concurrency", "alerting"})
 _INSERT: dict[bool, Any] = {False: sqlite.insert, True: postgresql.insert}
 UNSYNCED = -1
 """In the place of the version whose triggers are there: whatever is active, its triggers are not."""
+_EXISTING = select(workflow).where(workflow.c.workflow_id == bindparam("workflow_id"), workflow.c.deleted_at.is_(None))
 _LIVE = [status.value for status in RunStatus if not status.is_terminal]
 
 
@@ -183,8 +184,7 @@ class SqlDefinitions:
 
 
 def _existing(connection: Connection, workflow_id: str) -> Row[Any] | None:
-    is_it = (workflow.c.workflow_id == workflow_id) & workflow.c.deleted_at.is_(None)
-    return connection.execute(select(workflow).where(is_it)).one_or_none()
+    return connection.execute(_EXISTING, {"workflow_id": workflow_id}).one_or_none()
 
 
 def _has_version(connection: Connection, workflow_id: str, version_id: int) -> bool:

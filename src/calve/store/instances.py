@@ -1,6 +1,6 @@
 """Runs and attempts (the port is ``calve.engine.ports.Instances``); ``committing`` says how they change."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import (
     ColumnElement,
@@ -51,6 +51,27 @@ _RUN = select(run).where(run.c.uuid == bindparam("uuid"))
 _NEWEST = select(attempt).where(attempt.c.run_uuid == bindparam("run_uuid"), _IS_NEWEST)
 _ATTEMPTS = select(attempt).where(attempt.c.uuid.in_(bindparam("uuids", expanding=True)))
 _ATTEMPT = select(attempt).where(attempt.c.uuid == bindparam("uuid"))
+_RUNS = (
+    select(run)
+    .where(run.c.workflow_id == bindparam("workflow_id"), run.c.instance_id == bindparam("instance_id"))
+    .order_by(run.c.run_id.desc())
+)
+_LATEST_RUN = _RUNS.limit(1)
+_ONE_RUN = _RUNS.where(run.c.run_id == bindparam("run_id"))
+_REQUESTED = select(run).where(
+    run.c.workflow_id == bindparam("workflow_id"), run.c.request_id == bindparam("request_id")
+)
+_ALL_ATTEMPTS = (
+    select(attempt)
+    .where(attempt.c.run_uuid == bindparam("run_uuid"))
+    .order_by(attempt.c.attempt_id, attempt.c.step_instance_id)
+)
+_STEP_ATTEMPTS = _ALL_ATTEMPTS.where(attempt.c.step_id == bindparam("step_id"))
+_COUNTS = (
+    select(run.c.status, func.count().label("number"))
+    .where(run.c.workflow_id == bindparam("workflow_id"), run.c.is_latest.is_(True))
+    .group_by(run.c.status)
+)
 _LIVE = [status.value for status in RunStatus if not status.is_terminal]
 _late = select(attempt.c.run_uuid, attempt.c.timeout_at).where(text(HAS_TIMEOUT), text(IS_UNENDED)).subquery("late")
 _IS_CHILD = run.c.parent_attempt == bindparam("attempt_uuid")
@@ -108,16 +129,18 @@ class SqlInstances:
 
     def run(self, workflow_id: str, instance_id: int, run_id: int | None = None) -> Run | None:
         """Return a run of an instance, the latest if none is named."""
-        query = _of_instance(workflow_id, instance_id).limit(1)
-        return self._first_run(query if run_id is None else query.where(run.c.run_id == run_id))
+        place = {"workflow_id": workflow_id, "instance_id": instance_id}
+        if run_id is None:
+            return self._first_run(_LATEST_RUN, place)
+        return self._first_run(_ONE_RUN, place | {"run_id": run_id})
 
     def run_by_request(self, workflow_id: str, request_id: str) -> Run | None:
         """Return the run that a request has started already."""
-        return self._first_run(select(run).where(run.c.workflow_id == workflow_id, run.c.request_id == request_id))
+        return self._first_run(_REQUESTED, {"workflow_id": workflow_id, "request_id": request_id})
 
     def runs(self, workflow_id: str, instance_id: int) -> list[Run]:
         """Return every run of an instance, newest first."""
-        return self._runs(_of_instance(workflow_id, instance_id))
+        return self._runs(_RUNS, {"workflow_id": workflow_id, "instance_id": instance_id})
 
     def instances(
         self,
@@ -157,10 +180,9 @@ class SqlInstances:
 
     def instance_counts(self, workflow_id: str) -> dict[RunStatus, int]:
         """Count the instances of a workflow by the status of their latest run."""
-        is_of = (run.c.workflow_id == workflow_id, run.c.is_latest.is_(True))
-        query = select(run.c.status, func.count().label("number")).where(*is_of).group_by(run.c.status)
         with self._transactions.read() as connection:
-            return {RunStatus(row.status): row.number for row in connection.execute(query)}
+            rows = connection.execute(_COUNTS, {"workflow_id": workflow_id})
+            return {RunStatus(row.status): row.number for row in rows}
 
     def attempt(self, attempt_uuid: str) -> Attempt | None:
         """Return an attempt."""
@@ -170,12 +192,9 @@ class SqlInstances:
 
     def attempts(self, run_uuid: str, step_id: str | None = None) -> list[Attempt]:
         """Return all attempts of a run, or of one of its steps, oldest first."""
-        query = select(attempt).where(attempt.c.run_uuid == run_uuid)
-        if step_id is not None:
-            query = query.where(attempt.c.step_id == step_id)
+        query, place = (_ALL_ATTEMPTS, {}) if step_id is None else (_STEP_ATTEMPTS, {"step_id": step_id})
         with self._transactions.read() as connection:
-            rows = connection.execute(query.order_by(attempt.c.attempt_id, attempt.c.step_instance_id))
-            return [attempt_of(row) for row in rows]
+            return [attempt_of(row) for row in connection.execute(query, {"run_uuid": run_uuid, **place})]
 
     def newest_attempt(self, workflow_id: str, instance_id: int, step_id: str) -> Attempt | None:
         """Return the newest attempt of a step over all runs of an instance."""
@@ -276,17 +295,12 @@ class SqlInstances:
         with self._transactions.read() as connection:
             return [LogChunk(row.attempt_uuid, row.number, row.text) for row in connection.execute(query)]
 
-    def _runs(self, query: Select[tuple[object, ...]]) -> list[Run]:
+    def _runs(self, query: Select[tuple[object, ...]], place: Mapping[str, object] | None = None) -> list[Run]:
         with self._transactions.read() as connection:
-            return [run_of(row) for row in connection.execute(query)]
+            return [run_of(row) for row in connection.execute(query, place)]
 
-    def _first_run(self, query: Select[tuple[object, ...]]) -> Run | None:
-        return next(iter(self._runs(query)), None)
-
-
-def _of_instance(workflow_id: str, instance_id: int) -> Select[tuple[object, ...]]:
-    is_of = (run.c.workflow_id == workflow_id, run.c.instance_id == instance_id)
-    return select(run).where(*is_of).order_by(run.c.run_id.desc())
+    def _first_run(self, query: Select[tuple[object, ...]], place: Mapping[str, object]) -> Run | None:
+        return next(iter(self._runs(query, place)), None)
 
 
 def _is_in(statuses: Sequence[RunStatus]) -> list[ColumnElement[bool]]:
