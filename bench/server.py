@@ -3,6 +3,8 @@
 Requests are sent at a fixed rate whether or not the earlier ones were answered, over connections that are kept open,
 by a client that does as little as it can; a latency counts from the moment when the request was due. The same load goes
 to a FastAPI application with a single route that does nothing, served in the same way: what is above that is ours.
+Where Prefect is installed (``bench/engine.py --install-peers``), its server gets the same mix: flow runs that are made,
+and read.
 """
 
 import asyncio
@@ -24,6 +26,8 @@ from calve.app import open_workplace, web_on
 from calve.definition import installed, load
 from calve.settings import load as load_settings
 from calve.testing.postgres import throwaway_postgres
+from peers.environments import PeerMissing
+from peers.prefect_server import mix_on, prefect_server
 
 WORKFLOW = "Workflow:\n  id: bench.w{number}\n  run_strategy: parallel\n  jobs:\n    - job: {{id: job, type: NoOp}}\n"
 WORKFLOWS = 20
@@ -113,21 +117,29 @@ async def load_on(port: int, rate: int, seconds: float, make: Any) -> list[Answe
     return answers
 
 
-def serve_calve(folder: Path, ports: "multiprocessing.Queue[int]", stop: Any) -> None:
-    """Be a server on a project with some workflows, each with an instance."""
-    from calve.api import serve
+def serve_calve(folder: Path, processes: int, ports: "multiprocessing.Queue[int]", stop: Any) -> None:
+    """Be a server on a project with some workflows, each with an instance, as ``calve server --processes`` is."""
+    from calve.api import listen, serve
+    from calve.cli.sharing import shared
 
-    with open_workplace(load_settings(folder, {})) as workplace:
+    settings, listener = load_settings(folder, {}), listen("127.0.0.1", 0)
+    port = int(listener.getsockname()[1])
+    with open_workplace(settings) as workplace:
         for number in range(WORKFLOWS):
             text = WORKFLOW.format(number=number)
             workplace.engine.push(load(text, name="bench", vocabulary=installed()).required())
             workplace.engine.start(f"bench.w{number}")
-        with serve(web_on(workplace, "127.0.0.1")) as serving:
-            ports.put(int(serving.url.rpartition(":")[2]))
-            stop.wait()
+        if processes == 1:
+            with serve(web_on(workplace, "127.0.0.1"), listener):
+                ports.put(port)
+                stop.wait()
+            return
+    with shared(settings, "127.0.0.1", listener, processes):
+        ports.put(port)
+        stop.wait()
 
 
-def serve_bare(_: Path, ports: "multiprocessing.Queue[int]", stop: Any) -> None:
+def serve_bare(_folder: Path, _processes: int, ports: "multiprocessing.Queue[int]", stop: Any) -> None:
     """Be a server with one route that does nothing."""
     import threading
 
@@ -148,12 +160,12 @@ def serve_bare(_: Path, ports: "multiprocessing.Queue[int]", stop: Any) -> None:
 
 
 @contextmanager
-def server(target: Any, folder: Path) -> Iterator[int]:
+def server(target: Any, folder: Path, processes: int = 1) -> Iterator[int]:
     """Run a server in a process of its own; give its port."""
     context = multiprocessing.get_context("spawn")
     ports: multiprocessing.Queue[int] = context.Queue()
     stop = context.Event()
-    process = context.Process(target=target, args=(folder, ports, stop))
+    process = context.Process(target=target, args=(folder, processes, ports, stop))
     process.start()
     try:
         yield ports.get(timeout=120)
@@ -165,39 +177,58 @@ def server(target: Any, folder: Path) -> Iterator[int]:
 def shown(name: str, answers: list[Answer]) -> str:
     """Return the figures of some answers."""
     times = sorted(answer.seconds * 1_000 for answer in answers)
-    failed = sum(answer.status != 200 for answer in answers)
+    failed = sum(answer.status not in {200, 201} for answer in answers)
     p50, p99 = statistics.median(times), times[int(len(times) * 0.99) - 1]
-    return f"{name:<12}{len(times):>8}{failed:>8}{p50:>10.1f}{p99:>10.1f}{times[-1]:>10.1f}"
+    return f"{name:<16}{len(times):>8}{failed:>8}{p50:>10.1f}{p99:>10.1f}{times[-1]:>10.1f}"
 
 
-def measured(name: str, target: Any, folder: Path, make: Any, rate: int, seconds: float) -> None:
+def measured(name: str, port: int, make: Any, rate: int, seconds: float) -> None:
     """Load a server, and print what it took."""
-    with server(target, folder) as port:
-        asyncio.run(load_on(port, rate, min(2.0, seconds), bare_request if name == "bare" else request_of))  # warm
-        answers = asyncio.run(load_on(port, rate, seconds, lambda number: make(number + 10 * rate)))
+    asyncio.run(load_on(port, rate, min(2.0, seconds), make))  # to warm up
+    answers = asyncio.run(load_on(port, rate, seconds, lambda number: make(number + 10 * rate)))
     print(shown(name, answers))
     kinds = {answer.kind for answer in answers}
     for kind in sorted(kinds) if len(kinds) > 1 else ():
         print(shown(f"  {kind}", [answer for answer in answers if answer.kind == kind]))
 
 
+def measured_prefect(folder: Path, rate: int, seconds: float) -> None:
+    """Load Prefect's server, if it is there."""
+    try:
+        with prefect_server(folder) as port:
+            mix = mix_on(port)
+            measured("Prefect", port, lambda number: Request(*mix(number)), rate, seconds)
+    except PeerMissing as missing:
+        print(missing)
+
+
 @click.command()
 @click.option("--rate", default=500, show_default=True, help="Requests a second.")
 @click.option("--seconds", default=20.0, show_default=True)
 @click.option("--postgres/--no-postgres", default=True, help="Also on a PostgreSQL that is thrown away afterwards.")
-def main(rate: int, seconds: float, *, postgres: bool) -> None:
+@click.option("--processes", type=click.IntRange(1), default=2, show_default=True, help="Of the server, besides one.")
+@click.option("--peer/--no-peer", default=True, help="Also Prefect's server.")
+def main(rate: int, seconds: float, processes: int, *, postgres: bool, peer: bool) -> None:
     """Print latencies in milliseconds."""
     print(f"{rate} requests/s for {seconds:g} s; four reads for each start. Milliseconds from when a request was due.")
-    print(f"{'':<12}{'asked':>8}{'failed':>8}{'p50':>10}{'p99':>10}{'max':>10}")
+    print(f"{'':<16}{'asked':>8}{'failed':>8}{'p50':>10}{'p99':>10}{'max':>10}")
     with ExitStack() as stack:
         folders = {"SQLite": Path(stack.enter_context(tempfile.TemporaryDirectory()))}
         if postgres:
             folders["PostgreSQL"] = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             url = stack.enter_context(throwaway_postgres()).url
             (folders["PostgreSQL"] / "calve.toml").write_text(f'[store]\nurl = "{url}"\n')
-        measured("bare", serve_bare, folders["SQLite"], bare_request, rate, seconds)
+        with server(serve_bare, folders["SQLite"]) as port:
+            measured("bare", port, bare_request, rate, seconds)
         for name, folder in folders.items():
-            measured(name, serve_calve, folder, request_of, rate, seconds)
+            for number in sorted({1, processes}):
+                with server(serve_calve, folder, number) as port:
+                    first = number * 1_000_000  # no request was sent before
+                    measured(
+                        f"{name}, {number}", port, lambda each, first=first: request_of(each + first), rate, seconds
+                    )
+        if peer:
+            measured_prefect(Path(stack.enter_context(tempfile.TemporaryDirectory())), rate, seconds)
 
 
 if __name__ == "__main__":
