@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from calve.lineage import Lineage
     from calve.telemetry import Metrics
     from calve.telemetry.spans import Spans
-    from calve.triggers import Scheduler, Turn
+    from calve.triggers import Kind, Scheduler, Turn
     from calve.triggers.signals import Signals, ValidThrough
     from calve.triggers.tables import Watcher
 
@@ -197,8 +197,8 @@ class Workplace:
         from calve.triggers.time import TimeTriggers
 
         tools, state = self.engine.tools, self.store.triggers
-        time_triggers = TimeTriggers(self.settings.triggers.catch_up_limit, self._is_time_disabled)
-        signal_triggers = SignalTriggers(self.store.engine, tools.environment, self._is_signal_disabled)
+        time_triggers = TimeTriggers(self.settings.triggers.catch_up_limit, partial(self._is_disabled, Kind.TIME))
+        signal_triggers = SignalTriggers(self.store.engine, tools.environment, partial(self._is_disabled, Kind.SIGNAL))
         table_triggers = TableChanges(tools, state, captures_on(self.lake, self.store), self.lake)
         quick: dict[Kind, TriggerKind] = {Kind.TIME: time_triggers, Kind.SIGNAL: signal_triggers}
         clock = tools.state.now  # the engine's own stands still while a machine sleeps
@@ -228,13 +228,9 @@ class Workplace:
 
         return Signals(self.store.engine, self.engine.tools.clock)
 
-    def _is_signal_disabled(self, workflow_id: str) -> bool:
+    def _is_disabled(self, kind: "Kind", workflow_id: str) -> bool:
         found = self.engine.state.workflow(workflow_id)
-        return found is not None and found.properties.get("signal_trigger_disabled") is True
-
-    def _is_time_disabled(self, workflow_id: str) -> bool:
-        found = self.engine.state.workflow(workflow_id)
-        return found is not None and found.properties.get("time_trigger_disabled") is True
+        return found is not None and found.properties.get(f"{kind}_trigger_disabled") is True
 
     def followers(self) -> "list[Follower]":
         """Return those who follow what happens beside the scheduler, each to be run in a thread of its own."""

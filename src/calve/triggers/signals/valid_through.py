@@ -7,17 +7,16 @@ is looked at too.
 
 import logging
 import threading
-from collections import defaultdict
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
 from calve.definition.model.triggers import THROUGH, VALID_THROUGH, Operator
 from calve.engine.ports import Clock
 from calve.engine.signals import Announced, Announcement, Signal, Wanted
-from calve.errors import CalveError, LakeError, RequestInvalid
+from calve.errors import CalveError, RequestInvalid
 from calve.lake import Lake, TableName
 from calve.lake.metadata import Change
+from calve.triggers.polling import keep_polling, locations_of
 
 log = logging.getLogger(__name__)
 
@@ -78,19 +77,12 @@ class ValidThrough:
 
     def run(self, stop: threading.Event) -> None:
         """Poll until ``stop`` is set."""
-        while not stop.is_set():
-            try:
-                self.poll()
-            except CalveError as error:
-                log.warning("%s", error.message)
-            except Exception:
-                log.exception("tables cannot be looked at")
-            stop.wait(self._interval)
+        keep_polling(self.poll, self._interval, stop)
 
     def poll(self) -> list[Signal]:
         """Look at the tables that somebody waits for and that have changed; return the signals that came of it."""
         tables = self._tables()
-        locations = self._locations(set(tables.values()))
+        locations = locations_of(self._lake, set(tables.values()))
         self._seen = {name: location for name, location in self._seen.items() if name in tables}
         found: list[Signal] = []
         for name, table in tables.items():
@@ -112,18 +104,6 @@ class ValidThrough:
                 found[name] = self._lake.parse(name.removeprefix(VALID_THROUGH))
             except CalveError as error:
                 log.debug("%s: %s", name, error.message)
-        return found
-
-    def _locations(self, tables: set[TableName]) -> Mapping[TableName, str]:
-        by_catalog: defaultdict[str, list[TableName]] = defaultdict(list)
-        for table in sorted(tables):
-            by_catalog[table.catalog].append(table)
-        found: dict[TableName, str] = {}
-        for catalog, names in by_catalog.items():
-            try:
-                found |= self._lake.catalog(catalog).locations(names)
-            except LakeError as error:
-                log.warning("%s", error.message)
         return found
 
     def _told(self, name: str, table: TableName) -> list[Signal]:

@@ -1,23 +1,19 @@
 """Sees tables change, from metadata only: where it lies moves with every commit."""
 
-import logging
 import threading
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from calve.engine.ports import Clock
-from calve.errors import CalveError, LakeError
+from calve.errors import CalveError
 from calve.lake import Lake, TableName
 from calve.triggers.model import Kind, Trigger
+from calve.triggers.polling import Locations, keep_polling, locations_of
 from calve.triggers.ports import TriggerState
-
-log = logging.getLogger(__name__)
 
 _PAGE = 1_000
 
 Key = tuple[str, str]
-Locations = Mapping[TableName, str | None]
 View = tuple[int, tuple[tuple[str, str | None], ...]]
 """What a trigger looks at: its version, and where the metadata of each table lies."""
 
@@ -56,20 +52,13 @@ class Watcher:
 
     def run(self, stop: threading.Event) -> None:
         """Poll until ``stop`` is set."""
-        while not stop.is_set():
-            try:
-                self.poll()
-            except CalveError as error:
-                log.warning("%s", error.message)
-            except Exception:
-                log.exception("tables cannot be watched")
-            stop.wait(self._interval)
+        keep_polling(self.poll, self._interval, stop)
 
     def poll(self) -> int:
         """Look where the metadata of all watched tables lies; return how many triggers that made due."""
         now = self._clock()
         watched = [self._watched(trigger) for trigger in self._triggers() if not _is_due(trigger, now)]
-        locations = self._locations({table for each in watched for table in each.tables})
+        locations = locations_of(self._lake, {table for each in watched for table in each.tables})
         moved = {
             each.key: view
             for each in watched
@@ -114,21 +103,6 @@ class Watcher:
             except CalveError:
                 self._names[text] = None
         return self._names[text]
-
-    def _locations(self, tables: set[TableName]) -> Locations:
-        """Return where tables' metadata lies, None for those that are not there; without catalogs that are away."""
-        by_catalog: dict[str, list[TableName]] = defaultdict(list)
-        for table in sorted(tables):
-            by_catalog[table.catalog].append(table)
-        found: dict[TableName, str | None] = {}
-        for catalog, names in by_catalog.items():
-            try:
-                known = self._lake.catalog(catalog).locations(names)
-            except LakeError as error:
-                log.warning("%s", error.message)
-                continue
-            found |= {name: known.get(name) for name in names}
-        return found
 
 
 def _key(trigger: Trigger) -> Key:
