@@ -74,7 +74,15 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - the same
         """Import the subcommand."""
         module, _, attribute = COMMANDS.get(cmd_name, "").partition(":")
-        return getattr(import_module(module), attribute) if module else None
+        return _with_examples(getattr(import_module(module), attribute)) if module else None
+
+
+def _with_examples(command: click.Command) -> click.Command:
+    r"""Return a command whose examples keep their lines: click wants a backspace before them, and ours say ``\b``."""
+    command.help = command.help and command.help.replace("\\b\n", "\b\n")
+    for each in command.commands.values() if isinstance(command, click.Group) else ():
+        _with_examples(each)
+    return command
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
