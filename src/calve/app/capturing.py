@@ -1,0 +1,64 @@
+"""Captures and deliveries: a lake, and the store that keeps how far they have come."""
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from calve.app.clocks import utc_now
+from calve.app.ids import new_id
+from calve.settings import Settings, load
+from calve.store import Store, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from calve.capture import Captures
+    from calve.delivery import Deliveries
+    from calve.lake import Lake
+
+
+@contextmanager
+def open_captures(settings: Settings | None = None) -> "Iterator[Captures]":
+    """Open the lake and the state database of a project, ready to capture.
+
+    >>> with open_captures() as captures:  # doctest: +SKIP
+    ...     change = captures.capture(["db.events"], consumer="daily")
+    ...     spark.sql(f"INSERT INTO db.target SELECT * FROM {change.tables[0].relation}")
+    ...     captures.commit(change.capture_id)
+    """
+    settings = settings or load()
+    with open_lake(settings) as lake, open_store(settings.store.url) as store:
+        yield captures_on(lake, store)
+
+
+@contextmanager
+def open_deliveries(settings: Settings) -> "Iterator[Deliveries]":
+    """Open the lake and the state database of a project, ready to deliver."""
+    with open_lake(settings) as lake, open_store(settings.store.url) as store:
+        yield deliveries_on(lake, store)
+
+
+@contextmanager
+def open_lake(settings: Settings) -> "Iterator[Lake]":
+    """Open the lake of a project; its catalogs are opened when they are first asked for."""
+    from calve.lake import Lake
+
+    lake = Lake(settings)
+    try:
+        yield lake
+    finally:
+        lake.close()
+
+
+def captures_on(lake: "Lake", store: Store) -> "Captures":
+    """Return what captures changes of a lake, and keeps its checkpoints in a store."""
+    from calve.capture import CaptureOptions, Captures
+
+    options = CaptureOptions(lake.settings.capture.namespace, lake.settings.capture.lease_max_age)
+    return Captures(lake, store.captures, clock=utc_now, new_id=new_id, options=options)
+
+
+def deliveries_on(lake: "Lake", store: Store) -> "Deliveries":
+    """Return what delivers to the tables of a lake exactly once."""
+    from calve.delivery import Deliveries
+
+    return Deliveries(lake, store.deliveries, store.captures, clock=utc_now, new_id=new_id)

@@ -1,0 +1,99 @@
+"""Workers: what carries out steps on this machine, and with what."""
+
+import os
+import shutil
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from calve.app.capturing import captures_on, deliveries_on
+from calve.app.processes import is_gone, this_process
+from calve.app.tracing import traced
+from calve.settings import Settings
+from calve.store import Store
+
+if TYPE_CHECKING:
+    from calve.access.secrets import Secrets
+    from calve.engine import Listener, Runtimes, Tools, Worker, WorkerOptions
+    from calve.engine.ports import Place
+    from calve.lake import Lake
+
+
+def worker_on(
+    tools: "Tools",
+    settings: Settings,
+    secret: "Secrets",
+    runtimes: "Runtimes",
+    *,
+    options: "WorkerOptions | None",
+    listener: "Listener",
+) -> "Worker":
+    """Return a worker on this machine, which does nothing until it is run."""
+    from calve.engine import AnchoredClock, Executor, Worker
+
+    folder = settings.home / "attempts"
+    _forget_old(folder, settings.worker.keep_files.total_seconds())
+    clock = tools.clock
+    assert isinstance(clock, AnchoredClock)  # noqa: S101 - open_workplace made it
+    return Worker(
+        tools,
+        lambda turns, left: Executor(tools, turns, runtimes, folder, secret, time.monotonic, left),
+        clock=clock,
+        identity=this_process(),
+        is_gone=is_gone,
+        options=options or _options(settings),
+        listener=traced(settings.telemetry, listener),
+    )
+
+
+def runtimes_on(store: Store, lake: "Lake", tools: "Tools", settings: Settings) -> "Runtimes":
+    """Return what carries out steps, by type: all that is installed."""
+    from calve.steps import Cluster, Services, Surroundings, load_runtimes
+
+    surroundings = Surroundings(
+        project=settings.project,
+        environment=os.environ,  # noqa: TID251 - handed to the programs that steps run, never read
+        python=sys.executable,
+        java_home=settings.spark.java_home,
+    )
+    return load_runtimes(
+        Services(
+            tools.clock,
+            surroundings,
+            settings,
+            lake,
+            captures_on(lake, store),
+            deliveries_on(lake, store),
+            http_allow=settings.http.allow,
+            connections=settings.connections,
+            docker_host=settings.docker.host,
+            cluster=Cluster(settings.kubernetes.config, settings.kubernetes.context, settings.kubernetes.namespace),
+            declared=partial(_declared, tools),
+        )
+    )
+
+
+def _options(settings: Settings) -> "WorkerOptions":
+    from calve.engine import WorkerOptions
+
+    given = settings.worker
+    return WorkerOptions(slots=given.slots, lease=given.lease.total_seconds(), drain=given.drain.total_seconds())
+
+
+def _forget_old(folder: Path, seconds: float) -> None:
+    """Remove the folders of attempts that nothing has been written to for a long time."""
+    for attempt in folder.iterdir() if folder.is_dir() else ():
+        if time.time() - attempt.stat().st_mtime > seconds:
+            shutil.rmtree(attempt, ignore_errors=True)
+
+
+def _declared(tools: "Tools", place: "Place") -> list[tuple[str, str]]:
+    """Return the targets of the workflow that a step stands in, by stream."""
+    from calve.steps.captures.declared import declared_in
+
+    run = tools.state.run(place.workflow_id, place.instance_id)
+    if run is None:
+        return []
+    return declared_in(tools.blueprints.get(place.workflow_id, run.version_id).workflow)
