@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from calve.engine import RunPolicy
 from calve.engine.model import Initiator
@@ -31,8 +31,22 @@ class TagBody(_Body):
     name: Name
 
 
+def _manual(given: str) -> str:
+    if given.casefold() != "manual":
+        raise ValueError("a request starts by hand, so this is manual: the other initiators are the engine's own")
+    return given
+
+
+class InitiatorRequest(_Body):
+    """Who starts; Maestro's clients always say so."""
+
+    type: Annotated[str, AfterValidator(_manual), Field(examples=["manual"])] = "manual"
+
+
 class StartRequest(_Body):
     """A start of a workflow."""
+
+    initiator: InitiatorRequest = InitiatorRequest()
 
     request_id: RequestId | None = None
     """Names the request: repeated, it is the same instance."""

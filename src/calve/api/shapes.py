@@ -50,6 +50,8 @@ class Version(_Shape):
     is_default: bool
     is_latest: bool
     modify_time: int
+    warnings: list[dict[str, Any]] = []
+    """What looks wrong in a definition that was pushed."""
 
 
 class Properties(_Shape):
@@ -110,6 +112,7 @@ class InstanceDetails(Instance):
 
     params: dict[str, Any]
     runtime_overview: dict[str, Any]
+    aggregated_info: dict[str, Any]
     timeline: list[dict[str, Any]]
     steps: list[dict[str, Any]]
 

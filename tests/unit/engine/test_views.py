@@ -131,6 +131,13 @@ def test_an_overview_has_every_step_also_those_that_have_not_begun(playground: P
         "rollup_overview": {"total_leaf_count": 1, "overview": {"RUNNING": {"cnt": 1}}},
         "run_status": "IN_PROGRESS",
     }
+    assert said["aggregated_info"] == {
+        "workflow_instance_status": "IN_PROGRESS",
+        "step_aggregated_views": {
+            "a": {"status": "RUNNING", "workflow_run_id": 1, "start_time": START},
+            "b": {"status": "NOT_CREATED"},
+        },
+    }
     assert said["steps"][1] == {"step_id": "b", "step_instance_id": 2, "type": "Sleep", "status": "NOT_CREATED"}
     assert said["params"]["day"]["evaluated_result"] == 20260301
     assert json.loads(json.dumps(said)) == said

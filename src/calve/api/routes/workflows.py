@@ -28,8 +28,9 @@ routes = Routes("workflows")
 @routes.post("/workflows/yaml", "push_workflow_yaml", EDIT_SOMEWHERE, shapes.Version, openapi_extra=YAML_BODY)
 def push(call: Call, body: Body) -> Response:
     """Keep a definition as the next version of its workflow."""
-    record = call.engine.push(defined(call, body), author=call.name)
-    return Document(version_json(call.engine.workflow(record.workflow_id), record))
+    definition, warnings = _read(call, body)
+    record = call.engine.push(definition, author=call.name)
+    return Document({**version_json(call.engine.workflow(record.workflow_id), record), **warnings})
 
 
 @routes.put(
@@ -44,9 +45,9 @@ def push(call: Call, body: Body) -> Response:
 )
 def validate(call: Call, body: Body) -> Response:
     """Check a definition, and keep nothing."""
-    defined(call, body)
+    _, warnings = _read(call, body)
     message = "the workflow definition is valid."
-    return Document(action_event("VALIDATE", call.name, call.engine.tools.clock(), message))
+    return Document({**action_event("VALIDATE", call.name, call.engine.tools.clock(), message), **warnings})
 
 
 def defined(call: Caller, body: bytes) -> Definition:
@@ -55,11 +56,19 @@ def defined(call: Caller, body: bytes) -> Definition:
     Raises:
         DefinitionInvalid: it is none.
     """
-    definition = load(body, name="the body", vocabulary=call.engine.tools.vocabulary).required()
+    definition, _ = _read(call, body)
+    return definition
+
+
+def _read(call: Caller, body: bytes) -> tuple[Definition, dict[str, Any]]:
+    """Return the definition of a body, and what looks wrong in it, for the answer."""
+    loaded = load(body, name="the body", vocabulary=call.engine.tools.vocabulary)
+    definition = loaded.required()
     call.require(Permission.EDIT, definition.workflow.id)
     for workflow_id in started_by(definition.workflow.steps):
         call.require(Permission.RUN, workflow_id)
-    return definition
+    warnings = [problem.as_json() for problem in loaded.problems]
+    return definition, {"warnings": warnings} if warnings else {}
 
 
 @routes.get("/workflows", "list_workflows", READ_SOMEWHERE, shapes.Workflows)

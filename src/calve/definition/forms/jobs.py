@@ -168,6 +168,9 @@ class Writer:
             found.setdefault("subworkflow_id", _string(fields["id"]))
         if "version" in fields:
             self._put(found, "subworkflow_version", _string(fields["version"]))
+        elif "workflow_version" in found:  # what Maestro's Python client writes for it
+            message = "workflow_version is a param of the child, and does not choose its version"
+            self.problems.warn(found["workflow_version"], "version_is_param", message, hint="write version")
 
     def _loop_params(self, job: _Job) -> dict[str, Node]:
         found = params(job.others, self.problems)

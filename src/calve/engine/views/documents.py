@@ -51,6 +51,7 @@ def overview_json(overview: Overview) -> Document:
     return instance_json(run) | {
         "params": _params(run.params),
         "runtime_overview": _runtime_overview(overview),
+        "aggregated_info": _aggregated_info(overview),
         "timeline": [dict(entry) for entry in run.timeline],
         "steps": [_step(run, step) for step in overview.steps],
     }
@@ -116,6 +117,25 @@ def _runtime_overview(overview: Overview) -> Document:
         step_overview=_step_overview(overview.steps),
         rollup_overview=None if overview.rollup is None else _rollup(overview.rollup),
         run_status=overview.run.run_status.value,
+    )
+
+
+def _aggregated_info(overview: Overview) -> Document:
+    """Return where the instance and its steps stand, all runs taken together: what Maestro's clients watch."""
+    run = overview.run
+    views = {step.step_id: _aggregated(run, step) for step in overview.steps}
+    return {"workflow_instance_status": run.status.value, "step_aggregated_views": views}
+
+
+def _aggregated(run: Run, step: StepOverview) -> Document:
+    attempt = step.attempt
+    if attempt is None:
+        return {"status": step.status.value}
+    return _present(
+        status=attempt.status.value,
+        workflow_run_id=run.run_id if attempt.run_uuid == run.uuid else None,
+        start_time=attempt.times.get("start"),
+        end_time=attempt.times.get("end"),
     )
 
 

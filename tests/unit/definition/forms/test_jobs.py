@@ -126,6 +126,13 @@ def test_a_subworkflow_names_the_workflow_it_runs() -> None:
     assert "params" not in step("subworkflow: {name: a}")["subworkflow"]
 
 
+def test_a_version_by_the_wrong_name_is_a_param_with_a_warning() -> None:
+    """Maestro's Python client writes it so, and Maestro takes it for a param of the child."""
+    found = job("subworkflow: {id: a, workflow_version: '3'}")
+    assert found.codes == ["version_is_param"]
+    assert job("subworkflow: {id: a, workflow_version: '3', version: 3}").codes == []
+
+
 def test_a_param_is_given_once() -> None:
     """Whether by a key of its own, in params, or by what the kind of job makes of its keys."""
     assert job("job: {id: a, type: NoOp, x: 1, params: {x: 2}}").codes == ["said_twice"]
