@@ -9,7 +9,7 @@ from typing import Any
 import click
 import pytest
 
-from calve import failpoints, settings
+from calve import failpoints
 from calve.capture import CaptureReport, Checkpoint, Collected, DeleteKeys, Lag, StoredCheckpoint, TableReport
 from calve.capture.model import SnapshotStep
 from calve.capture.ranges import Range
@@ -19,6 +19,7 @@ from calve.cli.entry import COMMANDS
 from calve.cli.entry import calve as cli
 from calve.definition import installed, load
 from calve.errors import CalveError
+from calve.settings.naming import known_keys, variable_of
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -125,8 +126,8 @@ def test_every_check_of_doctor_is_described() -> None:
 def test_every_setting_is_described() -> None:
     """settings.md has every key, and the variable that overrides it."""
     page = _read("reference/settings.md")
-    keys = list(settings._keys(settings.Settings))
-    variables = [settings.PREFIX + "__".join(key).upper() for key in keys]
+    keys = list(known_keys())
+    variables = [variable_of(key) for key in keys]
     assert [".".join(key) for key in keys if f"`{'.'.join(key)}`" not in page] == []
     assert [variable for variable in variables if f"`{variable}" not in page] == []
 

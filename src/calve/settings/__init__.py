@@ -1,0 +1,45 @@
+"""Settings: ``calve.toml``, overridden by the environment, which nothing else reads."""
+
+from calve.settings.access import AccessSettings, OidcSettings, SecretStoreSettings
+from calve.settings.alerts import AlertRule, AlertSettings, EmailChannel, SlackChannel, WebhookChannel
+from calve.settings.environment import exported
+from calve.settings.fields import parse_duration
+from calve.settings.lake import CaptureSettings, CatalogSettings, SparkSettings
+from calve.settings.loading import embedded, load
+from calve.settings.naming import FILE
+from calve.settings.observing import LineageSettings, LogSettings, TelemetrySettings
+from calve.settings.running import DockerSettings, HttpSettings, KubernetesSettings, TriggerSettings, WorkerSettings
+from calve.settings.server import ClientSettings, ServerSettings
+from calve.settings.settings import Settings
+from calve.settings.state import StoreSettings
+
+__all__ = [
+    "FILE",
+    "AccessSettings",
+    "AlertRule",
+    "AlertSettings",
+    "CaptureSettings",
+    "CatalogSettings",
+    "ClientSettings",
+    "DockerSettings",
+    "EmailChannel",
+    "HttpSettings",
+    "KubernetesSettings",
+    "LineageSettings",
+    "LogSettings",
+    "OidcSettings",
+    "SecretStoreSettings",
+    "ServerSettings",
+    "Settings",
+    "SlackChannel",
+    "SparkSettings",
+    "StoreSettings",
+    "TelemetrySettings",
+    "TriggerSettings",
+    "WebhookChannel",
+    "WorkerSettings",
+    "embedded",
+    "exported",
+    "load",
+    "parse_duration",
+]

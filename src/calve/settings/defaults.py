@@ -1,0 +1,93 @@
+"""What depends on where a project lies: defaults, and paths that start at its folder."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from calve.errors import SettingsInvalid
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_SQLITE = re.compile(r"(sqlite(?:\+\w+)?):///(?!/)([^?:]+)(\?.*)?")
+
+Table = dict[str, Any]
+
+
+def with_defaults(raw: Table, project: Path, environ: Mapping[str, str]) -> Table:
+    """Fill in what depends on where we are, and make every path absolute."""
+    home = project / str(raw.get("home", ".calve"))
+    catalogs = _table(raw, "catalogs") or {"lake": _embedded_lake(home)}
+    return raw | {
+        "home": home,
+        "store": _store(_table(raw, "store"), project, home),
+        "catalogs": {name: _catalog(table, project) for name, table in catalogs.items()},
+        "default_catalog": raw.get("default_catalog") or ("lake" if "lake" in catalogs else next(iter(catalogs))),
+        "spark": _spark(_table(raw, "spark"), project, environ),
+        "capture": _capture(_table(raw, "capture"), project),
+        "connections": {name: _absolute_sqlite(url, project) for name, url in _table(raw, "connections").items()},
+        "http": _table(raw, "http"),
+        "docker": _given(environ, {"host": "DOCKER_HOST"}) | _table(raw, "docker"),
+        "kubernetes": _with_paths(_table(raw, "kubernetes"), project, "config"),
+        "secret_store": _with_paths(
+            {"key_file": home / "secret.key"} | _table(raw, "secret_store"), project, "key_file", "folder"
+        ),
+        "lineage": _with_paths(_table(raw, "lineage"), project, "file"),
+        "client": _table(raw, "client") | _given(environ, {"url": "CALVE_URL", "token": "CALVE_TOKEN"}),
+    }
+
+
+def _table(raw: Table, section: str) -> Table:
+    table = raw.get(section, {})
+    if not isinstance(table, dict):
+        raise SettingsInvalid(f"{section} is a table: write [{section}].", key=section)
+    return table
+
+
+def _given(environ: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    """Return what variables say whose names follow no rule: other programs', and two short ones that people type."""
+    return {key: environ[name] for key, name in names.items() if environ.get(name)}
+
+
+def _embedded_lake(home: Path) -> Table:
+    return {"type": "sql", "uri": f"sqlite:///{home}/lake/catalog.db", "warehouse": f"{home}/lake/warehouse"}
+
+
+def _store(table: Table, project: Path, home: Path) -> Table:
+    return table | {"url": _absolute_sqlite(table.get("url", f"sqlite:///{home}/state.db"), project)}
+
+
+def _catalog(table: Any, project: Path) -> Any:
+    """Make the paths of a catalog absolute; a REST catalog's warehouse is a name."""
+    if not isinstance(table, dict) or not isinstance(table.get("uri"), str):
+        return table
+    table = table | {"uri": _absolute_sqlite(table["uri"], project)}
+    if isinstance(table.get("warehouse"), str) and table["uri"].startswith(("sqlite", "postgresql")):
+        table["warehouse"] = _absolute(table["warehouse"], project)
+    return table
+
+
+def _spark(table: Table, project: Path, environ: Mapping[str, str]) -> Table:
+    caches = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    found = {"jars_cache": caches / "calve" / "jars", **_given(environ, {"java_home": "JAVA_HOME"})}
+    spark = found | table
+    return spark | {"jars_cache": project / str(spark["jars_cache"])}
+
+
+def _capture(table: Table, project: Path) -> Table:
+    location = table.get("location")
+    return table | {"location": _absolute(location, project)} if isinstance(location, str) else table
+
+
+def _with_paths(table: Table, project: Path, *keys: str) -> Table:
+    """Return a table with files and folders that start at the project, or at home after ``~``."""
+    given = {key: table[key] for key in keys if isinstance(table.get(key), str)}
+    return table | {key: project / Path(path).expanduser() for key, path in given.items()}
+
+
+def _absolute(location: str, project: Path) -> str:
+    return location if _SCHEME.match(location) else str(project / location)
+
+
+def _absolute_sqlite(url: Any, project: Path) -> Any:
+    match = _SQLITE.fullmatch(url) if isinstance(url, str) else None
+    return f"{match[1]}:///{project / match[2]}{match[3] or ''}" if match else url

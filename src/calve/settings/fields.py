@@ -1,0 +1,78 @@
+"""What sections are made of: the kinds of their fields, and how these are read from text."""
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from ipaddress import ip_network
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+class Section(BaseModel):
+    """A table of the settings; keys that it does not have are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def parse_duration(text: str) -> timedelta:
+    """Read ``7d``, ``12h``, ``30m``, ``90s`` or ``2w``.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    match = re.fullmatch(r"\s*(\d+)\s*([smhdw])\s*", text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a duration like 90s, 30m, 12h, 7d or 2w")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def _duration(value: object) -> object:
+    duration = parse_duration(value) if isinstance(value, str) else value
+    if duration == timedelta():
+        raise ValueError("must be longer than nothing")
+    return duration
+
+
+def _strings(table: object, prefix: str = "") -> dict[str, str]:
+    """Flatten a free-form table: TOML reads ``s3.region = "x"`` as a table in a table."""
+    if not isinstance(table, Mapping):
+        raise ValueError("is not a table of keys and values")  # noqa: TRY004 - pydantic reports only ValueError
+    flat: dict[str, str] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            flat |= _strings(value, f"{prefix}{key}.")
+        elif isinstance(value, bool):
+            flat[prefix + key] = str(value).lower()
+        elif isinstance(value, str | int | float):
+            flat[prefix + key] = str(value)
+        else:
+            raise ValueError(f"{prefix}{key} is neither text, a number nor true or false")  # noqa: TRY004 - as above
+    return flat
+
+
+def is_range(text: str) -> bool:
+    """Tell whether this is an address or a range of addresses."""
+    try:
+        ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return True
+
+
+def words(value: object) -> object:
+    """Split what the environment gives for a list."""
+    return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value
+
+
+def from_json(value: object) -> object:
+    """Read what the environment gives for a table or a list of tables."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+Strings = Annotated[dict[str, str], BeforeValidator(_strings)]
+Words = Annotated[tuple[str, ...], BeforeValidator(words)]
+Duration = Annotated[timedelta, BeforeValidator(_duration)]

@@ -1,0 +1,31 @@
+"""The server, and which server commands ask."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from calve.settings.fields import Section
+
+
+class ServerSettings(Section):
+    """Where the server listens."""
+
+    host: str = "127.0.0.1"
+    """The address; one that others can reach needs what ``[access]`` says."""
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8765
+    """0 takes a free one."""
+    processes: Annotated[int, Field(ge=1, le=64)] = 1
+    """How many processes ``calve server`` answers with."""
+    max_body: Annotated[int, Field(ge=1_024)] = 1_048_576
+    """How many bytes a request may bring."""
+    min_free: Annotated[int, Field(ge=0)] = 67_108_864
+    """Below how many free bytes in ``home`` the server says that it is degraded."""
+
+
+class ClientSettings(Section):
+    """The server that commands ask, instead of this project's own state."""
+
+    url: str | None = None
+    """Its address; ``CALVE_URL`` wins over it."""
+    token: str | None = Field(default=None, exclude=True, repr=False)
+    """An API token of it; rather given by ``CALVE_TOKEN``."""
