@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+from fastapi import Body
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from calve.engine import RunPolicy
@@ -119,6 +120,12 @@ class ActionRequest(_Body):
 
     reason: Annotated[str, Field(max_length=1_000)] = ""
     comment: Annotated[str, Field(max_length=1_000)] = ""
+
+
+Why = Annotated[ActionRequest | None, Body()]
+"""Why something is done, if the request says so."""
+NOTHING = ActionRequest()
+"""No reason at all."""
 
 
 class PropertiesRequest(_Body):

@@ -1,14 +1,13 @@
 """What is done to workflows and their instances: activate, stop, kill, unblock."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Body
 from starlette.responses import Response
 
 from calve.api import shapes
 from calve.api.answers import Document
-from calve.api.bodies import ActionRequest
+from calve.api.bodies import NOTHING, ActionRequest, Why
 from calve.api.documents import action_event
 from calve.api.identifiers import InstanceId, RunId, Version, WorkflowId, number_of
 from calve.api.policy import EDIT, RUN
@@ -19,8 +18,6 @@ from calve.engine.addresses import find_run
 from calve.engine.model import Run
 
 routes = Routes("controls")
-Why = Annotated[ActionRequest | None, Body()]
-_NOTHING = ActionRequest()
 _ACCEPTED = "The action is accepted and is still running. Please check it again."
 
 
@@ -48,14 +45,14 @@ def _of_workflow(call: Caller, workflow_id: str, version: int, action: str, mess
 @routes.put("/workflows/{workflow_id}/actions/stop", "stop_workflow", RUN, shapes.TimelineEvent, status=202)
 def stop_all(call: Call, workflow_id: WorkflowId, why: Why = None) -> Response:
     """Stop every instance of a workflow that is not over."""
-    runs = call.engine.stop_all(workflow_id, by=call.name, reason=(why or _NOTHING).reason)
+    runs = call.engine.stop_all(workflow_id, by=call.name, reason=(why or NOTHING).reason)
     return Document(_of_all(call, Action.STOP, runs), 202)
 
 
 @routes.put("/workflows/{workflow_id}/actions/kill", "kill_workflow", RUN, shapes.TimelineEvent, status=202)
 def kill_all(call: Call, workflow_id: WorkflowId, why: Why = None) -> Response:
     """Kill every instance of a workflow that is not over."""
-    runs = call.engine.kill_all(workflow_id, by=call.name, reason=(why or _NOTHING).reason)
+    runs = call.engine.kill_all(workflow_id, by=call.name, reason=(why or NOTHING).reason)
     return Document(_of_all(call, Action.KILL, runs), 202)
 
 
@@ -117,7 +114,7 @@ def _unblocked(engine: Engine, address: Address, *, by: str, reason: str) -> Run
 def _asked(
     call: Caller, address: Address, action: Action, do: Callable[..., Run], why: ActionRequest | None
 ) -> Response:
-    reason = (why or _NOTHING).reason
+    reason = (why or NOTHING).reason
     do(call.engine, address, by=call.name, reason=reason)
     run = find_run(call.engine.state, address)
     is_done = action is Action.UNBLOCK or run.status.is_terminal

@@ -1,14 +1,15 @@
 """Steps of instances: how they stand, and what is done to them."""
 
 from collections.abc import Callable
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from fastapi import Body, Query
+from fastapi import Depends, Query
 from starlette.responses import Response
 
 from calve.api import shapes
 from calve.api.answers import Document
-from calve.api.bodies import ActionRequest
+from calve.api.bodies import NOTHING, Why
 from calve.api.documents import action_event, present
 from calve.api.effects import wait_for_effect
 from calve.api.finding import attempt_at
@@ -21,11 +22,9 @@ from calve.engine.addresses import find, find_run
 from calve.engine.views import attempt_json, overview_json, overview_of
 
 routes = Routes("steps")
-Blocking = Annotated[bool, Query(description="Wait up to 5 seconds for the effect.")]
-Why = Annotated[ActionRequest | None, Body()]
+_Blocking = Annotated[bool, Query(description="Wait up to 5 seconds for the effect.")]
 _INSTANCE = "/workflows/{workflow_id}/instances/{instance_id}"
 _STEP = f"{_INSTANCE}/steps/{{step_id:path}}"
-_NOTHING = ActionRequest()
 
 
 @routes.get("/workflows/steps/instances/action-map", "get_step_actions", READ_SOMEWHERE)
@@ -69,122 +68,88 @@ def get_attempt(
     return Document(attempt_json(run, attempt))
 
 
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """A request to do something to a step."""
+
+    call: Caller
+    address: Address
+    is_blocking: bool
+
+    def do(self, action: Action, act: Callable[..., object], **said: str) -> Response:
+        """Ask it of the engine, with what is said about it, and answer how the step stands then."""
+        engine = self.call.engine
+        act(engine, self.address, by=self.call.name, **said)
+        if self.is_blocking:
+            wait_for_effect(engine.state, self.address, action)
+        message = f"{action} was asked of {self.address}."
+        event = action_event(action, self.call.name, engine.tools.clock(), message, "".join(said.values()))
+        return Document({**_standing(engine, self.address), "timeline_event": event})
+
+
+def _standing(engine: Engine, address: Address) -> dict[str, Any]:
+    found = find(engine.state, address)
+    status = found.attempt.status.value if found.attempt else "NOT_CREATED"
+    times = {f"{moment}_time": at for moment, at in (found.attempt.times if found.attempt else {}).items()}
+    return present(
+        workflow_id=found.run.workflow_id,
+        workflow_instance_id=found.run.instance_id,
+        workflow_run_id=found.run.run_id,
+        step_id=found.step_id,
+        step_attempt_id=found.attempt.attempt_id if found.attempt else None,
+        step_runtime_state={"status": status, **times},
+    )
+
+
+async def _asking(
+    call: Call, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath, *, blocking: _Blocking = True
+) -> _Asking:
+    return _Asking(call, step_address(workflow_id, instance_id, step_id), blocking)
+
+
+_Asked = Annotated[_Asking, Depends(_asking)]
+
+
 @routes.put(f"{_STEP}/actions/stop", "stop_step", RUN, shapes.StepAction)
-def stop(
-    call: Call,
-    workflow_id: WorkflowId,
-    instance_id: InstanceId,
-    step_id: StepPath,
-    why: Why = None,
-    *,
-    blocking: Blocking = True,
-) -> Response:
+def stop(asked: _Asked, why: Why = None) -> Response:
     """Stop a step: it ends as STOPPED."""
-    reason = (why or _NOTHING).reason
-    address = step_address(workflow_id, instance_id, step_id)
-    call.engine.stop(address, by=call.name, reason=reason)
-    return _asked(call, address, Action.STOP, reason, blocking=blocking)
+    return asked.do(Action.STOP, Engine.stop, reason=(why or NOTHING).reason)
 
 
 @routes.put(f"{_STEP}/actions/kill", "kill_step", RUN, shapes.StepAction)
-def kill(
-    call: Call,
-    workflow_id: WorkflowId,
-    instance_id: InstanceId,
-    step_id: StepPath,
-    why: Why = None,
-    *,
-    blocking: Blocking = True,
-) -> Response:
+def kill(asked: _Asked, why: Why = None) -> Response:
     """Kill a step: it ends as FATALLY_FAILED."""
-    reason = (why or _NOTHING).reason
-    address = step_address(workflow_id, instance_id, step_id)
-    call.engine.kill(address, by=call.name, reason=reason)
-    return _asked(call, address, Action.KILL, reason, blocking=blocking)
+    return asked.do(Action.KILL, Engine.kill, reason=(why or NOTHING).reason)
 
 
 @routes.put(f"{_STEP}/actions/skip", "skip_step", RUN, shapes.StepAction)
-def skip(
-    call: Call, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath, *, blocking: Blocking = True
-) -> Response:
+def skip(asked: _Asked) -> Response:
     """Skip a step: those after it go on. One that has ended is skipped by a restart."""
-    return _done(call, step_address(workflow_id, instance_id, step_id), Action.SKIP, Engine.skip, blocking=blocking)
+    return asked.do(Action.SKIP, Engine.skip)
 
 
 @routes.put(f"{_STEP}/actions/bypass", "bypass_step", RUN, shapes.StepAction)
-def bypass(
-    call: Call, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath, *, blocking: Blocking = True
-) -> Response:
+def bypass(asked: _Asked) -> Response:
     """Let a step go on without the signals that it waits for."""
-    address = step_address(workflow_id, instance_id, step_id)
-    return _done(call, address, Action.BYPASS_STEP_DEPENDENCIES, Engine.bypass, blocking=blocking)
+    return asked.do(Action.BYPASS_STEP_DEPENDENCIES, Engine.bypass)
 
 
 @routes.put(f"{_STEP}/actions/resume", "resume_step", RUN, shapes.StepAction)
-def resume(
-    call: Call, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath, *, blocking: Blocking = True
-) -> Response:
+def resume(asked: _Asked) -> Response:
     """Let a paused step go on."""
-    return _done(call, step_address(workflow_id, instance_id, step_id), Action.RESUME, Engine.resume, blocking=blocking)
+    return asked.do(Action.RESUME, Engine.resume)
 
 
 @routes.put(f"{_STEP}/actions/approve", "approve_step", RUN, shapes.StepAction)
-def approve(
-    call: Call,
-    workflow_id: WorkflowId,
-    instance_id: InstanceId,
-    step_id: StepPath,
-    why: Why = None,
-    *,
-    blocking: Blocking = True,
-) -> Response:
+def approve(asked: _Asked, why: Why = None) -> Response:
     """Agree to what an Approval step asks."""
-    comment = (why or _NOTHING).comment
-    address = step_address(workflow_id, instance_id, step_id)
-    call.engine.approve(address, by=call.name, comment=comment)
-    return _asked(call, address, Action.APPROVE, comment, blocking=blocking)
+    return asked.do(Action.APPROVE, Engine.approve, comment=(why or NOTHING).comment)
 
 
 @routes.put(f"{_STEP}/actions/reject", "reject_step", RUN, shapes.StepAction)
-def reject(
-    call: Call,
-    workflow_id: WorkflowId,
-    instance_id: InstanceId,
-    step_id: StepPath,
-    why: Why = None,
-    *,
-    blocking: Blocking = True,
-) -> Response:
+def reject(asked: _Asked, why: Why = None) -> Response:
     """Refuse what an Approval step asks."""
-    comment = (why or _NOTHING).comment
-    address = step_address(workflow_id, instance_id, step_id)
-    call.engine.reject(address, by=call.name, comment=comment)
-    return _asked(call, address, Action.REJECT, comment, blocking=blocking)
-
-
-def _done(call: Caller, address: Address, action: Action, do: Callable[..., object], *, blocking: bool) -> Response:
-    do(call.engine, address, by=call.name)
-    return _asked(call, address, action, "", blocking=blocking)
-
-
-def _asked(call: Caller, address: Address, action: Action, reason: str, *, blocking: bool) -> Response:
-    if blocking:
-        wait_for_effect(call.engine.state, address, action)
-    found = find(call.engine.state, address)
-    status = found.attempt.status.value if found.attempt else "NOT_CREATED"
-    times = {f"{moment}_time": at for moment, at in (found.attempt.times if found.attempt else {}).items()}
-    message = f"{action} was asked of {address}."
-    return Document(
-        present(
-            workflow_id=found.run.workflow_id,
-            workflow_instance_id=found.run.instance_id,
-            workflow_run_id=found.run.run_id,
-            step_id=found.step_id,
-            step_attempt_id=found.attempt.attempt_id if found.attempt else None,
-            step_runtime_state={"status": status, **times},
-            timeline_event=action_event(action, call.name, call.engine.tools.clock(), message, reason),
-        )
-    )
+    return asked.do(Action.REJECT, Engine.reject, comment=(why or NOTHING).comment)
 
 
 @routes.get(_STEP, "get_step", READ, shapes.Attempt)
