@@ -1,6 +1,6 @@
 """Who may do what: people, tokens, roles, the audit log and secrets; it knows no HTTP."""
 
-from calve.access.auditing import Verdict, chained, verify
+from calve.access.auditing import Verdict, chained, pruned, verify
 from calve.access.credentials import csrf_of, is_same
 from calve.access.door import Door, SignedIn, who
 from calve.access.model import (
@@ -58,6 +58,7 @@ __all__ = [
     "namespaces",
     "network_of",
     "parse_grants",
+    "pruned",
     "verify",
     "visible",
     "who",

@@ -1,5 +1,7 @@
 """The audit log is a chain: each line holds the digest of the one before, so that none can be changed or taken out.
 
+The oldest lines go after a while, and a line of its own says so: it holds the digest of the last one that went.
+
 What a chain cannot show by itself is that its end was cut off: for that, keep the digest of a line elsewhere, and ask
 whether it is still there.
 """
@@ -13,6 +15,8 @@ from calve.access.records import Act, Entry
 
 GENESIS = "0" * 64
 """What stands before the first line."""
+PRUNED = "prune_audit"
+"""What is done to lines that were kept for long enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +50,41 @@ def chained(last: Entry | None, act: Act) -> Entry:
     return Entry(seq, act, previous, digest_of(seq, act, previous))
 
 
+def pruned(last: Entry, at: int) -> Act:
+    """Return the line that tells of the lines up to one that they were kept for long enough, and are gone."""
+    return Act(
+        at, "calve", PRUNED, f"audit:{last.seq}", "scheduler", "ok", {"through": last.seq, "digest": last.digest}
+    )
+
+
 def verify(entries: Iterable[Entry], expected: str | None = None) -> Verdict:
     """Read all lines in order, and say where the chain is broken, if it is.
+
+    The first lines may be missing if a later line tells that they were pruned, and which digest the last of them had.
 
     Args:
         entries: all lines, from the first one.
         expected: the digest of a line that was noted elsewhere, if there is one.
     """
-    lines, head, is_found = 0, GENESIS, expected is None
+    lines, seq, head, is_found = 0, 0, GENESIS, expected is None
+    cut: tuple[int, str] | None = None
     for entry in entries:
-        problem = _problem(entry, lines + 1, head)
+        if lines == 0 and entry.seq > 1:
+            cut = seq, head = entry.seq - 1, entry.previous
+        problem = _problem(entry, seq + 1, head)
         if problem:
-            return Verdict(lines, head, lines + 1, problem, is_found)
-        lines, head = lines + 1, entry.digest
+            return Verdict(lines, head, seq + 1, problem, is_found)
+        if cut is not None and entry.act.action == PRUNED:
+            cut = None if _told(entry) == cut else cut
+        lines, seq, head = lines + 1, entry.seq, entry.digest
         is_found = is_found or head == expected
+    if cut is not None:
+        return Verdict(0, GENESIS, 1, "line 1 is missing", is_found)
     return Verdict(lines, head, holds_expected=is_found)
+
+
+def _told(entry: Entry) -> tuple[object, object]:
+    return entry.act.detail.get("through"), entry.act.detail.get("digest")
 
 
 def _problem(entry: Entry, seq: int, previous: str) -> str:

@@ -78,6 +78,19 @@ def of_version(version: VersionRecord, properties: Mapping[str, object], policy:
         yield Message(Alert(key, kind, version.workflow_id, version.created_at, title=title), wish.route)
 
 
+def may_come_again(alert: Alert, *, is_live: bool, definitions: int | None) -> bool:
+    """Tell whether an alert may be found once more, so that its message has to be known still.
+
+    Args:
+        alert: the alert.
+        is_live: whether its run is not over: what is told because time passes is found at each look.
+        definitions: from which time on versions are looked at; None if nobody does.
+    """
+    if alert.type is AlertType.DEFINITION_CHANGE:
+        return definitions is not None and alert.at >= definitions
+    return is_live
+
+
 def _of_end(event: Event, found: Snapshot, policy: Policy) -> Iterator[Message]:
     run, status = found.run, RunStatus(event.after or RunStatus.CREATED)
     if status in _FAILED:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from calve.app.capturing import open_lake
 from calve.app.following import Follower, alerts_on, lineage_on
 from calve.app.ids import new_uuid
+from calve.app.retaining import pruner_on
 from calve.app.scheduling import schedulers_on, valid_through_on, watcher_on
 from calve.app.secret_store import secrets_on
 from calve.app.working import runtimes_on, worker_on
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from calve.access.secrets import Secrets
     from calve.engine import Engine, Listener, Runtimes, Tools, Worker, WorkerOptions
     from calve.lake import Lake
+    from calve.retention import Pruner
     from calve.triggers import Scheduler, Turn
     from calve.triggers.signals import Signals
     from calve.triggers.tables import Watcher
@@ -70,7 +72,7 @@ class Workplace:
             listener: is told of every turn of a scheduler.
         """
         valid_through = valid_through_on(self.store, self.lake, self.engine.tools, self.settings.triggers)
-        return [*self.schedulers(listener), self.watcher(), valid_through, *self.followers()]
+        return [*self.schedulers(listener), self.watcher(), valid_through, *self.followers(), self.pruner()]
 
     def schedulers(self, listener: "Callable[[Turn], None]" = lambda _: None) -> "list[Scheduler]":
         """Return what starts workflows by their triggers.
@@ -83,6 +85,10 @@ class Workplace:
     def watcher(self) -> "Watcher":
         """Return what sees the tables of triggers change."""
         return watcher_on(self.store, self.lake, self.engine.tools, self.settings.triggers)
+
+    def pruner(self) -> "Pruner":
+        """Return what takes away what has been kept for long enough."""
+        return pruner_on(self.store, self.engine.tools, self.settings)
 
     def followers(self) -> list[Follower]:
         """Return those who tell others of what happens, as far as the settings say whom."""

@@ -54,6 +54,7 @@ COMMANDS = {
     "lag": "calve.cli.capture:lag",
     "checkpoint": "calve.cli.checkpoint:checkpoint",
     "gc": "calve.cli.capture:gc",
+    "prune": "calve.cli.pruning:prune",
     "sql": "calve.cli.sql:sql",
     "secret": "calve.cli.secrets:secret",
     "user": "calve.cli.access:user",

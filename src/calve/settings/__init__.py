@@ -11,7 +11,7 @@ from calve.settings.observing import LineageSettings, LogSettings, TelemetrySett
 from calve.settings.running import DockerSettings, HttpSettings, KubernetesSettings, TriggerSettings, WorkerSettings
 from calve.settings.server import ClientSettings, ServerSettings
 from calve.settings.settings import Settings
-from calve.settings.state import StoreSettings
+from calve.settings.state import RetentionSettings, StoreSettings
 
 __all__ = [
     "FILE",
@@ -28,6 +28,7 @@ __all__ = [
     "LineageSettings",
     "LogSettings",
     "OidcSettings",
+    "RetentionSettings",
     "SecretStoreSettings",
     "ServerSettings",
     "Settings",

@@ -37,6 +37,10 @@ def _duration(value: object) -> object:
     return duration
 
 
+def _age(value: object) -> object:
+    return None if value == "never" else _duration(value)
+
+
 def _strings(table: object, prefix: str = "") -> dict[str, str]:
     """Flatten a free-form table: TOML reads ``s3.region = "x"`` as a table in a table."""
     if not isinstance(table, Mapping):
@@ -76,3 +80,5 @@ def from_json(value: object) -> object:
 Strings = Annotated[dict[str, str], BeforeValidator(_strings)]
 Words = Annotated[tuple[str, ...], BeforeValidator(words)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Age = Annotated[timedelta | None, BeforeValidator(_age)]
+"""After how long something goes; with ``never``, it stays."""

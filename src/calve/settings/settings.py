@@ -12,7 +12,7 @@ from calve.settings.lake import CaptureSettings, CatalogSettings, SparkSettings
 from calve.settings.observing import LineageSettings, LogSettings, TelemetrySettings
 from calve.settings.running import DockerSettings, HttpSettings, KubernetesSettings, TriggerSettings, WorkerSettings
 from calve.settings.server import ClientSettings, ServerSettings
-from calve.settings.state import StoreSettings
+from calve.settings.state import RetentionSettings, StoreSettings
 
 
 class Settings(Section):
@@ -38,6 +38,7 @@ class Settings(Section):
     server: ServerSettings = ServerSettings()
     client: ClientSettings = ClientSettings()
     triggers: TriggerSettings = TriggerSettings()
+    retention: RetentionSettings = RetentionSettings()
     alerts: AlertSettings = AlertSettings()
     log: LogSettings = LogSettings()
     telemetry: TelemetrySettings = TelemetrySettings()

@@ -21,7 +21,7 @@ def append(connection: Connection, act: Act) -> Entry:
     if connection.dialect.name == "postgresql":
         connection.execute(select(func.pg_advisory_xact_lock(AUDIT_LOCK)))
     last = connection.execute(select(audit).order_by(audit.c.seq.desc()).limit(1)).one_or_none()
-    entry = chained(None if last is None else _entry(last), act)
+    entry = chained(None if last is None else entry_of(last), act)
     detail = json.dumps(act.detail, sort_keys=True)
     values = asdict(act) | {
         "detail": detail,
@@ -53,16 +53,19 @@ class SqlAudit:
                 page = connection.execute(query).all()
             if not page:
                 return
-            yield from map(_entry, page)
+            yield from map(entry_of, page)
             after = page[-1].seq
             limit = None if limit is None else limit - len(page)
 
     def newest(self, limit: int) -> list[Entry]:
         """Return the last lines of the audit log, the newest first."""
         with self._database.read() as connection:
-            return [_entry(row) for row in connection.execute(select(audit).order_by(audit.c.seq.desc()).limit(limit))]
+            return [
+                entry_of(row) for row in connection.execute(select(audit).order_by(audit.c.seq.desc()).limit(limit))
+            ]
 
 
-def _entry(row: Row[Any]) -> Entry:
+def entry_of(row: Row[Any]) -> Entry:
+    """Return the line that a row holds."""
     act = Act(row.at, row.who, row.action, row.target, row.source, row.result, json.loads(row.detail))
     return Entry(row.seq, act, row.previous, row.digest)

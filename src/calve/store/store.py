@@ -15,6 +15,7 @@ from calve.store.following import SqlPositions
 from calve.store.locking import only_scheduler
 from calve.store.migrate import is_at_head, migrate
 from calve.store.notifying import Bell
+from calve.store.retention import SqlRetention
 from calve.store.telemetry import SqlTelemetryState
 from calve.store.transacting import Transactions
 from calve.store.triggers import SqlTriggerState
@@ -42,6 +43,8 @@ class Store:
         self.positions = SqlPositions(transactions)
         """How far those who follow events have come."""
         self.triggers = SqlTriggerState(transactions)
+        self.retention = SqlRetention(transactions)
+        """What is kept for a while only."""
 
     @contextmanager
     def hold_scheduler(self) -> Iterator[None]:

@@ -71,7 +71,7 @@ class SqlTriggerState:
         """Return triggers of some kinds that are due, the longest waiting first."""
         asked = {"now": now, "limit": limit, "kinds": [kind.value for kind in kinds]}
         with self._transactions.read() as connection:
-            return [_trigger_of(row) for row in connection.execute(_DUE, asked)]
+            return [trigger_of(row) for row in connection.execute(_DUE, asked)]
 
     def next_due(self, kinds: Iterable[Kind] = Kind) -> int | None:
         """Return when the next trigger of some kinds is due; None if none is by itself."""
@@ -93,7 +93,7 @@ class SqlTriggerState:
         is_it = (trigger.c.workflow_id == workflow_id) & (trigger.c.trigger_id == trigger_id)
         with self._transactions.read() as connection:
             row = connection.execute(select(trigger).where(is_it)).one_or_none()
-        return None if row is None else _trigger_of(row)
+        return None if row is None else trigger_of(row)
 
     def triggers(
         self,
@@ -110,7 +110,7 @@ class SqlTriggerState:
         if kind is not None:
             query = query.where(trigger.c.kind == kind.value)
         with self._transactions.read() as connection:
-            return [_trigger_of(row) for row in connection.execute(query.limit(limit))]
+            return [trigger_of(row) for row in connection.execute(query.limit(limit))]
 
     def is_unfinished(self, workflow_id: str) -> bool:
         """Tell whether an instance of a workflow is not over."""
@@ -163,7 +163,8 @@ def _replace(
         connection.execute(update(trigger).where(is_it).values(values))
 
 
-def _trigger_of(row: Row[Any]) -> Trigger:
+def trigger_of(row: Row[Any]) -> Trigger:
+    """Return the trigger that a row holds."""
     return Trigger(
         workflow_id=row.workflow_id,
         trigger_id=row.trigger_id,

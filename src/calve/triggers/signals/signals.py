@@ -90,12 +90,10 @@ class Signals:
         return SignalLineage(signal, sender, parties[Kind.STARTED], parties[Kind.RELEASED])
 
     def lineage_of(self, workflow_id: str, instance_id: int) -> InstanceLineage:
-        """Return which signals started an instance, or released its steps, and which ones it sent."""
+        """Return which signals started an instance, or released its steps, and which it sent; old ones are gone."""
         uses = self.state.instance_signals(workflow_id, instance_id)
-        found = {
-            kind: tuple((use.party, self._found(use.name, use.seq)) for use in uses if use.kind is kind)
-            for kind in Kind
-        }
+        known = [(use, signal) for use in uses if (signal := self.state.signal(use.name, use.seq)) is not None]
+        found = {kind: tuple((use.party, signal) for use, signal in known if use.kind is kind) for kind in Kind}
         return InstanceLineage(workflow_id, instance_id, found[Kind.STARTED], found[Kind.RELEASED], found[Kind.SENT])
 
     def _found(self, name: str, seq: int | None) -> Signal:
