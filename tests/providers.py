@@ -32,6 +32,8 @@ class FakeProvider:
     key_id: str = "one"
     published: dict[str, Any] = field(default_factory=lambda: {"one": KEY})
     client_secret: str | None = None
+    jwks: Any = None
+    is_away: bool = False
     asked: list[str] = field(default_factory=list)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -44,8 +46,10 @@ class FakeProvider:
             "jwks_uri": f"{self.issuer}/keys",
         } | self.metadata
 
-    def keys(self) -> dict[str, Any]:
+    def keys(self) -> Any:
         """Return the public keys."""
+        if self.jwks is not None:
+            return self.jwks
         published = [
             json.loads(RSAAlgorithm.to_jwk(key.public_key())) | {"kid": name, "use": "sig", "alg": "RS256"}
             for name, key in self.published.items()
@@ -58,13 +62,14 @@ class FakeProvider:
         self.codes[code] = query
         return f"{query['redirect_uri']}?{urlencode({'code': code, 'state': query['state']})}"
 
-    def token(self, form: dict[str, str]) -> dict[str, Any] | None:
+    def token(self, form: dict[str, str]) -> dict[str, Any]:
         """Give a token for a code, once, to who can show the verifier."""
         query = self.codes.pop(form.get("code", ""), None)
         challenge = urlsafe_b64encode(hashlib.sha256(form.get("code_verifier", "").encode()).digest()).decode()
-        is_known = self.client_secret is None or form.get("client_secret") == self.client_secret
-        if query is None or challenge.rstrip("=") != query["code_challenge"] or not is_known:
-            return None
+        if self.client_secret is not None and form.get("client_secret") != self.client_secret:
+            return {"error": "invalid_client"}
+        if query is None or challenge.rstrip("=") != query["code_challenge"]:
+            return {"error": "invalid_grant"}
         now = int(time.time())
         claims = {
             "iss": self.issuer,
@@ -112,7 +117,8 @@ def provider() -> Iterator[FakeProvider]:
 
         def _answer(self, document: Any) -> None:
             body = json.dumps(document).encode()
-            self.send_response(400 if document is None else 200)
+            status = 503 if fake.is_away else 400 if document is None or "error" in document else 200
+            self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -55,7 +55,8 @@ CalveError
 ├── AccessError                  somebody asks for what is not for him
 │   ├── Unauthenticated          we do not know who it is
 │   ├── Forbidden                we know, and it is not allowed
-│   └── TooManyAttempts          too often, or wrong too often: wait
+│   ├── TooManyAttempts          too often, or wrong too often: wait
+│   └── ProviderFailed           who it is cannot be found out now: the provider of identities is away, or refuses calve
 ├── ServerError                  a server's answer cannot be understood
 │   └── ServerUnreachable        no answer came
 ├── WaitedTooLong                what was waited for is not over yet
@@ -435,6 +436,13 @@ class TooManyAttempts(AccessError):
 
     code = "too_many_attempts"
     default_remedy = "Wait, and try again later."
+
+
+class ProviderFailed(AccessError):
+    """The provider of identities does not answer as it should."""
+
+    code = "provider_failed"
+    default_remedy = "Try again later. If it stays so: does access.oidc say what the provider says?"
 
 
 class ServerError(CalveError):

@@ -296,6 +296,20 @@ def test_somebody_vouched_for_gets_the_roles_that_the_provider_says(house: Gateh
         house.office.vouched("oidc:1234", "Ann", {"sales": Role.EDITOR}, LOCAL)
 
 
+def test_somebody_of_no_listed_group_any_more_loses_what_he_had(house: Gatehouse) -> None:
+    """With his session and his tokens too; somebody new of no group is not even written down."""
+    with pytest.raises(Forbidden):
+        house.office.vouched("oidc:1234", "Ann", {}, LOCAL)
+    assert house.state.users() == []
+    user = house.office.vouched("oidc:1234", "Ann", {"sales": Role.EDITOR}, LOCAL)
+    signed_in = house.door.begin(user, HERE)
+    token, _ = house.office.create_token("ci", {"sales": Role.EDITOR}, By(signed_in.principal, HERE), life=None)
+    with pytest.raises(Forbidden):
+        house.office.vouched("oidc:1234", "Ann", {}, LOCAL)
+    assert house.door.by_session(signed_in.session).grants == {}
+    assert house.door.by_token(token, HERE).grants == {}
+
+
 def test_the_audit_log_is_one_chain_however_many_write(house: Gatehouse) -> None:
     """Threads side by side leave no gap and no fork."""
     act = Act(house.now, "user:ann", "start", "sales.orders", HERE, "ok", {"number": 1})

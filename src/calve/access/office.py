@@ -72,18 +72,31 @@ class Office:
         self.state.change_user(changed, by.act(self.clock(), action, f"user:{name}"))
 
     def vouched(self, name: str, shown: str, grants: Grants, by: By) -> User:
-        """Return the user whom a provider of identities vouches for, with the roles that it says; made if new."""
+        """Return the user whom a provider of identities vouches for, with the roles that it says; made if new.
+
+        Raises:
+            Unauthenticated: he is disabled here.
+            Forbidden: he may do nothing; what he might do before, with sessions and tokens too, is over.
+        """
         known = self.state.user(name)
         if known is None:
-            user = User(name, dict(grants), self.clock(), shown=shown)
-            act = by.act(user.created_at, "add_user", f"user:{name}", grants=dict(grants))
-            return user if self.state.add_user(user, act) else self._user(name)
-        changed = replace(known, shown=shown, grants=dict(grants))
-        if changed != known:
-            self.state.change_user(changed, by.act(self.clock(), "set_grants", f"user:{name}", grants=dict(grants)))
-        if known.is_disabled:
+            _check_some(grants)
+            return self._introduced(User(name, dict(grants), self.clock(), shown=shown), by)
+        user = self._revised(known, replace(known, shown=shown, grants=dict(grants)), by)
+        if user.is_disabled:
             raise Unauthenticated
-        return changed
+        _check_some(grants)
+        return user
+
+    def _introduced(self, user: User, by: By) -> User:
+        act = by.act(user.created_at, "add_user", f"user:{user.name}", grants=dict(user.grants))
+        return user if self.state.add_user(user, act) else self._user(user.name)
+
+    def _revised(self, known: User, user: User, by: By) -> User:
+        if user != known:
+            act = by.act(self.clock(), "set_grants", f"user:{user.name}", grants=dict(user.grants))
+            self.state.change_user(user, act)
+        return user
 
     def create_token(self, name: str, grants: Grants, by: By, *, life: int | None) -> tuple[str, Token]:
         """Make a token; its text is told this once.
@@ -166,6 +179,11 @@ class Office:
 def can_administer_all(principal: Principal) -> bool:
     """Tell whether somebody is administrator everywhere, which users and tokens of others take."""
     return namespaces(principal, Permission.ADMINISTER) == (ROOT,)
+
+
+def _check_some(grants: Grants) -> None:
+    if not grants:
+        raise Forbidden("None of your groups may do anything here.", remedy="Ask an administrator: access.oidc.roles.")
 
 
 def _check_name(name: str) -> None:

@@ -1,6 +1,7 @@
 """People who sign in at a provider of OpenID Connect: code and PKCE; issuer, audience and algorithms are pinned."""
 
 import hashlib
+import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,21 +11,30 @@ from urllib.parse import urlencode, urlsplit
 
 from calve.access.credentials import RandomBytes, is_same
 from calve.access.model import Grants, Role, parse_grants
-from calve.errors import Forbidden, SettingsInvalid, Unauthenticated
+from calve.errors import ProviderFailed, SettingsInvalid, Unauthenticated
 
 ALGORITHMS = ("RS256", "ES256")
 """What tokens may be signed with; never ``none``, and never a key that both sides know."""
 LEEWAY = 30_000
 """How far the clocks of the provider and of this machine may be apart, in milliseconds."""
-REFRESH = 60_000
-"""How often at most the keys are fetched anew."""
+KEPT = 3_600_000
+"""How long keys are used before they are fetched anew: one that the provider has dropped counts no longer than that."""
+MISSED = 60_000
+"""How long keys are not fetched for an unknown one again, after it was not among them."""
+FAILED = 5_000
+"""How long the provider is not asked again after it did not answer: others need not wait for that, too."""
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Json = Mapping[str, Any]
 
 
 class Fetch(Protocol):
-    """Speaks with the provider; raises Unauthenticated if it does not answer as it should."""
+    """Speaks with the provider.
+
+    Raises:
+        ProviderFailed: it does not answer, or not as it should.
+        Unauthenticated: it does not take what a person has brought.
+    """
 
     def get(self, url: str) -> Any:
         """Return a document."""
@@ -78,7 +88,9 @@ class Provider:
         self._client, self._fetch, self._clock, self._random = client, fetch, clock, random
         self._metadata: Json | None = None
         self._keys: Json = {}
-        self._fetched_at = -REFRESH
+        self._fetched_at = -KEPT
+        self._missed_at = -MISSED
+        self._failed_at = -FAILED
         self._lock = Lock()
 
     def begin(self) -> Begun:
@@ -91,15 +103,13 @@ class Provider:
 
         Raises:
             Unauthenticated: that is not what was asked for, or not from the provider, or not for us, or too late.
-            Forbidden: it is somebody, but none of his groups may do anything.
+            ProviderFailed: the provider does not say who it is.
         """
-        if not is_same(answer.get("state", ""), begun.state) or answer.get("iss", self._client.issuer) != (
-            self._client.issuer
-        ):
-            raise Unauthenticated("The answer of the provider does not belong to this sign-in.")
-        if "code" not in answer:
-            raise Unauthenticated("The provider has not let you in.")
         metadata = self._discovered()
+        if not is_same(answer.get("state", ""), begun.state) or not _is_from(metadata, answer):
+            raise Unauthenticated("The answer of the provider does not belong to this sign-in.")
+        if not answer.get("code"):
+            raise _refused(refusal_of(answer.get("error")))
         form = _exchange(self._client, answer["code"], begun.verifier)
         token = self._fetch.post(str(metadata["token_endpoint"]), form).get("id_token")
         claims = checked(self._signed(str(token)), self._client, begun.nonce, self._clock())
@@ -109,8 +119,18 @@ class Provider:
         with self._lock:
             if self._metadata is None:
                 url = f"{self._client.issuer.rstrip('/')}/.well-known/openid-configuration"
-                self._metadata = _metadata(self._fetch.get(url), self._client.issuer)
+                self._metadata = _metadata(self._get(url), self._client.issuer)
             return self._metadata
+
+    def _get(self, url: str) -> Any:
+        """Fetch a document, with the lock; while the provider does not answer, one waits for it, and not all."""
+        if self._clock() - self._failed_at < FAILED:
+            raise ProviderFailed("The provider of identities does not answer.")
+        try:
+            return self._fetch.get(url)
+        except ProviderFailed:
+            self._failed_at = self._clock()
+            raise
 
     def _signed(self, token: str) -> Json:
         """Return what a token says, if one of the provider's keys has signed it."""
@@ -130,10 +150,10 @@ class Provider:
     def _key(self, key_id: str) -> Json:
         uri, now = str(self._discovered()["jwks_uri"]), self._clock()
         with self._lock:
-            if key_id not in self._keys and now - self._fetched_at >= REFRESH:
-                self._fetched_at = now
-                found = self._fetch.get(uri).get("keys", [])
-                self._keys = {str(key.get("kid", "")): key for key in found if key.get("use", "sig") == "sig"}
+            is_new = key_id not in self._keys and now - self._missed_at >= MISSED
+            if is_new or now - self._fetched_at >= KEPT:
+                self._keys, self._fetched_at = _signing(self._get(uri)), now
+                self._missed_at = self._missed_at if key_id in self._keys else now
             if key_id not in self._keys:
                 raise Unauthenticated("The token of the provider is signed by a key that it does not have.")
             return dict(self._keys[key_id])
@@ -164,21 +184,41 @@ def checked(claims: Json, client: Client, nonce: str, now: int) -> Json:
 
 
 def person(claims: Json, client: Client) -> Person:
-    """Return who it is, and what his groups may do.
-
-    Raises:
-        Forbidden: none of his groups may do anything.
-    """
+    """Return who it is, and what his groups may do: nothing, if none of them is listed."""
     groups = claims.get(client.groups_claim, [])
     names = [groups] if isinstance(groups, str) else groups if isinstance(groups, list) else []
     grants: dict[str, Role] = {}
     for group in names:
         for namespace, role in _grants_of(group, client.roles[group]).items() if group in client.roles else ():
             grants[namespace] = max(grants.get(namespace, role), role, key=list(Role).index)
-    if not grants:
-        raise Forbidden("None of your groups may do anything here.", remedy="Ask an administrator: access.oidc.roles.")
     subject = str(claims["sub"])
     return Person(subject, str(claims.get(client.name_claim) or subject), grants)
+
+
+def refusal_of(code: object) -> str:
+    """Return why a provider has refused something, if that is one of the words that OAuth has for it."""
+    return code if isinstance(code, str) and re.fullmatch("[a-z_]{1,40}", code) else ""
+
+
+def _refused(code: str) -> Unauthenticated:
+    if code in {"", "access_denied"}:
+        return Unauthenticated("The provider has not let you in.")
+    remedy = "Does it know all of access.oidc.scopes?" if code == "invalid_scope" else "Sign in again."
+    return Unauthenticated(f"The provider has not let you in: {code}.", remedy=remedy)
+
+
+def _is_from(metadata: Json, answer: Mapping[str, str]) -> bool:
+    """Tell whether an answer says that it is from the provider, if the provider says so in its answers (RFC 9207)."""
+    if "iss" not in answer:
+        return metadata.get("authorization_response_iss_parameter_supported") is not True
+    return answer["iss"] == str(metadata["issuer"])
+
+
+def _signing(document: Json) -> Json:
+    """Return the keys that sign, by their names."""
+    found = document.get("keys")
+    keys = [key for key in found if isinstance(key, Mapping)] if isinstance(found, list) else []
+    return {str(key.get("kid", "")): key for key in keys if key.get("use", "sig") == "sig"}
 
 
 def _grants_of(group: str, text: str) -> dict[str, Role]:
@@ -213,7 +253,7 @@ def _exchange(client: Client, code: str, verifier: str) -> dict[str, str]:
 
 def _metadata(document: Any, issuer: str) -> Json:
     if not isinstance(document, Mapping) or document.get("issuer") != issuer:
-        raise Unauthenticated("The provider of identities is not the one of the settings.")
+        raise ProviderFailed("The provider of identities names itself otherwise than access.oidc.issuer does.")
     for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
         _check_address(str(document.get(name, "")), name)
     return document

@@ -8,9 +8,10 @@ import httpx
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
+from calve.access.oidc import refusal_of
 from calve.api import administration, sessions
 from calve.api.access import Entrance, Gate
-from calve.errors import Unauthenticated
+from calve.errors import AccessError, ProviderFailed, Unauthenticated
 
 _SECONDS = 10.0
 _BYTES = 1_000_000
@@ -41,9 +42,27 @@ class HttpFetch:
         try:
             with httpx.Client(timeout=_SECONDS, follow_redirects=False) as client:
                 answer = client.request(method, url, headers={"accept": "application/json"}, **body)
-                document = json.loads(answer.content[:_BYTES]) if answer.is_success else None
-        except (httpx.HTTPError, ValueError):  # what they say may hold what was sent
-            document = None
-        if not isinstance(document, dict):
-            raise Unauthenticated("The provider of identities does not answer as it should.") from None
+        except httpx.HTTPError:  # what they say may hold what was sent
+            raise ProviderFailed("The provider of identities does not answer.") from None
+        document = _document(answer)
+        if not answer.is_success:
+            raise _refusal(answer.status_code, document)
+        if document is None:
+            raise ProviderFailed
         return document
+
+
+def _document(answer: httpx.Response) -> dict[str, Any] | None:
+    try:
+        document = json.loads(answer.content[:_BYTES])
+    except ValueError:
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _refusal(status: int, document: dict[str, Any] | None) -> AccessError:
+    """Return whose mistake it is: that of who signs in, or that of our settings."""
+    code = refusal_of((document or {}).get("error"))
+    if code == "invalid_grant":
+        return Unauthenticated("The provider does not take what the browser brought back.", remedy="Sign in again.")
+    return ProviderFailed(f"The provider of identities has answered {status}{f' {code}' if code else ''}.")

@@ -55,6 +55,7 @@ STATUS: Mapping[type[CalveError], int] = {
     errors.AccessError: 403,
     errors.Unauthenticated: 401,
     errors.TooManyAttempts: 429,
+    errors.ProviderFailed: 502,
     errors.StoreError: 500,
     errors.StoreUnavailable: 503,
     errors.StoreBusy: 503,
