@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from threading import Lock
 
@@ -82,6 +83,7 @@ class Rate:
         return 0.0 if is_free else (1 - left) / self._per_second
 
 
+@lru_cache(256)
 def network_of(address: str) -> str:
     """Return what counts as one source: an address, or of IPv6, where one customer has many, its network."""
     try:

@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 
-from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from calve.access import (
@@ -27,6 +25,7 @@ from calve.access import (
 from calve.api.origins import SAFE, Headers, Rules
 from calve.api.policy import policy_of
 from calve.api.problems import error_answer
+from calve.api.threads import in_thread
 from calve.errors import CalveError, Forbidden, TooManyAttempts, Unauthenticated
 
 if TYPE_CHECKING:
@@ -36,16 +35,19 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 COOKIE = "calve_session"
 CSRF = "x-calve-csrf"
-_SECURITY = {
-    "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
-    "frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
-_TLS = {"Strict-Transport-Security": "max-age=31536000"}
+_SECURITY = (
+    (
+        b"content-security-policy",
+        b"default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+_TLS = (*_SECURITY, (b"strict-transport-security", b"max-age=31536000"))
 _SIZE = 200
 _FAILED = 400
 _CHANGING = frozenset({Permission.RUN, Permission.EDIT, Permission.ADMINISTER})
@@ -141,7 +143,7 @@ class Gate:
             scheme, _, token = visit.headers["authorization"].partition(" ")
             if scheme.lower() != "bearer":
                 raise Unauthenticated("Only bearer tokens are taken here.")
-            return await run_in_threadpool(door.by_token, token.strip(), visit.source)
+            return await in_thread(door.by_token, token.strip(), visit.source)
         if visit.session is not None:
             return await self._of_session(visit.session, visit)
         if rules.user_header is not None and rules.is_proxy(visit.peer):
@@ -150,7 +152,7 @@ class Gate:
 
     async def _of_session(self, session: str, visit: Visit) -> Principal:
         try:
-            principal = await run_in_threadpool(self._entrance.door.by_session, session)
+            principal = await in_thread(self._entrance.door.by_session, session)
         except Unauthenticated:
             return self._of_nobody(visit)  # an old cookie must not keep anybody from signing in
         if visit.method != "WEBSOCKET" and visit.changes and not _knows_page(visit, session):
@@ -160,7 +162,7 @@ class Gate:
     async def _of_proxy(self, name: str) -> Principal:
         if not name:
             return ANONYMOUS
-        user = await run_in_threadpool(self._entrance.door.state.user, name[:_SIZE].replace("\0", ""))
+        user = await in_thread(self._entrance.door.state.user, name[:_SIZE].replace("\0", ""))
         if user is None or user.is_disabled:
             raise Unauthenticated(f"There is no user {name[:_SIZE]!r} here.")
         return Principal(user.name, PrincipalKind.USER, user.grants)
@@ -179,7 +181,7 @@ class Gate:
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start" and _is_notable(scope, message["status"]):
-                await run_in_threadpool(self._note, scope, principal, visit, message["status"])
+                await in_thread(self._note, scope, principal, visit, message["status"])
             await send(message)
 
         return sending
@@ -235,6 +237,8 @@ def visit_of(scope: Scope, rules: Rules) -> Visit:
 
 
 def _session(header: str) -> str | None:
+    if COOKIE not in header:
+        return None
     try:
         cookie = SimpleCookie(header).get(COOKIE)
     except CookieError:
@@ -247,12 +251,13 @@ def _knows_page(visit: Visit, session: str) -> bool:
 
 
 def _secured(send: Send, visit: Visit) -> Send:
+    own = _TLS if visit.is_secure else _SECURITY
+
     async def sending(message: Message) -> None:
         if message["type"] in {"http.response.start", "websocket.http.response.start"}:
-            headers = MutableHeaders(scope=message)
-            for name, value in (_SECURITY | (_TLS if visit.is_secure else {})).items():
-                headers.setdefault(name, value)
-            headers.setdefault("Cache-Control", "no-store")
+            headers = [(name.lower(), value) for name, value in message.get("headers", ())]
+            names = {name for name, _ in headers}
+            message["headers"] = [*headers, *(pair for pair in own if pair[0] not in names)]
         await send(message)
 
     return sending

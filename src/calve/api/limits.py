@@ -4,7 +4,6 @@ import re
 from dataclasses import dataclass
 
 import anyio
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from calve.api.problems import answer
@@ -16,7 +15,7 @@ DEPTH = 64
 SECONDS = 30.0
 _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)|[\[{]|[\]}]', re.DOTALL)
 """Strings, so that what stands in them is not counted, and what opens and closes; an endless string goes to the end."""
-_BREAKS = re.compile(r"[\r\n\0]")
+_BREAKS = re.compile(rb"[\r\n\0]")
 
 
 class SmallHeaders:
@@ -48,10 +47,7 @@ class CleanHeaders:
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in headers.items():
-                    if _BREAKS.search(value):
-                        headers[name] = _BREAKS.sub(" ", value)
+                message["headers"] = [(name, _BREAKS.sub(b" ", value)) for name, value in message.get("headers", ())]
             await send(message)
 
         await self._app(scope, receive, sending)
@@ -75,7 +71,7 @@ class SmallBodies:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it."""
         headers = dict(scope["headers"]) if scope["type"] == "http" else {}
-        if b"content-length" not in headers and b"transfer-encoding" not in headers:
+        if headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in headers:
             await self._app(scope, receive, send)
             return
         try:

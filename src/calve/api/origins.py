@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
 
@@ -110,6 +111,7 @@ def is_loopback(host: str) -> bool:
     return host == "localhost" if address is None else address.is_loopback
 
 
+@lru_cache(256)
 def _address(text: str) -> IPv4Address | IPv6Address | None:
     try:
         address = ip_address(text)
@@ -118,6 +120,7 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
+@lru_cache(256)
 def _host(header: str) -> str:
     """Return the name in a Host header, without its port."""
     try:

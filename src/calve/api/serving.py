@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from calve.api.connections import Connection
 from calve.errors import EnvironmentUnfit
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def listen(host: str, port: int) -> socket.socket:
 def _configured(app: "FastAPI", drain: int) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http="h11",
+        http=Connection,
         ws="websockets-sansio",
         lifespan="off",
         log_config=None,

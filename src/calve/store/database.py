@@ -36,6 +36,8 @@ from calve.store.locking import FileLock
 
 BUSY_SECONDS = 30
 CONNECT_SECONDS = 10
+READERS = 4
+"""Connections that read from a SQLite file beside the one that writes, so that nobody who looks waits for its disk."""
 IDLE_SECONDS = 1.0
 """A connection that was not used for so long is tried before it is used again."""
 _POSTGRESQL = {
@@ -56,9 +58,9 @@ SCHEMA_LOCK = 0x63616C7665
 class Database:
     """A database of SQLite or PostgreSQL.
 
-    A process keeps one connection to a SQLite file, and a pool of them to PostgreSQL. Safety rests on unique
-    keys, row locks and compare-and-set: all it takes from the isolation is that a statement sees what was
-    committed before it began.
+    A process keeps one connection to write to a SQLite file and a few to read from it, and a pool of them to
+    PostgreSQL. Safety rests on unique keys, row locks and compare-and-set: all it takes from the isolation is that a
+    statement sees what was committed before it began.
     """
 
     def __init__(self, url: str) -> None:
@@ -74,14 +76,22 @@ class Database:
         """The file of SQLite, if there is one."""
         self._lock = FileLock(None if self.file is None else self.file.with_name(f"{self.file.name}-lock"))
         with self._translated():
-            self._engine = _postgresql(parsed) if self.is_postgresql else _sqlite(parsed, self.file, self._lock)
-        # A statement of PostgreSQL sees the same with a transaction around it as without, at a third of the messages.
-        self._reading = (
-            self._engine.execution_options(isolation_level="AUTOCOMMIT") if self.is_postgresql else self._engine
-        )
+            self._engine = _postgresql(parsed) if self.is_postgresql else _sqlite_writer(parsed, self.file, self._lock)
+            self._reading = self._readers(parsed)
+
+    def _readers(self, url: URL) -> Engine:
+        """Return what reads: a statement sees the same with a transaction around it as without, which costs more."""
+        if self.is_postgresql:
+            return self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        if self.file is None:  # what is in memory is seen by its one connection only
+            return self._engine
+        readers = _sqlite(url.set(database=str(self.file)), READERS)
+        event.listen(readers, "connect", _prepare_reader)
+        return readers
 
     def close(self) -> None:
         """Close every connection; the last one to a SQLite file moves what was written from the log into the file."""
+        self._reading.dispose()
         try:
             with self._lock.held(BUSY_SECONDS):
                 self._engine.dispose()
@@ -93,7 +103,6 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """Give a connection to read with; each statement sees what was committed before it began."""
         with self._translated(), self._reading.connect() as connection:
-            self._begin(connection, "BEGIN")
             yield connection
 
     @contextmanager
@@ -108,15 +117,11 @@ class Database:
             self._lock.held(BUSY_SECONDS),  # threads have queued up for the one connection already
             connection.begin(),
         ):
-            self._begin(connection, "BEGIN IMMEDIATE")
+            if not self.is_postgresql:  # the driver leaves it to us; it locks before anything is read
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
             yield connection
             reach(f"store.{name}.before_commit")
         reach(f"store.{name}.after_commit")
-
-    def _begin(self, connection: Connection, statement: str) -> None:
-        """Begin a transaction of SQLite, whose driver leaves that to us: a write locks before it reads."""
-        if not self.is_postgresql:
-            connection.exec_driver_sql(statement)
 
     def listener(self, channel: str) -> Any:
         """Return a connection of PostgreSQL's driver of the caller's own, which hears what is sent to the channel."""
@@ -253,19 +258,11 @@ def _file(url: URL) -> Path | None:
     return Path(url.database).absolute()  # the process may change its folder later
 
 
-def _sqlite(url: URL, file: Path | None, lock: FileLock) -> Engine:
+def _sqlite_writer(url: URL, file: Path | None, lock: FileLock) -> Engine:
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         url = url.set(database=str(file))
-    engine = create_engine(
-        url,
-        connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
-        poolclass=QueuePool,
-        pool_size=1,
-        max_overflow=0,
-        pool_timeout=BUSY_SECONDS,
-        hide_parameters=True,
-    )
+    engine = _sqlite(url, 1)
 
     def prepare(connection: sqlite3.Connection, _record: Any) -> None:
         with lock.held(BUSY_SECONDS):  # the switch to the write-ahead log is a write
@@ -273,6 +270,23 @@ def _sqlite(url: URL, file: Path | None, lock: FileLock) -> Engine:
 
     event.listen(engine, "connect", prepare)
     return engine
+
+
+def _sqlite(url: URL, connections: int) -> Engine:
+    return create_engine(
+        url,
+        connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
+        poolclass=QueuePool,
+        pool_size=connections,
+        max_overflow=0,
+        pool_timeout=BUSY_SECONDS,
+        hide_parameters=True,
+    )
+
+
+def _prepare_reader(connection: sqlite3.Connection, _record: Any) -> None:
+    connection.isolation_level = None
+    connection.execute("PRAGMA query_only = ON")
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:

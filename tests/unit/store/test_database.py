@@ -57,7 +57,7 @@ def test_a_store_can_live_in_memory() -> None:
 
 def test_sqlite_is_set_up_to_be_safe(store: Store) -> None:
     """Write-ahead log, full sync, foreign keys and a patient lock."""
-    with store._database.read() as connection:
+    with store._database.write("test") as connection:
         found = {
             name: connection.execute(text(f"PRAGMA {name}")).scalar_one()
             for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
@@ -84,11 +84,33 @@ def test_a_read_locks_nobody_out(store: Store, tmp_path: Path) -> None:
         other.close()
 
 
-def test_a_process_has_one_connection_to_a_sqlite_file(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_has_one_connection_that_writes_to_a_sqlite_file(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A second one has to wait, and gives up with a clear error."""
     monkeypatch.setattr(store._database._engine.pool, "_timeout", 0.05)
-    with store._database.read(), pytest.raises(StoreUnavailable, match="does not answer"):
-        store.captures.checkpoints()
+    with store._database.write("test"), pytest.raises(StoreUnavailable, match="does not answer"):
+        store.captures.begin("c1", "a", None, Artifacts(), NOW)
+
+
+def test_who_reads_a_sqlite_file_does_not_wait_for_who_writes(store: Store) -> None:
+    """He sees what was committed before."""
+    with store._database.write("test") as connection:
+        connection.execute(text("CREATE TABLE later (x)"))
+        assert store.captures.checkpoints() == []
+        with store._database.read() as reader:
+            assert reader.scalar(text("SELECT name FROM sqlite_master WHERE name = 'later'")) is None
+    with store._database.read() as reader:
+        assert reader.scalar(text("SELECT name FROM sqlite_master WHERE name = 'later'")) == "later"
+
+
+def test_what_reads_a_sqlite_file_cannot_write_to_it(store: Store) -> None:
+    """All writes go through the one place where a transaction is committed."""
+    with (
+        pytest.raises(StoreUnavailable, match="readonly"),
+        store._database.read() as reader,
+    ):
+        reader.execute(text("CREATE TABLE later (x)"))
 
 
 def test_a_database_that_stays_locked_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,13 +166,13 @@ def test_a_full_disk_refuses_writes_and_recovers(store: Store) -> None:
     engine = store.engine
     big = LogChunk("a", 0, "x" * 1_000_000)
     task = NewTask(TaskKind.RUN, "r")
-    with store._database.read() as connection:
+    with store._database.write("test") as connection:
         pages = connection.scalar(text("PRAGMA page_count"))
         connection.execute(text(f"PRAGMA max_page_count = {pages}"))
     with pytest.raises(StoreUnavailable, match="full"):
         engine.commit(Changes(tasks=[task], logs=[big]))
     assert engine.counts()[TaskKind.RUN] == 0
-    with store._database.read() as connection:
+    with store._database.write("test") as connection:
         connection.execute(text("PRAGMA max_page_count = 1000000"))
     engine.commit(Changes(tasks=[task], logs=[big]))
     assert engine.log("a") == [big]

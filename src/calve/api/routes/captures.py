@@ -17,19 +17,18 @@ from calve.api.paging import Page, Paged, page_json
 from calve.api.policy import EDIT_SOMEWHERE, READ_SOMEWHERE, RUN_SOMEWHERE
 from calve.api.routing import Routes
 from calve.api.services import Call, Caller
-from calve.capture import Captures, StoredCapture, StoredCheckpoint
+from calve.capture import Captures, StoredCheckpoint, capture_json, checkpoint_json
 from calve.errors import CaptureMissing
 
-routes = Routes("captures")
+routes = Routes("captures", is_slow=True)
 Consumer = Annotated[str | None, Query(max_length=512, description="Only this consumer's.")]
-_ABOUT = ("capture_id", "consumer", "number", "key", "status", "created_at", "closed_at", "collected_at")
 
 
 @routes.get("/captures", "list_captures", READ_SOMEWHERE, shapes.Page)
 def list_captures(call: Call, page: Paged, consumer: Consumer = None) -> Response:
     """List captures, newest first."""
     found = [one for one in call.captures.captures(consumer) if _may_read(call, one.consumer)]
-    return _part(found, page, _capture_json, lambda one: one.capture_id)
+    return _part(found, page, capture_json, lambda one: one.capture_id)
 
 
 @routes.post("/captures/plan", "plan_capture", READ_SOMEWHERE)
@@ -51,6 +50,17 @@ def capture(call: Call, request: CaptureRequest) -> Response:
 def get_capture(call: Call, capture_id: Word) -> Response:
     """Return one capture as it was reported."""
     return _encoded(_known(call, capture_id, Permission.READ).show(capture_id).as_json())
+
+
+@routes.get("/captures/{capture_id}/files", "list_capture_files", READ_SOMEWHERE)
+def list_files(
+    call: Call,
+    capture_id: Word,
+    *,
+    check: Annotated[bool, Query(description="Look whether every file is still there.")] = False,
+) -> Response:
+    """Return the files that a capture references, by table; none once they are cleaned up."""
+    return _encoded(_known(call, capture_id, Permission.READ).files(capture_id, check=check))
 
 
 @routes.post("/captures/{capture_id}/actions/commit", "commit_capture", RUN_SOMEWHERE)
@@ -138,18 +148,5 @@ def _encoded(document: Any) -> Response:
     return Document(jsonable_encoder(document))
 
 
-def _capture_json(stored: StoredCapture) -> dict[str, Any]:
-    about = {name: getattr(stored, name) for name in _ABOUT}
-    tables = [table["source_table"] for table in stored.document["tables"]]
-    return {**about, "changed": stored.document["changed"], "tables": tables}
-
-
 def _checkpoint_json(call: Caller, stored: StoredCheckpoint) -> dict[str, Any]:
-    return {
-        "consumer": stored.consumer,
-        "table": call.captures.named([str(stored.table)])[0],
-        **stored.checkpoint.as_json(),
-        "version": stored.version,
-        "moved_at": stored.moved_at,
-        "moved_by": stored.moved_by,
-    }
+    return checkpoint_json(stored, call.captures.named([str(stored.table)])[0])

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import anyio
 from fastapi import Query
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from calve.access import Permission
@@ -14,6 +13,7 @@ from calve.api.identifiers import InstanceId, StepPath, WorkflowId, step_address
 from calve.api.policy import Policy
 from calve.api.routing import Routes
 from calve.api.services import Call, Caller
+from calve.api.threads import in_thread
 from calve.engine.model import Attempt
 
 routes = Routes("logs")
@@ -47,8 +47,8 @@ async def _followed(call: Caller, attempt: Attempt) -> AsyncIterator[str]:
     """Yield an attempt's log as it comes, until the attempt has ended, or the server does."""
     last, state = -1, call.engine.state
     while True:
-        now = await run_in_threadpool(state.attempt, attempt.uuid)
-        for chunk in await run_in_threadpool(state.log, attempt.uuid, after=last):
+        now = await in_thread(state.attempt, attempt.uuid)
+        for chunk in await in_thread(state.log, attempt.uuid, after=last):
             last = chunk.number
             yield chunk.text
         if now is None or now.status.is_terminal or call.is_ending:
