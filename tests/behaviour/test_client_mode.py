@@ -218,7 +218,7 @@ def test_versions_are_activated_there(there: There) -> None:
     assert record.active_version is None
 
 
-@pytest.mark.parametrize("arguments", [["captures"], ["sql", "SELECT 1"], ["lag"], ["gc"], ["triggers"], ["alerts"]])
+@pytest.mark.parametrize("arguments", [["commit", "x"], ["sql", "SELECT 1"], ["gc"], ["triggers"], ["alerts"]])
 def test_what_needs_the_project_says_so(there: There, arguments: list[str]) -> None:
     """Rather than work on an empty lake here."""
     assert "works on this project itself" in there.calve(*arguments, code=1)

@@ -3,6 +3,7 @@
 from calve.capture.captures import CaptureOptions, Captures, Collected
 from calve.capture.changes import Wanted
 from calve.capture.lag import Lag
+from calve.capture.listing import capture_json, checkpoint_json
 from calve.capture.model import (
     Adoption,
     Artifacts,
@@ -55,4 +56,6 @@ __all__ = [
     "TableReport",
     "Uncommitted",
     "Wanted",
+    "capture_json",
+    "checkpoint_json",
 ]

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calve.cli.output import duration, print_json, print_table, size
+from calve.cli.output import duration, moment, print_json, print_table, size
 from calve.cli.state import State, json_option
 
 if TYPE_CHECKING:
-    from calve.capture import CaptureReport, TableReport, Wanted
+    from calve.capture import CaptureReport, TableReport
+    from calve.cli.ledger import Document
 
 _OPERATIONS = ("append", "overwrite", "delete")
 
@@ -75,28 +76,13 @@ def wanted_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _wanted(options: dict[str, Any]) -> "Wanted":
-    from calve.capture import Limits, Mode, OnGap, OnSchemaChange, Operation, Wanted
-
-    return Wanted(
-        operations=frozenset(Operation(name) for name in options["operations"]),
-        mode=Mode(options["mode"]),
-        ranges=options["ranges"],
-        limits=Limits(options["max_files"], options["max_bytes"]),
-        start=options["start"],
-        end=options["end"],
-        on_gap=OnGap(options["on_gap"]),
-        on_schema_change=OnSchemaChange(options["on_schema_change"]),
-    )
-
-
 @click.command()
 @wanted_options
 @click.pass_obj
 def plan(state: State, /, tables: tuple[str, ...], consumer: str, **options: Any) -> None:
     """Show what the next capture would contain. Writes nothing, starts no JVM."""
-    with state.captures() as captures:
-        _show(state, captures.plan(tables, consumer, _wanted(options)))
+    with state.ledger() as ledger:
+        _show(state, ledger.plan(tables, consumer, options))
 
 
 @click.command()
@@ -121,8 +107,10 @@ def capture(
     Nothing is copied: the ICDC table references the source's own files. Read the change from it with any engine, then
     `calve commit` the capture to move the checkpoint.
     """
+    from calve.cli.ledger import wanted
+
     with state.captures() as captures:
-        report = captures.capture(tables, consumer, _wanted(options), key=key, lease=lease, supersede=supersede)
+        report = captures.capture(tables, consumer, wanted(options), key=key, lease=lease, supersede=supersede)
         _show(state, report)
 
 
@@ -161,45 +149,24 @@ def _closed(state: State, report: "CaptureReport") -> None:
 @click.pass_obj
 def list_captures(state: State, consumer: str | None) -> None:
     """List captures, newest first."""
-    with state.captures() as captures:
-        stored = captures.captures(consumer)
+    with state.ledger() as ledger:
+        found = ledger.captures(consumer)
     if state.json:
-        keys = (
-            "capture_id",
-            "consumer",
-            "number",
-            "key",
-            "status",
-            "created_at",
-            "closed_at",
-            "collected_at",
-        )
-        print_json(
-            [
-                {
-                    **{key: getattr(item, key) for key in keys},
-                    "changed": item.document["changed"],
-                    "tables": [table["source_table"] for table in item.document["tables"]],
-                }
-                for item in stored
-            ]
-        )
+        print_json(found)
         return
-    print_table(
-        ("capture", "consumer", "status", "taken", "tables", "files", "records"),
-        [
-            (
-                item.capture_id,
-                item.consumer,
-                item.status.value,
-                f"{item.created_at:%Y-%m-%d %H:%M:%SZ}",
-                ", ".join(table["source_table"] for table in item.document["tables"]),
-                sum(table["files"] for table in item.document["tables"]),
-                sum(table["records"] for table in item.document["tables"]),
-            )
-            for item in stored
-        ],
-    )
+    rows = [
+        (
+            one["capture_id"],
+            one["consumer"],
+            one["status"],
+            moment(one["created_at"]),
+            ", ".join(one["tables"]),
+            one["files"],
+            one["records"],
+        )
+        for one in found
+    ]
+    print_table(("capture", "consumer", "status", "taken", "tables", "files", "records"), rows)
 
 
 @click.command()
@@ -209,9 +176,9 @@ def list_captures(state: State, consumer: str | None) -> None:
 @click.pass_obj
 def show(state: State, capture_id: str, *, check: bool) -> None:
     """Show one capture in full, down to its files."""
-    with state.captures() as captures:
-        report = captures.show(capture_id)
-        files = captures.files(capture_id, check=check)
+    with state.ledger() as ledger:
+        report = ledger.capture(capture_id)
+        files = ledger.files(capture_id, check=check)
     if state.json:
         print_json({**report.as_json(), "files": files})
         return
@@ -282,28 +249,27 @@ def _place(snapshot_id: int | None) -> str:
 @click.pass_obj
 def lag(state: State, consumer: str | None) -> None:
     """Show how far every consumer is behind its tables, and how long their history is safe."""
-    with state.captures() as captures:
-        rows = captures.lag(consumer)
+    with state.ledger() as ledger:
+        found = ledger.lag(consumer)
     if state.json:
-        print_json([asdict(row) for row in rows])
+        print_json(found)
         return
-    print_table(
-        ("consumer", "table", "commits", "files", "rows", "size", "age", "history safe for"),
-        [
-            (row.consumer, row.table, row.error, "", "", "", "", "")
-            if row.error
-            else (
-                row.consumer,
-                row.table,
-                row.pending_commits,
-                row.pending_files,
-                row.pending_records,
-                size(row.pending_bytes or 0),
-                "–" if row.age_seconds is None else duration(row.age_seconds),
-                _safe_for(row.expires_in_seconds),
-            )
-            for row in rows
-        ],
+    columns = ("consumer", "table", "commits", "files", "rows", "size", "age", "history safe for")
+    print_table(columns, [_behind(row) for row in found])
+
+
+def _behind(row: "Document") -> tuple[object, ...]:
+    if row["error"]:
+        return row["consumer"], row["table"], row["error"], "", "", "", "", ""
+    return (
+        row["consumer"],
+        row["table"],
+        row["pending_commits"],
+        row["pending_files"],
+        row["pending_records"],
+        size(row["pending_bytes"] or 0),
+        "–" if row["age_seconds"] is None else duration(row["age_seconds"]),
+        _safe_for(row["expires_in_seconds"]),
     )
 
 

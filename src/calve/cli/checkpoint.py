@@ -1,14 +1,15 @@
 """``calve checkpoint``: inspect and mend."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 
-from calve.cli.output import print_json, print_table
+from calve.cli.output import moment, print_json, print_table
 from calve.cli.state import State, json_option
 
 if TYPE_CHECKING:
-    from calve.capture import StoredCheckpoint
+    from calve.cli.ledger import Document
 
 
 @click.group()
@@ -23,48 +24,29 @@ def checkpoint() -> None:
 @click.pass_obj
 def show_checkpoints(state: State, consumer: str | None, *, log: bool) -> None:
     """Show the checkpoints of all consumers."""
-    with state.captures() as captures:
-        moves = captures.checkpoint_log(consumer) if log else []
-        stored = captures.checkpoints(consumer)
-    if log and state.json:
-        print_json(moves)
+    with state.ledger() as ledger:
+        found = ledger.moves(consumer) if log else ledger.checkpoints(consumer)
+    if state.json:
+        print_json(found)
     elif log:
-        rows = [(m["at"], m["consumer"], m["table"], _at(m["before"]), _at(m["after"]), m["reason"]) for m in moves]
-        print_table(("at", "consumer", "table", "from", "to", "why"), rows, numbers=False)
-    elif state.json:
-        print_json([as_json(item, state.settings.default_catalog) for item in stored])
+        print_table(("at", "consumer", "table", "from", "to", "why"), [_moved(move) for move in found], numbers=False)
     else:
-        print_table(
-            ("consumer", "table", "snapshot", "pending", "moved", "by"),
-            [
-                (
-                    item.consumer,
-                    item.table.short(state.settings.default_catalog),
-                    item.checkpoint.snapshot_id,
-                    f"all but {item.checkpoint.pending.taken} files" if item.checkpoint.pending else "–",
-                    f"{item.moved_at:%Y-%m-%d %H:%M:%SZ}",
-                    item.moved_by,
-                )
-                for item in stored
-            ],
-            numbers=False,
-        )
+        columns = ("consumer", "table", "snapshot", "pending", "moved", "by")
+        print_table(columns, [_standing(one) for one in found], numbers=False)
+
+
+def _moved(move: "Document") -> tuple[object, ...]:
+    places = (_at(move["before"]), _at(move["after"]))
+    return (datetime.fromisoformat(move["at"]), move["consumer"], move["table"], *places, move["reason"])
 
 
 def _at(raw: dict[str, object] | None) -> object:
     return raw["snapshot_id"] if raw else "–"
 
 
-def as_json(stored: "StoredCheckpoint", default_catalog: str) -> dict[str, object]:
-    """Return a checkpoint as ``--json`` prints it."""
-    return {
-        "consumer": stored.consumer,
-        "table": stored.table.short(default_catalog),
-        **stored.checkpoint.as_json(),
-        "version": stored.version,
-        "moved_at": stored.moved_at,
-        "moved_by": stored.moved_by,
-    }
+def _standing(one: "Document") -> tuple[object, ...]:
+    pending = f"all but {one['pending']['taken']} files" if one["pending"] else "–"
+    return one["consumer"], one["table"], one["snapshot_id"], pending, moment(one["moved_at"]), one["moved_by"]
 
 
 @checkpoint.command(name="set")
@@ -76,10 +58,12 @@ def as_json(stored: "StoredCheckpoint", default_catalog: str) -> dict[str, objec
 @click.pass_obj
 def set_checkpoint(state: State, table: str, consumer: str, to: str, reason: str) -> None:
     """Move a consumer's checkpoint by hand."""
+    from calve.capture import checkpoint_json
+
     with state.captures() as captures:
         stored = captures.set_checkpoint(table, consumer, to, reason)
     if state.json:
-        print_json(as_json(stored, state.settings.default_catalog))
+        print_json(checkpoint_json(stored, stored.table.short(state.settings.default_catalog)))
     else:
         print(f"{consumer} now stands at {stored.checkpoint.snapshot_id or 'the beginning'} of {table}")
 

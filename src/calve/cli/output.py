@@ -73,6 +73,11 @@ def shown(value: Any) -> str:
             return str(value)
 
 
+def moment(text: str) -> str:
+    """Return a time of a document as people read it."""
+    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M:%SZ}"
+
+
 def size(count: int) -> str:
     """Return bytes as people read them."""
     amount = float(count)

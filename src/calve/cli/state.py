@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from calve.app import Workplace
     from calve.capture import Captures
     from calve.cli.desk import Desk
+    from calve.cli.ledger import Ledger
+    from calve.client import Client
     from calve.delivery import Deliveries
     from calve.settings import Settings
 
@@ -70,15 +72,31 @@ class State:
         from calve.cli.local_desk import LocalDesk
         from calve.cli.remote_desk import RemoteDesk
 
-        about = self.settings.client
-        if about.url is None:
+        url = self.settings.client.url
+        if url is None:
             with self.workplace() as workplace:
                 yield LocalDesk(workplace, self.user)
             return
+        with self._client(url) as client:
+            yield RemoteDesk(client)
+
+    @contextmanager
+    def ledger(self) -> "Iterator[Ledger]":
+        """Open what tells of captures: the server of the settings, or the project's lake."""
+        from calve.cli.ledger import LocalLedger, RemoteLedger
+
+        url = self.settings.client.url
+        if url is None:
+            with self.captures() as captures:
+                yield LocalLedger(captures)
+            return
+        with self._client(url) as client:
+            yield RemoteLedger(client)
+
+    def _client(self, url: str) -> "AbstractContextManager[Client]":
         from calve.client import Client
 
-        with Client(about.url, about.token) as client:
-            yield RemoteDesk(client)
+        return Client(url, self.settings.client.token)
 
     def check_here(self) -> None:
         """Refuse what works on the files and databases of this project, if a server was named.
@@ -87,10 +105,10 @@ class State:
             RequestInvalid: a server was named, and the command is not one that makes a server.
         """
         url = self.settings.client.url
-        name = click.get_current_context().find_root().invoked_subcommand
-        if url is not None and name not in OF_A_SERVER:
+        context = click.get_current_context()
+        if url is not None and context.find_root().invoked_subcommand not in OF_A_SERVER:
             raise RequestInvalid(
-                f"calve {name} works on this project itself, not through the server {url}.",
+                f"{context.command_path} works on this project itself, not through the server {url}.",
                 remedy="Run it where the project is, without CALVE_URL and [client] url.",
             )
 

@@ -1,6 +1,6 @@
 """What a server knows of data: signals, captures, checkpoints, how far consumers are behind."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from calve.client.server import Document, Server, path
@@ -52,6 +52,24 @@ class Data:
     def capture(self, capture_id: str) -> Document:
         """Return a capture in full."""
         return document(self.server.get(path("captures", capture_id)))
+
+    def capture_files(self, capture_id: str, *, is_checked: bool = False) -> dict[str, list[Document]]:
+        """Return the files that a capture references, by table.
+
+        Raises:
+            FilesLost: they were to be checked, and some are gone.
+        """
+        return document(self.server.get(path("captures", capture_id, "files"), check=is_checked))
+
+    def plan(self, tables: Sequence[str], consumer: str, **options: Any) -> Document:
+        """Return what the next capture of a consumer would contain; options that are None are left out."""
+        given = {name: value for name, value in options.items() if value is not None}
+        body = {"tables": list(tables), "consumer": consumer, **given}
+        return document(self.server.ask("POST", path("captures", "plan"), body, is_repeatable=True))
+
+    def checkpoint_moves(self, *, consumer: str | None = None) -> list[Document]:
+        """Return every move of a checkpoint, and why, newest first."""
+        return list(pages(self.server, path("checkpoints", "log"), consumer=consumer))
 
     def checkpoints(self, *, consumer: str | None = None) -> list[Document]:
         """Return up to where each consumer has committed each table."""
