@@ -15,9 +15,10 @@ from calve.store.engine_rows import attempt_changes, attempt_row, pending_text, 
 from calve.store.engine_tables import IS_LIVE, attempt, run
 from calve.store.enqueuing import enqueue
 from calve.store.fencing import give_back, update_runs
+from calve.store.lines import lock_workflows
 from calve.store.marking import mark
 from calve.store.recording import append_events, append_logs
-from calve.store.starting import Launch, launch, lock_workflows, no_longer_latest
+from calve.store.starting import Launch, launch, no_longer_latest
 from calve.store.transacting import Transaction
 
 _INSERT_RUN = insert(run)

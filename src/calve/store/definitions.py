@@ -24,9 +24,9 @@ from calve.store.engine_tables import (
     version,
     workflow,
 )
+from calve.store.lines import Line, is_blocked, read_line, strategy_of
 from calve.store.namespaces import is_below
 from calve.store.signal_tables import signal_subscription, signal_use
-from calve.store.starting import Line, is_blocked, read_line, strategy_of
 from calve.store.transacting import Transaction, Transactions
 
 _RESET = frozenset({"run_strategy", "step_concurrency", "alerting"})

@@ -14,7 +14,8 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
-from calve.capture.model import Checkpoint
+from calve.capture.model import Checkpoint, Move
+from calve.errors import ConcurrentCommit
 from calve.lake import TableName
 from calve.store import tables
 from calve.store.database import fits
@@ -37,6 +38,15 @@ class Standing:
         if self.version == expected_version:
             return f"{whose} was set and reset since the capture was opened."
         return f"{whose} is at version {self.version}, not {expected_version} as expected."
+
+    def context(self, expected_version: int) -> dict[str, Any]:
+        """Return what an error that says so carries."""
+        return {
+            "consumer": self.consumer,
+            "table": str(self.table),
+            "expected": expected_version,
+            "actual": self.version,
+        }
 
 
 def standing(connection: Connection, consumer: str, table: TableName) -> Standing:
@@ -66,3 +76,9 @@ def advance(connection: Connection, before: Standing, to: Checkpoint | None, *, 
         row = {**place, "checkpoint": after, "moved_at": now, "moved_by": reason}
         connection.execute(insert(tables.checkpoint).values(row))
     return True
+
+
+def moved(connection: Connection, consumer: str, move: Move) -> ConcurrentCommit:
+    """Return the error that a checkpoint is not where a move was to begin."""
+    found = standing(connection, consumer, move.table)
+    return ConcurrentCommit(found.difference(move.expected_version), **found.context(move.expected_version))

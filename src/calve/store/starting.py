@@ -1,44 +1,29 @@
 """Starts instances, and lets them leave the queue, by the run strategies: under the lock of the workflow's row."""
 
-import json
 from bisect import insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, bindparam, select, text, update
+from sqlalchemy import BindParameter, Connection, bindparam, select, update
 
-from calve.definition.model.workflow import Rule, RunStrategy
 from calve.engine.actions import Action
-from calve.engine.model import RUN_EVENT, Changes, Event, NewTask, Pending, Run, Start, Started, StartStatus, TaskKind
+from calve.engine.model import RUN_EVENT, Event, NewTask, Pending, Run, Start, Started, StartStatus, TaskKind
 from calve.engine.statuses import RunStatus
-from calve.engine.strategies import BATCH, DEFAULT, QueueView, arrive, leaving, needs_all
-from calve.errors import Conflict, WorkflowMissing
+from calve.engine.strategies import arrive, leaving
+from calve.errors import Conflict
 from calve.store.engine_rows import pending_text, run_of
-from calve.store.engine_tables import IS_INSTANCE, IS_LIVE, run, workflow
+from calve.store.engine_tables import run, workflow
 from calve.store.fencing import chunks
+from calve.store.lines import Line, read_line
 
 _uuids: BindParameter[Any] = bindparam("uuids", expanding=True)
-_LOCK = (
-    select(workflow.c.workflow_id, workflow.c.strategy, workflow.c.last_instance)
-    .where(workflow.c.workflow_id.in_(bindparam("ids", expanding=True)), workflow.c.deleted_at.is_(None))
-    .order_by(workflow.c.workflow_id)
-    .with_for_update()
-)
 _NUMBERED = (
     update(workflow).where(workflow.c.workflow_id == bindparam("the_id")).values(last_instance=bindparam("number"))
 )
 _KNOWN = select(run).where(
     run.c.workflow_id == bindparam("workflow_id"), run.c.request_id.in_(bindparam("requests", expanding=True))
 )
-_LIVE = (
-    select(run.c.uuid, run.c.is_queued, run.c.instance_id, run.c.run_id)
-    .where(run.c.workflow_id == bindparam("workflow_id"), text(IS_INSTANCE), text(IS_LIVE))
-    .order_by(run.c.is_queued, run.c.instance_id, run.c.run_id)
-)
-_LIVE_LIMITED = _LIVE.limit(bindparam("limit"))
-_BLOCKING = select(run.c.uuid).where(run.c.workflow_id == bindparam("workflow_id"), text("is_blocking")).limit(1)
 _NEWEST = (
     select(run.c.run_id, run.c.status)
     .where(run.c.workflow_id == bindparam("workflow_id"), run.c.instance_id == bindparam("instance_id"))
@@ -79,29 +64,6 @@ _STOP_ACTIVE = (
 _REFUSED = "Not started: another instance is not over, and the run strategy is FIRST_ONLY."
 
 
-@lru_cache(maxsize=1_000)
-def strategy_of(written: str | None) -> RunStrategy:
-    """Return the run strategy that a workflow's row holds."""
-    return DEFAULT if written is None else RunStrategy.model_validate(json.loads(written))
-
-
-@dataclass(slots=True)
-class Line:
-    """The instances of one workflow that are not over, and what becomes of them in this transaction."""
-
-    workflow_id: str
-    strategy: RunStrategy
-    last_instance: int
-    queued: list[tuple[int, int, str]] = field(default_factory=list)
-    active: list[str] = field(default_factory=list)
-    is_blocked: bool = False
-
-    @property
-    def view(self) -> QueueView:
-        """The instances as the strategies see them."""
-        return QueueView(tuple(uuid for _, _, uuid in self.queued), tuple(self.active), self.is_blocked)
-
-
 @dataclass(slots=True)
 class Launch:
     """What starting and leaving came to."""
@@ -119,29 +81,6 @@ class Launch:
         """Return what became of each start, in order."""
         answers = [self.answers[start.run.uuid] for start in starts]
         return tuple(Started(status, self.new.get(made.uuid, made)) for status, made in answers)
-
-
-def lock_workflows(connection: Connection, changes: Changes) -> dict[str, Line]:
-    """Lock the rows of all workflows whose instances these changes start or end, in one order for all.
-
-    Raises:
-        WorkflowMissing: one that is to be started is not there.
-    """
-    starting = {start.run.workflow_id for start in changes.starts}
-    ending = {
-        each.workflow_id
-        for each in (*changes.runs, *changes.new_runs)
-        if each.inline_step is None and each.status.is_terminal
-    }
-    if not starting and not ending:
-        return {}
-    rows: list[Any] = []
-    for some in chunks(sorted(starting | ending)):
-        rows += connection.execute(_LOCK, {"ids": some})
-    lines = {row.workflow_id: Line(row.workflow_id, strategy_of(row.strategy), row.last_instance) for row in rows}
-    for missing in sorted(starting - lines.keys()):
-        raise WorkflowMissing(f"There is no workflow {missing}.", workflow=missing)
-    return lines
 
 
 def no_longer_latest(connection: Connection, runs: Iterable[Run]) -> None:
@@ -199,27 +138,6 @@ def _check_restart(connection: Connection, again: Run) -> None:
             workflow=again.workflow_id,
             instance=again.instance_id,
         )
-
-
-def read_line(connection: Connection, line: Line) -> None:
-    """Read the instances that are not over, as many as the run strategy looks at."""
-    place: dict[str, Any] = {"workflow_id": line.workflow_id}
-    if needs_all(line.strategy.rule):
-        rows = connection.execute(_LIVE, place)
-    else:
-        rows = connection.execute(_LIVE_LIMITED, place | {"limit": line.strategy.concurrency + BATCH})
-    for row in rows:
-        if row.is_queued:
-            line.queued.append((row.instance_id, row.run_id, row.uuid))
-        else:
-            line.active.append(row.uuid)
-    if line.strategy.rule is Rule.STRICT_SEQUENTIAL:
-        line.is_blocked = is_blocked(connection, line.workflow_id)
-
-
-def is_blocked(connection: Connection, workflow_id: str) -> bool:
-    """Tell whether a workflow has a failed instance that nobody has unblocked or restarted."""
-    return connection.scalar(_BLOCKING, {"workflow_id": workflow_id}) is not None
 
 
 def _answer(
