@@ -202,6 +202,51 @@ def test_nobody_starts_by_a_definition_what_he_may_not_start(
     assert _ask(site, "POST", "/api/v3/workflows/yaml", content=definition, headers=headers).status_code == status
 
 
+CALLING = """
+Workflow: {id: sales.w, target: sales.b, jobs: [{foreach: {id: loop, ranges: {i: {from: 0, to: 1}}, jobs: [
+  {subworkflow: {id: call, workflow_id: '${target}'}}]}}, {subworkflow: {id: fixed, workflow_id: finance.b}}]}
+"""
+
+
+def test_nobody_starts_by_a_param_what_he_may_not_start(site: Site, house: Gatehouse, playground: Playground) -> None:
+    """Neither at the start, nor by a restart of any kind; what the definition writes out, its author could start."""
+    for text in (WORKFLOW.format("sales.b"), WORKFLOW.format("finance.b"), CALLING):
+        playground.push(text)
+    runner, everywhere = bearer(house.token("runner@sales")), bearer(house.token("runner"))
+
+    def post(path: str, headers: dict[str, str], **body: Any) -> dict[str, Any]:
+        answer = _ask(site, "POST", f"/api/v3/workflows/sales.w/{path}", json=body, headers=headers)
+        assert answer.status_code == 200, answer.text
+        playground.settle()
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def ends(number: int) -> tuple[str, int]:
+        """Return how an instance ended, and how many of the other namespace were started by a param so far."""
+        run = playground.state.run("sales.w", number)
+        assert run is not None
+        by_param = [one for one in playground.state.instances(workflow_id="finance.b") if one.depth > 1]
+        return run.status.value, len(by_param)
+
+    start, restart = "versions/active/actions/start", "instances/1/actions/restart"
+    post(start, runner, run_params={"target": "finance.b"})
+    assert ends(1) == ("FAILED", 0)
+    post(restart, runner)
+    post(restart, runner, run_params={"target": "finance.b"}, restart_policy="RESTART_FROM_BEGINNING")
+    post("instances/1/steps/loop/1/call/actions/restart", runner, step_run_params={"subworkflow_id": "finance.b"})
+    assert ends(1) == ("FAILED", 0)
+    query = 'mutation { start(workflowId: "sales.w", params: {target: "finance.b"}) { status } }'
+    assert _ask(site, "POST", "/graphql", json={"query": query}, headers=runner).status_code == 200
+    playground.settle()
+    assert ends(2) == ("FAILED", 0)
+    post(start, runner, run_params={"target": "sales.b"})
+    assert ends(3) == ("SUCCEEDED", 0)
+    post(start, everywhere, run_params={"target": "finance.b"})
+    assert ends(4) == ("SUCCEEDED", 1)
+    post(restart, everywhere)
+    assert ends(1)[0] == "SUCCEEDED"
+
+
 def test_somebody_signs_in_with_a_browser(site: Site, house: Gatehouse) -> None:
     """The cookie cannot be read by scripts nor sent by other sites; a change takes the token of a page."""
     house.office.add_user("ann", PASSWORD, {"": Role.EDITOR}, LOCAL)

@@ -56,7 +56,7 @@ class StartRequest(_Body):
     persist_failed_run: bool = False
     """Keep an instance as FAILED whose params make no sense, rather than refuse it."""
 
-    def as_start(self, user: str) -> dict[str, Any]:
+    def as_start(self, initiator: Initiator) -> dict[str, Any]:
         """Return what the engine is asked for."""
         plain, defined = split_params(self.run_params)
         return {
@@ -65,7 +65,7 @@ class StartRequest(_Body):
             "request_id": self.request_id,
             "tags": tuple(tag if isinstance(tag, str) else tag.name for tag in self.runtime_tags),
             "persist_failed_run": self.persist_failed_run,
-            "initiator": Initiator(user=user),
+            "initiator": initiator,
         }
 
 
@@ -82,7 +82,7 @@ class RestartRequest(_Body):
     skip: list[Name] = []
     """Steps that are to be skipped."""
 
-    def as_restart(self) -> dict[str, Any]:
+    def as_restart(self, initiator: Initiator) -> dict[str, Any]:
         """Return what the engine is asked for."""
         plain, defined = split_params(self.run_params)
         by_step = {step_id: split_params(given) for step_id, given in self.step_run_params.items()}
@@ -95,6 +95,7 @@ class RestartRequest(_Body):
             "step_definitions": {step_id: given for step_id, (_, given) in by_step.items() if given},
             "skip": tuple(self.skip),
             "request_id": self.request_id,
+            "initiator": initiator,
         }
 
 
@@ -105,13 +106,14 @@ class StepRestartRequest(_Body):
     step_run_params: Params = {}
     """Changed params of the step."""
 
-    def as_restart(self, step_id: str) -> dict[str, Any]:
+    def as_restart(self, step_id: str, initiator: Initiator) -> dict[str, Any]:
         """Return what the engine is asked for."""
         plain, defined = split_params(self.step_run_params)
         return {
             "step_params": {step_id: plain} if plain else {},
             "step_definitions": {step_id: defined} if defined else {},
             "request_id": self.request_id,
+            "initiator": initiator,
         }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from calve.definition.model.steps import ForeachStep, Step, SubworkflowStep, WhileStep
+from calve.engine.subworkflows import written_out
 
 ANY = ""
 """Stands for a workflow that only a run can name: it may be any, of any namespace."""
@@ -13,14 +14,8 @@ def started_by(steps: Iterable[Step]) -> Iterator[str]:
     for step in steps:
         match step:
             case SubworkflowStep():
-                yield _named(step)
+                yield written_out(step) or ANY
             case ForeachStep() | WhileStep():
                 yield from started_by(step.steps)
             case _:
                 continue
-
-
-def _named(step: SubworkflowStep) -> str:
-    param = step.params.get("subworkflow_id")
-    value = getattr(param, "value", None)
-    return value if isinstance(value, str) and "$" not in value else ANY

@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
-from calve.access import ANONYMOUS, Permission, Principal, allows, namespace_of
+from calve.access import ANONYMOUS, ROOT, Permission, Principal, allows, namespace_of, namespaces
 from calve.capture import Captures
-from calve.engine import Engine
+from calve.engine import Engine, Initiator
 from calve.errors import Forbidden, RequestInvalid, Unauthenticated
 from calve.triggers import TriggerState
 from calve.triggers.signals import Signals
@@ -112,6 +112,12 @@ class Caller:
     def name(self) -> str:
         """Who it is, for the records."""
         return self.principal.name
+
+    @property
+    def initiator(self) -> Initiator:
+        """Who starts something by this request, and in which namespaces he may start what its params name."""
+        granted = namespaces(self.principal, Permission.RUN)
+        return Initiator(user=self.name, within=None if granted == (ROOT,) else granted)
 
     def may(self, permission: Permission, workflow_id: str) -> bool:
         """Tell whether the caller may do that with a workflow."""

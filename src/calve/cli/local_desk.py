@@ -53,12 +53,17 @@ class LocalDesk:
 
     def restart(self, place: "Address", again: Again) -> Document:
         """Run an instance again, or a step of it."""
-        from calve.engine import RunPolicy
+        from calve.engine import Initiator, RunPolicy
         from calve.engine.views import started_json
 
         policy = RunPolicy.RESTART_FROM_BEGINNING if again.is_from_beginning else RunPolicy.RESTART_FROM_INCOMPLETE
         started = self.workplace.engine.restart(
-            place, policy=policy, params=again.params, step_params=again.step_params, skip=again.skip
+            place,
+            policy=policy,
+            params=again.params,
+            step_params=again.step_params,
+            skip=again.skip,
+            initiator=Initiator(user=self.user),
         )
         return started_json(started)
 

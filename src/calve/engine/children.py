@@ -73,7 +73,7 @@ def new_iteration(
         version_id=run.version_id,
         owner_workflow=run.owner_workflow,
         root_uuid=run.root_uuid,
-        initiator=Initiator(loop.kind, run.initiator.user),
+        initiator=Initiator(loop.kind, run.initiator.user, within=run.initiator.within),
         policy=policy,
         parent=Parent(run.uuid, attempt.step_id, attempt.uuid),
         inline_step=attempt.step_id,

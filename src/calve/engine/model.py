@@ -61,6 +61,12 @@ class Initiator:
     timezone: str | None = None
     trigger: Json = field(default_factory=dict)
     """What a trigger passes on, such as the params of the signals that it joined."""
+    within: tuple[str, ...] | None = None
+    """In which namespaces he may start workflows that only his run names; None: in all."""
+
+    def may_start(self, workflow_id: str) -> bool:
+        """Tell whether he may start a workflow that only his run names."""
+        return self.within is None or any(not name or workflow_id.startswith(f"{name}.") for name in self.within)
 
 
 @dataclass(frozen=True, slots=True)

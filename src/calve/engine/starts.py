@@ -139,10 +139,12 @@ def restart(
     step_definitions: Mapping[str, Json] | None = None,
     skip: tuple[str, ...] = (),
     request_id: str | None = None,
+    initiator: Initiator | None = None,
 ) -> Started:
     """Run an instance again: what is incomplete, everything, or from the step that the address names.
 
-    Params, of the run or by step, are plain values, or definitions in JSON's types.
+    Params, of the run or by step, are plain values, or definitions in JSON's types. Who restarts it has to be allowed
+    to start what the run starts by such params; if no initiator is given, who has started it.
 
     Raises:
         WorkflowMissing: there is no such instance or step.
@@ -178,8 +180,16 @@ def restart(
             )
     now = tools.clock()
     given = {**written(given_params(params or {}, blueprint.workflow.params)), **(definitions or {})}
+    by = before.initiator if initiator is None else replace(before.initiator, within=initiator.within)
     run = again(
-        before, uuid=tools.new_id(), policy=policy, run_params=given, restart=plan, now=now, request_id=request_id
+        before,
+        uuid=tools.new_id(),
+        policy=policy,
+        run_params=given,
+        restart=plan,
+        now=now,
+        request_id=request_id,
+        initiator=by,
     )
     merged_run_params(Work(tools, now), RunState(run, blueprint, {}))
     _check_anything(tools, before, run, address)

@@ -13,7 +13,7 @@ from calve.engine.model import Attempt, Initiator, Json, Parent, Restart, Run, R
 from calve.engine.ports import Outcome, State
 from calve.engine.states import RunState
 from calve.engine.work import Work
-from calve.errors import OF_THE_WORKFLOW, RequestInvalid
+from calve.errors import OF_THE_WORKFLOW, Forbidden, RequestInvalid
 
 KEY = "maestro_subworkflow"
 
@@ -23,7 +23,7 @@ def progress(work: Work, state: RunState, step: SubworkflowStep, attempt: Attemp
     if KEY not in attempt.artifacts:
         try:
             start = _start(work, state, step, attempt)
-        except OF_THE_WORKFLOW as error:
+        except (*OF_THE_WORKFLOW, Forbidden) as error:
             return end(work, state, attempt, Outcome(State.FATAL_ERROR, message=error.message))
         work.start(start)
         artifact = {"subworkflow_id": start.run.workflow_id, "subworkflow_version_id": start.run.version_id}
@@ -47,6 +47,7 @@ def _start(work: Work, state: RunState, step: SubworkflowStep, attempt: Attempt)
     defined = {name: param for name, param in own.items() if name in step.params}
     given = written(subworkflow_params(workflow=run_params(state), step=defined, explicit=bool(step.explicit_params)))
     workflow_id, version = str(own["subworkflow_id"].result), str(own["subworkflow_version"].result)
+    _check_right(state.run.initiator, step, workflow_id)
     parent = Parent(state.run.uuid, step.id, attempt.uuid)
     replaced = replaced_by(work, state, attempt)
     policy = inner_policy(state, attempt, replaced)
@@ -75,7 +76,8 @@ def _before(work: Work, replaced: Attempt | None, workflow_id: str, policy: RunP
 
 def _first(work: Work, state: RunState, workflow_id: str, version: str, given: Json, parent: Parent) -> Run:
     run = state.run
-    initiator = Initiator(InitiatorType.SUBWORKFLOW, run.initiator.user, run.initiator.timezone)
+    by = run.initiator
+    initiator = Initiator(InitiatorType.SUBWORKFLOW, by.user, by.timezone, within=by.within)
     child = new_run(work.tools, workflow_id, version, run_params=given, initiator=initiator, now=work.now)
     of_tree = run.properties.get("instance_step_concurrency")
     return replace(
@@ -103,7 +105,24 @@ def _again(work: Work, state: RunState, before: Run, policy: RunPolicy, given: J
         root_uuid=state.run.root_uuid,
         parent=parent,
         request_id=parent.attempt_uuid,
+        initiator=replace(before.initiator, within=state.run.initiator.within),
     )
+
+
+def written_out(step: SubworkflowStep) -> str | None:
+    """Return which workflow a step starts, if its definition says it, and no run can name another one."""
+    value = getattr(step.params.get("subworkflow_id"), "value", None)
+    return value if isinstance(value, str) and "$" not in value else None
+
+
+def _check_right(by: Initiator, step: SubworkflowStep, workflow_id: str) -> None:
+    """Refuse a workflow that a run names, if who started the run could not start it himself.
+
+    Raises:
+        Forbidden: he may not.
+    """
+    if workflow_id != written_out(step) and not by.may_start(workflow_id):
+        raise Forbidden(f"{by.user or 'Who started this'} may not run {workflow_id}.", workflow=workflow_id)
 
 
 def _shown(run: Run) -> str:

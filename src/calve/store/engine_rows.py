@@ -137,13 +137,15 @@ def _initiator_text(initiator: Initiator) -> str:
             "user": initiator.user,
             "timezone": initiator.timezone,
             "trigger": initiator.trigger,
+            **({} if initiator.within is None else {"within": initiator.within}),
         }
     )
 
 
 def _initiator_of(text: str) -> Initiator:
     raw = json.loads(text)
-    return Initiator(**{**raw, "type": InitiatorType(raw["type"])})
+    within = raw.pop("within", None)
+    return Initiator(**{**raw, "type": InitiatorType(raw["type"])}, within=None if within is None else tuple(within))
 
 
 def _restart_text(restart: Restart) -> str:

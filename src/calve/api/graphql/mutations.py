@@ -86,7 +86,7 @@ class Mutation:
         call = info.context
         call.require(Permission.RUN, workflow_id)
         request = StartRequest.model_validate({"run_params": params or {}, "request_id": request_id})
-        started = call.engine.start(workflow_id, version=version, **request.as_start(call.name))
+        started = call.engine.start(workflow_id, version=version, **request.as_start(call.initiator))
         return StartedInstance(status=started.status.value, instance=instance_of(started.run))
 
     @strawberry.mutation
@@ -104,7 +104,8 @@ class Mutation:
         call.require(Permission.RUN, workflow_id)
         policy = "RESTART_FROM_BEGINNING" if from_beginning else "RESTART_FROM_INCOMPLETE"
         request = RestartRequest.model_validate({"restart_policy": policy, "run_params": params or {}})
-        started = call.engine.restart(_address(workflow_id, instance_id, step_path), **request.as_restart())
+        address = _address(workflow_id, instance_id, step_path)
+        started = call.engine.restart(address, **request.as_restart(call.initiator))
         return StartedInstance(status=started.status.value, instance=instance_of(started.run))
 
     @strawberry.mutation

@@ -22,7 +22,7 @@ routes = Routes("starts")
 @routes.post("/workflows/{workflow_id}/versions/{version}/actions/start", "start_workflow", RUN, shapes.Run)
 def start(call: Call, workflow_id: WorkflowId, version: Version, request: StartRequest) -> Response:
     """Start an instance; the same request id starts it once."""
-    started = call.engine.start(workflow_id, version=version, **request.as_start(call.name))
+    started = call.engine.start(workflow_id, version=version, **request.as_start(call.initiator))
     return Document(started_json(started))
 
 
@@ -33,7 +33,7 @@ def start_batch(
     requests: Annotated[list[StartRequest], Body(min_length=1, max_length=BATCH)],
 ) -> Response:
     """Start some instances of the active version together, all or none."""
-    started = call.engine.start_all(workflow_id, [request.as_start(call.name) for request in requests])
+    started = call.engine.start_all(workflow_id, [request.as_start(call.initiator) for request in requests])
     return Document({"elements": [started_json(one) for one in started]})
 
 
@@ -48,11 +48,12 @@ def restart_step(
 ) -> Response:
     """Run a step again, and what comes after it."""
     address = step_address(workflow_id, instance_id, step_id)
-    started = call.engine.restart(address, **request.as_restart(address.path[-1]))
+    started = call.engine.restart(address, **request.as_restart(address.path[-1], call.initiator))
     return Document({**started_json(started), "step_id": step_id})
 
 
 @routes.post("/workflows/{workflow_id}/instances/{instance_id}/actions/restart", "restart_instance", RUN, shapes.Run)
 def restart(call: Call, workflow_id: WorkflowId, instance_id: InstanceId, request: RestartRequest) -> Response:
     """Run an instance again: what is incomplete, or everything."""
-    return Document(started_json(call.engine.restart(Address(workflow_id, instance_id), **request.as_restart())))
+    address = Address(workflow_id, instance_id)
+    return Document(started_json(call.engine.restart(address, **request.as_restart(call.initiator))))
