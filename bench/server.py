@@ -101,7 +101,11 @@ async def load_on(port: int, rate: int, seconds: float, make: Any) -> list[Answe
 
     async def one(number: int, due: float) -> None:
         request, connection = make(number), await free.get()
-        status = await ask(connection, request)
+        try:
+            status = await ask(connection, request)
+        except (OSError, asyncio.IncompleteReadError):  # a server may end a connection between two requests
+            connection = await asyncio.open_connection("127.0.0.1", port)
+            status = await ask(connection, request)
         free.put_nowait(connection)
         answers.append(Answer(request.kind, status, time.perf_counter() - due))
 

@@ -83,7 +83,12 @@ def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 def _made(client: httpx.Client, path: str, body: dict[str, Any]) -> str:
-    return str(client.post(path, json=body).raise_for_status().json()["id"])
+    answer = client.post(path, json=body)
+    until = time.monotonic() + START_SECONDS
+    while answer.status_code == httpx.codes.SERVICE_UNAVAILABLE and time.monotonic() < until:
+        time.sleep(0.5)  # while it starts, its own services lock its database
+        answer = client.post(path, json=body)
+    return str(answer.raise_for_status().json()["id"])
 
 
 def _body(**values: Any) -> bytes:

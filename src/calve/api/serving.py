@@ -1,8 +1,10 @@
 """A web server in a thread of this process."""
 
+import asyncio
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +18,17 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 _OFTEN = 0.01
+THREADS = 3
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, threads: int) -> None:
+        super().__init__(config)
+        self._threads = threads
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(self._threads, "api"))
+        await super().serve(sockets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +45,21 @@ class Serving:
 
 
 @contextmanager
-def serve(app: "FastAPI", listener: socket.socket | None = None, *, drain: int = 10) -> Iterator[Serving]:
+def serve(
+    app: "FastAPI", listener: socket.socket | None = None, *, drain: int = 10, threads: int = THREADS
+) -> Iterator[Serving]:
     """Serve an application until the block ends; requests under way have some seconds to come to their end.
 
     Args:
         app: what is served.
         listener: where; a free port on this machine, if not given. It is closed at the end.
         drain: how many seconds.
+        threads: how many requests are answered at a time; see ``calve.api.threads``.
     """
     with closing(listener or listen("127.0.0.1", 0)) as where:
         ending: threading.Event = app.state.services.ending
         ending.clear()
-        server = uvicorn.Server(_configured(app, drain))
+        server = _Server(_configured(app, drain), threads)
         thread = threading.Thread(target=server.run, args=([where],), name="server", daemon=True)
         thread.start()
         try:

@@ -133,6 +133,6 @@ def served(
         if not is_anywhere or port is not None:
             raise
         listener = listen(host, 0)
-    with serve(app, listener) as serving:
+    with serve(app, listener, threads=given.threads) as serving:
         _show_first(serving.url, bootstrap_on(workplace.store, workplace.settings, host))
         yield serving

@@ -94,7 +94,8 @@ def _serving(settings: "Settings", host: str, listener: "socket.socket") -> "Ite
 
     set_up(settings.log)
     failpoints.arm(settings.failpoints)
-    with open_workplace(settings) as workplace, serve(web_on(workplace, host), listener) as serving:
+    threads = settings.server.threads
+    with open_workplace(settings) as workplace, serve(web_on(workplace, host), listener, threads=threads) as serving:
         yield lambda: serving.is_over
 
 

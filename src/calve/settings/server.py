@@ -16,8 +16,14 @@ class ServerSettings(Section):
     """0 takes a free one."""
     processes: Annotated[int, Field(ge=1, le=64)] = 1
     """How many processes ``calve server`` answers with."""
+    threads: Annotated[int, Field(ge=1, le=64)] = 3
+    """How many requests a process answers at a time; more pay only where the database is far away."""
     max_body: Annotated[int, Field(ge=1_024)] = 1_048_576
     """How many bytes a request may bring."""
+    streams: Annotated[int, Field(ge=1)] = 1_000
+    """How many streams of events and logs, and WebSockets, each process may have open."""
+    streams_per_caller: Annotated[int, Field(ge=1)] = 100
+    """How many of them each caller may have."""
     min_free: Annotated[int, Field(ge=0)] = 67_108_864
     """Below how many free bytes in ``home`` the server says that it is degraded."""
 

@@ -10,7 +10,7 @@ from calve.api.routing import Routes
 from calve.api.services import Call
 from calve.errors import CalveError
 
-routes = Routes("health", prefix="")
+routes = Routes("health", prefix="", is_slow=True)
 _PUBLIC = Policy(Permission.PUBLIC, Scope.EVERYWHERE)
 
 

@@ -110,43 +110,43 @@ async def _asking(
 _Asked = Annotated[_Asking, Depends(_asking)]
 
 
-@routes.put(f"{_STEP}/actions/stop", "stop_step", RUN, shapes.StepAction)
+@routes.put(f"{_STEP}/actions/stop", "stop_step", RUN, shapes.StepAction, is_slow=True)
 def stop(asked: _Asked, why: Why = None) -> Response:
     """Stop a step: it ends as STOPPED."""
     return asked.do(Action.STOP, Engine.stop, reason=(why or NOTHING).reason)
 
 
-@routes.put(f"{_STEP}/actions/kill", "kill_step", RUN, shapes.StepAction)
+@routes.put(f"{_STEP}/actions/kill", "kill_step", RUN, shapes.StepAction, is_slow=True)
 def kill(asked: _Asked, why: Why = None) -> Response:
     """Kill a step: it ends as FATALLY_FAILED."""
     return asked.do(Action.KILL, Engine.kill, reason=(why or NOTHING).reason)
 
 
-@routes.put(f"{_STEP}/actions/skip", "skip_step", RUN, shapes.StepAction)
+@routes.put(f"{_STEP}/actions/skip", "skip_step", RUN, shapes.StepAction, is_slow=True)
 def skip(asked: _Asked) -> Response:
     """Skip a step: those after it go on. One that has ended is skipped by a restart."""
     return asked.do(Action.SKIP, Engine.skip)
 
 
-@routes.put(f"{_STEP}/actions/bypass", "bypass_step", RUN, shapes.StepAction)
+@routes.put(f"{_STEP}/actions/bypass", "bypass_step", RUN, shapes.StepAction, is_slow=True)
 def bypass(asked: _Asked) -> Response:
     """Let a step go on without the signals that it waits for."""
     return asked.do(Action.BYPASS_STEP_DEPENDENCIES, Engine.bypass)
 
 
-@routes.put(f"{_STEP}/actions/resume", "resume_step", RUN, shapes.StepAction)
+@routes.put(f"{_STEP}/actions/resume", "resume_step", RUN, shapes.StepAction, is_slow=True)
 def resume(asked: _Asked) -> Response:
     """Let a paused step go on."""
     return asked.do(Action.RESUME, Engine.resume)
 
 
-@routes.put(f"{_STEP}/actions/approve", "approve_step", RUN, shapes.StepAction)
+@routes.put(f"{_STEP}/actions/approve", "approve_step", RUN, shapes.StepAction, is_slow=True)
 def approve(asked: _Asked, why: Why = None) -> Response:
     """Agree to what an Approval step asks."""
     return asked.do(Action.APPROVE, Engine.approve, comment=(why or NOTHING).comment)
 
 
-@routes.put(f"{_STEP}/actions/reject", "reject_step", RUN, shapes.StepAction)
+@routes.put(f"{_STEP}/actions/reject", "reject_step", RUN, shapes.StepAction, is_slow=True)
 def reject(asked: _Asked, why: Why = None) -> Response:
     """Refuse what an Approval step asks."""
     return asked.do(Action.REJECT, Engine.reject, comment=(why or NOTHING).comment)
