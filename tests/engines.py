@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import create_engine, select
 
-from calve.definition import installed, load
+from calve.definition import installed, load, vocabulary_with
 from calve.engine import (
     Address,
     AnchoredClock,
@@ -121,7 +121,7 @@ class Playground:
         self.tools = Tools(
             state,
             Blueprints(state.version),
-            installed(),
+            vocabulary_with(state),
             Cache(),
             self.clock,
             lambda: f"00000000-0000-7000-8000-{next(numbers):012d}",

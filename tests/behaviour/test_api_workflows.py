@@ -173,13 +173,3 @@ def test_tags_are_limited(site: Site) -> None:
     assert [permit["tag"] for permit in site.get("/tag-permits")] == ["gold"]
     site.delete("/tag-permits/gold")
     site.delete("/tag-permits/gold", 404)
-
-
-def test_job_templates_are_shown_and_not_changed(site: Site) -> None:
-    """They come with packages; the answer says so."""
-    templates = site.get("/job-templates")
-    for template in templates:
-        assert site.get(f"/job-templates/{template['metadata']['job_type']}") == template
-    site.get("/job-templates/nothing", 404)
-    for refused in (site.post("/job-templates", {}, 400), site.delete("/job-templates/x", 400)):
-        assert "packages" in refused["message"]

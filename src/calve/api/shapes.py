@@ -192,6 +192,13 @@ class TagPermit(_Shape):
     held: int
 
 
+class Template(_Shape):
+    """A job template in one version."""
+
+    metadata: dict[str, Any]
+    definition: dict[str, Any]
+
+
 class Workflows(_Shape):
     """A page of workflows."""
 

@@ -113,9 +113,9 @@ def open_workplace(settings: Settings | None = None) -> Iterator[Workplace]:
 
 def tools_on(store: Store, url: str) -> "Tools":
     """Return what the engine works with on a store."""
-    from calve.definition import installed
+    from calve.definition import vocabulary_with
     from calve.engine import AnchoredClock, Blueprints, Cache, Tools
 
     state = store.engine
     clock = AnchoredClock(state.now, is_shared=not url.startswith("sqlite"))
-    return Tools(state, Blueprints(state.version), installed(), Cache(), clock, new_uuid)
+    return Tools(state, Blueprints(state.version), vocabulary_with(state), Cache(), clock, new_uuid)

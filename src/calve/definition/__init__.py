@@ -8,11 +8,14 @@ from calve.definition.rendering import rendered
 from calve.definition.schema import schema
 from calve.definition.script_folder import ScriptFolder
 from calve.definition.scripts import Scripts
-from calve.definition.vocabulary import Vocabulary, installed
+from calve.definition.template_loading import load_template
+from calve.definition.templates import JobTemplate
+from calve.definition.vocabulary import Vocabulary, installed, vocabulary_with
 from calve.definition.writing import to_json, to_yaml
 
 __all__ = [
     "Definition",
+    "JobTemplate",
     "Loaded",
     "Problem",
     "ScriptFolder",
@@ -22,8 +25,10 @@ __all__ = [
     "given_params",
     "installed",
     "load",
+    "load_template",
     "rendered",
     "schema",
     "to_json",
     "to_yaml",
+    "vocabulary_with",
 ]

@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from calve.definition.templates import JobTemplate
 from calve.engine.model import (
     Attempt,
     Beat,
@@ -324,7 +325,23 @@ class SignalBoard(Protocol):
         ...
 
 
-class EngineState(Definitions, Instances, Queue, Controls, SignalBoard, Protocol):
+class Templates(Protocol):
+    """Keeps the job templates that were pushed."""
+
+    def keep_template(self, template: JobTemplate, now: int) -> None:
+        """Keep a template, in place of the one of the same type and version."""
+        ...
+
+    def remove_templates(self, job_type: str, version: str | None) -> int:
+        """Forget a template in a version, or in all; return how many were forgotten."""
+        ...
+
+    def templates(self, job_type: str | None = None) -> list[JobTemplate]:
+        """Return the templates of a type, or all, by type and version."""
+        ...
+
+
+class EngineState(Definitions, Instances, Queue, Controls, SignalBoard, Templates, Protocol):
     """Everything that the engine keeps."""
 
 

@@ -5,7 +5,8 @@ from calve.store.definitions import SqlDefinitions
 from calve.store.instances import SqlInstances
 from calve.store.queue import SqlQueue
 from calve.store.signals import SqlSignals
+from calve.store.templates import SqlTemplates
 
 
-class SqlEngineState(SqlDefinitions, SqlInstances, SqlQueue, SqlControls, SqlSignals):
-    """Keeps workflows, runs, attempts, tasks, controls and signals (the port is ``calve.engine.ports.EngineState``)."""
+class SqlEngineState(SqlDefinitions, SqlInstances, SqlQueue, SqlControls, SqlSignals, SqlTemplates):
+    """Keeps all that the engine knows (the port is ``calve.engine.ports.EngineState``)."""

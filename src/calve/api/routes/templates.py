@@ -1,4 +1,4 @@
-"""Job templates: those that are installed."""
+"""Job templates: those that are installed, and those that are pushed."""
 
 from typing import Annotated, Any
 
@@ -6,56 +6,64 @@ from fastapi import Query
 from starlette.responses import Response
 
 from calve.access import Permission
+from calve.api import shapes
 from calve.api.answers import Document
-from calve.api.identifiers import Word
+from calve.api.documents import action_event
+from calve.api.examples import JSON_TEMPLATE, YAML_TEMPLATE
+from calve.api.identifiers import Body, Word
 from calve.api.policy import READ_SOMEWHERE, Policy, Scope
 from calve.api.routing import Routes
-from calve.api.services import Call, Caller
+from calve.api.services import Call
+from calve.definition import JobTemplate, installed, load_template
 from calve.errors import RequestInvalid, WorkflowMissing
 
 routes = Routes("job templates")
-_CHANGE = Policy(Permission.ADMINISTER, Scope.EVERYWHERE)
+_EDIT = Policy(Permission.EDIT, Scope.EVERYWHERE)
 _Version = Annotated[str, Query(max_length=128)]
+_Versions = Annotated[str | None, Query(max_length=128, description="The version; all of them, if none is named.")]
 
 
-@routes.get("/job-templates", "list_job_templates", READ_SOMEWHERE)
+@routes.get("/job-templates", "list_job_templates", READ_SOMEWHERE, list[shapes.Template])
 def list_templates(call: Call, version: _Version = "default") -> Response:
     """Return the job templates that have a version of that name."""
     templates = call.engine.tools.vocabulary.templates
     names = (*templates.names(), *templates.workflow_names())
-    return Document([_written(call, name, version) for name in names if version in templates.versions(name)])
+    return Document([_written(found) for name in names if (found := templates.get(name, version)) is not None])
 
 
-@routes.get("/job-templates/{type}", "get_job_template", READ_SOMEWHERE)
+@routes.get("/job-templates/{type}", "get_job_template", READ_SOMEWHERE, shapes.Template)
 def get_template(call: Call, type: Word, version: _Version = "default") -> Response:  # noqa: A002 - Maestro's name
     """Return a job template."""
-    return Document(_written(call, type, version))
-
-
-@routes.post("/job-templates", "push_job_template", _CHANGE)
-@routes.post("/job-templates/yaml", "push_job_template_yaml", _CHANGE)
-def push(call: Call) -> Response:
-    """Refuse a job template: they come with packages that are installed."""
-    raise _fixed(call)
-
-
-@routes.delete("/job-templates/{type}", "delete_job_template", _CHANGE)
-def delete(call: Call, type: Word) -> Response:  # noqa: A002 - Maestro's name
-    """Refuse to remove a job template: they come with packages that are installed."""
-    del type
-    raise _fixed(call)
-
-
-def _fixed(call: Caller) -> RequestInvalid:
-    names = ", ".join(call.engine.tools.vocabulary.templates.names())
-    return RequestInvalid(
-        f"Job templates come with packages that are installed, not over the network. There are: {names}.",
-        remedy="Install a package with the entry point calve.step_types, or write a subworkflow.",
-    )
-
-
-def _written(call: Caller, name: str, version: str) -> dict[str, Any]:
-    found = call.engine.tools.vocabulary.templates.find(name, version)
+    found = call.engine.tools.vocabulary.templates.get(type, version)
     if found is None:
-        raise WorkflowMissing(f"There is no job template {name} in the version {version}.", template=name)
-    return {"metadata": {"job_type": name, "version": version}, "definition": found.as_json()}
+        raise WorkflowMissing(f"There is no job template {type} in the version {version}.", template=type)
+    return Document(_written(found))
+
+
+@routes.post("/job-templates", "push_job_template", _EDIT, shapes.Template, openapi_extra=JSON_TEMPLATE)
+@routes.post("/job-templates/yaml", "push_job_template_yaml", _EDIT, shapes.Template, openapi_extra=YAML_TEMPLATE)
+def push(call: Call, body: Body) -> Response:
+    """Keep a job template, in place of the one of the same type and version: steps that begin from now on take it."""
+    tools = call.engine.tools
+    template = load_template(body, name="the body", vocabulary=tools.vocabulary)
+    about = {"version_author": {"name": call.name}, "create_time": tools.clock()}
+    metadata = template.metadata.model_copy(update=about)
+    kept = template.model_copy(update={"metadata": metadata})
+    call.engine.state.keep_template(kept, tools.clock())
+    return Document(_written(kept))
+
+
+@routes.delete("/job-templates/{type}", "delete_job_template", _EDIT, shapes.TimelineEvent)
+def delete(call: Call, type: Word, version: _Versions = None) -> Response:  # noqa: A002 - Maestro's name
+    """Forget a job template that was pushed; steps of its type run without its params then."""
+    if installed().templates.versions(type):
+        raise RequestInvalid(f"The job template {type} comes with calve: it cannot be deleted.")
+    count = call.engine.state.remove_templates(type, version)
+    message = f"Removed [{count}] job template versions for job type: [{type}][{version}]"
+    return Document(action_event("DELETE", call.name, call.engine.tools.clock(), message))
+
+
+def _written(template: JobTemplate) -> dict[str, Any]:
+    written = template.as_json()
+    about = {"job_type": template.definition.job_type, "version": template.definition.version}
+    return {**written, "metadata": {**about, **written["metadata"]}}

@@ -115,10 +115,13 @@ class StepTypes:
             return None
         return step_type.config, frozenset(step_type.known())
 
+    def usable(self) -> tuple[str, ...]:
+        """Return the step types that a job may have."""
+        return tuple(item.name for item in self._types.values() if item.is_leaf and not item.refused)
+
     def names(self) -> tuple[str, ...]:
         """Return every name that may stand as the type of a job: step types, then job templates."""
-        usable = (item.name for item in self._types.values() if item.is_leaf and not item.refused)
-        return (*usable, *self._templates.names())
+        return (*self.usable(), *self._templates.names())
 
     def template(self, name: str, version: str | None = None) -> str | None:
         """Return the step type of a job template; None where there is no such template."""

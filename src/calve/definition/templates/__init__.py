@@ -2,12 +2,14 @@
 
 from calve.definition.templates.expanding import expand
 from calve.definition.templates.model import JobTemplate, TemplateDefinition, TemplateMetadata
+from calve.definition.templates.pushed import PushedTemplates
 from calve.definition.templates.reading import read_template, shipped
 from calve.definition.templates.registry import JobTemplates, version_of
 
 __all__ = [
     "JobTemplate",
     "JobTemplates",
+    "PushedTemplates",
     "TemplateDefinition",
     "TemplateMetadata",
     "expand",

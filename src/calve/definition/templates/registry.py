@@ -6,6 +6,7 @@ from calve.definition.model.params import Params
 from calve.definition.model.steps import TypedStep
 from calve.definition.model.tags import Tag
 from calve.definition.templates.model import DEFAULT_VERSION, JobTemplate, TemplateDefinition
+from calve.definition.templates.pushed import AllTemplates, PushedTemplates
 from calve.errors import DefinitionInvalid
 
 VERSION_PARAM = "job_template_version"
@@ -35,6 +36,16 @@ class JobTemplates:
             found.setdefault(template.definition.job_type, {})[template.definition.version] = template
         return cls(found)
 
+    def with_pushed(self, pushed: PushedTemplates) -> "JobTemplates":
+        """Return a registry that knows those, too, which were pushed, and whenever they were."""
+        return JobTemplates(AllTemplates(self._templates, pushed))
+
+    def plus(self, template: JobTemplate) -> "JobTemplates":
+        """Return a registry with one template more, or in another form."""
+        about = template.definition
+        versions = {**self._templates.get(about.job_type, {}), about.version: template}
+        return JobTemplates({**self._templates, about.job_type: versions})
+
     def names(self) -> tuple[str, ...]:
         """Return the types that a job may have."""
         return tuple(name for name in self._templates if not self._is_workflow(name))
@@ -47,9 +58,13 @@ class JobTemplates:
         """Return the versions of a type."""
         return tuple(self._templates.get(name, ()))
 
+    def get(self, name: str, version: str | None = None) -> JobTemplate | None:
+        """Return a template with its metadata; None where there is no such type or version."""
+        return self._templates.get(name, {}).get(version or DEFAULT_VERSION)
+
     def find(self, name: str, version: str | None = None) -> TemplateDefinition | None:
-        """Return a template; None where there is no such type or version."""
-        template = self._templates.get(name, {}).get(version or DEFAULT_VERSION)
+        """Return what a template gives; None where there is no such type or version."""
+        template = self.get(name, version)
         return template.definition if template else None
 
     def step_type(self, name: str, version: str | None = None) -> str | None:
@@ -81,8 +96,10 @@ class JobTemplates:
         Raises:
             DefinitionInvalid: the template is of another step type, or cannot be resolved.
         """
+        if step.sub_type is None:
+            return step.params
         version = version_of(step.sub_type_version, workflow_params)
-        found = self.find(step.sub_type or "", version)
+        found = self.find(step.sub_type, version)
         if found is None:
             return step.params
         if (found.step_type or "").casefold() != step.type.casefold():

@@ -1,0 +1,51 @@
+"""Job templates that were pushed (the port is ``calve.engine.ports.Templates``)."""
+
+import json
+from typing import Any
+
+from sqlalchemy import delete, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from calve.definition import JobTemplate
+from calve.store.template_tables import job_template
+from calve.store.transacting import Transaction, Transactions
+
+_INSERT: dict[bool, Any] = {False: sqlite.insert, True: postgresql.insert}
+
+
+class SqlTemplates:
+    """Keeps job templates by type and version."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def keep_template(self, template: JobTemplate, now: int) -> None:
+        """Keep a template, in place of the one of the same type and version."""
+        about = template.definition
+        changed = {"document": json.dumps(template.as_json()), "modified_at": now}
+        values = {"job_type": about.job_type, "version": about.version, **changed}
+
+        def keep(transaction: Transaction) -> None:
+            statement = _INSERT[transaction.is_postgresql](job_template).values(values)
+            key = [job_template.c.job_type, job_template.c.version]
+            transaction.connection.execute(statement.on_conflict_do_update(index_elements=key, set_=changed))
+
+        self._transactions.write("keep_template", keep)
+
+    def remove_templates(self, job_type: str, version: str | None) -> int:
+        """Forget a template in a version, or in all; return how many were forgotten."""
+        statement = delete(job_template).where(job_template.c.job_type == job_type)
+        if version is not None:
+            statement = statement.where(job_template.c.version == version)
+        return self._transactions.write(
+            "remove_templates", lambda transaction: transaction.connection.execute(statement).rowcount
+        )
+
+    def templates(self, job_type: str | None = None) -> list[JobTemplate]:
+        """Return the templates of a type, or all, by type and version."""
+        query = select(job_template.c.document)
+        if job_type is not None:
+            query = query.where(job_template.c.job_type == job_type)
+        with self._transactions.read() as connection:
+            found = [JobTemplate.model_validate(json.loads(text)) for text in connection.scalars(query)]
+        return sorted(found, key=lambda template: (template.definition.job_type, template.definition.version))

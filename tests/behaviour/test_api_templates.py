@@ -1,0 +1,139 @@
+"""Job templates through REST, as in Maestro: pushed, used, replaced, deleted."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.accesses import Gatehouse, bearer
+from tests.engines import Playground
+from tests.servers import Site, site_on
+
+from calve.api.guarding import guarded
+from calve.store import Store
+
+USER = "Workflow: {id: w, jobs: [{job: {id: a, type: nap}}, {job: {id: b, type: nap, type_version: v2}}]}"
+YAML = """
+owner: ann
+status: stable
+support: us
+channel: "#naps"
+definition:
+  job_type: nap
+  step_type: Sleep
+  version: v2
+  inherit_from: {nap: default}
+  params:
+    deep: {type: BOOLEAN, value: true}
+"""
+PIECE = """
+owner: ann
+status: stable
+support: us
+definition: {job_type: twice, jobs: [{job: {id: one, type: nap}}, {job: {id: two, type: NoOp}}], dag: sequential}
+"""
+
+
+@pytest.fixture
+def site(playground: Playground) -> Iterator[Site]:
+    """Give a server."""
+    with site_on(playground) as site:
+        yield site
+
+
+def template(seconds: int) -> dict[str, Any]:
+    """Return a template in Maestro's JSON."""
+    params = {"sleep_seconds": {"type": "LONG", "value": seconds}}
+    definition = {"job_type": "nap", "step_type": "Sleep", "params": params}
+    return {"owner": "ann", "status": "stable", "support": "us", "definition": definition}
+
+
+def push_yaml(site: Site, text: str, status: int = 200) -> Any:
+    """Push a template in YAML."""
+    headers = {"content-type": "application/yaml"}
+    return site.ask("POST", "/job-templates/yaml", status, content=text, headers=headers)
+
+
+def test_templates_are_kept_by_type_and_version(site: Site, playground: Playground) -> None:
+    """Those that are installed stand beside them."""
+    installed = [one["metadata"]["job_type"] for one in site.get("/job-templates")]
+    assert {"incremental", "write_audit_publish"} <= set(installed)
+    pushed = site.post("/job-templates", template(5))
+    assert pushed["metadata"] == {
+        "job_type": "nap",
+        "version": "default",
+        "owner": "ann",
+        "status": "stable",
+        "support": "us",
+        "version_author": {"name": "local"},
+        "create_time": playground.clock(),
+    }
+    assert push_yaml(site, YAML)["metadata"]["extra_info"] == {"channel": "#naps"}
+    assert site.get("/job-templates/nap") == pushed
+    assert site.get("/job-templates/nap?version=v2")["definition"]["inherit_from"] == {"nap": "default"}
+    assert [one["metadata"]["job_type"] for one in site.get("/job-templates?version=v2")] == ["nap"]
+    for one in site.get("/job-templates"):
+        assert site.get(f"/job-templates/{one['metadata']['job_type']}") == one
+    site.get("/job-templates/nothing", 404)
+    site.get("/job-templates/nap?version=v3", 404)
+
+
+def test_steps_take_the_template_as_it_stands_when_they_begin(site: Site, playground: Playground) -> None:
+    """With what it inherits; a push of the same version replaces it, for workflows that were pushed before, too."""
+    assert "nap" in site.push(USER, 400)["message"]
+    site.post("/job-templates", template(5))
+    push_yaml(site, YAML)
+    step = site.push(USER)["workflow"]["steps"][0]["step"]
+    assert (step["type"], step["sub_type"]) == ("Sleep", "nap")
+    run = playground.start()
+    assert [playground.result(run, step_id, "sleep_seconds") for step_id in "ab"] == [5, 5]
+    assert playground.result(run, "b", "deep") is True
+    site.post("/job-templates", template(7))
+    run = playground.start()
+    assert [playground.result(run, step_id, "sleep_seconds") for step_id in "ab"] == [7, 7]
+
+
+def test_a_template_of_steps_becomes_the_steps(site: Site, playground: Playground) -> None:
+    """When a workflow with it is pushed."""
+    site.post("/job-templates", template(5))
+    push_yaml(site, PIECE)
+    site.push("Workflow: {id: w, jobs: [{template: {id: t, type: twice}}]}")
+    run = playground.start()
+    assert len(playground.statuses(run)) == 2
+
+
+def test_templates_are_deleted_in_one_version_or_all(site: Site) -> None:
+    """The answer says how many there were, as Maestro does; those that are installed stay."""
+    site.post("/job-templates", template(5))
+    push_yaml(site, YAML)
+    said = site.delete("/job-templates/nap?version=v2")["message"]
+    assert said == "Removed [1] job template versions for job type: [nap][v2]"
+    site.get("/job-templates/nap?version=v2", 404)
+    push_yaml(site, YAML)
+    assert "[2]" in site.delete("/job-templates/nap")["message"]
+    assert "[0]" in site.delete("/job-templates/nap")["message"]
+    assert "comes with calve" in site.delete("/job-templates/incremental", 400)["message"]
+
+
+def test_a_template_that_could_not_be_used_is_refused(site: Site) -> None:
+    """With every problem, and nothing is kept."""
+    assert site.post("/job-templates", {}, 400)["code"] == "definition_invalid"
+    site.post("/job-templates", template(5) | {"definition": {"job_type": "nap", "step_type": "Nothing"}}, 400)
+    assert "inherits" in push_yaml(site, YAML.replace("{nap: default}", "{nap: v2}"), 400)["message"]
+    push_yaml(site, YAML.replace("nap", "incremental"), 400)
+    site.get("/job-templates/nap", 404)
+
+
+def test_only_who_may_edit_everything_changes_templates(playground: Playground, store: Store) -> None:
+    """They change what workflows of all do; who did it is written down."""
+    house = Gatehouse(store.access)
+    with site_on(playground, **guarded(house.entrance())) as site:
+        for grant in ("viewer", "runner", "editor@sales"):
+            headers = bearer(house.token(grant))
+            site.post("/job-templates", template(5), 403, headers=headers)
+            site.delete("/job-templates/nap", 403, headers=headers)
+            site.get("/job-templates", headers=headers)
+        site.post("/job-templates", template(5), headers=bearer(house.token("editor")))
+        site.delete("/job-templates/nap", headers=bearer(house.token("editor")))
+    acts = [(action, result) for _, action, result in house.acts()]
+    assert acts.count(("push_job_template", "denied")) == 3
+    assert {("push_job_template", "ok"), ("delete_job_template", "ok")} <= set(acts)
