@@ -134,7 +134,7 @@ def serve_calve(folder: Path, processes: int, ports: "multiprocessing.Queue[int]
             workplace.engine.push(load(text, name="bench", vocabulary=installed()).required())
             workplace.engine.start(f"bench.w{number}")
         if processes == 1:
-            with serve(web_on(workplace, "127.0.0.1"), listener):
+            with serve(web_on(workplace, "127.0.0.1"), listener, threads=settings.server.threads):
                 ports.put(port)
                 stop.wait()
             return

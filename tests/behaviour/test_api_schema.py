@@ -19,8 +19,8 @@ from calve.settings import load
 
 JOB = "Workflow:\n  id: w\n  run_strategy: parallel\n  jobs:\n    - job: {id: job, type: Sleep}\n"
 CHECKS: list[Any] = [not_a_server_error, content_type_conformance, response_schema_conformance]
-APART = {"get_events", "get_logs", "graphql"}
-"""What would not end, or has a language of its own: they have tests of their own."""
+APART = {"get_events", "get_logs"}
+"""What might not end: they have tests of their own."""
 
 
 @pytest.fixture
