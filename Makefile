@@ -4,16 +4,19 @@ BIN := .venv/bin
 STAMP := .venv/.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test venv java check fix docs bench bench-playback lock clean
+.PHONY: help demo test test-integrations venv java check fix docs bench bench-playback lock clean
 
 help: ## Say what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 demo: venv java ## Run the main job: a pipeline with a lookback and incrementally, side by side
 	@$(BIN)/calve demo
 
 test: venv java ## Everything CI runs: lint, types, layers, docs, all tests
 	@bash scripts/test.sh
+
+test-integrations: venv java ## Sign in at a real Keycloak, which Maven fetches into .cache (159 MB): minutes, not in CI
+	@$(BIN)/python -m pytest -q tests/integrations
 
 venv: $(STAMP) ## Make .venv with what requirements.lock pins
 
@@ -53,4 +56,4 @@ lock: venv ## Pin the newest versions that fit pyproject.toml
 		--group dev --group docs --custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
 
 clean: ## Remove what make made
-	@rm -rf .venv .calve/demo dist site bench/.peers
+	@rm -rf .venv .calve/demo .cache/keycloak dist site bench/.peers

@@ -22,6 +22,9 @@ packages = ["{POSTGRES}"]
 "spark.default.parallelism" = 2
 """
 
+collect_ignore = ["integrations"]
+"""Other people's servers, which are fetched first: run if they are named, by ``make test-integrations``."""
+
 # A landing is judged by the same examples each time, and never by how fast they are made.
 # New ones: pytest --hypothesis-profile=explore tests/properties
 settings.register_profile(
