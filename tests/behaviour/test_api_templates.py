@@ -47,6 +47,11 @@ def template(seconds: int) -> dict[str, Any]:
     return {"owner": "ann", "status": "stable", "support": "us", "definition": definition}
 
 
+def names(site: Site, version: str = "default") -> list[str]:
+    """Return the types of the templates in a version."""
+    return [one["definition"]["job_type"] for one in site.get(f"/job-templates?version={version}")]
+
+
 def push_yaml(site: Site, text: str, status: int = 200) -> Any:
     """Push a template in YAML."""
     headers = {"content-type": "application/yaml"}
@@ -55,24 +60,23 @@ def push_yaml(site: Site, text: str, status: int = 200) -> Any:
 
 def test_templates_are_kept_by_type_and_version(site: Site, playground: Playground) -> None:
     """Those that are installed stand beside them."""
-    installed = [one["metadata"]["job_type"] for one in site.get("/job-templates")]
-    assert {"incremental", "write_audit_publish"} <= set(installed)
+    assert {"incremental", "write_audit_publish"} <= set(names(site))
     pushed = site.post("/job-templates", template(5))
     assert pushed["metadata"] == {
-        "job_type": "nap",
-        "version": "default",
         "owner": "ann",
         "status": "stable",
         "support": "us",
         "version_author": {"name": "local"},
         "create_time": playground.clock(),
     }
+    assert (pushed["definition"]["job_type"], pushed["definition"]["version"]) == ("nap", "default")
     assert push_yaml(site, YAML)["metadata"]["extra_info"] == {"channel": "#naps"}
     assert site.get("/job-templates/nap") == pushed
     assert site.get("/job-templates/nap?version=v2")["definition"]["inherit_from"] == {"nap": "default"}
-    assert [one["metadata"]["job_type"] for one in site.get("/job-templates?version=v2")] == ["nap"]
+    assert names(site, "v2") == ["nap"]
+    assert names(site, "*") == [*names(site), "nap"]
     for one in site.get("/job-templates"):
-        assert site.get(f"/job-templates/{one['metadata']['job_type']}") == one
+        assert site.get(f"/job-templates/{one['definition']['job_type']}") == one
     site.get("/job-templates/nothing", 404)
     site.get("/job-templates/nap?version=v3", 404)
 

@@ -123,6 +123,16 @@ def test_a_file_is_pushed_and_run(there: There) -> None:
     assert "echo x" in json.dumps(version.definition)
 
 
+def test_templates_of_the_server_are_known(there: There) -> None:
+    """Though the file is read here, where they are not."""
+    (there.folder / "w.yaml").write_text("Workflow: {id: w, jobs: [{job: {id: a, type: nap}}]}")
+    assert "there is no step type nap" in there.calve("push", "w.yaml", code=1)
+    about = {"owner": "ann", "status": "alpha", "support": "us"}
+    there.site.post("/job-templates", {**about, "definition": {"job_type": "nap", "step_type": "Sleep"}})
+    assert there.calve("push", "w.yaml") == "w version 1\n"
+    there.calve("run", "w.yaml")
+
+
 def test_lists_are_those_of_the_server(there: There) -> None:
     """By workflow and status."""
     assert "calve run WORKFLOW" in there.calve("status")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from calve.definition import Definition
+    from calve.definition import Definition, JobTemplate
     from calve.engine import Address
 
 Document = dict[str, Any]
@@ -40,6 +40,10 @@ class Desk(Protocol):
 
     def push(self, definition: "Definition") -> Document:
         """Keep a definition as the next version of its workflow."""
+        ...
+
+    def templates(self) -> "list[JobTemplate]":
+        """Return the job templates that were pushed."""
         ...
 
     def delete(self, workflow: str) -> None:

@@ -10,7 +10,7 @@ import click
 from calve.errors import RequestInvalid
 
 if TYPE_CHECKING:
-    from calve.definition import Loaded, Problem
+    from calve.definition import Loaded, Problem, Vocabulary
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json", ".py"})
 
@@ -33,10 +33,16 @@ def is_workflow(result: "Loaded") -> bool:
     return [problem.code for problem in result.problems] != ["form_unknown"]
 
 
-def load_file(file: Path) -> "list[Loaded]":
-    """Return what a file holds: one definition, or of a Python file all that it describes."""
+def load_file(file: Path, vocabulary: "Vocabulary | None" = None) -> "list[Loaded]":
+    """Return what a file holds: one definition, or of a Python file all that it describes.
+
+    Args:
+        file: the file; ``-`` is standard input.
+        vocabulary: the words that it may use; those that are installed, unless told.
+    """
     from calve.definition import ScriptFolder, installed, load
 
+    vocabulary = vocabulary or installed()
     scripts = ScriptFolder(Path() if str(file) == "-" else file.parent)
     if file.suffix == ".py":
         from calve.dsl import workflows_in
@@ -44,12 +50,12 @@ def load_file(file: Path) -> "list[Loaded]":
         found = workflows_in(file)
         if not found:
             raise RequestInvalid(f"{file} describes no workflow", remedy="Describe one: with Workflow('id') as wf: …")
-        return [workflow.load(vocabulary=installed(), scripts=scripts) for workflow in found]
+        return [workflow.load(vocabulary=vocabulary, scripts=scripts) for workflow in found]
     try:
         text = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
         raise RequestInvalid(f"{file} cannot be read: {error.strerror}") from error
-    return [load(text, name=str(file), vocabulary=installed(), scripts=scripts)]
+    return [load(text, name=str(file), vocabulary=vocabulary, scripts=scripts)]
 
 
 def show_problem(name: str, problem: "Problem") -> None:

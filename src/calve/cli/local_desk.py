@@ -10,7 +10,7 @@ from calve.errors import RequestInvalid, StoreBusy, WorkflowMissing
 
 if TYPE_CHECKING:
     from calve.app import Workplace
-    from calve.definition import Definition
+    from calve.definition import Definition, JobTemplate
     from calve.engine import Address
     from calve.engine.model import Attempt, Run
 
@@ -34,6 +34,10 @@ class LocalDesk:
             "create_time": record.created_at,
             "author": record.author,
         }
+
+    def templates(self) -> "list[JobTemplate]":
+        """Return the job templates that were pushed."""
+        return self.workplace.engine.state.templates()
 
     def delete(self, workflow: str) -> None:
         """Forget a workflow and everything that it has done."""
@@ -95,7 +99,7 @@ class LocalDesk:
 
         engine = self.workplace.engine
         if place is not None:
-            engine.state.delete_breakpoint(Breakpoint(workflow, place.steps[-1], instance_id=place.instance_id))
+            engine.remove_breakpoint(Breakpoint(workflow, place.steps[-1], instance_id=place.instance_id))
             return [run_json(engine.resume(place, by=self.user))]
         points = [point for point in engine.state.breakpoints(workflow) if step in {None, point.step_id}]
         if not points:

@@ -8,6 +8,7 @@ import click
 from calve.cli.files import found, is_workflow, load_file, show_problem
 from calve.cli.output import print_json
 from calve.cli.state import State, json_option
+from calve.cli.words import words
 from calve.errors import RequestInvalid
 
 if TYPE_CHECKING:
@@ -35,8 +36,12 @@ def push(state: State, files: tuple[Path, ...], *, inactive: bool) -> int:
     A FILE is YAML, JSON or Python (calve.dsl), - is standard input, and a folder stands for all such files in it.
     Everything is checked first: if anything is wrong, nothing is pushed.
     """
+    known = words(state)
     loaded = [
-        result for file, is_named in found(files) for result in load_file(file) if is_named or is_workflow(result)
+        result
+        for file, is_named in found(files)
+        for result in load_file(file, known)
+        if is_named or is_workflow(result)
     ]
     definitions = accepted(state, loaded)
     if definitions is None:

@@ -12,7 +12,7 @@ from calve.errors import CalveError, RequestInvalid, WorkflowMissing
 
 if TYPE_CHECKING:
     from calve.client import Client
-    from calve.definition import Definition
+    from calve.definition import Definition, JobTemplate
     from calve.engine import Address
 
 _LIVE = ("CREATED", "IN_PROGRESS", "PAUSED")
@@ -35,6 +35,12 @@ class RemoteDesk:
             "create_time": about["create_time"],
             "author": about.get("version_author", {}).get("name", ""),
         }
+
+    def templates(self) -> "list[JobTemplate]":
+        """Return the job templates that the server knows."""
+        from calve.definition import JobTemplate
+
+        return [JobTemplate.model_validate(one) for one in self.client.templates()]
 
     def delete(self, workflow: str) -> None:
         """Forget a workflow and everything that it has done."""

@@ -17,6 +17,7 @@ from calve.cli.local_desk import LocalDesk
 from calve.cli.output import print_json
 from calve.cli.signals import STOPPED, counted
 from calve.cli.state import State, json_option
+from calve.cli.words import words
 from calve.errors import ActionRefused, RequestInvalid, WorkflowMissing
 
 wait_option = click.option(
@@ -193,7 +194,7 @@ def _is_file(word: str) -> bool:
 
 def _pushed(state: State, desk: Desk, file: Path) -> Document | None:
     """Push the one workflow of a file; show what is wrong with it, and return nothing."""
-    definitions = pushing.accepted(state, load_file(file))
+    definitions = pushing.accepted(state, load_file(file, words(state)))
     if definitions is None:
         return None
     if len(definitions) > 1:

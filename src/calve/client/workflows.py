@@ -54,6 +54,10 @@ class Workflows:
         """Forget a workflow and everything that it has done."""
         self.server.ask("DELETE", path("workflows", workflow_id))
 
+    def templates(self) -> list[Document]:
+        """Return the job templates, those that are installed there too, each in all of its versions."""
+        return list(self.server.get(path("job-templates"), version="*"))
+
     def _defined(self, method: str, definition: Definition, place: tuple[str, ...]) -> Document:
         given = _given(definition)
         if isinstance(given, bytes):

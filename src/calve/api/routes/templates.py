@@ -8,9 +8,10 @@ from starlette.responses import Response
 from calve.access import Permission
 from calve.api import shapes
 from calve.api.answers import Document
+from calve.api.bodies import Raw
 from calve.api.documents import action_event
 from calve.api.examples import JSON_TEMPLATE, YAML_TEMPLATE
-from calve.api.identifiers import Body, Word
+from calve.api.identifiers import Word
 from calve.api.policy import READ_SOMEWHERE, Policy, Scope
 from calve.api.routing import Routes
 from calve.api.services import Call
@@ -25,10 +26,9 @@ _Versions = Annotated[str | None, Query(max_length=128, description="The version
 
 @routes.get("/job-templates", "list_job_templates", READ_SOMEWHERE, list[shapes.Template])
 def list_templates(call: Call, version: _Version = "default") -> Response:
-    """Return the job templates that have a version of that name."""
-    templates = call.engine.tools.vocabulary.templates
-    names = (*templates.names(), *templates.workflow_names())
-    return Document([_written(found) for name in names if (found := templates.get(name, version)) is not None])
+    """Return the job templates that have a version of that name; ``*`` stands for all versions."""
+    templates = call.engine.tools.vocabulary.templates.all()
+    return Document([_written(one) for one in templates if version in {"*", one.definition.version}])
 
 
 @routes.get("/job-templates/{type}", "get_job_template", READ_SOMEWHERE, shapes.Template)
@@ -42,7 +42,7 @@ def get_template(call: Call, type: Word, version: _Version = "default") -> Respo
 
 @routes.post("/job-templates", "push_job_template", _EDIT, shapes.Template, openapi_extra=JSON_TEMPLATE)
 @routes.post("/job-templates/yaml", "push_job_template_yaml", _EDIT, shapes.Template, openapi_extra=YAML_TEMPLATE)
-def push(call: Call, body: Body) -> Response:
+def push(call: Call, body: Raw) -> Response:
     """Keep a job template, in place of the one of the same type and version: steps that begin from now on take it."""
     tools = call.engine.tools
     template = load_template(body, name="the body", vocabulary=tools.vocabulary)
@@ -65,5 +65,4 @@ def delete(call: Call, type: Word, version: _Versions = None) -> Response:  # no
 
 def _written(template: JobTemplate) -> dict[str, Any]:
     written = template.as_json()
-    about = {"job_type": template.definition.job_type, "version": template.definition.version}
-    return {**written, "metadata": {**about, **written["metadata"]}}
+    return {**written, "definition": {**written["definition"], "version": template.definition.version}}

@@ -46,6 +46,10 @@ class JobTemplates:
         versions = {**self._templates.get(about.job_type, {}), about.version: template}
         return JobTemplates({**self._templates, about.job_type: versions})
 
+    def all(self) -> list[JobTemplate]:
+        """Return every template in every version."""
+        return [template for versions in self._templates.values() for template in versions.values()]
+
     def names(self) -> tuple[str, ...]:
         """Return the types that a job may have."""
         return tuple(name for name in self._templates if not self._is_workflow(name))

@@ -38,6 +38,7 @@ def test_a_template_is_there_as_soon_as_it_is_pushed() -> None:
     assert templates.names() == ("base", "mine")
     assert templates.versions("mine") == ("default", "v2")
     assert templates.get("mine", "v2") == shelf.kept[1]
+    assert templates.all() == [INSTALLED, *shelf.kept]
     shelf.kept = []
     assert templates.find("mine") is None
 
