@@ -9,11 +9,11 @@ from starlette.responses import JSONResponse, Response
 from calve.access import By, Entry, Permission, Principal, PrincipalKind, Token, User, parse_grants, written
 from calve.access.office import can_administer_all
 from calve.api.policy import Scope, needs
-from calve.api.sessions import PREFIX, At, From, Who
+from calve.api.sessions import ACCESS, At, From, Who
 from calve.errors import Forbidden, RequestInvalid
 from calve.settings import parse_duration
 
-router = APIRouter(prefix=PREFIX, tags=["access"])
+router = APIRouter(prefix=ACCESS, tags=["access"])
 _ADMIN = [needs(Permission.ADMINISTER, Scope.EVERYWHERE)]
 _SIGNED_IN = [needs(Permission.SIGNED_IN, Scope.EVERYWHERE)]
 _AUDIT = [needs(Permission.AUDIT, Scope.EVERYWHERE)]

@@ -2,14 +2,15 @@
 
 from typing import Annotated, Any
 
-from fastapi import Body
+from fastapi import Body, Depends, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
+from calve.api.identifiers import NAME
 from calve.engine import RunPolicy
 from calve.engine.model import Initiator
 
 RequestId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$")]
-Name = Annotated[str, Field(pattern=r"^[_a-zA-Z0-9][._a-zA-Z0-9-]{0,127}$")]
+Name = Annotated[str, Field(pattern=f"^{NAME}$")]
 Params = Annotated[
     dict[str, JsonValue],
     Field(
@@ -18,6 +19,14 @@ Params = Annotated[
     ),
 ]
 _POLICIES = (RunPolicy.RESTART_FROM_INCOMPLETE, RunPolicy.RESTART_FROM_BEGINNING, RunPolicy.RESTART_FROM_SPECIFIC)
+
+
+async def _raw(request: Request) -> bytes:
+    return await request.body()
+
+
+Raw = Annotated[bytes, Depends(_raw)]
+"""The body as it was sent."""
 
 
 class _Body(BaseModel):

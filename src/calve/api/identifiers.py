@@ -2,26 +2,27 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Path, Request
+from fastapi import Path
 
 from calve.engine import Address
 
 PREFIX = "/api/v3"
-_NAME = r"[_a-zA-Z0-9][._a-zA-Z0-9-]{0,127}"
+NAME = r"[_a-zA-Z0-9][._a-zA-Z0-9-]{0,127}"
+"""The pattern of the names that workflows, steps, tags and params may have."""
 _LARGEST = 2**63 - 1
 _NUMBER = "^(?i:latest|[0-9]{1,9})$"
 
-WorkflowId = Annotated[str, Path(pattern=f"^{_NAME}$", description="The workflow's id.", examples=["demo.pipeline"])]
+WorkflowId = Annotated[str, Path(pattern=f"^{NAME}$", description="The workflow's id.", examples=["demo.pipeline"])]
 StepPath = Annotated[
     str,
     Path(
-        pattern=f"^{_NAME}(?:/{_NAME}){{0,30}}$",
+        pattern=f"^{NAME}(?:/{NAME}){{0,30}}$",
         description="The step's id; inside of others, their path: loop/3/load, subworkflow/load.",
         examples=["load"],
     ),
 ]
-Tag = Annotated[str, Path(pattern=f"^{_NAME}$", description="The tag's name.", examples=["gold"])]
-Word = Annotated[str, Path(pattern=f"^{_NAME}$")]
+Tag = Annotated[str, Path(pattern=f"^{NAME}$", description="The tag's name.", examples=["gold"])]
+Word = Annotated[str, Path(pattern=f"^{NAME}$")]
 InstanceId = Annotated[int, Path(ge=1, le=_LARGEST, description="The number of the instance.", examples=[1])]
 RunId = Annotated[str, Path(pattern=_NUMBER, description="The number of the run, or latest.", examples=["1"])]
 AttemptId = Annotated[str, Path(pattern=_NUMBER, description="The number of the attempt, or latest.", examples=["1"])]
@@ -43,11 +44,3 @@ def number_of(given: str) -> int | None:
 def step_address(workflow_id: str, instance_id: int, path: str, run_id: int | None = None) -> Address:
     """Return where a step is."""
     return Address(workflow_id, instance_id, run_id, tuple(path.split("/")))
-
-
-async def _body(request: Request) -> bytes:
-    return await request.body()
-
-
-Body = Annotated[bytes, Depends(_body)]
-"""The body as it was sent."""

@@ -14,14 +14,15 @@ from calve.access import ANONYMOUS, By, Permission, Principal, PrincipalKind, Si
 from calve.access.office import OF_PROVIDER
 from calve.access.oidc import Begun, Provider
 from calve.api.access import COOKIE, Entrance, Visit
+from calve.api.identifiers import PREFIX
 from calve.api.policy import Scope, needs
 from calve.api.services import principal_of
 from calve.errors import RequestInvalid, Unauthenticated
 
-PREFIX = "/api/v3/access"
+ACCESS = f"{PREFIX}/access"
 _OIDC_COOKIE = "calve_oidc"
 _OIDC_SECONDS = 600
-router = APIRouter(prefix=PREFIX, tags=["access"])
+router = APIRouter(prefix=ACCESS, tags=["access"])
 
 
 class _Body(BaseModel):
@@ -41,23 +42,24 @@ class Bootstrap(SignIn):
     token: Annotated[str, Field(max_length=200)]
 
 
-def entrance_of(request: Request) -> Entrance:
-    """Return what lets people in."""
+def _entrance(request: Request) -> Entrance:
     entrance = request.app.state.entrance
     assert isinstance(entrance, Entrance)  # noqa: S101 - guarded() put it there
     return entrance
 
 
-def visit_of(request: Request) -> Visit:
-    """Return the request as the gate saw it."""
+def _visit(request: Request) -> Visit:
     visit = request.state.visit
     assert isinstance(visit, Visit)  # noqa: S101 - the gate put it there
     return visit
 
 
-At = Annotated[Entrance, Depends(entrance_of)]
-From = Annotated[Visit, Depends(visit_of)]
+At = Annotated[Entrance, Depends(_entrance)]
+"""What lets people in."""
+From = Annotated[Visit, Depends(_visit)]
+"""The request as the gate saw it."""
 Who = Annotated[Principal, Depends(principal_of)]
+"""Who asks."""
 
 
 @router.post("/sign-in", operation_id="sign_in", dependencies=[needs(Permission.PUBLIC, Scope.EVERYWHERE)])

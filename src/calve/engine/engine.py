@@ -215,10 +215,14 @@ class Engine:
 
     def unpause(self, point: Breakpoint, *, by: str = "") -> list[Run]:
         """Take a breakpoint away, and let all attempts that it has paused go on."""
-        self.tools.state.delete_breakpoint(point)
-        self.tools.cache.breakpoints.forget()
+        self.remove_breakpoint(point)
         paused = self.tools.state.paused(point.workflow_id, point.step_id)
         return [run for attempt in paused if (run := self._resumed(point, attempt, by)) is not None]
+
+    def remove_breakpoint(self, point: Breakpoint) -> None:
+        """Take a breakpoint away; what it has paused stays so."""
+        self.tools.state.delete_breakpoint(point)
+        self.tools.cache.breakpoints.forget()
 
     def _resumed(self, point: Breakpoint, attempt: Attempt, by: str) -> Run | None:
         """Resume an attempt; None if it paused elsewhere, or has moved on by itself."""

@@ -93,6 +93,16 @@ def test_an_attempt_that_moved_on_by_itself_is_not_resumed(
     assert playground.engine.unpause(Breakpoint("w", "a")) == []
 
 
+def test_a_breakpoint_that_is_removed_pauses_nothing_more(playground: Playground) -> None:
+    """At once; what it has paused stays so."""
+    playground.push("Workflow: {id: w, run_strategy: parallel, jobs: [{job: {id: a, type: NoOp}}]}")
+    playground.engine.pause(Breakpoint("w", "a"))
+    paused = playground.start()
+    playground.engine.remove_breakpoint(Breakpoint("w", "a"))
+    assert playground.start().status is RunStatus.SUCCEEDED
+    assert playground.fresh(paused).status is RunStatus.IN_PROGRESS
+
+
 def test_to_stop_what_is_being_killed_does_not_save_it(playground: Playground, run: Run) -> None:
     """Nothing is harsher than to kill."""
     playground.engine.kill(playground.address(run))

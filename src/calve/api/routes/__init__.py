@@ -1,6 +1,7 @@
 """The routes, by what they are about."""
 
 from calve.api.routes import (
+    about,
     breakpoints,
     captures,
     controls,
@@ -8,7 +9,6 @@ from calve.api.routes import (
     health,
     instances,
     logs,
-    metrics,
     outputs,
     permits,
     properties,
@@ -39,7 +39,7 @@ ROUTERS = tuple(
         captures,
         events,
         health,
-        metrics,
+        about,
     )
 )
 """In the order in which they are tried: those whose paths are more exact come first."""

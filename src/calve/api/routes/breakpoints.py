@@ -11,7 +11,7 @@ from calve.api.answers import Document
 from calve.api.bodies import BreakpointRequest
 from calve.api.documents import action_event, breakpoint_json, paused_json
 from calve.api.finding import attempt_at
-from calve.api.identifiers import AttemptId, InstanceId, RunId, StepPath, WorkflowId, number_of, step_address
+from calve.api.identifiers import NAME, AttemptId, InstanceId, RunId, StepPath, WorkflowId, number_of, step_address
 from calve.api.policy import READ_SOMEWHERE, RUN, RUN_SOMEWHERE
 from calve.api.routing import Routes
 from calve.api.services import Call
@@ -19,8 +19,8 @@ from calve.engine import Action, Breakpoint
 from calve.errors import Conflict
 
 routes = Routes("breakpoints")
-_Name = Annotated[str, Query(alias="workflowId", pattern=r"^[_a-zA-Z0-9][._a-zA-Z0-9-]{0,127}$")]
-_Step = Annotated[str, Query(alias="stepId", pattern=r"^[_a-zA-Z0-9][._a-zA-Z0-9-]{0,127}$")]
+_Name = Annotated[str, Query(alias="workflowId", pattern=f"^{NAME}$")]
+_Step = Annotated[str, Query(alias="stepId", pattern=f"^{NAME}$")]
 
 
 @routes.post("/workflows/steps/breakpoints", "add_breakpoint", RUN_SOMEWHERE, shapes.Breakpoint)
@@ -63,8 +63,7 @@ def delete(
     if resume:
         resumed = len(call.engine.unpause(point, by=call.name))
     else:
-        call.engine.state.delete_breakpoint(point)
-        call.engine.tools.cache.breakpoints.forget()
+        call.engine.remove_breakpoint(point)
         resumed = 0
     message = f"The breakpoint is gone. [{resumed}] steps were resumed."
     event = action_event("DELETE", call.name, call.engine.tools.clock(), message)

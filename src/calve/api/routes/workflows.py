@@ -8,9 +8,10 @@ from starlette.responses import Response
 from calve.access import Permission, namespaces
 from calve.api import shapes
 from calve.api.answers import Document
+from calve.api.bodies import Raw
 from calve.api.documents import action_event, version_json, workflow_json, workflow_overview_json
 from calve.api.examples import JSON_BODY, YAML_BODY
-from calve.api.identifiers import Body, Version, WorkflowId
+from calve.api.identifiers import Version, WorkflowId
 from calve.api.paging import Paged, page_json, page_of_numbers
 from calve.api.policy import EDIT, EDIT_SOMEWHERE, READ, READ_SOMEWHERE
 from calve.api.reaching import started_by
@@ -26,7 +27,7 @@ routes = Routes("workflows")
 
 @routes.post("/workflows", "push_workflow", EDIT_SOMEWHERE, shapes.Version, openapi_extra=JSON_BODY)
 @routes.post("/workflows/yaml", "push_workflow_yaml", EDIT_SOMEWHERE, shapes.Version, openapi_extra=YAML_BODY)
-def push(call: Call, body: Body) -> Response:
+def push(call: Call, body: Raw) -> Response:
     """Keep a definition as the next version of its workflow."""
     definition, warnings = _read(call, body)
     record = call.engine.push(definition, author=call.name)
@@ -43,7 +44,7 @@ def push(call: Call, body: Body) -> Response:
     shapes.TimelineEvent,
     openapi_extra=YAML_BODY,
 )
-def validate(call: Call, body: Body) -> Response:
+def validate(call: Call, body: Raw) -> Response:
     """Check a definition, and keep nothing."""
     _, warnings = _read(call, body)
     message = "the workflow definition is valid."

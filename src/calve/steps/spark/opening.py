@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _LOOK_SECONDS = 0.1
 _SETTLE_SECONDS = 2.0
 """How long to wait for what Spark writes down about an operation that is over."""
-_CATALOGS = "spark.sql.catalog."
 
 
 @dataclass(frozen=True, slots=True)
