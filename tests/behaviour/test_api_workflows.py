@@ -8,6 +8,10 @@ import pytest
 from tests.engines import Playground
 from tests.servers import Site, site_on
 
+from calve.api import Services
+from calve.triggers import Kind, Scheduler
+from calve.triggers.time import TimeTriggers
+
 JOB = """
 Workflow:
   id: w
@@ -52,6 +56,24 @@ def test_a_definition_becomes_a_version(site: Site) -> None:
     assert site.start("sample-dag-test-1")["workflow_instance_id"] == 1
     site.playground.settle()
     assert site.get("/workflows/sample-dag-test-1/instances/1")["status"] == "SUCCEEDED"
+
+
+def test_a_version_is_enriched_with_what_is_known_before_it_runs(site: Site) -> None:
+    """Its params with the defaults, those of its steps, and when it starts next; nothing of that unless asked for."""
+    site.push("Trigger: {cron: '0 * * * *'}\n" + JOB.replace("type: Sleep", "type: Sleep, day_after: '${day}!'"))
+    path = "/workflows/w/versions/active"
+    assert "enriched_extras" not in site.get(path)
+    extras = site.get(f"{path}?enriched=true")["enriched_extras"]
+    assert {"day", "TARGET_RUN_DATE"} <= set(extras["workflow_params"])
+    assert extras["step_params"]["job"]["day_after"]["evaluated_result"] == "20260101!"
+    assert "next_execution_times" not in extras
+    triggers = site.playground.store.triggers
+    Scheduler(site.playground.tools, triggers, {Kind.TIME: TimeTriggers()}).turn()
+    extras = site.get(f"{path}?enriched=True")["enriched_extras"]
+    (due,) = [one.due_at for one in triggers.triggers()]
+    assert (extras["next_execution_time"], extras["next_execution_times"]) == (due, [due])
+    with site_on(site.playground, Services(site.playground.engine)) as bare:
+        assert "next_execution_time" not in bare.get(f"{path}?enriched=true")["enriched_extras"]
 
 
 def test_a_broken_definition_changes_nothing(site: Site) -> None:

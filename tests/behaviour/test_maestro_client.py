@@ -180,7 +180,10 @@ def test_what_is_asked_for_can_be_named_in_all_its_ways(client: MaestroClient) -
     for _ in range(2):
         client.push_yaml(child().to_yaml())
     assert client.get_workflow("sample.child", version="1")["is_latest"] is False
-    assert client.get_workflow("sample.child", version="latest", enriched=True)["metadata"]["workflow_version_id"] == 2
+    newest = client.get_workflow("sample.child", version="latest", enriched=True)
+    assert newest["metadata"]["workflow_version_id"] == 2
+    assert values(newest["enriched_extras"]["workflow_params"], "given") == {"given": ""}
+    assert "enriched_extras" not in client.get_workflow("sample.child", enriched=False)
     client.start("sample.child", version="1", initiator={"type": "manual"})
     assert finished(client, "sample.child")["workflow_version_id"] == 1
     assert client.get_instance("sample.child", 1, run_id=1)["status"] == "SUCCEEDED"

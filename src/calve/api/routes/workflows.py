@@ -10,6 +10,7 @@ from calve.api import shapes
 from calve.api.answers import Document
 from calve.api.bodies import Raw
 from calve.api.documents import action_event, version_json, workflow_json, workflow_overview_json
+from calve.api.enriching import enriched_json
 from calve.api.examples import JSON_BODY, YAML_BODY
 from calve.api.identifiers import Version, WorkflowId
 from calve.api.paging import Paged, page_json, page_of_numbers
@@ -23,6 +24,7 @@ from calve.errors import WorkflowMissing
 
 TIMELINE = 300
 routes = Routes("workflows")
+_Enriched = Annotated[bool, Query(description="Add the params as they will be, and when it starts next.")]
 
 
 @routes.post("/workflows", "push_workflow", EDIT_SOMEWHERE, shapes.Version, openapi_extra=JSON_BODY)
@@ -104,13 +106,14 @@ def list_versions(call: Call, workflow_id: WorkflowId, page: Paged) -> Response:
 
 
 @routes.get("/workflows/{workflow_id}/versions/{version}", "get_version", READ, shapes.Version)
-def get_version(call: Call, workflow_id: WorkflowId, version: Version) -> Response:
+def get_version(call: Call, workflow_id: WorkflowId, version: Version, *, enriched: _Enriched = False) -> Response:
     """Return a version of a workflow."""
     workflow = call.engine.workflow(workflow_id)
     record = call.engine.state.version(workflow_id, version.lower())
     if record is None:
         raise WorkflowMissing(f"{workflow_id} has no version {version}.", workflow=workflow_id)
-    return Document(version_json(workflow, record))
+    extras = {"enriched_extras": enriched_json(call, record)} if enriched else {}
+    return Document({**version_json(workflow, record), **extras})
 
 
 @routes.get("/workflows/{workflow_id}/overview", "get_workflow_overview", READ, shapes.WorkflowOverview)
