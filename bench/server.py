@@ -123,10 +123,11 @@ async def load_on(port: int, rate: int, seconds: float, make: Any) -> list[Answe
 
 def serve_calve(folder: Path, processes: int, ports: "multiprocessing.Queue[int]", stop: Any) -> None:
     """Be a server on a project with some workflows, each with an instance, as ``calve server --processes`` is."""
-    from calve.api import listen, serve
+    from calve.api import listen, reserve, serve
     from calve.cli.sharing import shared
 
-    settings, listener = load_settings(folder, {}), listen("127.0.0.1", 0)
+    settings = load_settings(folder, {})
+    listener = listen("127.0.0.1", 0) if processes == 1 else reserve("127.0.0.1", 0)
     port = int(listener.getsockname()[1])
     with open_workplace(settings) as workplace:
         for number in range(WORKFLOWS):

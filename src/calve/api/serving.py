@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from calve.api.connections import Connection
-from calve.errors import EnvironmentUnfit
+from calve.api.listening import listen, url_of
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -72,27 +72,6 @@ def serve(
             thread.join()
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on an address; port 0 is a free one.
-
-    Raises:
-        EnvironmentUnfit: the address cannot be listened on.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(1_024)
-    except OSError as error:
-        listener.close()
-        raise EnvironmentUnfit(
-            f"{host}:{port} cannot be listened on: {error.strerror}.",
-            remedy="Is another server there? Choose another port with --port, or in [server].",
-        ) from error
-    return listener
-
-
 def _configured(app: "FastAPI", drain: int) -> uvicorn.Config:
     return uvicorn.Config(
         app,
@@ -106,9 +85,3 @@ def _configured(app: "FastAPI", drain: int) -> uvicorn.Config:
         timeout_keep_alive=30,
         timeout_graceful_shutdown=drain,
     )
-
-
-def url_of(listener: socket.socket) -> str:
-    """Return the address of a server that listens there."""
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -68,7 +68,7 @@ def server(state: State, host: str | None, port: int | None, processes: int | No
 
 def _serve_together(state: State, host: str | None, port: int | None, number: int) -> None:
     """Serve by several processes; what has to be done once is done here, before they begin."""
-    from calve.api import listen, url_of
+    from calve.api import reserve, url_of
     from calve.app import bootstrap_on, entrance_on
     from calve.cli.sharing import shared
 
@@ -76,8 +76,8 @@ def _serve_together(state: State, host: str | None, port: int | None, number: in
     host = host or given.host
     with state.workplace() as workplace:  # brings the database up to date
         entrance_on(workplace.store, workplace.settings, host)  # refuses what is not protected
-        listener = listen(host, given.port if port is None else port)
-        url, token = url_of(listener), bootstrap_on(workplace.store, workplace.settings, host)
+        reserved = reserve(host, given.port if port is None else port)
+        url, token = url_of(reserved), bootstrap_on(workplace.store, workplace.settings, host)
     _show_first(url, token)
     crews: list[Crew] = []
 
@@ -87,7 +87,7 @@ def _serve_together(state: State, host: str | None, port: int | None, number: in
 
     with (
         counted(at_last=kill) as signals,
-        shared(state.settings, host, listener, number) as crew,
+        shared(state.settings, host, reserved, number) as crew,
     ):
         crews.append(crew)
         _say_up(state, url)

@@ -1,4 +1,4 @@
-"""A server of several processes that take connections from one listening socket."""
+"""A server of several processes on one address, to which the connections are dealt out."""
 
 import logging
 import multiprocessing
@@ -27,13 +27,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def shared(settings: "Settings", host: str, listener: "socket.socket", number: int) -> Iterator[Crew]:
+def shared(settings: "Settings", host: str, reserved: "socket.socket", number: int) -> Iterator[Crew]:
     """Serve a project by some processes until the block ends; the socket is closed then.
 
     Args:
         settings: of which project.
         host: the address that is listened on.
-        listener: from where they take connections.
+        reserved: what holds the address for them.
         number: how many processes.
 
     Raises:
@@ -45,12 +45,12 @@ def shared(settings: "Settings", host: str, listener: "socket.socket", number: i
     def start() -> Member:
         sign, theirs = context.Pipe(duplex=False)
         with closing(theirs), _held_back():
-            process = context.Process(target=be_member, args=(settings, host, listener, theirs), name="server")
+            process = context.Process(target=be_member, args=(settings, host, reserved, theirs), name="server")
             process.start()
         signs[process] = sign
         return process
 
-    with closing(listener):
+    with closing(reserved):
         crew = Crew(number, start)
         try:
             if not sum(_is_up(sign) for sign in signs.values()):
@@ -62,7 +62,7 @@ def shared(settings: "Settings", host: str, listener: "socket.socket", number: i
             crew.end()
 
 
-def be_member(settings: "Settings", host: str, listener: "socket.socket", sign: "Connection") -> None:
+def be_member(settings: "Settings", host: str, reserved: "socket.socket", sign: "Connection") -> None:
     """Be one of the processes: serve until told to end, or until whoever has started them is gone."""
     is_told = False
 
@@ -75,7 +75,7 @@ def be_member(settings: "Settings", host: str, listener: "socket.socket", sign: 
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     parent = multiprocessing.parent_process()
     try:
-        with _serving(settings, host, listener) as is_over:
+        with _serving(settings, host, reserved) as is_over:
             sign.send_bytes(b"up")
             while not is_told and not is_over() and parent is not None and parent.is_alive():
                 parent.join(_OFTEN)
@@ -85,18 +85,20 @@ def be_member(settings: "Settings", host: str, listener: "socket.socket", sign: 
 
 
 @contextmanager
-def _serving(settings: "Settings", host: str, listener: "socket.socket") -> "Iterator[Callable[[], bool]]":
+def _serving(settings: "Settings", host: str, reserved: "socket.socket") -> "Iterator[Callable[[], bool]]":
     """Serve; give what tells whether the server has ended by itself."""
     from calve import failpoints
-    from calve.api import serve
+    from calve.api import listen_beside, serve
     from calve.app import open_workplace, web_on
     from calve.telemetry.logs import set_up
 
     set_up(settings.log)
     failpoints.arm(settings.failpoints)
     threads = settings.server.threads
-    with open_workplace(settings) as workplace, serve(web_on(workplace, host), listener, threads=threads) as serving:
-        yield lambda: serving.is_over
+    with open_workplace(settings) as workplace:
+        app = web_on(workplace, host)
+        with serve(app, listen_beside(reserved), threads=threads) as serving:
+            yield lambda: serving.is_over
 
 
 @contextmanager
