@@ -179,32 +179,35 @@ def server(target: Any, folder: Path, processes: int = 1) -> Iterator[int]:
         process.join(60)
 
 
-def shown(name: str, answers: list[Answer]) -> str:
-    """Return the figures of some answers."""
+def show(name: str, answers: list[Answer]) -> float:
+    """Print the figures of some answers; return the 99th percentile."""
     times = sorted(answer.seconds * 1_000 for answer in answers)
     failed = sum(answer.status not in {200, 201} for answer in answers)
     p50, p99 = statistics.median(times), times[int(len(times) * 0.99) - 1]
-    return f"{name:<16}{len(times):>8}{failed:>8}{p50:>10.1f}{p99:>10.1f}{times[-1]:>10.1f}"
+    print(f"{name:<16}{len(times):>8}{failed:>8}{p50:>10.1f}{p99:>10.1f}{times[-1]:>10.1f}")
+    return p99
 
 
-def measured(name: str, port: int, make: Any, rate: int, seconds: float) -> None:
-    """Load a server, and print what it took."""
+def measured(name: str, port: int, make: Any, rate: int, seconds: float) -> float:
+    """Load a server, and print what it took; return the 99th percentile."""
     asyncio.run(load_on(port, rate, min(2.0, seconds), make))  # to warm up
     answers = asyncio.run(load_on(port, rate, seconds, lambda number: make(number + 10 * rate)))
-    print(shown(name, answers))
+    p99 = show(name, answers)
     kinds = {answer.kind for answer in answers}
     for kind in sorted(kinds) if len(kinds) > 1 else ():
-        print(shown(f"  {kind}", [answer for answer in answers if answer.kind == kind]))
+        show(f"  {kind}", [answer for answer in answers if answer.kind == kind])
+    return p99
 
 
-def measured_prefect(folder: Path, rate: int, seconds: float) -> None:
-    """Load Prefect's server, if it is there."""
+def measured_prefect(folder: Path, rate: int, seconds: float) -> float | None:
+    """Load Prefect's server, if it is there; return the 99th percentile."""
     try:
         with prefect_server(folder) as port:
             mix = mix_on(port)
-            measured("Prefect", port, lambda number: Request(*mix(number)), rate, seconds)
+            return measured("Prefect", port, lambda number: Request(*mix(number)), rate, seconds)
     except PeerMissing as missing:
         print(missing)
+        return None
 
 
 @click.command()
@@ -214,7 +217,8 @@ def measured_prefect(folder: Path, rate: int, seconds: float) -> None:
 @click.option("--processes", type=click.IntRange(1), default=2, show_default=True, help="Of the server, besides one.")
 @click.option("--peer/--no-peer", default=True, help="Also Prefect's server.")
 def main(rate: int, seconds: float, processes: int, *, postgres: bool, peer: bool) -> None:
-    """Print latencies in milliseconds."""
+    """Print latencies in milliseconds, and the ratios of their 99th percentiles."""
+    ours: dict[str, float] = {}
     print(f"{rate} requests/s for {seconds:g} s; four reads for each start. Milliseconds from when a request was due.")
     print(f"{'':<16}{'asked':>8}{'failed':>8}{'p50':>10}{'p99':>10}{'max':>10}")
     with ExitStack() as stack:
@@ -224,16 +228,18 @@ def main(rate: int, seconds: float, processes: int, *, postgres: bool, peer: boo
             url = stack.enter_context(throwaway_postgres()).url
             (folders["PostgreSQL"] / "calve.toml").write_text(f'[store]\nurl = "{url}"\n')
         with server(serve_bare, folders["SQLite"]) as port:
-            measured("bare", port, bare_request, rate, seconds)
+            theirs = {"a bare route": measured("bare", port, bare_request, rate, seconds)}
         for name, folder in folders.items():
             for number in sorted({1, processes}):
                 with server(serve_calve, folder, number) as port:
                     first = number * 1_000_000  # no request was sent before
-                    measured(
+                    ours[f"{name}, {number}"] = measured(
                         f"{name}, {number}", port, lambda each, first=first: request_of(each + first), rate, seconds
                     )
-        if peer:
-            measured_prefect(Path(stack.enter_context(tempfile.TemporaryDirectory())), rate, seconds)
+        if peer and (p99 := measured_prefect(Path(stack.enter_context(tempfile.TemporaryDirectory())), rate, seconds)):
+            theirs["Prefect"] = p99
+    for name, own in ours.items():
+        print(f"{name}: p99 " + ", ".join(f"{own / other:.3f} of {what}'s" for what, other in theirs.items()))
 
 
 if __name__ == "__main__":
