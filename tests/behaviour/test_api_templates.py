@@ -118,6 +118,31 @@ def test_templates_are_deleted_in_one_version_or_all(site: Site) -> None:
     assert "comes with calve" in site.delete("/job-templates/incremental", 400)["message"]
 
 
+def test_a_template_that_is_used_stays(site: Site) -> None:
+    """By an active version, or by a template that inherits from it: steps would run without its params."""
+    site.post("/job-templates", template(5))
+    push_yaml(site, YAML)
+    assert "the template nap v2" in site.delete("/job-templates/nap?version=default", 400)["message"]
+    assert "the template heir v2" in push_yaml_heir(site)
+    for name in "abcdef":
+        site.push(USER.replace("id: w", f"id: {name}").replace(", type_version: v2", ""))
+    site.push("Workflow: {id: other, nap: nap, jobs: [{job: {id: nap, type: NoOp}}]}")
+    refused = site.delete("/job-templates/nap", 400)
+    assert refused["message"] == "The job template nap is used by a, b, c, d, e and 2 more."
+    site.delete("/job-templates/nap?version=default", 400)
+    site.delete("/job-templates/heir")
+    assert "[1]" in site.delete("/job-templates/nap?version=v2")["message"]
+    for name in "abcdef":
+        site.put(f"/workflows/{name}/actions/deactivate")
+    assert "[1]" in site.delete("/job-templates/nap")["message"]
+
+
+def push_yaml_heir(site: Site) -> str:
+    """Push a template that inherits from another one; return why that one cannot be deleted."""
+    push_yaml(site, YAML.replace("job_type: nap", "job_type: heir").replace("{nap: default}", "{nap: v2}"))
+    return str(site.delete("/job-templates/nap?version=v2", 400)["message"])
+
+
 def test_a_template_that_could_not_be_used_is_refused(site: Site) -> None:
     """With every problem, and nothing is kept."""
     assert site.post("/job-templates", {}, 400)["code"] == "definition_invalid"

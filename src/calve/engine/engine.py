@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from calve.definition import Definition
-from calve.engine import commands, properties, starts
+from calve.definition import Definition, JobTemplate
+from calve.engine import commands, properties, starts, templates
 from calve.engine.actions import Action
 from calve.engine.addresses import Address, find
 from calve.engine.launching import known_workflow
@@ -48,6 +48,18 @@ class Engine:
             author=author,
             now=self.tools.clock(),
         )
+
+    def push_template(self, template: JobTemplate, *, author: str = "") -> JobTemplate:
+        """Keep a job template in place of the one of the same type and version; return it with who did so, and when."""
+        return templates.push(self.tools, template, author)
+
+    def delete_template(self, job_type: str, version: str | None = None) -> int:
+        """Forget a job template in a version, or in all; return how many were forgotten.
+
+        Raises:
+            RequestInvalid: it comes with the product, or something uses it.
+        """
+        return templates.delete(self.tools, job_type, version)
 
     def workflow(self, workflow_id: str) -> WorkflowRecord:
         """Return a workflow.

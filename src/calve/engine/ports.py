@@ -332,12 +332,16 @@ class Templates(Protocol):
         """Keep a template, in place of the one of the same type and version."""
         ...
 
-    def remove_templates(self, job_type: str, version: str | None) -> int:
+    def remove_templates(self, job_type: str, wanted: str | None) -> int:
         """Forget a template in a version, or in all; return how many were forgotten."""
         ...
 
     def templates(self, job_type: str | None = None) -> list[JobTemplate]:
         """Return the templates of a type, or all, by type and version."""
+        ...
+
+    def versions_naming(self, word: str) -> list[VersionRecord]:
+        """Return the active versions in whose definitions a word stands as a text of its own, by workflow."""
         ...
 
 

@@ -7,6 +7,9 @@ from sqlalchemy import delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from calve.definition import JobTemplate
+from calve.engine.model import VersionRecord
+from calve.store.engine_rows import version_of
+from calve.store.engine_tables import version, workflow
 from calve.store.template_tables import job_template
 from calve.store.transacting import Transaction, Transactions
 
@@ -32,11 +35,11 @@ class SqlTemplates:
 
         self._transactions.write("keep_template", keep)
 
-    def remove_templates(self, job_type: str, version: str | None) -> int:
+    def remove_templates(self, job_type: str, wanted: str | None) -> int:
         """Forget a template in a version, or in all; return how many were forgotten."""
         statement = delete(job_template).where(job_template.c.job_type == job_type)
-        if version is not None:
-            statement = statement.where(job_template.c.version == version)
+        if wanted is not None:
+            statement = statement.where(job_template.c.version == wanted)
         return self._transactions.write(
             "remove_templates", lambda transaction: transaction.connection.execute(statement).rowcount
         )
@@ -49,3 +52,13 @@ class SqlTemplates:
         with self._transactions.read() as connection:
             found = [JobTemplate.model_validate(json.loads(text)) for text in connection.scalars(query)]
         return sorted(found, key=lambda template: (template.definition.job_type, template.definition.version))
+
+    def versions_naming(self, word: str) -> list[VersionRecord]:
+        """Return the active versions in whose definitions a word stands as a text of its own, by workflow."""
+        is_active = (version.c.workflow_id == workflow.c.workflow_id) & (
+            version.c.version_id == workflow.c.active_version
+        )
+        query = select(version).join(workflow, is_active).where(workflow.c.deleted_at.is_(None))
+        query = query.where(version.c.definition.contains(json.dumps(word), autoescape=True))
+        with self._transactions.read() as connection:
+            return [version_of(row) for row in connection.execute(query.order_by(version.c.workflow_id))]

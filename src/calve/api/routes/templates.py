@@ -15,8 +15,8 @@ from calve.api.identifiers import Word
 from calve.api.policy import READ_SOMEWHERE, Policy, Scope
 from calve.api.routing import Routes
 from calve.api.services import Call
-from calve.definition import JobTemplate, installed, load_template
-from calve.errors import RequestInvalid, WorkflowMissing
+from calve.definition import JobTemplate, load_template
+from calve.errors import WorkflowMissing
 
 routes = Routes("job templates")
 _EDIT = Policy(Permission.EDIT, Scope.EVERYWHERE)
@@ -44,21 +44,14 @@ def get_template(call: Call, type: Word, version: _Version = "default") -> Respo
 @routes.post("/job-templates/yaml", "push_job_template_yaml", _EDIT, shapes.Template, openapi_extra=YAML_TEMPLATE)
 def push(call: Call, body: Raw) -> Response:
     """Keep a job template, in place of the one of the same type and version: steps that begin from now on take it."""
-    tools = call.engine.tools
-    template = load_template(body, name="the body", vocabulary=tools.vocabulary)
-    about = {"version_author": {"name": call.name}, "create_time": tools.clock()}
-    metadata = template.metadata.model_copy(update=about)
-    kept = template.model_copy(update={"metadata": metadata})
-    call.engine.state.keep_template(kept, tools.clock())
-    return Document(_written(kept))
+    template = load_template(body, name="the body", vocabulary=call.engine.tools.vocabulary)
+    return Document(_written(call.engine.push_template(template, author=call.name)))
 
 
 @routes.delete("/job-templates/{type}", "delete_job_template", _EDIT, shapes.TimelineEvent)
 def delete(call: Call, type: Word, version: _Versions = None) -> Response:  # noqa: A002 - Maestro's name
-    """Forget a job template that was pushed; steps of its type run without its params then."""
-    if installed().templates.versions(type):
-        raise RequestInvalid(f"The job template {type} comes with calve: it cannot be deleted.")
-    count = call.engine.state.remove_templates(type, version)
+    """Forget a job template that was pushed, and that no active version of a workflow uses."""
+    count = call.engine.delete_template(type, version)
     message = f"Removed [{count}] job template versions for job type: [{type}][{version}]"
     return Document(action_event("DELETE", call.name, call.engine.tools.clock(), message))
 
