@@ -115,15 +115,33 @@ class Keycloak:
         group = self.ask("GET", f"/group-by-path{path}")
         self.ask("DELETE" if leaves else "PUT", f"/users/{self.user(name)['id']}/groups/{group['id']}")
 
-    def change_secret(self, secret: str) -> None:
-        """Give calve another secret."""
+    @contextmanager
+    def client_with(self, *, secret: str | None = None, **attributes: str) -> Iterator[None]:
+        """Know calve by another secret or other attributes (with dots for underscores) until the block ends."""
         (client,) = self.ask("GET", "/clients", params={"clientId": "calve"})
-        self.ask("PUT", f"/clients/{client['id']}", json=client | {"secret": secret})
+        more = {name.replace("_", "."): text for name, text in attributes.items()}
+        changed = {"secret": secret or client["secret"], "attributes": client["attributes"] | more}
+        self.ask("PUT", f"/clients/{client['id']}", json=client | changed)
+        try:
+            yield
+        finally:
+            cleared = {"attributes": dict.fromkeys(more, "") | client["attributes"]}
+            self.ask("PUT", f"/clients/{client['id']}", json=client | cleared)
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Take connections and answer nothing until the block ends."""
+        assert self.process is not None
+        os.killpg(self.process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.killpg(self.process.pid, signal.SIGCONT)
 
     def signing_keys(self) -> set[str]:
-        """Return the names of the keys that it says it signs with."""
+        """Return the names of the keys that it signs with as a rule; for other algorithms it makes more."""
         keys = httpx.get(f"{self.issuer}/protocol/openid-connect/certs", timeout=60).json()["keys"]
-        return {key["kid"] for key in keys if key["use"] == "sig"}
+        return {key["kid"] for key in keys if key["alg"] == "RS256"}
 
     def rotate_keys(self) -> None:
         """Sign with a new key from now on, and drop the old ones."""

@@ -1,6 +1,7 @@
 """People sign in at a real Keycloak, through its own form, and use a real server; ``make test-integrations``."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -162,6 +163,15 @@ def test_new_keys_count_at_once(browser: Browser, keycloak: Keycloak) -> None:
     assert browser.me() is not None
 
 
+@pytest.mark.parametrize(("algorithm", "status"), [("ES256", 200), ("PS256", 401), ("HS256", 401)])
+def test_only_some_signatures_are_taken(browser: Browser, keycloak: Keycloak, algorithm: str, status: int) -> None:
+    """Keycloak can be set to others, among them one by the secret that both sides know."""
+    with keycloak.client_with(id_token_signed_response_alg=algorithm):
+        assert browser.sign_in("ann").status_code == status
+    browser.forget()
+    assert browser.sign_in("ann").status_code == 200
+
+
 def test_somebody_disabled_there_does_not_come_back(browser: Browser, keycloak: Keycloak, newcomer: Newcomer) -> None:
     """Neither with his password nor with a code that he got before."""
     name = newcomer("/everybody")
@@ -215,14 +225,22 @@ def test_a_secret_that_is_no_longer_right_is_not_the_fault_of_who_signs_in(
     browser: Browser, keycloak: Keycloak
 ) -> None:
     """He is told that the server is to blame; the secret is not in the answer."""
-    keycloak.change_secret("another")
-    try:
+    with keycloak.client_with(secret="another"):
         answer = browser.sign_in("ann")
-    finally:
-        keycloak.change_secret(SECRET)
     assert answer.status_code == 502
     assert answer.json()["message"] == "The provider of identities has answered 401 unauthorized_client."
     assert SECRET not in answer.text
+    assert browser.sign_in("ann").status_code == 200
+
+
+def test_a_keycloak_that_hangs_holds_up_nobody_else(browser: Browser, keycloak: Keycloak) -> None:
+    """Who comes back from it is told so after some seconds."""
+    back = browser.let_in("ann")
+    with keycloak.hanging(), ThreadPoolExecutor(8) as pool:
+        waiting = [pool.submit(httpx.get, back, cookies=dict(browser.client.cookies), timeout=60) for _ in range(8)]
+        assert httpx.get(f"{browser.calve}/ready").status_code == 200
+        assert [one.result().status_code for one in waiting] == [502] * 8
+    browser.forget()
     assert browser.sign_in("ann").status_code == 200
 
 

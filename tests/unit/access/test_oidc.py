@@ -161,6 +161,13 @@ def test_keys_that_make_no_sense_are_none(fake: FakeProvider, document: object) 
         _signed_in(_ours(fake))
 
 
+def test_an_answer_that_is_no_document_is_a_mistake_of_the_provider(fake: FakeProvider) -> None:
+    """A list, say."""
+    fake.jwks = [1]
+    with pytest.raises(ProviderFailed):
+        _signed_in(_ours(fake))
+
+
 def test_one_waits_for_a_provider_that_does_not_answer_and_not_all(fake: FakeProvider) -> None:
     """After some seconds it is asked again; that it was away has no other consequences."""
     now = _now()
