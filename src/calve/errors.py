@@ -56,6 +56,8 @@ CalveError
 │   ├── Unauthenticated          we do not know who it is
 │   ├── Forbidden                we know, and it is not allowed
 │   ├── TooManyAttempts          too often, or wrong too often: wait
+│   ├── TooManyStreams           one caller has too many open
+│   ├── StreamsExhausted         all callers together have
 │   └── ProviderFailed           who it is cannot be found out now: the provider of identities is away, or refuses calve
 ├── ServerError                  a server's answer cannot be understood
 │   └── ServerUnreachable        no answer came
@@ -436,6 +438,20 @@ class TooManyAttempts(AccessError):
 
     code = "too_many_attempts"
     default_remedy = "Wait, and try again later."
+
+
+class TooManyStreams(AccessError):
+    """The caller has too many streams open."""
+
+    code = "too_many_streams"
+    default_remedy = "Close some, or raise server.streams_per_caller."
+
+
+class StreamsExhausted(AccessError):
+    """Too many streams are open."""
+
+    code = "streams_exhausted"
+    default_remedy = "Try again later, serve by more processes, or raise server.streams."
 
 
 class ProviderFailed(AccessError):

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass, replace
+from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,9 @@ from calve.access import (
 from calve.api.origins import SAFE, Headers, Rules
 from calve.api.policy import policy_of
 from calve.api.problems import error_answer
+from calve.api.sockets import Guarded
 from calve.api.threads import in_thread
-from calve.errors import CalveError, Forbidden, TooManyAttempts, Unauthenticated
+from calve.errors import CalveError, Forbidden, StoreError, TooManyAttempts, Unauthenticated
 
 if TYPE_CHECKING:
     from calve.access.oidc import Provider
@@ -104,24 +106,31 @@ class Gate:
         except CalveError as error:
             await error_answer(visit.headers.get("accept", ""), error)(scope, receive, send)
             return
-        scope.setdefault("state", {}).update(principal=principal, visit=visit, asked=[])
+        holds = partial(self._holds, principal, visit)
+        scope.setdefault("state", {}).update(principal=principal, visit=visit, asked=[], holds=holds)
         if scope["type"] == "websocket":
-            await self._connected(scope, receive, send, visit)
+            await self._connected(scope, Guarded(receive, send, holds), visit)
         else:
             await self._app(scope, receive, self._audited(send, scope, principal, visit))
 
-    async def _connected(self, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
+    async def _connected(self, scope: Scope, socket: Guarded, visit: Visit) -> None:
         """Let a WebSocket through; one that its route's policy has refused gets an answer, which errors do not give."""
-        is_answered = False
+        await self._app(scope, socket.receive, socket.send)
+        if not socket.is_answered:
+            refused = scope["state"].get("refused", Forbidden())
+            await error_answer(visit.headers.get("accept", ""), refused)(scope, socket.receive, socket.send)
 
-        async def sending(message: Message) -> None:
-            nonlocal is_answered
-            is_answered = True
-            await send(message)
-
-        await self._app(scope, receive, sending)
-        if not is_answered:
-            await error_answer(visit.headers.get("accept", ""), Forbidden())(scope, receive, send)
+    async def _holds(self, principal: Principal, visit: Visit) -> bool:
+        """Tell whether whom we let in would still be let in as the same; if nobody can say, he stays."""
+        try:
+            if "authorization" in visit.headers:
+                token = visit.headers["authorization"].partition(" ")[2].strip()
+                return await in_thread(self._entrance.door.holder, token) == principal
+            return await self._principal(visit) == principal
+        except StoreError:
+            return True
+        except CalveError:
+            return False
 
     def _check(self, visit: Visit) -> None:
         rules = self._entrance.rules

@@ -55,6 +55,8 @@ STATUS: Mapping[type[CalveError], int] = {
     errors.AccessError: 403,
     errors.Unauthenticated: 401,
     errors.TooManyAttempts: 429,
+    errors.TooManyStreams: 429,
+    errors.StreamsExhausted: 503,
     errors.ProviderFailed: 502,
     errors.StoreError: 500,
     errors.StoreUnavailable: 503,
@@ -131,7 +133,8 @@ def error_answer(accept: str, error: CalveError) -> Response:
 async def _of_calve(request: Request, error: Exception) -> Response:
     assert isinstance(error, CalveError)  # noqa: S101 - what it is registered for
     if status_of(type(error)) >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        _LOG.error("%s %s: %s", request.method, request.url.path, error.message)
+        _LOG.error("%s %s: %s", request.scope.get("method", ""), request.url.path, error.message)
+    request.state.refused = error  # which the gate tells a WebSocket
     return error_answer(_accept(request), error)
 
 

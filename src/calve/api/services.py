@@ -1,7 +1,7 @@
 """What the routes are made of: the façades that they call."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -9,6 +9,7 @@ from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
 from calve.access import ANONYMOUS, ROOT, Permission, Principal, allows, namespace_of, namespaces
+from calve.api.streams import Streams
 from calve.capture import Captures
 from calve.engine import Engine, Initiator
 from calve.errors import Forbidden, RequestInvalid, Unauthenticated
@@ -36,6 +37,8 @@ class Services:
     """What has to be in order for the server to do its work, by name."""
     body_limit: int = 1_048_576
     """How many bytes a body may have."""
+    streams: Streams = field(default_factory=Streams)
+    """Those that are open."""
     ending: threading.Event = field(default_factory=threading.Event)
     """Set when the server ends, so that streams do."""
 
@@ -49,6 +52,10 @@ class Asked:
     is_allowed: bool
 
 
+async def _always() -> bool:
+    return True
+
+
 _LOOKING = frozenset({Permission.READ, Permission.LOGS})
 
 
@@ -60,6 +67,8 @@ class Caller:
     principal: Principal
     asked: list[Asked] = field(default_factory=list)
     """What the request was let do, or refused, beside what its route's policy says; for the audit log."""
+    holds: Callable[[], Awaitable[bool]] = _always
+    """Tells whether the caller is still who he was, and may still do the same; for what goes on for long."""
 
     @property
     def engine(self) -> Engine:
@@ -157,8 +166,15 @@ def principal_of(request: HTTPConnection) -> Principal:
     return found
 
 
+def caller_of(request: HTTPConnection) -> Caller:
+    """Return the request, or the WebSocket, as routes know it."""
+    about = request.state
+    asked, holds = getattr(about, "asked", []), getattr(about, "holds", _always)
+    return Caller(request.app.state.services, principal_of(request), asked, holds)
+
+
 async def _caller(request: Request) -> Caller:
-    return Caller(request.app.state.services, principal_of(request), getattr(request.state, "asked", []))
+    return caller_of(request)
 
 
 Call = Annotated[Caller, Depends(_caller)]

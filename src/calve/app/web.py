@@ -21,6 +21,7 @@ def web_on(workplace: Workplace, host: str) -> "FastAPI":
     """
     from calve.api import Services, create_app
     from calve.api.guarding import guarded
+    from calve.api.streams import Streams
     from calve.telemetry import Metrics
 
     settings, store = workplace.settings, workplace.store
@@ -33,6 +34,7 @@ def web_on(workplace: Workplace, host: str) -> "FastAPI":
         scrape=Metrics(store.telemetry, workplace.engine.tools.clock).scrape,
         probes={"database": store.problem, "disk": partial(_disk_problem, settings)},
         body_limit=settings.server.max_body,
+        streams=Streams(settings.server.streams, settings.server.streams_per_caller),
     )
     return create_app(services, **guarded(entrance_on(store, settings, host)))
 

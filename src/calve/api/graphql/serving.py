@@ -1,7 +1,7 @@
 """GraphQL over HTTP, and subscriptions over a WebSocket."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
 
 import strawberry
@@ -26,7 +26,7 @@ from calve.api.graphql.subscriptions import Subscription
 from calve.api.graphql.values import CONFIG
 from calve.api.policy import READ_SOMEWHERE
 from calve.api.routing import Routes
-from calve.api.services import Call, Caller, principal_of
+from calve.api.services import Call, Caller, caller_of
 from calve.errors import CalveError, RequestInvalid
 
 PATH = "/graphql"
@@ -53,7 +53,7 @@ def _is_bug(error: GraphQLError) -> bool:
 SCHEMA = _Schema(Query, Mutation, Subscription, extensions=extensions(), config=CONFIG)
 """All that can be asked, over HTTP but for the subscription."""
 
-routes = Routes("graphql", prefix="")
+routes = Routes("graphql", prefix="", is_slow=True)
 
 
 class GraphQLRequest(BaseModel):
@@ -133,13 +133,20 @@ def _listening() -> Sequence[APIWebSocketRoute]:
         graphql_ide=None,
         context_getter=_context,
         subscription_protocols=[GRAPHQL_TRANSPORT_WS_PROTOCOL],
-        dependencies=[Depends(READ_SOMEWHERE)],
+        dependencies=[Depends(READ_SOMEWHERE), Depends(_counted)],
     )
     return [route for route in router.routes if isinstance(route, APIWebSocketRoute)]
 
 
 async def _context(connection: HTTPConnection) -> dict[str, Caller]:
-    return {"caller": Caller(connection.app.state.services, principal_of(connection))}
+    return {"caller": caller_of(connection)}
+
+
+async def _counted(connection: HTTPConnection) -> AsyncIterator[None]:
+    """Count a WebSocket as a stream as long as it is open, beside its subscriptions."""
+    caller = caller_of(connection)
+    with caller.services.streams.opened(caller.name):
+        yield
 
 
 def routers() -> list[APIRouter]:

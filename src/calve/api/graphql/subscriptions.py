@@ -2,18 +2,16 @@
 
 from collections.abc import AsyncGenerator
 
-import anyio
 import strawberry
 from graphql import GraphQLError
-from starlette.concurrency import run_in_threadpool
 
 from calve.api.graphql.types import Event
 from calve.api.graphql.values import Listening, Long, described
 from calve.api.routes.events import Chosen
+from calve.api.streaming import Watch
+from calve.api.threads import in_thread
 from calve.engine import model
 from calve.errors import CalveError
-
-_OFTEN = 0.25
 
 
 @described
@@ -32,15 +30,18 @@ class Subscription:
         """Yield what happens, in order; ``after`` goes on after an event that is known."""
         call = info.context["caller"]
         try:
-            chosen = await run_in_threadpool(Chosen, call, workflow_id, instance_id)
-            last = await run_in_threadpool(call.engine.state.last_event) if after is None else int(after)
-            while not call.is_ending:
-                found, seen = await run_in_threadpool(chosen.page, last)
-                for event in found:
-                    yield _event(event)
-                if seen == last:
-                    await anyio.sleep(_OFTEN)
-                last = seen
+            with call.services.streams.opened(call.name):
+                chosen = await in_thread(Chosen, call, workflow_id, instance_id)
+                last = await in_thread(call.engine.state.last_event) if after is None else int(after)
+                watch = Watch(call)
+                while await watch.goes_on():
+                    beats = watch.beats
+                    found, seen = await in_thread(chosen.page, last)
+                    for event in found:
+                        yield _event(event)
+                    if seen == last:
+                        await watch.news(beats)
+                    last = seen
         except CalveError as error:
             raise GraphQLError(error.message, extensions={"code": error.code, "remedy": error.remedy}) from error
 

@@ -5,10 +5,8 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any
 
-import anyio
 from fastapi import Header, Query
-from starlette.concurrency import run_in_threadpool
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from calve.access import ROOT, Permission, allows
 from calve.api import shapes
@@ -18,13 +16,14 @@ from calve.api.paging import Page, Paged, page_json
 from calve.api.policy import READ_SOMEWHERE
 from calve.api.routing import Routes
 from calve.api.services import Call, Caller
+from calve.api.streaming import Stream, Watch
+from calve.api.threads import in_thread
 from calve.engine import Address
 from calve.engine.addresses import find_run
 from calve.engine.model import Event
 from calve.errors import RequestInvalid
 
 routes = Routes("events")
-_OFTEN = 0.25
 _ALIVE = 10.0
 _PAGE = 500
 _STREAM = {
@@ -59,7 +58,8 @@ def get_events(
         return Document(_page(chosen, start or 0, page))
     if start is None:
         start = 0 if chosen.root is not None else call.engine.state.last_event()
-    return StreamingResponse(
+    return Stream(
+        call,
         _streamed(call, chosen, start),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
@@ -128,10 +128,11 @@ class Chosen:
 async def _streamed(
     call: Caller, chosen: Chosen, after: int, clock: Callable[[], float] = time.monotonic
 ) -> AsyncIterator[str]:
-    said = clock()
+    said, watch = clock(), Watch(call)
     yield "retry: 1000\n\n"
-    while not call.is_ending:
-        events, last = await run_in_threadpool(chosen.page, after)
+    while await watch.goes_on():
+        beats = watch.beats
+        events, last = await in_thread(chosen.page, after)
         if events:
             said = clock()
             yield "".join(_written(event) for event in events)
@@ -139,7 +140,7 @@ async def _streamed(
             said = clock()
             yield ": alive\n\n"
         if last == after:
-            await anyio.sleep(_OFTEN)
+            await watch.news(beats)
         after = last
 
 

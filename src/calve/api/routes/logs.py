@@ -5,7 +5,7 @@ from typing import Annotated
 
 import anyio
 from fastapi import Query
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response
 
 from calve.access import Permission
 from calve.api.finding import attempt_at
@@ -13,6 +13,7 @@ from calve.api.identifiers import InstanceId, StepPath, WorkflowId, step_address
 from calve.api.policy import Policy
 from calve.api.routing import Routes
 from calve.api.services import Call, Caller
+from calve.api.streaming import Stream, Watch
 from calve.api.threads import in_thread
 from calve.engine.model import Attempt
 
@@ -39,18 +40,18 @@ def get_logs(
     """Return what an attempt of a step has written, the newest if none is named."""
     _, found = attempt_at(call.engine.state, step_address(workflow_id, instance_id, step_id), attempt)
     if follow:
-        return StreamingResponse(_followed(call, found), media_type="text/plain")
+        return Stream(call, _followed(call, found), media_type="text/plain")
     return PlainTextResponse("".join(chunk.text for chunk in call.engine.state.log(found.uuid)))
 
 
 async def _followed(call: Caller, attempt: Attempt) -> AsyncIterator[str]:
-    """Yield an attempt's log as it comes, until the attempt has ended, or the server does."""
-    last, state = -1, call.engine.state
+    """Yield an attempt's log as it comes, until the attempt ends, or the server, or the caller's right to hear it."""
+    last, state, watch = -1, call.engine.state, Watch(call)
     while True:
         now = await in_thread(state.attempt, attempt.uuid)
         for chunk in await in_thread(state.log, attempt.uuid, after=last):
             last = chunk.number
             yield chunk.text
-        if now is None or now.status.is_terminal or call.is_ending:
+        if now is None or now.status.is_terminal or not await watch.goes_on():
             return
         await anyio.sleep(_OFTEN)

@@ -1,0 +1,184 @@
+"""Streams and WebSockets: how many there may be, how they hear of news, and when they end by themselves."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import httpx
+import pytest
+from tests.accesses import HOUR, LOCAL, PASSWORD, Gatehouse, bearer
+from tests.engines import BUSY, Playground
+from tests.servers import Site, services_on, site_on
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
+
+from calve.access import Role
+from calve.api import sockets, streaming
+from calve.api.guarding import guarded
+from calve.api.streams import Streams
+from calve.store import Store
+
+STREAM = {"accept": "text/event-stream"}
+JOB = "Workflow: {id: w, run_strategy: parallel, jobs: [{job: {id: job, type: Sleep}}]}"
+PROTOCOL = [Subprotocol("graphql-transport-ws")]
+SUBSCRIBE = json.dumps({"id": "1", "type": "subscribe", "payload": {"query": "subscription { events { seq } }"}})
+
+
+@pytest.fixture
+def house(store: Store) -> Gatehouse:
+    """Give a door and an office."""
+    return Gatehouse(store.access)
+
+
+@pytest.fixture
+def site(playground: Playground, house: Gatehouse, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """Give a server where everybody has to sign in, and is asked for again at once."""
+    for module in (streaming, sockets):
+        monkeypatch.setattr(module, "RECHECK", 0.1)
+    with site_on(playground, **guarded(house.entrance())) as site:
+        yield site
+
+
+@pytest.fixture
+def small(playground: Playground, house: Gatehouse) -> Iterator[Site]:
+    """Give a server where each may have two streams, and all together three."""
+    services = services_on(playground, streams=Streams(3, 2))
+    with site_on(playground, services, **guarded(house.entrance())) as site:
+        yield site
+
+
+@contextmanager
+def streamed(site: Site, headers: dict[str, str], path: str = "/events") -> Iterator[Iterator[str]]:
+    """Open a stream, and give its lines."""
+    with site.client.stream("GET", f"/api/v3{path}", headers=STREAM | headers) as answer:
+        assert answer.status_code == 200, answer.read()
+        yield answer.iter_lines()
+
+
+def refused(site: Site, headers: dict[str, str]) -> httpx.Response:
+    """Ask for a stream that is refused."""
+    with site.client.stream("GET", "/api/v3/events", headers=STREAM | headers) as answer:
+        assert answer.status_code != 200
+        answer.read()
+        return answer
+
+
+@contextmanager
+def socket_on(site: Site, headers: dict[str, str]) -> Iterator[Any]:
+    """Open a WebSocket, and begin to speak GraphQL."""
+    url = site.url.replace("http", "ws") + "/graphql"
+    with connect(url, subprotocols=PROTOCOL, additional_headers=headers) as socket:
+        socket.send(json.dumps({"type": "connection_init"}))
+        assert json.loads(socket.recv(10))["type"] == "connection_ack"
+        yield socket
+
+
+def test_each_caller_and_all_together_may_have_so_many_streams(small: Site, house: Gatehouse) -> None:
+    """The next one is told when to try again; when one ends, another may begin."""
+    ann, bob = (
+        bearer(house.token("viewer")),
+        bearer(house.office.create_token("bob", {"": Role.VIEWER}, LOCAL, life=None)[0]),
+    )
+    with ExitStack() as first:
+        with ExitStack() as second:
+            streams = [stack.enter_context(streamed(small, ann)) for stack in (first, second)]
+            assert all(next(lines).startswith("retry:") for lines in streams)
+            answer = refused(small, ann)
+            assert (answer.status_code, answer.json()["code"]) == (429, "too_many_streams")
+            assert int(answer.headers["retry-after"]) > 0
+            with streamed(small, bob):
+                answer = refused(small, bob | {"accept": "text/event-stream, application/problem+json"})
+                assert (answer.status_code, answer.json()["code"]) == (503, "streams_exhausted")
+                assert int(answer.headers["retry-after"]) > 0
+                with pytest.raises(InvalidStatus) as error, socket_on(small, bob):
+                    pass
+                assert error.value.response.status_code == 503
+        until = time.monotonic() + 20
+        while opened(small, ann) != 200 and time.monotonic() < until:
+            time.sleep(0.05)
+        assert opened(small, ann) == 200
+
+
+def opened(site: Site, headers: dict[str, str]) -> int:
+    """Return the status with which a stream begins."""
+    with site.client.stream("GET", "/api/v3/events", headers=STREAM | headers) as answer:
+        return answer.status_code
+
+
+def test_subscriptions_are_counted_too(small: Site, house: Gatehouse) -> None:
+    """Beside their WebSocket; the error says so."""
+    with socket_on(small, bearer(house.token("viewer"))) as socket:
+        socket.send(SUBSCRIBE)
+        socket.send(SUBSCRIBE.replace('"1"', '"2"'))
+        said = json.loads(socket.recv(10))
+        assert said["id"] == "2"
+        assert said["payload"]["errors"][0]["extensions"]["code"] == "too_many_streams"
+
+
+@pytest.mark.parametrize("end", ["revoked", "expired"])
+def test_what_a_token_has_opened_ends_with_it(site: Site, house: Gatehouse, playground: Playground, end: str) -> None:
+    """Streams of events, and WebSockets, within moments; others go on, and nobody has made a mistake."""
+    playground.script.parts["job"] = BUSY
+    playground.push(JOB)
+    playground.start()
+    token, known = house.office.create_token("short", {"": Role.VIEWER}, LOCAL, life=HOUR)
+    other = bearer(house.token("viewer"))
+    with (
+        streamed(site, bearer(token)) as events,
+        socket_on(site, bearer(token)) as socket,
+        streamed(site, other) as going_on,
+    ):
+        assert next(events).startswith("retry:")
+        socket.send(SUBSCRIBE)
+        if end == "revoked":
+            house.office.revoke_token(known.token_id, LOCAL)
+        else:
+            house.now += 2 * HOUR
+        assert not [line for line in events if line.startswith("data:")]
+        with pytest.raises(ConnectionClosed):
+            socket.recv(20)
+        assert socket.close_code == 4_401
+        assert next(going_on).startswith("retry:")
+        playground.begin()
+        assert any(line.startswith("data:") for line in going_on)
+    assert house.door.backoff._tries == {}
+
+
+def test_a_log_that_is_followed_ends_with_the_session(site: Site, house: Gatehouse, playground: Playground) -> None:
+    """When its user is disabled, or signs out."""
+    playground.script.parts["job"] = BUSY
+    playground.push(JOB)
+    playground.start()
+    house.office.add_user("ann", PASSWORD, {"": Role.VIEWER}, LOCAL)
+    site.client.post("/api/v3/access/sign-in", json={"name": "ann", "password": PASSWORD})
+    with streamed(site, {}, "/workflows/w/instances/1/steps/job/logs?follow=true") as lines:
+        house.office.disable("ann", LOCAL)
+        assert list(lines) == []
+
+
+def test_a_stream_ends_when_its_caller_may_do_less(site: Site, house: Gatehouse) -> None:
+    """Who reconnects is seen as who he is by then; while nobody can say, the stream goes on."""
+    house.office.add_user("ann", PASSWORD, {"": Role.EDITOR}, LOCAL)
+    site.client.post("/api/v3/access/sign-in", json={"name": "ann", "password": PASSWORD})
+    with streamed(site, {}) as lines:
+        assert next(lines).startswith("retry:")
+        house.office.set_grants("ann", {"sales": Role.VIEWER}, LOCAL)
+        assert not [line for line in lines if line.startswith("data:")]
+
+
+def test_many_streams_hear_what_happens(playground: Playground) -> None:
+    """Each of them all of it, one after the other."""
+    playground.push(JOB)
+    with site_on(playground) as site, ExitStack() as stack:
+        opened = [stack.enter_context(streamed(site, {})) for _ in range(5)]
+        for lines in opened:
+            assert next(lines).startswith("retry:")
+        for _ in range(2):
+            started = site.start()["workflow_instance_id"]
+            for lines in opened:
+                told = json.loads(next(line for line in lines if line.startswith("data:")).removeprefix("data: "))
+                assert told["workflow_instance_id"] == started
+    playground.settle()
