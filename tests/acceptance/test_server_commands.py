@@ -12,6 +12,8 @@ from typing import Any
 
 import httpx
 import pytest
+from maestro import Job, MaestroClient  # type: ignore[import-untyped]
+from tests.behaviour.test_maestro_client import child, described, finished
 from tests.engines import wait_for
 
 JOB = "Workflow:\n  id: w\n  jobs:\n    - job: {id: job, type: NoOp}\n"
@@ -50,6 +52,17 @@ def test_up_is_all_in_one(tmp_path: Path) -> None:
         path = "/api/v3/workflows/w/instances/1"
         wait_for(lambda: client.get(path).json()["status"] == "SUCCEEDED", 60)
     assert process.returncode == 0
+
+
+def test_maestros_own_client_needs_nothing_but_the_address(tmp_path: Path) -> None:
+    """What its DSL describes is carried out, every kind of job of it."""
+    with started(tmp_path, "up", "--port", "0") as (client, _):
+        maestro = MaestroClient(base_url=str(client.base_url), user="tester")
+        maestro.push_yaml(child().to_yaml())
+        wf = described().job(Job(id="nap", type="Sleep").param("sleep_seconds", 1))
+        assert maestro.push_yaml(wf.to_yaml())["metadata"]["version_author"] == {"name": "tester"}
+        maestro.start("sample")
+        assert finished(maestro, "sample")["aggregated_info"]["workflow_instance_status"] == "SUCCEEDED"
 
 
 @pytest.mark.parametrize("command", ["server", "up", "server --processes 2"])

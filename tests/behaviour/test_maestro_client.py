@@ -118,7 +118,8 @@ def steps_of(wf: Any, *jobs: Any) -> str:
 
 def finished(client: MaestroClient, workflow_id: str, instance_id: int = 1) -> Any:
     """Wait until an instance is over, as the client sees it; return it."""
-    wait_for(lambda: client.get_instance(workflow_id, instance_id)["status"] in {"SUCCEEDED", "FAILED", "STOPPED"})
+    ends = {"SUCCEEDED", "FAILED", "STOPPED"}
+    wait_for(lambda: client.get_instance(workflow_id, instance_id)["status"] in ends, 60)
     return client.get_instance(workflow_id, instance_id)
 
 
