@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from typing import Any, assert_never
 from zoneinfo import ZoneInfo
 
@@ -132,7 +132,7 @@ class TimeTriggers:
     def _from(self, trigger: Trigger, after: int, now: int) -> Looked:
         plan = plan_of(trigger)
         come = self._come(plan, trigger, after, now)
-        chosen, until = _chosen(plan, come, now) if come else ([], after)
+        chosen, until = _chosen(plan, come, _dues(plan, trigger, come), now) if come else ([], after)
         if chosen and self.is_disabled(trigger.workflow_id):
             chosen = []
         first, following = plan.after(after), plan.after(until)
@@ -148,7 +148,7 @@ class TimeTriggers:
     def _come(self, plan: Plan, trigger: Trigger, after: int, now: int) -> list[int]:
         """Return the scheduled times that have come, put off as they are, in order: the latest ones that count."""
         sure = now - plan.max_delay
-        most = {CatchUp.ALL: self.limit, CatchUp.LATEST: 1, CatchUp.NONE: _ON_TIME_MOST}[plan.catch_up]
+        most = {CatchUp.ALL: self.limit, CatchUp.LATEST: _ON_TIME_MOST, CatchUp.NONE: _ON_TIME_MOST}[plan.catch_up]
         head = plan.latest(after, sure, most) if sure > after else []
         tail = takewhile(
             lambda moment: moment + delay_of(trigger, moment, plan.max_delay) <= now,
@@ -157,16 +157,27 @@ class TimeTriggers:
         return [*head, *tail]
 
 
-def _chosen(plan: Plan, come: Sequence[int], now: int) -> tuple[Sequence[int], int]:
-    """Return which of the times that have come fire now, and up to which time they are dealt with."""
+def _dues(plan: Plan, trigger: Trigger, moments: Sequence[int]) -> Sequence[int]:
+    """Return when each of some scheduled times was to fire, put off as it is: in order, so none before the last one."""
+    if not plan.max_delay:
+        return moments
+    return list(accumulate((moment + delay_of(trigger, moment, plan.max_delay) for moment in moments), max))
+
+
+def _chosen(plan: Plan, come: Sequence[int], dues: Sequence[int], now: int) -> tuple[Sequence[int], int]:
+    """Return which of the times that have come fire now, and up to which time they are dealt with.
+
+    What is hardly late has not been missed: where firings are put off, several may come at once, and each fires.
+    """
+    on_time = [moment for moment, due in zip(come, dues, strict=True) if due >= now - ON_TIME]
     match plan.catch_up:
         case CatchUp.ALL:
             chosen = come[:AT_ONCE]
             return chosen, chosen[-1]
         case CatchUp.LATEST:
-            return come[-1:], come[-1]
+            return (on_time if plan.max_delay else ()) or come[-1:], come[-1]
         case CatchUp.NONE:
-            return [moment for moment in come if moment >= now - plan.max_delay - ON_TIME], come[-1]
+            return on_time, come[-1]
         case _:
             assert_never(plan.catch_up)
 

@@ -123,6 +123,31 @@ def test_a_firing_is_put_off_by_the_same_span_whoever_computes_it() -> None:
     assert looked.due_at == NOON + 2 * HOUR + delay_of(fuzzy, NOON + 2 * HOUR, 30 * MINUTE)
 
 
+@pytest.mark.parametrize("policy", ["ALL", "LATEST", "NONE"])
+def test_delays_that_let_several_come_at_once_drop_none(policy: str) -> None:
+    """While a scheduler looks whenever the trigger is due, nothing is missed, whatever the policy."""
+    fuzzy = trigger({"after": NOON}, cron="*/5 * * * *", type="CRON", fuzzy_max_delay="1h", catch_up=policy)
+    now, seen = NOON, list[int]()
+    while now < NOON + 24 * HOUR:
+        looked = TimeTriggers().look(fuzzy, now)
+        seen += fired(looked)
+        assert "passed_over" not in looked.state
+        assert looked.due_at is not None
+        now = max(now + 1_000, looked.due_at)
+        fuzzy = trigger(dict(looked.state), cron="*/5 * * * *", type="CRON", fuzzy_max_delay="1h", catch_up=policy)
+    assert seen == [NOON + number * 5 * MINUTE for number in range(1, len(seen) + 1)]
+    assert len(seen) > 24 * 11
+
+
+@pytest.mark.parametrize(("policy", "most"), [("LATEST", 4), ("NONE", 3)])
+def test_delays_do_not_make_up_for_what_was_missed(policy: str, most: int) -> None:
+    """After hours of downtime, only those fire that are hardly late, and the latest if that is the policy."""
+    fuzzy = trigger({"after": NOON}, cron="*/30 * * * *", type="CRON", fuzzy_max_delay="1h", catch_up=policy)
+    looked = TimeTriggers().look(fuzzy, NOON + 10 * HOUR)
+    assert len(looked.fires) <= most
+    assert looked.state["passed_over"]["from"] == NOON + 30 * MINUTE
+
+
 def test_delays_are_spread() -> None:
     """Triggers of many workflows do not all start at the same moment."""
     delays = {
