@@ -7,6 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from calve.definition.document import Node
 from calve.definition.model.names import RESERVED_PARAMS, check_reference
+from calve.definition.model.triggers import NAME_BYTES, is_signal_name
 from calve.definition.problems import Problems
 from calve.definition.sources import all_expressions
 from calve.definition.walking import all_steps, entries, entry, items, steps_of, text
@@ -27,6 +28,7 @@ def check_document(document: Node, problems: Problems) -> None:
     _check_params(document, problems)
     _check_loops(document, problems)
     _check_signal_outputs(document, problems)
+    _check_signal_names(document, problems)
     _check_expressions(document, problems)
 
 
@@ -135,6 +137,35 @@ def _check_signal_outputs(document: Node, problems: Problems) -> None:
                     problems.add(
                         param, "signal_param_type", f"a signal's param is STRING or LONG, and {name} is neither"
                     )
+
+
+def _check_signal_names(document: Node, problems: Problems) -> None:
+    """Names that a run makes of params can be checked by the run only."""
+    workflow = entry(document, "workflow")
+    for trigger in items(entry(workflow, "signal_triggers")):
+        for name, signal in entries(entry(trigger, "definitions")).items():
+            _check_signal_name(name, signal, problems, at_key=True)
+            _check_signal_params(entry(signal, "match_params"), problems)
+    for _, step in all_steps(workflow):
+        for field, params in (("signal_dependencies", "match_params"), ("signal_outputs", "params")):
+            for signal in items(entry(step, field)):
+                name_node = entry(signal, "name")
+                if name_node is not None and "$" not in (name := text(name_node) or "$"):
+                    _check_signal_name(name, name_node, problems)
+                _check_signal_params(entry(signal, params), problems)
+
+
+def _check_signal_params(params: Node | None, problems: Problems) -> None:
+    for name, param in entries(params).items():
+        _check_signal_name(name, param, problems, at_key=True, what="a signal's param")
+
+
+def _check_signal_name(
+    name: str, node: Node, problems: Problems, *, at_key: bool = False, what: str = "a signal"
+) -> None:
+    if not is_signal_name(name):
+        hint = f"use printable characters, at most {NAME_BYTES} bytes of them, and no blanks around them"
+        problems.add(node, "signal_name", f"the name of {what} cannot be {name!r:.100}", hint=hint, at_key=at_key)
 
 
 def _check_expressions(document: Node, problems: Problems) -> None:

@@ -38,6 +38,10 @@ def dry_run(definition: Definition, document: Node, vocabulary: Vocabulary, prob
     _try_calls(document, {"step": places, "signal": signals}, problems)
     for trigger, node in zip(definition.workflow.time_triggers, items(entry(workflow, "time_triggers")), strict=True):
         _try_trigger(trigger, node, problems)
+    incremental = items(entry(workflow, "incremental_triggers"))
+    for watching, node in zip(definition.workflow.incremental_triggers, incremental, strict=True):
+        _try_span("max_delay", watching.max_delay, node, problems)
+        _try_span("debounce", watching.debounce, node, problems)
 
 
 class _Guesses(dict[str, Any]):
@@ -117,7 +121,7 @@ def _calls(source: str) -> tuple[ParamCall, ...]:
 
 def _try_trigger(trigger: TimeTrigger, node: Node, problems: Problems) -> None:
     _try(lambda: zone_of(trigger.timezone), entry(node, "timezone") or node, problems)
-    _try(lambda: _timeout(trigger.fuzzy_max_delay, {}), entry(node, "fuzzy_max_delay") or node, problems)
+    _try_span("fuzzy_max_delay", trigger.fuzzy_max_delay, node, problems)
     match trigger:
         case CronTrigger():
             _try(lambda: cron_of(trigger.cron), entry(node, "cron") or node, problems)
@@ -127,6 +131,15 @@ def _try_trigger(trigger: TimeTrigger, node: Node, problems: Problems) -> None:
             _try(lambda: _interval(trigger.interval), entry(node, "interval") or node, problems)
         case _:
             assert_never(trigger)
+
+
+def _try_span(name: str, span: int | str | None, node: Node, problems: Problems) -> None:
+    """Note a span of time that makes no sense; a trigger has no params that it could refer to."""
+    try:
+        _timeout(span, {})
+    except CalveError as error:
+        hint = "write a number of seconds, or a text such as 15 minutes; a trigger cannot refer to params"
+        problems.add(entry(node, name) or node, error.code, f"{name}: {error.message}", hint=hint)
 
 
 def _interval(interval: int | str) -> object:

@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, assert_never
 
-from calve.definition.model.triggers import Operator
+from calve.definition.model.triggers import NAME_BYTES, Operator, is_signal_name
 from calve.errors import RequestInvalid
 
 Value = str | int
 """What a param of a signal may be."""
 Values = Mapping[str, Value]
 
-NAME = 255
-"""How many bytes the names of a signal and of its params may have."""
 TEXT = 1_000
 """How many bytes the text of a param may have: it is indexed together with both names."""
 PARAMS = 32
@@ -170,10 +168,10 @@ def check_name(name: str, what: str = "signal") -> None:
     Raises:
         RequestInvalid: it is empty, too long, or holds what cannot be printed.
     """
-    if not name or _size(name) > NAME or not name.isprintable() or name != name.strip():
+    if not is_signal_name(name):
         raise RequestInvalid(
             f"{name!r} is no name of a {what}.",
-            remedy=f"A name has printable characters, at most {NAME} bytes of them, and no blanks around it.",
+            remedy=f"A name has printable characters, at most {NAME_BYTES} bytes of them, and no blanks around it.",
         )
 
 

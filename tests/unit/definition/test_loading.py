@@ -169,6 +169,14 @@ LIMITS: list[tuple[str, str, str]] = [
     ("definition_invalid", NOOP, "time_triggers: [{type: PREDEFINED, expression: '@dayly'}]"),
     ("definition_invalid", NOOP, "time_triggers: [{type: INTERVAL, interval: 60}]"),
     ("param_error", NOOP, "time_triggers: [{type: CRON, cron: '0 5 * * *', fuzzy_max_delay: 0}]"),
+    ("param_error", NOOP, "time_triggers: [{type: CRON, cron: '0 5 * * *', fuzzy_max_delay: soon}]"),
+    ("param_error", NOOP, "incremental_triggers: [{source_tables: [a.b], max_delay: soon}]"),
+    ("param_error", NOOP, "incremental_triggers: [{source_tables: [a.b], debounce: '${x}'}]"),
+    ("signal_name", NOOP, "signal_triggers: [{definitions: {' x': {}}}]"),
+    ("signal_name", NOOP, "signal_triggers: [{definitions: {x: {match_params: {'': {value: 1}}}}}]"),
+    ("signal_name", "- job: {id: a, type: NoOp, signal_dependencies: [{name: 'x '}]}", ""),
+    ("signal_name", f"- job: {{id: a, type: NoOp, signal_outputs: [{{name: {'x' * 256}}}]}}", ""),
+    ("signal_name", f"- job: {{id: a, type: NoOp, signal_outputs: [{{name: x, params: {{{'p' * 256}: 1}}}}]}}", ""),
 ]
 
 
@@ -194,6 +202,29 @@ def test_params_are_not_too_long() -> None:
     long = [letter * 200_000 for letter in "abcd"]
     result = workflow(NOOP, f"long: [{', '.join(long)}]")
     assert {problem.path for problem in result.problems} == {"", "Workflow"}
+
+
+def test_a_span_of_a_trigger_is_told_with_its_field_and_line() -> None:
+    """Before anybody waits for a trigger that never fires."""
+    result = workflow(
+        NOOP,
+        """
+        incremental_triggers:
+          - source_tables: [a.b]
+            debounce: a while
+        """,
+    )
+    (problem,) = result.problems
+    assert problem.message.startswith("debounce: ")
+    assert problem.path.endswith("debounce")
+    assert problem.hint.startswith("write a number of seconds")
+
+
+def test_names_of_signals_may_come_from_params() -> None:
+    """Then only a run can tell whether they are names; spans that make sense are taken."""
+    jobs = "- job: {id: a, type: NoOp, signal_dependencies: [{name: 'x ${p}'}], signal_outputs: [{name: ok}]}"
+    more = "p: 1\nincremental_triggers: [{source_tables: [a.b], max_delay: 15 minutes, debounce: 30}]"
+    assert not errors(workflow(jobs, more))
 
 
 def test_an_interval_may_be_a_quarter_of_an_hour() -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from calve.engine.signals import NAME, PARAMS, TEXT, Announcement
+from calve.definition.model.triggers import NAME_BYTES
+from calve.engine.signals import PARAMS, TEXT, Announcement
 from calve.errors import RequestInvalid
 
 
@@ -21,7 +22,7 @@ def test_what_fits_is_taken(value: str | int) -> None:
     assert Announcement("x", {"p": value}).params == {"p": value}
 
 
-@pytest.mark.parametrize("name", ["", " x", "x\n", "x" * (NAME + 1), "\ud800"])
+@pytest.mark.parametrize("name", ["", " x", "x\n", "x" * (NAME_BYTES + 1), "\ud800"])
 def test_a_name_can_be_printed(name: str) -> None:
     """And has no blanks around it."""
     with pytest.raises(RequestInvalid, match="is no name of a signal"):

@@ -11,6 +11,8 @@ from calve.definition.model.params import Long, Param, Params
 from calve.definition.model.retries import ParsableLong
 
 SIGNALS_A_TRIGGER = 8
+NAME_BYTES = 255
+"""How many bytes the names of a signal and of its params may have."""
 VALID_THROUGH = "vtts/"
 """What the name of a signal begins with that tells through which time a table is complete; the table follows."""
 THROUGH = "through"
@@ -30,6 +32,12 @@ class Operator(StrEnum):
     def is_range(self) -> bool:
         """Tell whether it matches more than one value."""
         return self is not Operator.EQUALS
+
+
+def is_signal_name(name: str) -> bool:
+    """Tell whether a signal, or a param of one, may be called so."""
+    size = len(name.encode("utf-8", "surrogatepass"))
+    return 0 < size <= NAME_BYTES and name.isprintable() and name == name.strip()
 
 
 class CatchUp(StrEnum):

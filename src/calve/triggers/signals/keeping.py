@@ -9,8 +9,8 @@ def read_through(trigger: Trigger, name: str) -> int:
     """Return the last signal of a name that a trigger needs no more; all later ones it may."""
     if not trigger.is_begun:
         return 0
-    waiting = [seq - 1 for seq, _ in trigger.state.get("waiting", {}).get(name, ())]
-    return min([trigger.state.get("read", {}).get(name, 0), *waiting])
+    waiting = [int(seq) - 1 for seq, _ in trigger.state.get("waiting", {}).get(name, ())]
+    return min([int(trigger.state.get("read", {}).get(name, 0)), *waiting])
 
 
 def is_needed(seq: int, newest: int, read: Iterable[int]) -> bool:
