@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +91,11 @@ class Database:
 
     def close(self) -> None:
         """Close every connection; the last one to a SQLite file moves what was written from the log into the file."""
-        self._reading.dispose()
-        try:
-            with self._lock.held(BUSY_SECONDS):
-                self._engine.dispose()
-        except OSError:  # who holds the lock has the file open: this connection is not the last, and moves nothing
+        with ExitStack() as stack:
+            # Who holds the lock for so long has the file open: no connection of ours is the last, and moves anything.
+            with suppress(OSError):
+                stack.enter_context(self._lock.held(BUSY_SECONDS))
+            self._reading.dispose()
             self._engine.dispose()
         self._lock.close()
 
