@@ -32,7 +32,7 @@ from calve.errors import CalveError, Forbidden, StoreError, TooManyAttempts, Una
 
 if TYPE_CHECKING:
     from calve.access.oidc import Provider
-    from calve.api.services import Asked
+    from calve.api.callers import Asked
 
 _LOG = logging.getLogger(__name__)
 COOKIE = "calve_session"

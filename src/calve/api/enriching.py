@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from calve.api.callers import Caller
 from calve.api.documents import present
-from calve.api.services import Caller
 from calve.definition import Definition
 from calve.definition.params import Parameter
 from calve.definition.resolving import resolve

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Mount
 
 from calve.access import ANONYMOUS, ROOT, Permission, allows_somewhere, namespace_of
-from calve.api.services import principal_of, require
+from calve.api.callers import principal_of, require
 from calve.errors import Forbidden, SettingsInvalid, Unauthenticated
 
 

@@ -14,9 +14,9 @@ from calve.access import ANONYMOUS, By, Permission, Principal, PrincipalKind, Si
 from calve.access.office import OF_PROVIDER
 from calve.access.oidc import Begun, Provider
 from calve.api.access import COOKIE, Entrance, Visit
+from calve.api.callers import principal_of
 from calve.api.identifiers import PREFIX
 from calve.api.policy import Scope, needs
-from calve.api.services import principal_of
 from calve.errors import RequestInvalid, Unauthenticated
 
 ACCESS = f"{PREFIX}/access"

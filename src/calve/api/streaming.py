@@ -7,8 +7,8 @@ from typing import Any
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from calve.api.callers import Caller
 from calve.api.problems import error_answer
-from calve.api.services import Caller
 from calve.api.streams import RECHECK
 from calve.errors import StreamsExhausted, TooManyStreams
 

@@ -6,6 +6,7 @@ import strawberry
 from fastapi.encoders import jsonable_encoder
 
 from calve.access import Permission, namespaces
+from calve.api.callers import Caller
 from calve.api.graphql.limits import FEW
 from calve.api.graphql.types import (
     Instance,
@@ -19,7 +20,6 @@ from calve.api.graphql.types import (
     workflow_of,
 )
 from calve.api.graphql.values import JSON, Info, Long, described
-from calve.api.services import Caller
 from calve.engine import RunStatus
 from calve.triggers.signals import lineage_json, signal_json
 

@@ -19,6 +19,7 @@ from strawberry.types import ExecutionContext, ExecutionResult
 from strawberry.types.graphql import OperationType
 
 from calve.api.answers import Document
+from calve.api.callers import Call, Caller, caller_of
 from calve.api.graphql.limits import extensions
 from calve.api.graphql.mutations import Mutation
 from calve.api.graphql.queries import Query
@@ -26,7 +27,6 @@ from calve.api.graphql.subscriptions import Subscription
 from calve.api.graphql.values import CONFIG
 from calve.api.policy import READ_SOMEWHERE
 from calve.api.routing import Routes
-from calve.api.services import Call, Caller, caller_of
 from calve.errors import CalveError, RequestInvalid
 
 PATH = "/graphql"

@@ -5,10 +5,10 @@ from typing import Any
 import strawberry
 
 from calve.access import Permission, namespaces
+from calve.api.callers import Caller
 from calve.api.graphql.limits import FEW, MANY
 from calve.api.graphql.values import JSON, Info, Long, described
 from calve.api.routes.instances import cursor_of, place_of
-from calve.api.services import Caller
 from calve.engine import Address, RunStatus
 from calve.engine.addresses import find_run
 from calve.engine.model import Run, VersionRecord, WorkflowRecord

@@ -7,7 +7,7 @@ import strawberry
 from strawberry.scalars import JSON
 from strawberry.schema.config import StrawberryConfig
 
-from calve.api.services import Caller
+from calve.api.callers import Caller
 
 Info = strawberry.Info[Caller, None]
 """What a resolver is given: ``info.context`` is who asks."""

@@ -5,10 +5,10 @@ from starlette.responses import Response
 
 from calve.access import Permission
 from calve.api.answers import Document
+from calve.api.callers import Call
 from calve.api.identifiers import PREFIX
 from calve.api.policy import READ_SOMEWHERE, Policy, Scope
 from calve.api.routing import Routes
-from calve.api.services import Call
 from calve.telemetry import CONTENT_TYPE
 
 routes = Routes("about", prefix="")

@@ -9,12 +9,12 @@ from calve.access import Permission
 from calve.api import shapes
 from calve.api.answers import Document
 from calve.api.bodies import BreakpointRequest
+from calve.api.callers import Call
 from calve.api.documents import action_event, breakpoint_json, paused_json
 from calve.api.finding import attempt_at
 from calve.api.identifiers import NAME, AttemptId, InstanceId, RunId, StepPath, WorkflowId, number_of, step_address
 from calve.api.policy import READ_SOMEWHERE, RUN, RUN_SOMEWHERE
 from calve.api.routing import Routes
-from calve.api.services import Call
 from calve.engine import Action, Breakpoint
 from calve.errors import Conflict
 

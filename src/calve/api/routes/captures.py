@@ -11,12 +11,12 @@ from starlette.responses import Response
 from calve.access import Permission
 from calve.api import shapes
 from calve.api.answers import Document
+from calve.api.callers import Call, Caller
 from calve.api.capture_bodies import CaptureRequest, CheckpointRequest, PlanRequest
 from calve.api.identifiers import Word
 from calve.api.paging import Page, Paged, page_json
 from calve.api.policy import EDIT_SOMEWHERE, READ_SOMEWHERE, RUN_SOMEWHERE
 from calve.api.routing import Routes
-from calve.api.services import Call, Caller
 from calve.capture import Captures, StoredCheckpoint, capture_json, checkpoint_json
 from calve.errors import CaptureMissing
 

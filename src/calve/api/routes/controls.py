@@ -8,11 +8,11 @@ from starlette.responses import Response
 from calve.api import shapes
 from calve.api.answers import Document
 from calve.api.bodies import NOTHING, ActionRequest, Why
+from calve.api.callers import Call, Caller
 from calve.api.documents import action_event
 from calve.api.identifiers import InstanceId, RunId, Version, WorkflowId, number_of
 from calve.api.policy import EDIT, RUN
 from calve.api.routing import Routes
-from calve.api.services import Call, Caller
 from calve.engine import Action, Address, Engine
 from calve.engine.addresses import find_run
 from calve.engine.model import Run

@@ -11,11 +11,11 @@ from starlette.responses import Response
 from calve.access import ROOT, Permission, allows
 from calve.api import shapes
 from calve.api.answers import Document
+from calve.api.callers import Call, Caller
 from calve.api.documents import event_json
 from calve.api.paging import Page, Paged, page_json
 from calve.api.policy import READ_SOMEWHERE
 from calve.api.routing import Routes
-from calve.api.services import Call, Caller
 from calve.api.streaming import Stream, Watch
 from calve.api.threads import in_thread
 from calve.engine import Address

@@ -5,9 +5,9 @@ from starlette.responses import Response
 from calve.access import Permission
 from calve.api import shapes
 from calve.api.answers import Document
+from calve.api.callers import Call
 from calve.api.policy import Policy, Scope
 from calve.api.routing import Routes
-from calve.api.services import Call
 from calve.errors import CalveError
 
 routes = Routes("health", prefix="", is_slow=True)

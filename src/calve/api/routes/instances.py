@@ -10,12 +10,12 @@ from calve.access import Permission, namespaces
 from calve.api import shapes
 from calve.api.answers import Document
 from calve.api.bodies import NodeRequest
+from calve.api.callers import Call, Caller
 from calve.api.documents import present
 from calve.api.identifiers import InstanceId, RunId, WorkflowId, number_of
 from calve.api.paging import Paged, bad_cursor, page_json, page_of_numbers
 from calve.api.policy import READ, READ_SOMEWHERE
 from calve.api.routing import Routes
-from calve.api.services import Call, Caller
 from calve.definition.model.steps import Step
 from calve.engine import RUN_ACTIONS, Address, RunStatus
 from calve.engine.addresses import find, find_run

@@ -8,11 +8,11 @@ from fastapi import Query
 from starlette.responses import PlainTextResponse, Response
 
 from calve.access import Permission
+from calve.api.callers import Call, Caller
 from calve.api.finding import attempt_at
 from calve.api.identifiers import InstanceId, StepPath, WorkflowId, step_address
 from calve.api.policy import Policy
 from calve.api.routing import Routes
-from calve.api.services import Call, Caller
 from calve.api.streaming import Stream, Watch
 from calve.api.threads import in_thread
 from calve.engine.model import Attempt

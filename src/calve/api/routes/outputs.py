@@ -5,9 +5,9 @@ from starlette.responses import Response
 from calve.access import Permission
 from calve.api.answers import Document
 from calve.api.bodies import OutputRequest
+from calve.api.callers import Call
 from calve.api.policy import RUN_SOMEWHERE
 from calve.api.routing import Routes
-from calve.api.services import Call
 from calve.errors import WorkflowMissing
 
 routes = Routes("outputs")

@@ -6,11 +6,11 @@ from calve.access import Permission
 from calve.api import shapes
 from calve.api.answers import Document
 from calve.api.bodies import TagPermitRequest
+from calve.api.callers import Call, Caller
 from calve.api.documents import permit_json
 from calve.api.identifiers import Tag
 from calve.api.policy import READ_SOMEWHERE, Policy, Scope
 from calve.api.routing import Routes
-from calve.api.services import Call, Caller
 from calve.engine.model import TagPermit
 from calve.errors import WorkflowMissing
 

@@ -5,11 +5,11 @@ from starlette.responses import Response
 from calve.api import shapes
 from calve.api.answers import Document
 from calve.api.bodies import PropertiesRequest, TagBody
+from calve.api.callers import Call
 from calve.api.documents import properties_json
 from calve.api.identifiers import Tag, Word, WorkflowId
 from calve.api.policy import EDIT, READ
 from calve.api.routing import Routes
-from calve.api.services import Call
 from calve.errors import WorkflowMissing
 
 routes = Routes("properties")

@@ -10,11 +10,11 @@ from calve.access import Permission
 from calve.api import shapes
 from calve.api.answers import Document
 from calve.api.bodies import RequestId
+from calve.api.callers import Call, Caller
 from calve.api.identifiers import InstanceId, WorkflowId
 from calve.api.paging import Paged, bad_cursor, page_json
 from calve.api.policy import READ, READ_SOMEWHERE, RUN_SOMEWHERE
 from calve.api.routing import Routes
-from calve.api.services import Call, Caller
 from calve.triggers.signals import announced_json, lineage_json, signal_json
 
 if TYPE_CHECKING:

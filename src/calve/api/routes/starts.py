@@ -8,10 +8,10 @@ from starlette.responses import Response
 from calve.api import shapes
 from calve.api.answers import Document
 from calve.api.bodies import RestartRequest, StartRequest, StepRestartRequest
+from calve.api.callers import Call
 from calve.api.identifiers import InstanceId, StepPath, Version, WorkflowId, step_address
 from calve.api.policy import RUN
 from calve.api.routing import Routes
-from calve.api.services import Call
 from calve.engine import Address
 from calve.engine.engine import BATCH
 from calve.engine.views import started_json

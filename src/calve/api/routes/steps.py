@@ -10,13 +10,13 @@ from starlette.responses import Response
 from calve.api import shapes
 from calve.api.answers import Document
 from calve.api.bodies import NOTHING, Why
+from calve.api.callers import Call, Caller
 from calve.api.documents import action_event, present
 from calve.api.effects import wait_for_effect
 from calve.api.finding import attempt_at
 from calve.api.identifiers import AttemptId, InstanceId, RunId, StepPath, WorkflowId, number_of, step_address
 from calve.api.policy import READ, READ_SOMEWHERE, RUN
 from calve.api.routing import Routes
-from calve.api.services import Call, Caller
 from calve.engine import STEP_ACTIONS, Action, Address, Engine
 from calve.engine.addresses import find, find_run
 from calve.engine.views import attempt_json, overview_json, overview_of

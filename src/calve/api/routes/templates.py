@@ -9,12 +9,12 @@ from calve.access import Permission
 from calve.api import shapes
 from calve.api.answers import Document
 from calve.api.bodies import Raw
+from calve.api.callers import Call
 from calve.api.documents import action_event
 from calve.api.examples import JSON_TEMPLATE, YAML_TEMPLATE
 from calve.api.identifiers import Word
 from calve.api.policy import READ_SOMEWHERE, Policy, Scope
 from calve.api.routing import Routes
-from calve.api.services import Call
 from calve.definition import JobTemplate, load_template
 from calve.errors import WorkflowMissing
 

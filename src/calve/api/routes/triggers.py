@@ -8,11 +8,11 @@ from starlette.responses import Response
 from calve.access import Permission
 from calve.api import shapes
 from calve.api.answers import Document
+from calve.api.callers import Call
 from calve.api.documents import present
 from calve.api.paging import Paged, bad_cursor, page_json
 from calve.api.policy import READ_SOMEWHERE, RUN_SOMEWHERE
 from calve.api.routing import Routes
-from calve.api.services import Call
 from calve.triggers import Trigger
 
 routes = Routes("triggers")

@@ -9,6 +9,7 @@ from calve.access import Permission, namespaces
 from calve.api import shapes
 from calve.api.answers import Document
 from calve.api.bodies import Raw
+from calve.api.callers import Call, Caller
 from calve.api.documents import action_event, version_json, workflow_json, workflow_overview_json
 from calve.api.enriching import enriched_json
 from calve.api.examples import JSON_BODY, YAML_BODY
@@ -17,7 +18,6 @@ from calve.api.paging import Paged, page_json, page_of_numbers
 from calve.api.policy import EDIT, EDIT_SOMEWHERE, READ, READ_SOMEWHERE
 from calve.api.reaching import started_by
 from calve.api.routing import Routes
-from calve.api.services import Call, Caller
 from calve.definition import Definition, load
 from calve.engine.model import VersionRecord
 from calve.errors import WorkflowMissing
