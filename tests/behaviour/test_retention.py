@@ -4,18 +4,26 @@ import threading
 from dataclasses import dataclass, field
 
 import pytest
+from sqlalchemy import func, select
 from tests.accesses import LOCAL, PASSWORD, Gatehouse
-from tests.engines import BUSY, DONE, Playground
+from tests.engines import BUSY, DONE, FATAL_ERROR, Playground
 
 from calve.access import verify
 from calve.alerts import Alert, Message, MessageStatus
 from calve.alerts.alerts import DEFINITIONS
 from calve.alerts.model import Route
 from calve.definition.model.alerting import AlertType
-from calve.engine.model import Changes, LogChunk
+from calve.engine import RunStatus
+from calve.engine.model import Changes, LogChunk, RunPolicy
 from calve.errors import SignalMissing
 from calve.retention import Ages, Kind, Pruner
 from calve.retention import pruner as pruning
+from calve.store import retained_instances
+from calve.store.engine_tables import attempt as attempt_table
+from calve.store.engine_tables import event as event_table
+from calve.store.engine_tables import log_chunk
+from calve.store.engine_tables import run as run_table
+from calve.store.signal_tables import signal_use
 from calve.triggers import Kind as TriggerKind
 from calve.triggers import Scheduler
 from calve.triggers.signals import Signals, SignalTriggers
@@ -278,6 +286,67 @@ def test_logs_of_steps_that_are_over_go(place: Place) -> None:
     assert (foretold[Kind.LOGS], gone[Kind.LOGS]) == (1, 2)
     assert (playground.log(over), playground.log(live)) == ("", "texttext")
     assert place.gone(Kind.LOGS) == 0
+
+
+# Instances.
+
+TREE = """
+Workflow:
+  id: w
+  run_strategy: sequential
+  jobs:
+    - foreach: {id: loop, ranges: {i: {from: 0, to: 3}}, jobs: [{job: {id: a, type: NoOp, signal_outputs: [s]}}]}
+    - subworkflow: {id: call, workflow_id: child}
+"""
+
+
+def rows(place: Place) -> dict[str, int]:
+    """Return how many rows tables have in which instances leave something."""
+    tables = (run_table, attempt_table, event_table, log_chunk, signal_use)
+    with place.playground.store._database.read() as connection:
+        return {table.name: connection.scalar(select(func.count()).select_from(table)) or 0 for table in tables}
+
+
+def test_an_instance_goes_with_all_that_belongs_to_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its restarts, iterations and subworkflows; in transactions that are small. Numbers go on."""
+    monkeypatch.setattr(retained_instances, "RUNS", 2)
+    place.pruner.ages = Ages({Kind.INSTANCES: 10 * DAY})
+    playground = place.playground
+    playground.push("Workflow: {id: child, jobs: [{job: {id: b, type: NoOp}}]}")
+    playground.push(TREE)
+    first = playground.start()
+    playground.restart(first, policy=RunPolicy.RESTART_FROM_BEGINNING)
+    before = rows(place)
+    playground.start()
+    grown = {name: count - before[name] for name, count in rows(place).items()}
+    assert place.gone(Kind.INSTANCES) == 0
+    place.pass_days(11)
+    assert place.gone(Kind.INSTANCES) == 1
+    assert rows(place) == grown
+    assert playground.state.run("w", 1) is None
+    assert playground.state.run("child", 1) is None
+    assert place.gone(Kind.INSTANCES) == 0
+    assert playground.start().instance_id == 3
+
+
+def test_an_instance_that_is_not_over_or_holds_up_others_stays(place: Place) -> None:
+    """So does one whose subworkflow goes on after it."""
+    place.pruner.ages = Ages({Kind.INSTANCES: 10 * DAY})
+    playground = place.playground
+    playground.script.parts |= {"b": BUSY, "c": FATAL_ERROR}
+    playground.push("Workflow: {id: child, jobs: [{job: {id: b, type: Sleep}}]}")
+    playground.push("Workflow: {id: w, jobs: [{subworkflow: {id: call, workflow_id: child, sync: false}}]}")
+    playground.push("Workflow: {id: s, run_strategy: strict_sequential, jobs: [{job: {id: c, type: Sleep}}]}")
+    run = playground.start()
+    playground.start()
+    playground.start("s")
+    playground.begin("s")
+    assert run.status is RunStatus.SUCCEEDED
+    place.pass_days(11)
+    assert place.gone(Kind.INSTANCES) == 0
+    keys = [(run.created_at, run.uuid)]
+    assert playground.store.retention.forget(Kind.INSTANCES, keys, playground.clock()) == 0
+    assert playground.state.run("w", 1) is not None
 
 
 # How it is done.

@@ -30,6 +30,7 @@ def ages_of(settings: RetentionSettings) -> "Ages":
         Kind.ALERTS: settings.alerts,
         Kind.AUDIT: settings.audit,
         Kind.EVENTS: settings.events,
+        Kind.INSTANCES: settings.instances,
         Kind.LOGS: settings.logs,
         Kind.SESSIONS: settings.credentials,
         Kind.SIGNALS: settings.signals,

@@ -14,6 +14,7 @@ class Kind(StrEnum):
     ALERTS = "alerts"
     AUDIT = "audit"
     EVENTS = "events"
+    INSTANCES = "instances"
     LOGS = "logs"
     SESSIONS = "sessions"
     SIGNALS = "signals"

@@ -22,7 +22,7 @@ class RetentionState(Protocol):
         ...
 
     def forget(self, kind: Kind, keys: Sequence[Key], now: int) -> int:
-        """Forget some of a kind in one transaction; return how many there were."""
+        """Forget some of a kind, a bounded number of rows at a time; return how many there were."""
         ...
 
     def position(self, name: str, first: int | None = None) -> int:

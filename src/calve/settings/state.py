@@ -23,6 +23,8 @@ class RetentionSettings(Section):
     """Tokens and sessions that have expired, or were revoked."""
     events: Age = timedelta(days=400)
     """What has happened to instances that are over."""
+    instances: Age = None
+    """Instances that are over, with all that belongs to them; kept for ever unless it is said."""
     logs: Age = timedelta(days=90)
     """What steps have printed."""
     signals: Age = timedelta(days=90)

@@ -15,6 +15,7 @@ from calve.store.engine_tables import attempt, event, log_chunk, run
 from calve.store.following import SqlPositions
 from calve.store.observing_tables import alert_message, follower
 from calve.store.retained_alerts import old_alerts
+from calve.store.retained_instances import forget_instances, old_instances
 from calve.store.retained_signals import forget_signals, old_signals
 from calve.store.transacting import Transaction
 
@@ -30,7 +31,9 @@ class SqlRetention(SqlPositions):
             return _OLD[kind](connection, before, after, limit)
 
     def forget(self, kind: Kind, keys: Sequence[Key], now: int) -> int:
-        """Forget some of a kind in one transaction; return how many there were."""
+        """Forget some of a kind, in one transaction or, of instances, in several; return how many there were."""
+        if kind is Kind.INSTANCES:
+            return forget_instances(self._transactions, keys)
         return self._transactions.write("forget", lambda transaction: _FORGET[kind](transaction, keys, now))
 
 
@@ -130,6 +133,7 @@ _LIVE = frozenset(status.value for status in RunStatus if not status.is_terminal
 _OLD: dict[Kind, Look] = {
     Kind.ALERTS: old_alerts,
     Kind.AUDIT: _old_lines,
+    Kind.INSTANCES: old_instances,
     Kind.LOGS: _old_logs,
     Kind.SESSIONS: _old_sessions,
     Kind.SIGNALS: old_signals,
