@@ -77,12 +77,13 @@ class SmallBodies:
         try:
             self._check(headers)
             body = await self._body(receive)
-            check_depth(body)
+            check_depth(body or b"")
         except _Refusal as refusal:
             refused = _refused(scope, refusal.status, refusal.code, refusal.message)
             await refused(scope, receive, send)
             return
-        await self._app(scope, _replayed(body, receive), send)
+        if body is not None:
+            await self._app(scope, _replayed(body, receive), send)
 
     def _check(self, headers: dict[bytes, bytes]) -> None:
         if headers.get(b"content-encoding", b"identity") != b"identity":
@@ -94,12 +95,15 @@ class SmallBodies:
     def _too_large(self) -> _Refusal:
         return _Refusal(413, "body_too_large", f"A body may have {self._limit} bytes.")
 
-    async def _body(self, receive: Receive) -> bytes:
+    async def _body(self, receive: Receive) -> bytes | None:
+        """Return the whole body; None if the caller hung up before its end, since half of a definition may be one."""
         parts: list[bytes] = []
         size = 0
         with anyio.move_on_after(self._seconds):
             while True:
                 message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
                 parts.append(message.get("body", b""))
                 size += len(parts[-1])
                 if size > self._limit:

@@ -1,5 +1,7 @@
 """What a request may weigh."""
 
+import asyncio
+
 import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -7,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from starlette.types import Message, Receive, Scope, Send
 
 from calve.api.limits import CleanHeaders, SmallBodies, SmallHeaders
 
@@ -51,6 +54,29 @@ def test_a_body_that_is_too_much_is_refused(client: TestClient, content: bytes, 
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     streamed = client.post("/", content=iter([content[:500], content[500:]]))
     assert (streamed.status_code, streamed.json()["code"]) == (status, code)
+
+
+def test_half_a_body_is_none() -> None:
+    """Of a caller who hangs up before its end, nothing is done: the beginning of a YAML file is one too."""
+    coming: list[Message] = [
+        {"type": "http.request", "body": b"Workflow:\n  id: demo\n", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    done: list[str] = []
+
+    async def receive() -> Message:
+        return coming.pop(0)
+
+    async def send(message: Message) -> None:
+        done.append(message["type"])
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        del receive, send
+        done.append(scope["type"])
+
+    scope = {"type": "http", "headers": [(b"content-length", b"1000")]}
+    asyncio.run(SmallBodies(app)(scope, receive, send))
+    assert done == []
 
 
 @pytest.mark.parametrize("content", [b'["' + b"[" * 500 + b'"]', b'"\\"\\"' * 200, b"[]" * 400, b'{"a": "\\""}', b"x["])
