@@ -1,19 +1,21 @@
-"""The head of a request on a real connection."""
+"""Requests that do not come as they should, on a real connection."""
 
 import socket
+import time
 from collections.abc import Iterator
 from threading import Event
 from types import SimpleNamespace
 
 import pytest
+from websockets.sync.client import connect
 
-from calve.api import connections, serve
+from calve.api import connections, limits, serve
 
 
 @pytest.fixture
 def address() -> Iterator[tuple[str, int]]:
     """Give where a server listens that says ok."""
-    from fastapi import FastAPI
+    from fastapi import FastAPI, Request, WebSocket
 
     app = FastAPI()
     app.state.services = SimpleNamespace(ending=Event())
@@ -21,6 +23,16 @@ def address() -> Iterator[tuple[str, int]]:
     @app.get("/")
     async def ok() -> str:
         return "ok"
+
+    @app.post("/")
+    async def length(request: Request) -> int:
+        return len(await request.body())
+
+    @app.websocket("/echo")
+    async def echo(channel: WebSocket) -> None:
+        await channel.accept()
+        while True:
+            await channel.send_text(await channel.receive_text())
 
     with serve(app) as serving:
         host, _, port = serving.url.removeprefix("http://").partition(":")
@@ -76,3 +88,62 @@ def test_what_is_no_http_is_told_so(address: tuple[str, int]) -> None:
     with socket.create_connection(address, 30) as connection:
         connection.sendall(b"\x16\x03\x01 hello\r\n\r\n")
         assert answered(connection).startswith(b"HTTP/1.1 400 ")
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [b"0\r\nX-Long: " + b"x" * 1_000, b"0\r\n" + b"X-Many: more\r\n" * 100, b"1;" + b"x" * 1_000],
+    ids=["trailer", "trailers", "extension"],
+)
+def test_what_comes_beside_a_body_is_not_taken_in_without_end(address: tuple[str, int], endless: bytes) -> None:
+    """Trailers are headers too, and chunks can have something to say beside what they hold."""
+    with socket.create_connection(address, 30) as connection:
+        connection.sendall(CHUNKED + endless)
+        with pytest.raises(OSError, match=r"reset|Broken pipe"):  # the server hangs up
+            connection.sendall(endless.rpartition(b"0\r\n")[2].removeprefix(b"1;") * 20_000)
+
+
+def test_a_body_may_come_in_many_chunks_and_with_a_trailer(address: tuple[str, int]) -> None:
+    """They are not what is limited here."""
+    chunks = b"400\r\n" + b"x" * 0x400 + b"\r\n"
+    with socket.create_connection(address, 30) as connection:
+        connection.sendall(CHUNKED + chunks * 1_000 + b"0\r\nX-Sum: 17\r\n\r\n" + LAST)
+        answer = answered(connection)
+        assert answer.count(b"HTTP/1.1 200 ") == 2
+        assert b"1024000" in answer
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"POST /none HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n",
+    ],
+    ids=["body", "upgrade"],
+)
+def test_what_comes_after_an_answer_keeps_no_connection_open(
+    address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
+    """Neither a bit of the body of a request that was answered without it, nor what is no request at all."""
+    monkeypatch.setattr(connections, "SECONDS", 0.05)
+    monkeypatch.setattr(limits, "SECONDS", 0.05)
+    with socket.create_connection(address, 30) as connection:
+        connection.sendall(begun)
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 ")
+        connection.sendall(b"x")
+        answered(connection)  # comes to an end
+
+
+def test_a_websocket_stays_open(address: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also on a connection that had a request before."""
+    monkeypatch.setattr(connections, "SECONDS", 0.05)
+    with socket.create_connection(address, 30) as connection:
+        connection.sendall(GOOD)
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
+        with connect(f"ws://{address[0]}:{address[1]}/echo", sock=connection) as channel:
+            time.sleep(0.2)
+            channel.send("still here?")
+            assert channel.recv() == "still here?"
