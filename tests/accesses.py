@@ -6,8 +6,7 @@ from typing import Any
 
 from calve.access import LOOPBACK, By, Door, Office, Rate, parse_grants
 from calve.access.ports import AccessState
-from calve.api.access import Entrance
-from calve.api.origins import rules
+from calve.api.access import Entrance, rules
 from calve.settings import AccessSettings
 
 PASSWORD = "correct horse battery"

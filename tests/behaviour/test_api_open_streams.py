@@ -17,7 +17,7 @@ from websockets.typing import Subprotocol
 
 from calve.access import Role
 from calve.api import sockets, streaming
-from calve.api.guarding import guarded
+from calve.api.access import guarded
 from calve.api.streams import Streams
 from calve.store import Store
 

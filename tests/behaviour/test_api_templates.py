@@ -8,7 +8,7 @@ from tests.accesses import Gatehouse, bearer
 from tests.engines import Playground
 from tests.servers import Site, site_on
 
-from calve.api.guarding import guarded
+from calve.api.access import guarded
 from calve.store import Store
 
 USER = "Workflow: {id: w, jobs: [{job: {id: a, type: nap}}, {job: {id: b, type: nap, type_version: v2}}]}"

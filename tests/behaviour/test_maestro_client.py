@@ -19,7 +19,7 @@ from tests.accesses import Gatehouse
 from tests.engines import BUSY, Playground, live, wait_for
 from tests.servers import Site, site_on
 
-from calve.api.guarding import guarded
+from calve.api.access import guarded
 from calve.store import Store
 
 SAID_BY_CLI = re.compile(r"^\[\d\d:\d\d:\d\d\]: ", re.MULTILINE)

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, assert_never
+from typing import assert_never
 
-from fastapi import Depends
 from fastapi.routing import APIRoute, APIWebSocketRoute
 from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Mount
@@ -59,11 +58,9 @@ EDIT = Policy(Permission.EDIT)
 READ_SOMEWHERE = Policy(Permission.READ, Scope.SOMEWHERE)
 RUN_SOMEWHERE = Policy(Permission.RUN, Scope.SOMEWHERE)
 EDIT_SOMEWHERE = Policy(Permission.EDIT, Scope.SOMEWHERE)
-
-
-def needs(permission: Permission, scope: Scope = Scope.WORKFLOW) -> Any:
-    """Return the dependency that makes a policy the route's."""
-    return Depends(Policy(permission, scope))
+PUBLIC = Policy(Permission.PUBLIC, Scope.EVERYWHERE)
+SIGNED_IN = Policy(Permission.SIGNED_IN, Scope.EVERYWHERE)
+ADMINISTER = Policy(Permission.ADMINISTER, Scope.EVERYWHERE)
 
 
 def policy_of(route: BaseRoute) -> Policy | None:
@@ -82,7 +79,8 @@ def check_policies(routes: Iterable[BaseRoute]) -> None:
     bare = [getattr(route, "path", repr(route)) for route in _all(routes) if policy_of(route) is None]
     if bare:
         raise SettingsInvalid(
-            f"These routes have no policy: {', '.join(bare)}.", remedy="Give each one: dependencies=[needs(…)]."
+            f"These routes have no policy: {', '.join(bare)}.",
+            remedy="Give each one: dependencies=[Depends(Policy(…))].",
         )
 
 

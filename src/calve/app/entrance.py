@@ -30,8 +30,7 @@ def entrance_on(store: Store, settings: Settings, host: str) -> "Entrance":
         SettingsInvalid: others could reach it, and the settings do not say how it is protected.
     """
     from calve.access import Door, Rate
-    from calve.api.access import Entrance
-    from calve.api.origins import rules
+    from calve.api.access import Entrance, rules
 
     access = settings.access
     life = int(access.session.total_seconds() * 1_000)
@@ -47,7 +46,7 @@ def entrance_on(store: Store, settings: Settings, host: str) -> "Entrance":
 def bootstrap_on(store: Store, settings: Settings, host: str) -> str | None:
     """Return a token that makes the first administrator, to be shown once; None if nobody has to sign in, or can."""
     from calve.access import By, Principal, PrincipalKind
-    from calve.api.origins import rules
+    from calve.api.access import rules
 
     if rules(settings.access, host).is_open:
         return None
@@ -57,7 +56,7 @@ def bootstrap_on(store: Store, settings: Settings, host: str) -> str | None:
 
 def _provider(store: Store, settings: Settings) -> "Provider | None":
     from calve.access.oidc import Client, Provider
-    from calve.api.guarding import HttpFetch
+    from calve.api.access import ProviderHttp
 
     given = settings.access.oidc
     if given.issuer is None:
@@ -77,4 +76,4 @@ def _provider(store: Store, settings: Settings) -> "Provider | None":
         roles=given.roles,
         secret=None if name is None else lambda: look_up(name),
     )
-    return Provider(client, HttpFetch(), now_ms, secrets.token_bytes)
+    return Provider(client, ProviderHttp(), now_ms, secrets.token_bytes)

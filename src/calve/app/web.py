@@ -20,7 +20,7 @@ def web_on(workplace: Workplace, host: str) -> "FastAPI":
         SettingsInvalid: others could reach it, and the settings do not say how it is protected.
     """
     from calve.api import Services, create_app
-    from calve.api.guarding import guarded
+    from calve.api.access import guarded
     from calve.api.streams import Streams
     from calve.telemetry import Metrics
 

@@ -12,7 +12,7 @@ from tests.providers import KEY, OTHER_KEY, FakeProvider, provider
 
 from calve.access import Role
 from calve.access.oidc import Begun, Client, Person, Provider
-from calve.api.guarding import HttpFetch
+from calve.api.access import ProviderHttp
 from calve.errors import AccessError, ProviderFailed, RequestInvalid, SettingsInvalid, Unauthenticated
 
 BACK = "http://127.0.0.1:1/api/v3/access/oidc/callback"
@@ -40,7 +40,7 @@ def _ours(fake: FakeProvider, clock: Callable[[], int] = _now, **given: Any) -> 
         "roles": {"data": "editor@sales", "all": "viewer", "more": "runner, admin@finance"},
     }
     client = Client(**{**usual, **given})
-    return Provider(client, HttpFetch(), clock, secrets.token_bytes)
+    return Provider(client, ProviderHttp(), clock, secrets.token_bytes)
 
 
 def _answer(begun: Begun) -> dict[str, str]:

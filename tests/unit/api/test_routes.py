@@ -5,18 +5,13 @@ from pathlib import Path
 import pytest
 from fastapi.routing import APIRoute  # noqa: TID253 - what is looked at
 
-from calve.api import administration, sessions
+from calve.api import access
 from calve.api.policy import check_policies, policy_of
 from calve.api.routes import ROUTERS
 from calve.errors import SettingsInvalid
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "rest.md"
-ROUTES = [
-    route
-    for router in (*ROUTERS, sessions.router, administration.router)
-    for route in router.routes
-    if isinstance(route, APIRoute)
-]
+ROUTES = [route for router in (*ROUTERS, *access.ROUTERS) for route in router.routes if isinstance(route, APIRoute)]
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)

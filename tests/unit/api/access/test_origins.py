@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from calve.api.origins import Rules, is_loopback, rules
+from calve.api.access.origins import Rules, is_loopback, rules
 from calve.errors import Forbidden, SettingsInvalid
 from calve.settings import AccessSettings
 

@@ -1,33 +1,19 @@
-"""What makes an application one that not everybody can use."""
+"""How a provider of identities is spoken with."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
 import httpx
-from fastapi import FastAPI
-from starlette.middleware import Middleware
 
 from calve.access.oidc import refusal_of
-from calve.api import administration, sessions
-from calve.api.access import Entrance, Gate
 from calve.errors import AccessError, ProviderFailed, Unauthenticated
 
 _SECONDS = 10.0
 _BYTES = 1_000_000
 
 
-def guarded(entrance: Entrance) -> dict[str, Any]:
-    """Return what ``create_app`` is to be given besides: the gate, and the routes to sign in and to administer."""
-
-    def extend(app: FastAPI) -> None:
-        app.state.entrance = entrance
-        app.router.routes.extend([*sessions.router.routes, *administration.router.routes])
-
-    return {"middleware": [Middleware(Gate, entrance=entrance)], "extend": extend}
-
-
-class HttpFetch:
+class ProviderHttp:
     """Speaks with a provider of identities (the port is ``calve.access.oidc.Fetch``)."""
 
     def get(self, url: str) -> Any:
