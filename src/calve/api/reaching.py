@@ -1,4 +1,4 @@
-"""Which other workflows a definition starts: who pushes it has to be allowed to run them. Pure."""
+"""Which other workflows a definition starts, and which signals it sends: who pushes it has to be allowed to. Pure."""
 
 from collections.abc import Iterable, Iterator
 
@@ -6,7 +6,7 @@ from calve.definition.model.steps import ForeachStep, Step, SubworkflowStep, Whi
 from calve.engine.subworkflows import written_out
 
 ANY = ""
-"""Stands for a workflow that only a run can name: it may be any, of any namespace."""
+"""Stands for a workflow or a signal that only a run can name: it may be any, of any namespace."""
 
 
 def started_by(steps: Iterable[Step]) -> Iterator[str]:
@@ -19,3 +19,11 @@ def started_by(steps: Iterable[Step]) -> Iterator[str]:
                 yield from started_by(step.steps)
             case _:
                 continue
+
+
+def sent_by(steps: Iterable[Step]) -> Iterator[str]:
+    """Yield the names of the signals that steps send, and ANY for each one that is not written out."""
+    for step in steps:
+        yield from (ANY if "$" in output.name else output.name for output in step.signal_outputs)
+        if isinstance(step, ForeachStep | WhileStep):
+            yield from sent_by(step.steps)

@@ -10,7 +10,7 @@ from calve.definition.model.params import StringParam
 from calve.definition.model.steps import Step
 from calve.engine.evaluating import evaluate_beside
 from calve.engine.facts import party_of, place_of
-from calve.engine.model import Attempt
+from calve.engine.model import Attempt, Json
 from calve.engine.signals import SOURCE, Announcement
 from calve.engine.states import RunState
 from calve.engine.work import Work
@@ -33,7 +33,7 @@ def send_signals(work: Work, state: RunState, step: Step, attempt: Attempt) -> N
         ExpressionError: an expression gave no value.
         RequestInvalid: a name or a value can be none of a signal.
     """
-    said = [*_defined(work, state, step, attempt), *_dynamic(attempt)]
+    said = [*_defined(work, state, step, attempt), *_dynamic(attempt.artifacts)]
     if not said:
         return
     party, place = party_of(state, attempt), place_of(state, attempt).work
@@ -57,9 +57,18 @@ def _defined(work: Work, state: RunState, step: Step, attempt: Attempt) -> Itera
         yield name, {param: found[f"{place}.{param}"].result for param in output.params}
 
 
-def _dynamic(attempt: Attempt) -> Iterator[_Said]:
+def named_in(artifacts: Json) -> list[str]:
+    """Return the names of the signals that artifacts make a step send.
+
+    Raises:
+        ParamError: they cannot be told.
+    """
+    return [name for name, _ in _dynamic(artifacts)]
+
+
+def _dynamic(artifacts: Json) -> Iterator[_Said]:
     """Yield the signals that the work itself has named: a map of ``name`` and params, plain or as a MAP param."""
-    artifact = attempt.artifacts.get(DYNAMIC, {})
+    artifact = artifacts.get(DYNAMIC, {})
     outputs = artifact.get("signal_outputs", ()) if isinstance(artifact, Mapping) else None
     if not isinstance(outputs, list | tuple):
         raise ParamError(f"The artifact {DYNAMIC} holds no list of signal_outputs")

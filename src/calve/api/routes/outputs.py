@@ -8,6 +8,7 @@ from calve.api.bodies import OutputRequest
 from calve.api.callers import Call
 from calve.api.policy import RUN_SOMEWHERE
 from calve.api.routing import Routes
+from calve.engine.sending import named_in
 from calve.errors import WorkflowMissing
 
 routes = Routes("outputs")
@@ -21,5 +22,7 @@ def put(call: Call, request: OutputRequest) -> Response:
     if snapshot is None:
         raise WorkflowMissing(f"There is no attempt {request.step_instance_uuid}.")
     call.require(Permission.RUN, snapshot.run.owner_workflow)
+    for name in named_in(request.artifacts):
+        call.require(Permission.RUN, name)
     call.engine.put_outputs(request.step_instance_uuid, request.params, request.artifacts)
     return Document({})

@@ -16,7 +16,7 @@ from calve.api.examples import JSON_BODY, YAML_BODY
 from calve.api.identifiers import Version, WorkflowId
 from calve.api.paging import Paged, page_json, page_of_numbers
 from calve.api.policy import EDIT, EDIT_SOMEWHERE, READ, READ_SOMEWHERE
-from calve.api.reaching import started_by
+from calve.api.reaching import sent_by, started_by
 from calve.api.routing import Routes
 from calve.definition import Definition, load
 from calve.engine.model import VersionRecord
@@ -68,8 +68,9 @@ def _read(call: Caller, body: bytes) -> tuple[Definition, dict[str, Any]]:
     loaded = load(body, name="the body", vocabulary=call.engine.tools.vocabulary)
     definition = loaded.required()
     call.require(Permission.EDIT, definition.workflow.id)
-    for workflow_id in started_by(definition.workflow.steps):
-        call.require(Permission.RUN, workflow_id)
+    steps = definition.workflow.steps
+    for name in (*started_by(steps), *sent_by(steps)):
+        call.require(Permission.RUN, name)
     warnings = [problem.as_json() for problem in loaded.problems]
     return definition, {"warnings": warnings} if warnings else {}
 
