@@ -10,6 +10,8 @@ from calve.errors import RequestInvalid
 
 LIMIT = 200
 DEFAULT = 50
+LOOKS = 10
+"""How many parts of a list one request looks through for what its caller may see."""
 _T = TypeVar("_T")
 _Number = Annotated[int | None, Query(ge=1, le=LIMIT)]
 
@@ -73,20 +75,48 @@ def page_json(
     page: Page,
     as_json: Callable[[_T], Any],
     cursor_of: Callable[[_T], str],
+    onward: str | None = None,
 ) -> dict[str, Any]:
-    """Return a page of what was found, which was read one further than the page goes."""
-    has_more = len(found) > page.limit
+    """Return a page of what was found, which was read one further than the page goes.
+
+    Args:
+        found: what was found.
+        page: which page.
+        as_json: how one is shown.
+        cursor_of: where the list goes on after one.
+        onward: where it goes on, if nobody has looked as far as the page may go.
+    """
+    has_more = len(found) > page.limit or onward is not None
     shown = found[-page.limit :] if page.is_backward else found[: page.limit]
     is_inside = page.cursor is not None
     return {
         "elements": [as_json(one) for one in shown],
         "page_info": {
             "start_cursor": cursor_of(shown[0]) if shown else None,
-            "end_cursor": cursor_of(shown[-1]) if shown else None,
+            "end_cursor": onward or (cursor_of(shown[-1]) if shown else None),
             "has_previous_page": has_more if page.is_backward else is_inside,
             "has_next_page": is_inside if page.is_backward else has_more,
         },
     }
+
+
+def look_through(
+    page: Page, cursor: str | None, look: Callable[[str | None], tuple[Sequence[_T], str | None]]
+) -> tuple[list[_T], str | None]:
+    """Return what a page may show of a list with much that its caller may not see, and where to look on.
+
+    Args:
+        page: which page.
+        cursor: from where.
+        look: gives what may be seen of the next part, and the cursor after it; None if there is no more.
+    """
+    found: list[_T] = []
+    for _ in range(LOOKS):
+        some, cursor = look(cursor)
+        found += some
+        if cursor is None or len(found) > page.limit:
+            return found, None
+    return found, cursor
 
 
 def page_of_numbers(

@@ -13,7 +13,7 @@ from calve.api import shapes
 from calve.api.answers import Document
 from calve.api.callers import Call, Caller
 from calve.api.documents import event_json
-from calve.api.paging import Page, Paged, page_json
+from calve.api.paging import Page, Paged, look_through, page_json
 from calve.api.policy import READ_SOMEWHERE
 from calve.api.routing import Routes
 from calve.api.streaming import Stream, Watch
@@ -23,7 +23,7 @@ from calve.engine.addresses import find_run
 from calve.engine.model import Event
 from calve.errors import RequestInvalid
 
-routes = Routes("events")
+routes = Routes("events", is_slow=True)  # much may have to be looked through
 _ALIVE = 10.0
 _PAGE = 500
 _STREAM = {
@@ -67,13 +67,13 @@ def get_events(
 
 
 def _page(chosen: "Chosen", after: int, page: Page) -> dict[str, Any]:
-    found: list[Event] = []
-    last = -1
-    while len(found) <= page.limit and last != after:
-        last = after
-        events, after = chosen.page(after)
-        found += events
-    return page_json(found[: page.limit + 1], page, event_json, lambda event: str(event.seq))
+    def look(cursor: str | None) -> tuple[list[Event], str | None]:
+        place = int(cursor or 0)
+        events, last = chosen.page(place)
+        return events, None if last == place else str(last)
+
+    found, onward = look_through(page, str(after), look)
+    return page_json(found, page, event_json, lambda event: str(event.seq), onward)
 
 
 def _start(last_event_id: str | None, after: int | None) -> int | None:

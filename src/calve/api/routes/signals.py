@@ -1,6 +1,6 @@
 """Signals: announced, looked up, traced. A signal lies in the namespace of its name, as a workflow does."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -12,15 +12,14 @@ from calve.api.answers import Document
 from calve.api.bodies import RequestId
 from calve.api.callers import Call, Caller
 from calve.api.identifiers import InstanceId, WorkflowId
-from calve.api.paging import Paged, bad_cursor, page_json
+from calve.api.paging import LIMIT, Paged, bad_cursor, look_through, page_json
 from calve.api.policy import READ, READ_SOMEWHERE, RUN_SOMEWHERE
 from calve.api.routing import Routes
+from calve.engine.signals import Signal
 from calve.triggers.signals import announced_json, lineage_json, signal_json
 
-if TYPE_CHECKING:
-    from calve.engine.signals import Signal
-
 routes = Routes("signals")
+_PART = LIMIT + 1
 _NAME = r"^[^\x00-\x20\x7f]{1,256}$"
 Name = Annotated[str, Path(pattern=_NAME, description="The signal's name.", examples=["demo.day_ready"])]
 Number = Annotated[str, Path(pattern=r"^(?i:latest|[0-9]{1,18})$", description="The signal's number, or latest.")]
@@ -52,19 +51,22 @@ def announce(call: Call, request: SignalRequest) -> Response:
     return Document(announced_json(announced))
 
 
-@routes.get("/signals", "list_signals", READ_SOMEWHERE, shapes.Page)
+@routes.get("/signals", "list_signals", READ_SOMEWHERE, shapes.Page, is_slow=True)
 def list_signals(call: Call, page: Paged, name: Annotated[str | None, Query(max_length=256)] = None) -> Response:
     """List signals, newest first."""
     page = page.forward()
-    before = _place(page.cursor) if page.cursor else None
-    found: list[Signal] = []
-    while len(found) <= page.limit:
-        part = call.signals.list(name=name, before=before, limit=page.limit + 1)
-        found += [signal for signal in part if call.may(Permission.READ, signal.name)]
-        if len(part) <= page.limit:
-            break
-        before = (part[-1].announced_at, part[-1].name, part[-1].seq)
-    return Document(page_json(found, page, signal_json, lambda one: f"{one.announced_at}.{one.seq}.{one.name}"))
+
+    def look(cursor: str | None) -> tuple[list[Signal], str | None]:
+        part = call.signals.list(name=name, before=_place(cursor) if cursor else None, limit=_PART)
+        seen = [signal for signal in part if call.may(Permission.READ, signal.name)]
+        return seen, _cursor(part[-1]) if len(part) == _PART else None
+
+    found, onward = look_through(page, page.cursor, look)
+    return Document(page_json(found, page, signal_json, _cursor, onward))
+
+
+def _cursor(signal: Signal) -> str:
+    return f"{signal.announced_at}.{signal.seq}.{signal.name}"
 
 
 def _place(cursor: str) -> tuple[int, str, int]:
