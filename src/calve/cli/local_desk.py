@@ -2,17 +2,17 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from calve.cli.desk import Action, Again, Document, Failed
-from calve.errors import RequestInvalid, StoreBusy, WorkflowMissing
+from calve.errors import RequestInvalid, StoreBusy
 
 if TYPE_CHECKING:
     from calve.app import Workplace
     from calve.definition import Definition, JobTemplate
     from calve.engine import Address
-    from calve.engine.model import Attempt, Run
+    from calve.engine.model import Run
 
 _OFTEN = 0.2
 
@@ -200,9 +200,10 @@ class LocalDesk:
 
     def attempt(self, place: "Address", attempt_id: int | None) -> Document:
         """Return an attempt of a step, the newest if none is named."""
+        from calve.engine.addresses import find_attempt
         from calve.engine.views import attempt_json
 
-        return attempt_json(*self._attempt(place, attempt_id))
+        return attempt_json(*find_attempt(self._state, place, attempt_id))
 
     def log(self, place: "Address", attempt: Document, *, is_followed: bool) -> Iterator[str]:
         """Yield what an attempt has written."""
@@ -250,18 +251,3 @@ class LocalDesk:
     @property
     def _state(self) -> Any:
         return self.workplace.engine.state
-
-    def _attempt(self, place: "Address", attempt_id: int | None) -> "tuple[Run, Attempt]":
-        """Return an attempt of a step, and the run that holds the step."""
-        from calve.engine.addresses import find
-
-        found = find(self._state, replace(place, run_id=None))
-        if found.attempt is None:
-            raise WorkflowMissing(f"{place} has not begun.")
-        if attempt_id is None:
-            return found.run, found.attempt
-        known = {attempt.attempt_id: attempt for attempt in self._state.attempts(found.attempt.run_uuid, found.step_id)}
-        if attempt_id not in known:
-            numbers = ", ".join(str(number) for number in known)
-            raise WorkflowMissing(f"{place} has no attempt {attempt_id}.", remedy=f"It has {numbers}.")
-        return found.run, known[attempt_id]

@@ -80,6 +80,40 @@ def find(instances: Instances, address: Address) -> Found:
     return Found(run, step_id, instances.newest_attempt(run.workflow_id, run.instance_id, step_id))
 
 
+def find_attempt(instances: Instances, address: Address, attempt_id: int | None = None) -> tuple[Run, Attempt]:
+    """Return an attempt of a step, the newest if none is named, and the run that holds the step.
+
+    Raises:
+        WorkflowMissing: there is none.
+        RequestInvalid: the path makes no sense.
+    """
+    found = find(instances, address)
+    if attempt_id is None and address.run_id is None and found.attempt is not None:
+        return found.run, found.attempt
+    known = _attempts(instances, found, address)
+    chosen = [attempt for attempt in known if attempt_id in {None, attempt.attempt_id}]
+    if not chosen:
+        raise _no_attempt(address, attempt_id, known)
+    return found.run, chosen[-1]
+
+
+def _attempts(instances: Instances, found: Found, address: Address) -> list[Attempt]:
+    """Return the attempts of the run that an address names; if it names none, of the last one that tried the step."""
+    if address.run_id is not None:
+        return instances.attempts(found.run.uuid, found.step_id)
+    return instances.attempts(found.attempt.run_uuid, found.step_id) if found.attempt is not None else []
+
+
+def _no_attempt(address: Address, attempt_id: int | None, known: list[Attempt]) -> WorkflowMissing:
+    numbers = ", ".join(str(attempt.attempt_id) for attempt in known)
+    return WorkflowMissing(
+        f"{address} has no attempt {attempt_id}." if known else f"{address} has not begun.",
+        remedy=f"It has {numbers}." if known else None,
+        workflow=address.workflow_id,
+        instance=address.instance_id,
+    )
+
+
 def _inside(instances: Instances, run: Run, step_id: str, following: str, address: Address) -> Run:
     """Return the child run of a step: the iteration that follows in the path, or the subworkflow's instance."""
     attempt = instances.newest_attempt(run.workflow_id, run.instance_id, step_id)

@@ -1,10 +1,10 @@
 """Addresses: from an instance down to a step."""
 
 import pytest
-from tests.engines import Playground
+from tests.engines import DONE, USER_ERROR, Playground
 
 from calve.engine import Address
-from calve.engine.addresses import find
+from calve.engine.addresses import find, find_attempt
 from calve.errors import RequestInvalid, WorkflowMissing
 
 CHILD = """
@@ -29,6 +29,14 @@ Workflow:
           - job: {id: count, type: NoOp, '!i<long>': i + 1}
           - subworkflow: {id: sub, workflow_id: child}
         dag: sequential
+"""
+TRIED = """
+Workflow:
+  id: w
+  jobs:
+    - job: {id: a, type: Sleep, retry_policy: {error_retry_limit: 1}}
+    - job: {id: b, type: Sleep, retry_policy: {error_retry_limit: 0}}
+  dag: sequential
 """
 
 
@@ -78,3 +86,33 @@ def test_an_instance_that_is_not_there(playground: Playground) -> None:
     playground.push(AROUND)
     with pytest.raises(WorkflowMissing, match="There is no w instance 7 run 2"):
         find(playground.state, Address("w", 7, 2))
+
+
+def test_an_attempt_is_the_newest_or_the_one_that_is_named(playground: Playground) -> None:
+    """Of the run that the address names; of the last one that tried the step, if it names none."""
+    playground.push(TRIED)
+    playground.script.parts.update(a=[USER_ERROR, DONE], b=[USER_ERROR, DONE])
+    run = playground.start()
+    playground.advance(3_600)
+    again = playground.restart(playground.fresh(run))
+    anywhere, first, second = (Address("w", 1, number, ("a",)) for number in (None, 1, 2))
+    for address in (anywhere, first):
+        assert find_attempt(playground.state, address)[1].attempt_id == 2
+        assert find_attempt(playground.state, address, 1)[1].attempt_id == 1
+    assert find_attempt(playground.state, anywhere)[0].uuid == again.uuid
+    assert find_attempt(playground.state, first)[0].uuid == run.uuid
+    with pytest.raises(WorkflowMissing, match="w instance 1 run 2 step a has not begun"):
+        find_attempt(playground.state, second)
+
+
+def test_an_attempt_that_is_not_there(playground: Playground) -> None:
+    """Those that there are, are named."""
+    playground.push(TRIED)
+    playground.script.parts.update(a=[USER_ERROR, DONE], b=[DONE])
+    playground.start()
+    with pytest.raises(WorkflowMissing, match="step b has not begun"):
+        find_attempt(playground.state, Address("w", 1, path=("b",)), 1)
+    playground.advance(3_600)
+    with pytest.raises(WorkflowMissing, match="step a has no attempt 4") as missing:
+        find_attempt(playground.state, Address("w", 1, path=("a",)), 4)
+    assert missing.value.remedy == "It has 1, 2."

@@ -11,11 +11,11 @@ from calve.api.answers import Document
 from calve.api.bodies import BreakpointRequest
 from calve.api.callers import Call
 from calve.api.documents import action_event, breakpoint_json, paused_json
-from calve.api.finding import attempt_at
 from calve.api.identifiers import NAME, AttemptId, InstanceId, RunId, StepPath, WorkflowId, number_of, step_address
 from calve.api.policy import READ_SOMEWHERE, RUN, RUN_SOMEWHERE
 from calve.api.routing import Routes
 from calve.engine import Action, Breakpoint
+from calve.engine.addresses import find_attempt
 from calve.errors import Conflict
 
 routes = Routes("breakpoints")
@@ -96,7 +96,7 @@ def resume_attempt(
 ) -> Response:
     """Let one paused attempt go on."""
     address = step_address(workflow_id, instance_id, step_id, number_of(run_id))
-    run, attempt = attempt_at(call.engine.state, address, number_of(attempt_id))
+    run, attempt = find_attempt(call.engine.state, address, number_of(attempt_id))
     if attempt.is_superseded:
         raise Conflict(f"{address}: a later attempt has taken the place of {attempt.attempt_id}.", remedy="")
     call.engine.resume(address, by=call.name)

@@ -9,12 +9,12 @@ from starlette.responses import PlainTextResponse, Response
 
 from calve.access import Permission
 from calve.api.callers import Call, Caller
-from calve.api.finding import attempt_at
 from calve.api.identifiers import InstanceId, StepPath, WorkflowId, step_address
 from calve.api.policy import Policy
 from calve.api.routing import Routes
 from calve.api.streaming import Stream, Watch
 from calve.api.threads import in_thread
+from calve.engine.addresses import find_attempt
 from calve.engine.model import Attempt
 
 routes = Routes("logs")
@@ -38,7 +38,7 @@ def get_logs(
     follow: Annotated[bool, Query(description="Go on until the attempt has ended.")] = False,
 ) -> Response:
     """Return what an attempt of a step has written, the newest if none is named."""
-    _, found = attempt_at(call.engine.state, step_address(workflow_id, instance_id, step_id), attempt)
+    _, found = find_attempt(call.engine.state, step_address(workflow_id, instance_id, step_id), attempt)
     if follow:
         return Stream(call, _followed(call, found), media_type="text/plain")
     return PlainTextResponse("".join(chunk.text for chunk in call.engine.state.log(found.uuid)))

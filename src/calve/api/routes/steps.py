@@ -13,12 +13,11 @@ from calve.api.bodies import NOTHING, Why
 from calve.api.callers import Call, Caller
 from calve.api.documents import action_event, present
 from calve.api.effects import wait_for_effect
-from calve.api.finding import attempt_at
 from calve.api.identifiers import AttemptId, InstanceId, RunId, StepPath, WorkflowId, number_of, step_address
 from calve.api.policy import READ, READ_SOMEWHERE, RUN
 from calve.api.routing import Routes
 from calve.engine import STEP_ACTIONS, Action, Address, Engine
-from calve.engine.addresses import find, find_run
+from calve.engine.addresses import find, find_attempt, find_run
 from calve.engine.views import attempt_json, overview_json, overview_of
 
 routes = Routes("steps")
@@ -64,7 +63,7 @@ def get_attempt(
 ) -> Response:
     """Return an attempt of a step."""
     address = step_address(workflow_id, instance_id, step_id, number_of(run_id))
-    run, attempt = attempt_at(call.engine.state, address, number_of(attempt_id))
+    run, attempt = find_attempt(call.engine.state, address, number_of(attempt_id))
     return Document(attempt_json(run, attempt))
 
 
@@ -155,5 +154,5 @@ def reject(asked: _Asked, why: Why = None) -> Response:
 @routes.get(_STEP, "get_step", READ, shapes.Attempt)
 def get_step(call: Call, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath) -> Response:
     """Return a step as its newest attempt leaves it."""
-    run, attempt = attempt_at(call.engine.state, step_address(workflow_id, instance_id, step_id), None)
+    run, attempt = find_attempt(call.engine.state, step_address(workflow_id, instance_id, step_id))
     return Document(attempt_json(run, attempt))
