@@ -1,7 +1,9 @@
 """Workflows that signals start: joined, once each, traced."""
 
+import re
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -153,6 +155,20 @@ def test_signals_that_a_trigger_cannot_judge_are_noted_and_do_not_stop_others(
     (failed,) = trigger.state["failed"]
     assert failed["signal_ids"] == {"x": 1}
     assert "Cannot find param [n]" in failed["error"]
+
+
+def test_the_joined_trigger_of_the_page_starts(playground: Playground, scheduler: Scheduler, signals: Signals) -> None:
+    """As docs/howto/signals.md says: by the rows of one signal, and the day of both."""
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "signals.md").read_text(encoding="utf-8")
+    (trigger,) = re.findall(r"^```yaml\n(Trigger:\n  signal:\n.*?)^```$", page, flags=re.DOTALL | re.MULTILINE)
+    playground.push(f"{trigger}Workflow: {{id: w, jobs: [{{job: {{id: a, type: NoOp}}}}]}}")
+    run_all(playground, scheduler)
+    signals.announce("warehouse/users", {"date": "2026-01-31"})
+    signals.announce("warehouse/orders", {"day": "2026-01-31", "region": "eu", "rows": 99})
+    assert run_all(playground, scheduler) == []
+    signals.announce("warehouse/orders", {"day": "2026-01-31", "region": "eu", "rows": 100})
+    (run,) = run_all(playground, scheduler)
+    assert run.initiator.trigger["signal_ids"] == {"warehouse/users": 1, "warehouse/orders": 2}
 
 
 def test_a_chain_of_workflows_needs_no_schedule(playground: Playground, scheduler: Scheduler, signals: Signals) -> None:

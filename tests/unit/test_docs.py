@@ -202,6 +202,14 @@ def test_the_examples_of_the_definitions_page_load() -> None:
         load(complete.replace("script: …", "script: SELECT 1"), name="page", vocabulary=installed()).required()
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_every_whole_workflow_of_a_page_can_be_pushed(page: Path) -> None:
+    """Without a problem or a warning."""
+    for text in _yaml_in(page):
+        if re.search(r"^Workflow:", text, flags=re.MULTILINE):
+            assert load(text, name=page.name, vocabulary=installed()).problems == (), text
+
+
 def test_every_warning_about_an_expression_is_documented() -> None:
     """By its code."""
     source = (ROOT / "src/calve/expressions/lint.py").read_text(encoding="utf-8")

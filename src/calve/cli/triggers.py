@@ -38,7 +38,7 @@ def triggers(state: State, workflow: str | None) -> None:
     elif found:
         columns = ("workflow", "trigger", "what", "next", "last", "error")
         print_table(columns, [_row(trigger) for trigger in found], numbers=False)
-    else:
+    elif not waiting:
         click.echo("No active workflow has a trigger.", err=True)
     if waiting:
         names = ", ".join(waiting[:3]) + (" …" if len(waiting) > len(waiting[:3]) else "")
@@ -107,8 +107,18 @@ def _row(trigger: "Trigger") -> tuple[str, ...]:
         _what(trigger.definition),
         _moment(trigger.due_at),
         _last(trigger),
-        trigger.error or "",
+        trigger.error or _set_aside(trigger.state),
     )
+
+
+def _set_aside(state: Any) -> str:
+    """Return why the newest signals that a trigger could not judge have started nothing."""
+    failed = state.get("failed") or ()
+    if not failed:
+        return ""
+    newest = failed[-1]
+    signals = ", ".join(f"{name} {number}" for name, number in newest["signal_ids"].items())
+    return f"set aside {signals}: {newest['error']}"
 
 
 def _last(trigger: "Trigger") -> str:

@@ -44,8 +44,31 @@ def test_a_trigger_that_no_scheduler_has_seen_is_told(project: Path, capsys: pyt
     capsys.readouterr()
     assert call(project, "triggers") == 0
     shown = capsys.readouterr()
-    assert "No active workflow has a trigger." in shown.err
-    assert "No scheduler has taken over the newest version of hourly yet." in shown.err
+    assert shown.err == "No scheduler has taken over the newest version of hourly yet. Start: calve up\n"
+
+
+def test_that_nothing_has_a_trigger_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where no workflow waits for a scheduler either."""
+    assert call(tmp_path, "triggers") == 0
+    assert capsys.readouterr().err == "No active workflow has a trigger.\n"
+
+
+def test_signals_that_a_trigger_has_set_aside_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Since they started nothing, and nobody reads the log."""
+    condition = "params.getFromSignal('go', 'day') > '2026'"  # texts have no order
+    trigger = f'{{signal: {{definitions: {{go: {{}}}}, condition: "{condition}"}}}}'
+    (tmp_path / "w.yaml").write_text(f"Trigger: {trigger}\nWorkflow: {{id: w, jobs: [{{job: {{id: a, type: NoOp}}}}]}}")
+    assert call(tmp_path, "push", str(tmp_path / "w.yaml")) == 0
+    with open_workplace(load(tmp_path)) as workplace:
+        for scheduler in workplace.schedulers():
+            scheduler.turn()
+    assert call(tmp_path, "signal", "announce", "go", "day=2026-01-31") == 0
+    with open_workplace(load(tmp_path)) as workplace:
+        for scheduler in workplace.schedulers():
+            scheduler.turn()
+    capsys.readouterr()
+    assert call(tmp_path, "triggers") == 0
+    assert "set aside go 1: Param [condition]" in capsys.readouterr().out
 
 
 def test_triggers_are_shown_with_their_next_time(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
