@@ -245,7 +245,8 @@ def test_breakpoints_pause_attempts(site: Site) -> None:
     paused = site.get("/workflows/steps/breakpoints/paused-step-attempts", params=where)
     assert [one["workflow_instance_id"] for one in paused] == [1, 2]
     path = "/workflows/steps/breakpoints/w/instances/1/runs/1/steps/job/attempts/1/actions/resume"
-    assert site.put(path)["step_id"] == "job"
+    asked = site.put(f"{path}?blocking=false")
+    assert (asked["step_id"], asked["step_attempt_id"], asked["step_runtime_state"]["status"]) == ("job", 1, "PAUSED")
     site.playground.settle()
     assert site.get("/workflows/w/instances/1")["status"] == "SUCCEEDED"
     gone = site.delete("/workflows/steps/breakpoints", params=where)
@@ -254,6 +255,23 @@ def test_breakpoints_pause_attempts(site: Site) -> None:
     assert site.get("/workflows/w/instances/2")["status"] == "SUCCEEDED"
     site.delete("/workflows/steps/breakpoints", params=where | {"resume": "false"})
     site.post("/workflows/steps/breakpoints", {"workflow_id": "w", "step_id": "nothing"}, 404)
+
+
+def test_a_paused_attempt_that_goes_on_is_answered_as_it_stands_then(site: Site) -> None:
+    """Once it has left its pause; one that is not paused is not resumed."""
+    site.push(JOB)
+    site.post("/workflows/steps/breakpoints", {"workflow_id": "w", "step_id": "job"})
+    site.playground.script.parts["job"] = BUSY
+    site.start()
+    site.playground.settle()
+    path = "/workflows/steps/breakpoints/w/instances/1/runs/1/steps/job/attempts/{}/actions/resume"
+    with live(site.playground):
+        resumed = site.put(path.format(1))
+    assert resumed["step_runtime_state"]["status"] != "PAUSED"
+    assert resumed["timeline_event"]["action"] == "RESUME"
+    site.playground.settle()
+    site.put(path.format(1), status=400)
+    site.put(path.format(2), status=404)
 
 
 def test_the_work_of_a_step_hands_over_its_outputs(site: Site) -> None:

@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from calve.access import Permission
 from calve.api import shapes
+from calve.api.acting import Asking, Blocking
 from calve.api.answers import Document
 from calve.api.bodies import BreakpointRequest
 from calve.api.callers import Call
@@ -14,7 +15,7 @@ from calve.api.documents import action_event, breakpoint_json, paused_json
 from calve.api.identifiers import NAME, AttemptId, InstanceId, RunId, StepPath, WorkflowId, number_of, step_address
 from calve.api.policy import READ_SOMEWHERE, RUN, RUN_SOMEWHERE
 from calve.api.routing import Routes
-from calve.engine import Action, Breakpoint
+from calve.engine import Action, Breakpoint, Engine
 from calve.engine.addresses import find_attempt
 from calve.errors import Conflict
 
@@ -85,6 +86,7 @@ def paused(call: Call, workflow_id: _Name, step_id: _Step) -> Response:
     "resume_attempt",
     RUN,
     shapes.StepAction,
+    is_slow=True,
 )
 def resume_attempt(
     call: Call,
@@ -93,22 +95,12 @@ def resume_attempt(
     run_id: RunId,
     step_id: StepPath,
     attempt_id: AttemptId,
+    *,
+    blocking: Blocking = True,
 ) -> Response:
     """Let one paused attempt go on."""
     address = step_address(workflow_id, instance_id, step_id, number_of(run_id))
-    run, attempt = find_attempt(call.engine.state, address, number_of(attempt_id))
+    _, attempt = find_attempt(call.engine.state, address, number_of(attempt_id))
     if attempt.is_superseded:
         raise Conflict(f"{address}: a later attempt has taken the place of {attempt.attempt_id}.", remedy="")
-    call.engine.resume(address, by=call.name)
-    message = f"{Action.RESUME} was asked of {address}."
-    return Document(
-        {
-            "workflow_id": run.workflow_id,
-            "workflow_instance_id": run.instance_id,
-            "workflow_run_id": run.run_id,
-            "step_id": step_id,
-            "step_attempt_id": attempt.attempt_id,
-            "step_runtime_state": {"status": attempt.status.value},
-            "timeline_event": action_event(Action.RESUME, call.name, call.engine.tools.clock(), message),
-        }
-    )
+    return Asking(call, address, blocking).do(Action.RESUME, Engine.resume)

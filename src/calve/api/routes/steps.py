@@ -1,27 +1,23 @@
 """Steps of instances: how they stand, and what is done to them."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import Depends, Query
+from fastapi import Depends
 from starlette.responses import Response
 
 from calve.api import shapes
+from calve.api.acting import Asking, Blocking
 from calve.api.answers import Document
 from calve.api.bodies import NOTHING, Why
 from calve.api.callers import Call, Caller
-from calve.api.documents import action_event, present
-from calve.api.effects import wait_for_effect
 from calve.api.identifiers import AttemptId, InstanceId, RunId, StepPath, WorkflowId, number_of, step_address
 from calve.api.policy import READ, READ_SOMEWHERE, RUN
 from calve.api.routing import Routes
 from calve.engine import STEP_ACTIONS, Action, Address, Engine
-from calve.engine.addresses import find, find_attempt, find_run
+from calve.engine.addresses import find_attempt, find_run
 from calve.engine.views import attempt_json, overview_json, overview_of
 
 routes = Routes("steps")
-_Blocking = Annotated[bool, Query(description="Wait up to 5 seconds for the effect.")]
 _INSTANCE = "/workflows/{workflow_id}/instances/{instance_id}"
 _STEP = f"{_INSTANCE}/steps/{{step_id:path}}"
 
@@ -67,46 +63,13 @@ def get_attempt(
     return Document(attempt_json(run, attempt))
 
 
-@dataclass(frozen=True, slots=True)
-class _Asking:
-    """A request to do something to a step."""
-
-    call: Caller
-    address: Address
-    is_blocking: bool
-
-    def do(self, action: Action, act: Callable[..., object], **said: str) -> Response:
-        """Ask it of the engine, with what is said about it, and answer how the step stands then."""
-        engine = self.call.engine
-        act(engine, self.address, by=self.call.name, **said)
-        if self.is_blocking:
-            wait_for_effect(engine.state, self.address, action)
-        message = f"{action} was asked of {self.address}."
-        event = action_event(action, self.call.name, engine.tools.clock(), message, "".join(said.values()))
-        return Document({**_standing(engine, self.address), "timeline_event": event})
-
-
-def _standing(engine: Engine, address: Address) -> dict[str, Any]:
-    found = find(engine.state, address)
-    status = found.attempt.status.value if found.attempt else "NOT_CREATED"
-    times = {f"{moment}_time": at for moment, at in (found.attempt.times if found.attempt else {}).items()}
-    return present(
-        workflow_id=found.run.workflow_id,
-        workflow_instance_id=found.run.instance_id,
-        workflow_run_id=found.run.run_id,
-        step_id=found.step_id,
-        step_attempt_id=found.attempt.attempt_id if found.attempt else None,
-        step_runtime_state={"status": status, **times},
-    )
-
-
 async def _asking(
-    call: Call, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath, *, blocking: _Blocking = True
-) -> _Asking:
-    return _Asking(call, step_address(workflow_id, instance_id, step_id), blocking)
+    call: Call, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath, *, blocking: Blocking = True
+) -> Asking:
+    return Asking(call, step_address(workflow_id, instance_id, step_id), blocking)
 
 
-_Asked = Annotated[_Asking, Depends(_asking)]
+_Asked = Annotated[Asking, Depends(_asking)]
 
 
 @routes.put(f"{_STEP}/actions/stop", "stop_step", RUN, shapes.StepAction, is_slow=True)

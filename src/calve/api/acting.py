@@ -1,0 +1,49 @@
+"""What is asked of a step, and how the step stands then."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Query
+from starlette.responses import Response
+
+from calve.api.answers import Document
+from calve.api.callers import Caller
+from calve.api.documents import Json, action_event, present
+from calve.api.effects import wait_for_effect
+from calve.engine import Action, Address
+from calve.engine.addresses import Found, find
+
+Blocking = Annotated[bool, Query(description="Wait up to 5 seconds for the effect.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A request to do something to a step."""
+
+    call: Caller
+    address: Address
+    is_blocking: bool
+
+    def do(self, action: Action, act: Callable[..., object], **said: str) -> Response:
+        """Ask it of the engine, with what is said about it, and answer how the step stands then."""
+        engine = self.call.engine
+        act(engine, self.address, by=self.call.name, **said)
+        if self.is_blocking:
+            wait_for_effect(engine.state, self.address, action)
+        message = f"{action} was asked of {self.address}."
+        event = action_event(action, self.call.name, engine.tools.clock(), message, "".join(said.values()))
+        return Document({**_standing(find(engine.state, self.address)), "timeline_event": event})
+
+
+def _standing(found: Found) -> Json:
+    attempt = found.attempt
+    times = {f"{moment}_time": at for moment, at in (attempt.times if attempt else {}).items()}
+    return present(
+        workflow_id=found.run.workflow_id,
+        workflow_instance_id=found.run.instance_id,
+        workflow_run_id=found.run.run_id,
+        step_id=found.step_id,
+        step_attempt_id=attempt.attempt_id if attempt else None,
+        step_runtime_state={"status": attempt.status.value if attempt else "NOT_CREATED", **times},
+    )
