@@ -32,6 +32,8 @@ from calve.errors import CalveError
 from calve.expressions import Clock
 
 _NOWHERE = Node(None, Mark(1, 1), "")
+PATIENCE = 10_000
+"""Milliseconds that all expressions of a definition together may take: somebody waits for the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +110,12 @@ class _Resolving:
     outputs: dict[str, Outputs] = field(default_factory=dict)
     missing: list[Missing] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    until: int = 0
 
     def all(self, run: Params) -> Resolution:
         """Resolve the workflow, then its steps."""
         workflow = self.definition.workflow
+        self.until = self.clock() + PATIENCE
         for step in workflow.all_steps():
             self.outputs[step.id] = self.vocabulary.types.outputs(self.places[step.id], kind=step.kind)
         self._workflow(run)
@@ -246,7 +250,7 @@ class _Resolving:
 
     def _language(self, step: Step | None) -> Language:
         facts = DryRunFacts(self.definition, step)
-        return Language(functions=InstanceFunctions(facts), clock=self.clock)
+        return Language(functions=InstanceFunctions(facts), clock=self.clock, until=self.until)
 
 
 def _separated(name: str, steps: Iterable[str]) -> tuple[str, str]:

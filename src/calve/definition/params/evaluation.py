@@ -4,7 +4,7 @@ import json
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from calve.definition.model.params import BooleanParam, MapParam, Param, Params
@@ -14,7 +14,7 @@ from calve.definition.params.literals import evaluate_literal, literal_reference
 from calve.definition.params.parameter import Parameter, values_of
 from calve.definition.params.scopes import Own, Scope, StepScope, WorkflowScope
 from calve.definition.params.secrets import holds_secret
-from calve.errors import CalveError, ExpressionError, ParamError
+from calve.errors import ExpressionError, ParamError
 from calve.expressions import Clock, Limits, ParamFunctions, evaluate_text, inputs, parse
 from calve.expressions.evaluation import complete
 from calve.expressions.limits import system_millis
@@ -29,6 +29,15 @@ class Language:
     functions: ParamFunctions | None = None
     limits: Limits = field(default_factory=Limits)
     clock: Clock = system_millis
+    until: int | None = None
+    """Up to which time all of them together may go on; if not given, each has all its time."""
+
+    def allowed(self) -> Limits:
+        """Return how much the next one may take."""
+        if self.until is None:
+            return self.limits
+        left = max(0, self.until - self.clock()) / 1_000
+        return replace(self.limits, seconds=min(left, self.limits.seconds))
 
 
 PLAIN = Language()
@@ -103,27 +112,6 @@ def evaluate_condition(
     definition = BooleanParam(expression=expression)
     result: bool = evaluate_in_step("condition", definition, own=own, scope=scope, language=language).result
     return result
-
-
-def evaluate_attribute(
-    name: str,
-    definition: Param,
-    *,
-    workflow_id: str,
-    params: Mapping[str, Parameter],
-    language: Language = PLAIN,
-) -> Parameter:
-    """Return the result of a workflow's attribute, such as a timeout, over its params, which have theirs.
-
-    Raises:
-        ParamError: it refers to nothing, or its expression gave no value.
-    """
-    try:
-        return _Evaluation({name: definition}, WorkflowScope(workflow_id), language, params).all()[name]
-    except CalveError as error:
-        raise ParamError(
-            f"Failed to parse attribute [{name}] for workflow [{workflow_id}] due to {error.message}", param=name
-        ) from error
 
 
 @dataclass(slots=True)
@@ -231,7 +219,7 @@ class _Evaluation:
             return evaluate_text(
                 param.expression,
                 readable,
-                limits=language.limits,
+                limits=language.allowed(),
                 functions=language.functions,
                 clock=language.clock,
             ).value
