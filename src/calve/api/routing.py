@@ -22,7 +22,7 @@ class Routes:
     Args:
         tag: what it is.
         prefix: what their paths begin with.
-        is_slow: whether they may wait for something else than the state database.
+        is_slow: whether they may wait for something else than the state database, or a caller can make them long.
     """
 
     def __init__(self, tag: str, prefix: str = PREFIX, *, is_slow: bool = False) -> None:

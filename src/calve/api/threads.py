@@ -3,7 +3,8 @@
 Only one thread of a process computes at a time. More of them than keep it busy while some wait for the database only
 make each request, and the one that speaks HTTP, wait for all the others in turn. So what asks nobody but the state
 database is done by the few threads that ``calve.api.serving`` gives to the loop; what may wait for something else,
-such as a catalog, has threads of its own.
+such as a catalog, or what a caller can make long, such as a definition or a log, has threads of its own: few callers
+must not be able to keep all others waiting.
 """
 
 import asyncio

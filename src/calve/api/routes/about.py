@@ -11,7 +11,7 @@ from calve.api.policy import READ_SOMEWHERE, Policy, Scope
 from calve.api.routing import Routes
 from calve.telemetry import CONTENT_TYPE
 
-routes = Routes("about", prefix="")
+routes = Routes("about", prefix="", is_slow=True)
 _TEXT = {"content": {"text/plain": {"schema": {"type": "string"}}}}
 
 

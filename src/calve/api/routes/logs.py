@@ -17,7 +17,7 @@ from calve.api.threads import in_thread
 from calve.engine.addresses import find_attempt
 from calve.engine.model import Attempt
 
-routes = Routes("logs")
+routes = Routes("logs", is_slow=True)
 _OFTEN = 0.5
 _TEXT = {"content": {"text/plain": {"schema": {"type": "string"}}}}
 

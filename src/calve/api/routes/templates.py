@@ -18,7 +18,7 @@ from calve.api.routing import Routes
 from calve.definition import JobTemplate, load_template
 from calve.errors import WorkflowMissing
 
-routes = Routes("job templates")
+routes = Routes("job templates", is_slow=True)
 _EDIT = Policy(Permission.EDIT, Scope.EVERYWHERE)
 _Version = Annotated[str, Query(max_length=128)]
 _Versions = Annotated[str | None, Query(max_length=128, description="The version; all of them, if none is named.")]

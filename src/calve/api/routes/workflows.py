@@ -27,8 +27,10 @@ routes = Routes("workflows")
 _Enriched = Annotated[bool, Query(description="Add the params as they will be, and when it starts next.")]
 
 
-@routes.post("/workflows", "push_workflow", EDIT_SOMEWHERE, shapes.Version, openapi_extra=JSON_BODY)
-@routes.post("/workflows/yaml", "push_workflow_yaml", EDIT_SOMEWHERE, shapes.Version, openapi_extra=YAML_BODY)
+@routes.post("/workflows", "push_workflow", EDIT_SOMEWHERE, shapes.Version, openapi_extra=JSON_BODY, is_slow=True)
+@routes.post(
+    "/workflows/yaml", "push_workflow_yaml", EDIT_SOMEWHERE, shapes.Version, openapi_extra=YAML_BODY, is_slow=True
+)
 def push(call: Call, body: Raw) -> Response:
     """Keep a definition as the next version of its workflow."""
     definition, warnings = _read(call, body)
@@ -37,7 +39,12 @@ def push(call: Call, body: Raw) -> Response:
 
 
 @routes.put(
-    "/workflows/actions/validate", "validate_workflow", EDIT_SOMEWHERE, shapes.TimelineEvent, openapi_extra=JSON_BODY
+    "/workflows/actions/validate",
+    "validate_workflow",
+    EDIT_SOMEWHERE,
+    shapes.TimelineEvent,
+    openapi_extra=JSON_BODY,
+    is_slow=True,
 )
 @routes.put(
     "/workflows/actions/validate/yaml",
@@ -45,6 +52,7 @@ def push(call: Call, body: Raw) -> Response:
     EDIT_SOMEWHERE,
     shapes.TimelineEvent,
     openapi_extra=YAML_BODY,
+    is_slow=True,
 )
 def validate(call: Call, body: Raw) -> Response:
     """Check a definition, and keep nothing."""
@@ -96,7 +104,7 @@ def delete(call: Call, workflow_id: WorkflowId) -> Response:
     return Document(action_event("DELETE", call.name, call.engine.tools.clock(), message))
 
 
-@routes.get("/workflows/{workflow_id}/versions/pagination", "list_versions", READ, shapes.Versions)
+@routes.get("/workflows/{workflow_id}/versions/pagination", "list_versions", READ, shapes.Versions, is_slow=True)
 def list_versions(call: Call, workflow_id: WorkflowId, page: Paged) -> Response:
     """List the versions of a workflow, newest first."""
     workflow = call.engine.workflow(workflow_id)
@@ -106,7 +114,7 @@ def list_versions(call: Call, workflow_id: WorkflowId, page: Paged) -> Response:
     )
 
 
-@routes.get("/workflows/{workflow_id}/versions/{version}", "get_version", READ, shapes.Version)
+@routes.get("/workflows/{workflow_id}/versions/{version}", "get_version", READ, shapes.Version, is_slow=True)
 def get_version(call: Call, workflow_id: WorkflowId, version: Version, *, enriched: _Enriched = False) -> Response:
     """Return a version of a workflow."""
     workflow = call.engine.workflow(workflow_id)
@@ -126,7 +134,7 @@ def overview(call: Call, workflow_id: WorkflowId) -> Response:
     return Document(workflow_overview_json(workflow, state.instance_counts(workflow_id), latest))
 
 
-@routes.get("/workflows/{workflow_id}/timeline", "get_workflow_timeline", READ, shapes.Timeline)
+@routes.get("/workflows/{workflow_id}/timeline", "get_workflow_timeline", READ, shapes.Timeline, is_slow=True)
 def timeline(call: Call, workflow_id: WorkflowId) -> Response:
     """Return which versions were pushed, when and by whom, newest first."""
     call.engine.workflow(workflow_id)
