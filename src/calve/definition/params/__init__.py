@@ -2,10 +2,9 @@
 
 from calve.definition.params.casts import Cast, cast
 from calve.definition.params.defaults import DEFAULT_PARAMS, DefaultParams
-from calve.definition.params.durations import DEFAULT_TIMEOUT_DAYS, TIMEOUT_LIMIT_DAYS, human_duration, parse_duration
+from calve.definition.params.durations import DEFAULT_TIMEOUT_DAYS, TIMEOUT_LIMIT_DAYS, parse_duration
 from calve.definition.params.evaluation import (
     Language,
-    evaluate_attribute,
     evaluate_before_step,
     evaluate_condition,
     evaluate_in_step,
@@ -71,7 +70,6 @@ __all__ = [
     "cast",
     "cleaned",
     "escaped",
-    "evaluate_attribute",
     "evaluate_before_step",
     "evaluate_condition",
     "evaluate_in_step",
@@ -80,7 +78,6 @@ __all__ = [
     "evaluate_workflow_params",
     "fresh_workflow_params",
     "holds_secret",
-    "human_duration",
     "interpolate",
     "literal_references",
     "merge",

@@ -9,7 +9,6 @@ from calve.definition.schedules.parsing import (
     cron_of,
     interval_of,
     predefined_of,
-    schedule_of,
 )
 from calve.definition.schedules.zones import zone_of
 
@@ -22,6 +21,5 @@ __all__ = [
     "cron_of",
     "interval_of",
     "predefined_of",
-    "schedule_of",
     "zone_of",
 ]

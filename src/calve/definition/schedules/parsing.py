@@ -48,11 +48,6 @@ _ALL_DAYS: frozenset[DayRule] = frozenset(range(1, 32))
 _ALL_WEEKDAYS: frozenset[WeekdayRule] = frozenset(range(7))
 
 
-def schedule_of(text: str) -> Cron:
-    """Return the schedule of a word such as ``@daily``, or of a cron expression."""
-    return predefined_of(text) if text.strip().startswith("@") else cron_of(text)
-
-
 def predefined_of(word: str) -> Cron:
     """Return the schedule of a word such as ``@daily``."""
     known = PREDEFINED.get(word.strip().lower())

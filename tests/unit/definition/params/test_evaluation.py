@@ -9,7 +9,6 @@ from tests.unit.definition.params.cases import cases, param, params
 from calve.definition.params.casts import NESTING
 from calve.definition.params.evaluation import (
     Language,
-    evaluate_attribute,
     evaluate_condition,
     evaluate_in_step,
     evaluate_step_params,
@@ -319,15 +318,6 @@ def test_a_definition_beside_a_steps_params_sees_them() -> None:
     definition = param(type="MAP", value=params(table="$db.$name", rows=expression("s__rows", "LONG")))
     found = evaluate_in_step("signal", definition, own=_known(name="t", rows=3), scope=scope)
     assert found.result == {"table": "prod.t", "rows": 3}
-
-
-def test_an_attribute_is_evaluated_over_the_workflows_params() -> None:
-    """Such as a timeout, or the name of a tag."""
-    found = evaluate_attribute("timeout", param(value="${hours} hours"), workflow_id="w", params=_known(hours=2))
-    assert found.result == "2 hours"
-    for definition in (param(value="${none}"), param(expression="1 / 0")):
-        with pytest.raises(ParamError, match=r"Failed to parse attribute \[timeout\] for workflow \[w\] due to "):
-            evaluate_attribute("timeout", definition, workflow_id="w", params={})
 
 
 @pytest.mark.parametrize("text", ["s", "s + 'x'", "params.get('s')", "params['s']", "m", "t"])

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calve.definition.schedules import schedule_of, zone_of
+from calve.definition.schedules import cron_of, predefined_of, zone_of
 from calve.definition.schedules.parsing import parse
 from calve.errors import DefinitionInvalid
 
@@ -79,5 +79,6 @@ def test_what_is_next_does_not_depend_on_when_it_is_asked(
 @given(st.text(alphabet="0123456789*/-,?LW# @dailymonSUN", max_size=40) | st.text())
 def test_whatever_the_text_it_is_a_schedule_or_refused(text: str) -> None:
     """By the one error that says so."""
-    with contextlib.suppress(DefinitionInvalid):
-        assert schedule_of(text).is_possible()
+    for read in (cron_of, predefined_of):
+        with contextlib.suppress(DefinitionInvalid):
+            assert read(text).is_possible()
