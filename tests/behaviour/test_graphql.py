@@ -7,18 +7,20 @@ from typing import Any
 
 import pytest
 from starlette.middleware import Middleware
-from tests.engines import Playground
+from tests.engines import DONE, Playground
 from tests.servers import Site, services_on, site_on
-from websockets.exceptions import InvalidStatus
-from websockets.sync.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from calve.access import ANONYMOUS, Principal, PrincipalKind, Role
 from calve.api.app import Everybody
-from calve.api.graphql.limits import COST
+from calve.api.graphql.limits import COST, LOG
 from calve.api.graphql.serving import SCHEMA
+from calve.api.limits import BODY
 from calve.app import captures_on, open_lake
 from calve.engine import RunStatus
+from calve.engine.ports import Outcome, StepContext
 from calve.settings import load
 from calve.testing.pyiceberg_writer import PyIcebergWriter
 
@@ -88,6 +90,21 @@ def test_what_is_pushed_and_started_can_be_asked_about(site: Site) -> None:
         ("b", "SUCCEEDED", ""),
     ]
     assert instance["runs"] == [{"runId": 1}]
+
+
+def test_of_a_log_its_end_is_given(site: Site) -> None:
+    """One answer may hold those of many steps."""
+
+    def write(context: StepContext) -> Outcome:
+        context.log("beginning" + "x" * LOG + "end")
+        return DONE
+
+    site.playground.push("Workflow: {id: team.w, jobs: [{job: {id: a, type: Sleep}}]}")
+    site.playground.script.parts["a"] = write
+    site.playground.start("team.w")
+    query = '{ instance(workflowId: "team.w", instanceId: 1) { steps { log } } }'
+    log = ask(site, query)["instance"]["steps"][0]["log"]
+    assert (len(log), log[-4:]) == (LOG, "end\n")
 
 
 def test_lists_come_in_pages(site: Site) -> None:
@@ -292,6 +309,23 @@ def test_captures_are_shown_to_who_may_read_their_workflow(playground: Playgroun
     assert [one["consumer"] for one in found["captures"]] == ["team.w/load"]
     assert found["captures"][0]["status"] == "committed"
     assert [one["consumer"] for one in found["checkpoints"]] == ["team.w/load"]
+
+
+def test_a_message_over_a_websocket_has_the_limit_of_a_body(site: Site) -> None:
+    """Also if it comes compressed: that is not taken."""
+    place = site.url.replace("http", "ws") + "/graphql"
+    with connect(place, subprotocols=[Subprotocol("graphql-transport-ws")]) as channel:
+        assert channel.response is not None
+        assert "sec-websocket-extensions" not in channel.response.headers
+        with pytest.raises(ConnectionClosed) as refused:
+            _say(channel, "x" * (BODY + 1))
+    assert refused.value.rcvd is not None
+    assert refused.value.rcvd.code == 1009
+
+
+def _say(channel: ClientConnection, text: str) -> None:
+    channel.send(text)
+    channel.recv(30)
 
 
 def test_the_page_about_the_schema_is_right() -> None:

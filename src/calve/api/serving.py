@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from calve.api.connections import Connection
+from calve.api.limits import BODY
 from calve.api.listening import listen, url_of
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ def _configured(app: "FastAPI", drain: int) -> uvicorn.Config:
         app,
         http=Connection,
         ws="websockets-sansio",
+        ws_max_size=BODY,
+        ws_per_message_deflate=False,  # as compressed bodies are not taken
         lifespan="off",
         log_config=None,
         access_log=False,

@@ -6,7 +6,7 @@ import strawberry
 
 from calve.access import Permission, namespaces
 from calve.api.callers import Caller
-from calve.api.graphql.limits import FEW, MANY
+from calve.api.graphql.limits import FEW, LOG, MANY
 from calve.api.graphql.values import JSON, Info, Long, described
 from calve.api.routes.instances import cursor_of, place_of
 from calve.engine import Address, RunStatus
@@ -36,10 +36,12 @@ class Step:
 
     @strawberry.field
     def log(self, info: Info) -> str | None:
-        """Return what the step has written, if the caller may read it."""
+        """Return the last 65,536 letters of what the step has written, if the caller may read it; REST gives all."""
         info.context.require(Permission.LOGS, self.place.owner_workflow)
         uuid = _given(self.document).get("step_instance_uuid")
-        return None if uuid is None else "".join(chunk.text for chunk in info.context.engine.state.log(uuid))
+        if uuid is None:
+            return None
+        return "".join(chunk.text for chunk in info.context.engine.state.log(uuid))[-LOG:]
 
 
 @described
