@@ -180,7 +180,13 @@ def test_errors_have_two_forms(site: Site) -> None:
     problem = answer.json()
     assert (problem["status"], problem["type"]) == (404, "urn:calve:error:workflow_missing")
     assert problem["detail"] == missing["message"]
-    assert site.get("/nothing", 404)["code"] == "not_found"
+    nothing = site.get("/nothing", 404)
+    assert (nothing["code"], nothing["remedy"]) == ("not_found", "What there is: /api/v3/openapi.json.")
+    page = site.client.get("/workflows/w/instances/1")  # what calve run prints
+    assert (page.status_code, page.json()["code"]) == (404, "not_found")
+    assert "/api/v3/workflows/w/instances/1" in page.json()["remedy"]
+    form = site.client.post("/api/v3/tag-permits", content=b"{}", headers={"content-type": "text/plain"})
+    assert (form.status_code, "content-type: application/json" in form.json()["remedy"]) == (400, True)
     assert site.put("/workflows", {}, 405)["code"] == "method_not_allowed"
     assert site.post("/tag-permits", {"tag": "x"}, 400)["code"] == "request_invalid"
     broken = site.client.post("/api/v3/tag-permits", content="{", headers={"content-type": "application/json"})

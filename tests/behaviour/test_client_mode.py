@@ -103,6 +103,7 @@ def test_a_run_is_followed_to_its_end(there: There) -> None:
     there.push(TWO)
     with live(there.playground):
         said = there.calve("run", "w", "--wait", code=1)
+        assert f"View at {there.site.url}/workflows/w/instances/1" in said
         assert "b FATALLY_FAILED" in said
         assert "no way" in said
         assert "→ calve restart w 1" in said

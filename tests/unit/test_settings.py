@@ -215,6 +215,7 @@ def test_an_unknown_key_is_named_with_the_nearest(load: Load, tmp_path: Path, to
     [
         ("CALVE_STORE_URL", "CALVE_STORE__URL"),
         ("CALVE_HOEM", "CALVE_HOME"),
+        ("CALVE_URI", "CALVE_URL"),
         ("CALVE_SPARK__MASTR", "CALVE_SPARK__MASTER"),
         ("CALVE_CATALOGS__LAKE", "CALVE_CATALOGS__NAME__KEY"),
         ("CALVE_CONNECTION__A", "CALVE_CONNECTIONS__NAME"),

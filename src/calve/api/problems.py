@@ -142,19 +142,32 @@ async def _of_validation(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - the same
     details = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()]
     message = details[0] if details else "The request makes no sense."
-    return answer(_accept(request), 400, message, code=errors.RequestInvalid.code, details=details)
+    remedy = "" if _is_json(request) else "Send the body as JSON, with the header content-type: application/json."
+    return answer(_accept(request), 400, message, code=errors.RequestInvalid.code, remedy=remedy, details=details)
 
 
 async def _of_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - the same
     code = status_name(error.status_code).lower()
-    return answer(_accept(request), error.status_code, str(error.detail), code=code, headers=error.headers)
+    message, remedy = str(error.detail), ""
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        path = request.url.path
+        message, remedy = f"There is nothing at {path}.", "What there is: /api/v3/openapi.json."
+        if path.startswith("/workflows/"):
+            remedy = f"There is no page for it yet. The same as JSON: /api/v3{path}."
+    return answer(_accept(request), error.status_code, message, code=code, remedy=remedy, headers=error.headers)
 
 
 async def _of_bug(request: Request, error: Exception) -> Response:
     _LOG.exception("%s %s", request.method, request.url.path, exc_info=error)
     message = "Something unexpected happened; the server's log says what."
     return answer(_accept(request), 500, message, code="unexpected")
+
+
+def _is_json(request: Request) -> bool:
+    """Tell whether there is no body, or one that says that it is JSON."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return request.method in {"GET", "DELETE"} or given.endswith("json")
 
 
 def _accept(request: Request) -> str:

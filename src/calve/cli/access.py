@@ -72,6 +72,8 @@ def list_users(state: State) -> None:
                 for one in found
             ]
         )
+    elif not found:
+        click.echo("There are none. To add one: calve user add NAME --grant ROLE", err=True)
     else:
         rows = [(one.name, " ".join(written(one.grants)), "disabled" if one.is_disabled else "") for one in found]
         print_table(("user", "may", ""), rows)
@@ -165,6 +167,9 @@ def list_tokens(state: State) -> None:
         found = office.state.tokens()
     if state.json:
         print_json([_token(one) for one in found])
+        return
+    if not found:
+        click.echo("There are none. To make one: calve token create NAME --grant ROLE", err=True)
         return
     rows = [
         (one.token_id, one.name, " ".join(written(one.grants)), _time(one.expires_at), _time(one.used_at), _end(one))
@@ -270,7 +275,7 @@ def _life(text: str) -> int | None:
 
 
 def _time(at: int | None) -> str:
-    return "" if at is None else datetime.fromtimestamp(at / 1_000, UTC).isoformat(" ", "seconds")
+    return "" if at is None else datetime.fromtimestamp(at // 1_000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def _tell(state: State, document: dict[str, Any], text: str) -> None:

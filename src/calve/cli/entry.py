@@ -77,6 +77,21 @@ class LazyGroup(click.Group):
         module, _, attribute = COMMANDS.get(cmd_name, "").partition(":")
         return _with_examples(getattr(import_module(module), attribute)) if module else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the subcommand, or say which one may have been meant."""
+        if args[0] not in COMMANDS and (near := _near(args[0])):
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{near}'?")
+        return super().resolve_command(ctx, args)
+
+
+def _near(word: str) -> str:
+    """Return the subcommand whose name is most like a word, if one is."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, COMMANDS, n=1, cutoff=0.5)), "")
+
 
 def _with_examples(command: click.Command) -> click.Command:
     r"""Return a command whose examples keep their lines: click wants a backspace before them, and ours say ``\b``."""

@@ -28,6 +28,8 @@ LINES = 10
 _OFTEN = 0.25
 _PASSED = frozenset({"CREATED", "INITIALIZED", "EVALUATING_PARAMS", "STARTING", "FINISHING"})
 """States that a step is in for a moment, and of which nobody is told."""
+_PATIENCE = 5_000
+"""After how many milliseconds without a beginning we wonder whether anybody works."""
 
 
 def follow(
@@ -59,6 +61,23 @@ def shown(desk: Desk, *, is_quiet: bool) -> "Iterator[Show]":
             yield show
     else:
         yield _Lines(desk)
+
+
+def wondering(desk: Desk, show: Show) -> Show:
+    """Return what shows a run, and says once if nobody seems to carry it out."""
+    since = desk.now()
+    is_told = False
+
+    def each(run: Document) -> None:
+        nonlocal is_told
+        show(run)
+        is_idle = run["status"] == "CREATED" and not run.get("is_queued") and desk.now() - since > _PATIENCE
+        if is_idle and not is_told:
+            is_told = True
+            name = f"{run['workflow_id']} {run['workflow_instance_id']}"
+            click.echo(f"{name} has not begun. Does a worker run there? calve worker and calve up are some.", err=True)
+
+    return each
 
 
 @contextmanager

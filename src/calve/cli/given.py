@@ -24,7 +24,7 @@ def parse_param(given: str) -> tuple[str, Any]:
     """Return the name and the value of one ``NAME=VALUE``."""
     name, equals, text = given.partition("=")
     if not equals or not name.strip():
-        raise click.BadParameter(f"{given!r} is not of the form NAME=VALUE", param_hint="-p")
+        raise click.BadParameter(f"{given!r} is not of the form NAME=VALUE")
     try:
         return name.strip(), json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):

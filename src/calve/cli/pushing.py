@@ -66,7 +66,7 @@ def accepted(state: State, loaded: "Iterable[Loaded]") -> "list[Definition] | No
     loaded = list(loaded)
     definitions = [result.definition for result in loaded if result.definition and not _lacks_script(result)]
     if len(definitions) == len(loaded):
-        _check_different(definitions)
+        _check_different(loaded)
         return definitions
     if state.json:
         problems = [{"file": result.name, **problem.as_json()} for result in loaded for problem in result.problems]
@@ -90,8 +90,11 @@ def _lacks_script(result: "Loaded") -> bool:
     return any(problem.code == _MISSING for problem in result.problems)
 
 
-def _check_different(definitions: "list[Definition]") -> None:
-    ids = [definition.workflow.id for definition in definitions]
-    twice = sorted({workflow_id for workflow_id in ids if ids.count(workflow_id) > 1})
-    if twice:
-        raise RequestInvalid(f"{', '.join(twice)} is described more than once.", remedy="Push one of them.")
+def _check_different(loaded: "Iterable[Loaded]") -> None:
+    places: dict[str, list[str]] = {}
+    for result in loaded:
+        places.setdefault(result.required().workflow.id, []).append(result.name)
+    for workflow_id, names in places.items():
+        if len(names) > 1:
+            files = ", ".join(dict.fromkeys(names))
+            raise RequestInvalid(f"{workflow_id} is described more than once: {files}.", remedy="Push one of them.")

@@ -10,7 +10,7 @@ import click
 from calve.cli import pushing
 from calve.cli.desk import Again, Desk, Document
 from calve.cli.files import SUFFIXES, load_file
-from calve.cli.following import follow, place_of, shown, summarize
+from calve.cli.following import follow, place_of, shown, summarize, wondering
 from calve.cli.given import address, params_option, parse_param
 from calve.cli.hands import Hands, tell_if_nobody_works
 from calve.cli.local_desk import LocalDesk
@@ -86,6 +86,7 @@ def run(state: State, /, workflow: str, given: Mapping[str, Any], params: Mappin
                 raise RequestInvalid(f"There is neither a file nor a workflow {workflow}.") from error
             raise
         if _is_awaited(desk, options["wait"]):
+            _tell_where(state, desk, started)
             return carried_out(state, desk, started)
         return _told(state, desk, started)
 
@@ -146,7 +147,8 @@ def carried_out(state: State, desk: Desk, run: Document) -> int:
                     stopping()
 
             with shown(desk, is_quiet=state.json) as show:
-                ended = follow(desk, run, show, changed=hands.changed if hands else None, each=each)
+                changed = hands.changed if hands else None
+                ended = follow(desk, run, wondering(desk, show), changed=changed, each=each)
             if hands is not None and hands.under_way:
                 click.echo(f"Waiting for steps of other instances: {hands.under_way} …", err=True)
         code = summarize(state, desk, ended)
@@ -172,14 +174,20 @@ class _Stopping:
             return  # it is over already
 
 
+def _tell_where(state: State, desk: Desk, started: Document) -> bool:
+    """Say where to look, if there is such a place; tell whether there is."""
+    view = desk.view(started)
+    if view is not None and not state.json:
+        click.echo(f"Workflow run has been successfully submitted. View at {view}")
+    return view is not None
+
+
 def _told(state: State, desk: Desk, started: Document) -> int:
     """Say what was started, and whether anybody will carry it out."""
-    view = desk.view(started)
     if state.json:
+        view = desk.view(started)
         print_json(started if view is None else {**started, "view_url": view})
-    elif view is not None:
-        click.echo(f"Workflow run has been successfully submitted. View at {view}")
-    else:
+    elif not _tell_where(state, desk, started):
         name = f"{started['workflow_id']} {started['workflow_instance_id']} run {started['workflow_run_id']}"
         click.echo(f"{name} {started['status']}")
     tell_if_nobody_works(desk)

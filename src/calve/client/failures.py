@@ -8,6 +8,7 @@ from calve import errors
 from calve.errors import CalveError, ServerError
 
 _OWN = frozenset({"self", "message", "remedy"})
+_TOKEN = "Give a token that is valid there: CALVE_TOKEN=calve_…, or Client(url, token=…)."  # noqa: S105 - a sentence
 
 
 def failure(status: int, body: Any, *, place: str) -> CalveError:
@@ -29,7 +30,7 @@ def failure(status: int, body: Any, *, place: str) -> CalveError:
     context = {key: value for key, value in given.items() if key not in _OWN} if isinstance(given, Mapping) else {}
     if issubclass(kind, errors.ExpressionError):
         context.setdefault("kind", "")
-    remedy = said.get("remedy")
+    remedy = _TOKEN if kind is errors.Unauthenticated else said.get("remedy")
     return kind(
         None if message is None else str(message), remedy=remedy if isinstance(remedy, str) else None, **context
     )

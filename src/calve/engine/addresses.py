@@ -55,8 +55,23 @@ def find_run(instances: Instances, address: Address) -> Run:
     """
     run = instances.run(address.workflow_id, address.instance_id, address.run_id)
     if run is None:
-        raise WorkflowMissing(f"There is no {address}.", workflow=address.workflow_id, instance=address.instance_id)
+        raise WorkflowMissing(
+            f"There is no {address}.",
+            remedy=f"Those that there are: calve instances {address.workflow_id}.",
+            workflow=address.workflow_id,
+            instance=address.instance_id,
+        )
     return run
+
+
+def not_begun(address: Address) -> WorkflowMissing:
+    """Return the error that there is no attempt of a step."""
+    return WorkflowMissing(
+        f"{address} has not begun, or there is no such step.",
+        remedy=f"Those that there are: calve status {address.workflow_id} {address.instance_id}.",
+        workflow=address.workflow_id,
+        instance=address.instance_id,
+    )
 
 
 def find(instances: Instances, address: Address) -> Found:
@@ -93,7 +108,7 @@ def find_attempt(instances: Instances, address: Address, attempt_id: int | None 
     known = _attempts(instances, found, address)
     chosen = [attempt for attempt in known if attempt_id in {None, attempt.attempt_id}]
     if not chosen:
-        raise _no_attempt(address, attempt_id, known)
+        raise _no_attempt(address, attempt_id, known) if known else not_begun(address)
     return found.run, chosen[-1]
 
 
@@ -107,8 +122,8 @@ def _attempts(instances: Instances, found: Found, address: Address) -> list[Atte
 def _no_attempt(address: Address, attempt_id: int | None, known: list[Attempt]) -> WorkflowMissing:
     numbers = ", ".join(str(attempt.attempt_id) for attempt in known)
     return WorkflowMissing(
-        f"{address} has no attempt {attempt_id}." if known else f"{address} has not begun.",
-        remedy=f"It has {numbers}." if known else None,
+        f"{address} has no attempt {attempt_id}.",
+        remedy=f"It has {numbers}.",
         workflow=address.workflow_id,
         instance=address.instance_id,
     )

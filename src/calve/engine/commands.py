@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from calve.engine.actions import RUN_ACTIONS, STEP_ACTIONS, Action
-from calve.engine.addresses import Address, Found, find
+from calve.engine.addresses import Address, Found, find, not_begun
 from calve.engine.approvals import with_decision
 from calve.engine.facts import parsed
 from calve.engine.model import Attempt, Changes, Json, NewTask, Pending, Run, TaskKind
@@ -13,7 +13,7 @@ from calve.engine.outcomes import ended_by
 from calve.engine.refusing import refuse
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.engine.work import Tools
-from calve.errors import ActionRefused, Conflict, WorkflowMissing
+from calve.errors import ActionRefused, Conflict
 
 AGAIN = 20
 """How often an action is tried again because the instance moved meanwhile."""
@@ -55,7 +55,7 @@ def _of_run(address: Address, run: Run, pending: Pending) -> Changes:
 def _of_step(address: Address, found: Found, pending: Pending) -> Changes:
     attempt = found.attempt
     if attempt is None:
-        raise WorkflowMissing(f"{address} has not begun.")
+        raise not_begun(address)
     possible = possible_for(attempt)
     if pending.action not in possible or found.run.status.is_terminal:
         raise refuse(str(address), pending.action, attempt.status, possible)

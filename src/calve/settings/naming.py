@@ -13,6 +13,7 @@ from calve.settings.settings import Settings
 FILE = "calve.toml"
 PREFIX = "CALVE_"
 _FREE = (("catalogs", "NAME", "KEY"), ("connections", "NAME"))  # what people name themselves
+_CLIENT = ("CALVE_URL", "CALVE_TOKEN")  # the server that commands ask
 
 Key = tuple[str, ...]
 
@@ -42,7 +43,7 @@ def unknown_key(key: Key, origin: str) -> SettingsInvalid:
 
 def unknown_variable(key: Key, variable: str) -> SettingsInvalid:
     """Say that a variable is unknown, and which one may have been meant."""
-    known = [variable_of(each) for each in (*known_keys(), *_FREE)]
+    known = [*(variable_of(each) for each in (*known_keys(), *_FREE)), *_CLIENT]
     return _unknown(variable, known, key, variable, where="environment")
 
 

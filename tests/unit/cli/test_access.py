@@ -165,6 +165,13 @@ def test_lists_are_tables_for_people(run: Any, capsys: pytest.CaptureFixture[str
     assert "ann" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("arguments", [["user", "list"], ["token", "list"]])
+def test_that_there_is_nobody_is_told(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    """With the command that changes it."""
+    assert entry.run(arguments) == 0
+    assert "There are none." in capsys.readouterr().err
+
+
 def test_people_are_told_what_was_done(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """In a sentence; a token stands alone on standard output, so that it can be piped."""
     monkeypatch.setattr("sys.stdin", io.StringIO(PASSWORD))

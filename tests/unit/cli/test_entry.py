@@ -37,6 +37,14 @@ def _failing_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+def test_a_misspelt_command_is_told_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    """If one is near."""
+    assert entry.run(["rnu"]) == 2
+    assert "No such command 'rnu'. Did you mean 'run'?" in capsys.readouterr().err
+    assert entry.run(["xyzzy"]) == 2
+    assert "No such command 'xyzzy'." in capsys.readouterr().err
+
+
 def test_an_error_is_one_line_and_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:
     """People read what happened and what to do, on standard error, and the exit code is 1."""
     assert entry.run(["failing", "calve"]) == 1

@@ -5,12 +5,13 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from calve.app import Workplace, open_workplace
 from calve.cli import entry, following, hands
-from calve.cli.following import every
+from calve.cli.following import every, wondering
 from calve.cli.given import address
 from calve.cli.local_desk import LocalDesk
 from calve.engine import RunStatus, StepStatus, Worker, WorkerRecord
@@ -118,6 +119,30 @@ def test_the_steps_are_drawn_on_a_terminal(
     assert "w 1 SUCCEEDED" in capsys.readouterr().out
 
 
+def test_a_run_that_nobody_carries_out_is_told_of_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """After a while, unless it waits for its turn."""
+    now = 0
+    desk = Mock(now=lambda: now)
+    created = {"workflow_id": "w", "workflow_instance_id": 1, "status": "CREATED"}
+    show = wondering(desk, lambda _: None)
+    show(created)
+    now = 6_000
+    show({**created, "is_queued": True})
+    show({**created, "status": "IN_PROGRESS"})
+    assert capsys.readouterr().err == ""
+    show(created)
+    show(created)
+    assert capsys.readouterr().err.count("w 1 has not begun. Does a worker run there?") == 1
+
+
+def test_a_word_that_is_no_param_is_told_of_where_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    """As an argument, or behind -p."""
+    assert entry.run(["run", "w", "day"]) == 2
+    assert "Invalid value for '[NAME=VALUE]...': 'day' is not of the form NAME=VALUE" in capsys.readouterr().err
+    assert entry.run(["run", "w", "-p", "day"]) == 2
+    assert "Invalid value for '-p' / '--param': 'day'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -125,10 +150,10 @@ def test_the_steps_are_drawn_on_a_terminal(
         (["run", "w", "--version", "9"], "w has no version 9."),
         (["run", "sub/none.yaml"], "cannot be read"),
         (["run", "two.py"], "describes several workflows: one, two."),
-        (["push", "w.yaml", "w.yaml"], "w is described more than once."),
+        (["push", "w.yaml", "w.yaml"], "w is described more than once: w.yaml."),
         (["status", "none"], "There is no workflow none."),
         (["status", "w", "7"], "There is no w instance 7."),
-        (["logs", "w", "1", "b"], "w instance 1 step b has not begun."),
+        (["logs", "w", "1", "b"], "w instance 1 step b has not begun, or there is no such step."),
         (["logs", "w", "1", "a", "--attempt", "4"], "has no attempt 4."),
         (["stop", "w", "1"], "w instance 1"),
         (["restart", "w", "1"], "Nothing of w instance 1 is incomplete."),

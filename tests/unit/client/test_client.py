@@ -122,6 +122,12 @@ def test_a_refusal_is_the_error_of_the_engine(said: Said, client: Client) -> Non
     assert raised.value.context == {"workflow": "a"}
 
 
+def test_a_token_that_opens_nothing_is_told_of_as_people_give_it() -> None:
+    """And not as the header that a server hears of."""
+    error = failure(401, {"code": "unauthenticated", "message": "No.", "remedy": "A header."}, place="GET /")
+    assert "CALVE_TOKEN=" in error.remedy
+
+
 def test_errors_that_need_more_are_made_too() -> None:
     """An expression's error has a kind of mistake; a problem document says its message as detail."""
     error = failure(400, {"code": "expression_failed", "detail": "by zero", "context": {"kind": "X"}}, place="GET /")
