@@ -50,7 +50,7 @@ def worker_on(
 
 def runtimes_on(store: Store, lake: "Lake", tools: "Tools", settings: Settings) -> "Runtimes":
     """Return what carries out steps, by type: all that is installed."""
-    from calve.steps import Cluster, Services, Surroundings, load_runtimes
+    from calve.steps import Services, Surroundings, load_runtimes
 
     surroundings = Surroundings(
         project=settings.project,
@@ -66,10 +66,6 @@ def runtimes_on(store: Store, lake: "Lake", tools: "Tools", settings: Settings) 
             lake,
             captures_on(lake, store),
             deliveries_on(lake, store),
-            http_allow=settings.http.allow,
-            connections=settings.connections,
-            docker_host=settings.docker.host,
-            cluster=Cluster(settings.kubernetes.config, settings.kubernetes.context, settings.kubernetes.namespace),
             declared=partial(_declared, tools),
         )
     )

@@ -4,13 +4,12 @@ from calve.engine.ports import Outcome, State, StepContext, StepRuntime
 from calve.steps.configs import fields
 from calve.steps.failures import fatal, of_platform, of_user, settled
 from calve.steps.registry import BUILT_IN, ENTRY_POINTS, load_runtimes
-from calve.steps.services import Cluster, Deliveries, Services
+from calve.steps.services import Deliveries, Services
 from calve.steps.surroundings import Surroundings
 
 __all__ = [
     "BUILT_IN",
     "ENTRY_POINTS",
-    "Cluster",
     "Deliveries",
     "Outcome",
     "Services",

@@ -28,25 +28,25 @@ def _http(services: Services) -> StepRuntime:
     from calve.steps.http import Http
     from calve.steps.http.addresses import AllowList
 
-    return Http(AllowList(services.http_allow), services.clock)
+    return Http(AllowList(services.settings.http.allow), services.clock)
 
 
 def _sql(services: Services) -> StepRuntime:
     from calve.steps.sql import Sql
 
-    return Sql(services.connections, services.surroundings.project)
+    return Sql(services.settings.connections, services.surroundings.project)
 
 
 def _docker(services: Services) -> StepRuntime:
     from calve.steps.docker import Docker
 
-    return Docker(services.docker_host, services.surroundings.grace_seconds)
+    return Docker(services.settings.docker.host, services.surroundings.grace_seconds)
 
 
 def _kubernetes(services: Services) -> StepRuntime:
     from calve.steps.kubernetes import Kubernetes
 
-    return Kubernetes(services.cluster)
+    return Kubernetes(services.settings.kubernetes)
 
 
 def _shell(services: Services) -> StepRuntime:

@@ -18,10 +18,10 @@ import pytest
 from tests.unit.steps.contexts import FakeContext
 
 from calve.engine.ports import Outcome, State
+from calve.settings import KubernetesSettings
 from calve.steps.kubernetes import Kubernetes
 from calve.steps.kubernetes.manifests import name_of
 from calve.steps.kubernetes.verdicts import judge
-from calve.steps.services import Cluster
 
 NAME = "maestro-job-0195-attempt"
 
@@ -153,7 +153,7 @@ def _config(folder: Path, port: int) -> Path:
 @pytest.fixture
 def runtime(api: FakeCluster, tmp_path: Path) -> Kubernetes:
     """Return the runtime, on the fake cluster."""
-    return Kubernetes(Cluster(_config(tmp_path, api.port), "right"))
+    return Kubernetes(KubernetesSettings(config=_config(tmp_path, api.port), context="right"))
 
 
 def _context(folder: Path, **kubernetes: Any) -> FakeContext:
@@ -371,7 +371,7 @@ def test_a_cluster_that_is_silent_for_a_while_is_waited_for(
 
 def test_a_cluster_that_is_not_there_is_trouble_of_the_platform(tmp_path: Path) -> None:
     """It is waited for as well."""
-    outcome = Kubernetes(Cluster(_config(tmp_path, 1), "right")).execute(_context(tmp_path))
+    outcome = Kubernetes(KubernetesSettings(config=_config(tmp_path, 1), context="right")).execute(_context(tmp_path))
     assert (outcome.state, "does not answer" in outcome.message) == (State.CONTINUE, True)
 
 
@@ -466,9 +466,9 @@ def test_a_job_without_a_status_goes_on() -> None:
 
 def test_no_kubeconfig_is_fatal_and_says_what_to_set(tmp_path: Path) -> None:
     """As is one that lacks the context."""
-    missing = Kubernetes(Cluster(tmp_path / "none")).execute(_context(tmp_path))
+    missing = Kubernetes(KubernetesSettings(config=tmp_path / "none")).execute(_context(tmp_path))
     assert (missing.state, "[kubernetes] config" in missing.message) == (State.FATAL_ERROR, True)
-    wrong = Kubernetes(Cluster(_config(tmp_path, 1), "other")).execute(_context(tmp_path))
+    wrong = Kubernetes(KubernetesSettings(config=_config(tmp_path, 1), context="other")).execute(_context(tmp_path))
     assert (wrong.state, "other" in wrong.message) == (State.FATAL_ERROR, True)
 
 
@@ -479,7 +479,7 @@ def test_a_pod_of_the_cluster_needs_no_kubeconfig(
     (tmp_path / "token").write_text("t")
     monkeypatch.setattr("calve.steps.kubernetes.jobs._ACCOUNT", tmp_path / "token")
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    outcome = Kubernetes(Cluster()).execute(_context(tmp_path))
+    outcome = Kubernetes(KubernetesSettings()).execute(_context(tmp_path))
     assert (outcome.state, "no Kubernetes cluster" in outcome.message, api.created) == (State.FATAL_ERROR, True, [])
 
 
@@ -492,6 +492,6 @@ def test_an_answer_that_is_no_json_is_told_as_it_is(api: FakeCluster, runtime: K
 def test_a_missing_client_is_fatal_and_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is an extra."""
     monkeypatch.setitem(sys.modules, "kubernetes", None)
-    outcome = Kubernetes(Cluster()).execute(_context(tmp_path))
+    outcome = Kubernetes(KubernetesSettings()).execute(_context(tmp_path))
     assert outcome.state is State.FATAL_ERROR
     assert outcome.message == "The Kubernetes client is not installed. pip install 'calve[kubernetes]'."

@@ -9,9 +9,9 @@ from typing import Any
 
 from calve.engine.ports import State
 from calve.errors import StepFailed
+from calve.settings import KubernetesSettings
 from calve.steps.failures import fatal
 from calve.steps.kubernetes.manifests import CONTAINER
-from calve.steps.services import Cluster
 
 _SECONDS = (10, 30)
 """How long to wait for a connection, and for an answer."""
@@ -26,7 +26,7 @@ class ClusterSilent(StepFailed):
 class Jobs:
     """The jobs of one namespace, as plain JSON."""
 
-    def __init__(self, cluster: Cluster, namespace: str) -> None:
+    def __init__(self, cluster: KubernetesSettings, namespace: str) -> None:
         self._namespace = namespace
         self._client = _client(cluster)
         from kubernetes import client
@@ -96,7 +96,7 @@ class Jobs:
             raise ClusterSilent(f"The cluster does not answer: {error}", state=State.PLATFORM_ERROR) from None
 
 
-def _client(cluster: Cluster) -> Any:
+def _client(cluster: KubernetesSettings) -> Any:
     """Return a client: by the kubeconfig, or as a pod of the cluster that calve itself runs in."""
     try:
         from kubernetes import client, config

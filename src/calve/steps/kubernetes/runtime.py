@@ -8,6 +8,7 @@ from typing import Any
 from calve.definition.step_types.programs import KUBERNETES
 from calve.engine.ports import Outcome, State, StepContext
 from calve.errors import StepFailed
+from calve.settings import KubernetesSettings
 from calve.steps.configs import fields
 from calve.steps.failures import of_platform, settled, told
 from calve.steps.kubernetes.jobs import ClusterSilent, Jobs
@@ -15,7 +16,6 @@ from calve.steps.kubernetes.manifests import ATTEMPT, label, manifest, name_of
 from calve.steps.kubernetes.verdicts import Verdict, judge
 from calve.steps.outputs import Given
 from calve.steps.printed import Printed
-from calve.steps.services import Cluster
 from calve.steps.streams import Output
 
 _KEPT = "kubernetes"
@@ -30,7 +30,7 @@ _TICK = 0.2
 class Kubernetes:
     """Runs a container as a job whose name follows from the attempt, or from the key that the step gives."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: KubernetesSettings) -> None:
         self._cluster = cluster
 
     def execute(self, context: StepContext) -> Outcome:
