@@ -137,6 +137,18 @@ def test_a_template_that_is_used_stays(site: Site) -> None:
     assert "[1]" in site.delete("/job-templates/nap")["message"]
 
 
+def test_a_template_stays_while_an_instance_may_come_to_it(site: Site) -> None:
+    """Also one of a version that is no longer active: its steps would run without the template's params."""
+    site.post("/job-templates", template(5))
+    site.push(USER.replace(", type_version: v2", ""))
+    site.start()
+    site.push("Workflow: {id: w, jobs: [{job: {id: nap, type: NoOp}}]}")
+    assert "used by w." in site.delete("/job-templates/nap", 400)["message"]
+    site.put("/workflows/w/instances/1/actions/kill")
+    site.playground.settle()
+    assert "[1]" in site.delete("/job-templates/nap")["message"]
+
+
 def push_yaml_heir(site: Site) -> str:
     """Push a template that inherits from another one; return why that one cannot be deleted."""
     push_yaml(site, YAML.replace("job_type: nap", "job_type: heir").replace("{nap: default}", "{nap: v2}"))

@@ -341,7 +341,7 @@ class Templates(Protocol):
         ...
 
     def versions_naming(self, word: str) -> list[VersionRecord]:
-        """Return the active versions in whose definitions a word stands as a text of its own, by workflow."""
+        """Return the versions, active or at work, in whose definitions a word stands as a text of its own."""
         ...
 
 

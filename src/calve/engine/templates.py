@@ -31,12 +31,12 @@ def delete(tools: Tools, job_type: str, version: str | None) -> int:
     """
     if installed().templates.versions(job_type):
         raise RequestInvalid(f"The job template {job_type} comes with calve: it cannot be deleted.")
-    users = [*_workflows(tools, job_type, version), *_heirs(tools, job_type, version)]
+    users = [*dict.fromkeys(_workflows(tools, job_type, version)), *_heirs(tools, job_type, version)]
     if users:
         more = f" and {len(users) - _SHOWN} more" if len(users) > _SHOWN else ""
         raise RequestInvalid(
             f"The job template {job_type} is used by {', '.join(users[:_SHOWN])}{more}.",
-            remedy="Push them without it, or deactivate or delete them, first.",
+            remedy="Push them without it, or deactivate or delete them, and wait for their instances, first.",
         )
     return tools.state.remove_templates(job_type, version)
 

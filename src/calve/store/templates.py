@@ -3,17 +3,23 @@
 import json
 from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, exists, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from calve.definition import JobTemplate
 from calve.engine.model import VersionRecord
+from calve.engine.statuses import RunStatus
 from calve.store.engine_rows import version_of
-from calve.store.engine_tables import version, workflow
+from calve.store.engine_tables import run, version, workflow
 from calve.store.template_tables import job_template
 from calve.store.transacting import Transaction, Transactions
 
 _INSERT: dict[bool, Any] = {False: sqlite.insert, True: postgresql.insert}
+_IS_AT_WORK = exists().where(
+    run.c.owner_workflow == version.c.workflow_id,
+    run.c.version_id == version.c.version_id,
+    run.c.status.in_([status.value for status in RunStatus if not status.is_terminal]),
+)
 
 
 class SqlTemplates:
@@ -54,11 +60,10 @@ class SqlTemplates:
         return sorted(found, key=lambda template: (template.definition.job_type, template.definition.version))
 
     def versions_naming(self, word: str) -> list[VersionRecord]:
-        """Return the active versions in whose definitions a word stands as a text of its own, by workflow."""
-        is_active = (version.c.workflow_id == workflow.c.workflow_id) & (
-            version.c.version_id == workflow.c.active_version
-        )
-        query = select(version).join(workflow, is_active).where(workflow.c.deleted_at.is_(None))
+        """Return the versions, active or at work, in whose definitions a word stands as a text of its own."""
+        query = select(version).join(workflow, version.c.workflow_id == workflow.c.workflow_id)
+        query = query.where(or_(version.c.version_id == workflow.c.active_version, _IS_AT_WORK))
         query = query.where(version.c.definition.contains(json.dumps(word), autoescape=True))
         with self._transactions.read() as connection:
-            return [version_of(row) for row in connection.execute(query.order_by(version.c.workflow_id))]
+            rows = connection.execute(query.order_by(version.c.workflow_id, version.c.version_id))
+            return [version_of(row) for row in rows]

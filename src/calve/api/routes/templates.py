@@ -50,7 +50,7 @@ def push(call: Call, body: Raw) -> Response:
 
 @routes.delete("/job-templates/{type}", "delete_job_template", _EDIT, shapes.TimelineEvent)
 def delete(call: Call, type: Word, version: _Versions = None) -> Response:  # noqa: A002 - Maestro's name
-    """Forget a job template that was pushed, and that no active version of a workflow uses."""
+    """Forget a job template that was pushed, and that no version of a workflow uses that is active or at work."""
     count = call.engine.delete_template(type, version)
     message = f"Removed [{count}] job template versions for job type: [{type}][{version}]"
     return Document(action_event("DELETE", call.name, call.engine.tools.clock(), message))
