@@ -196,6 +196,11 @@ def test_what_steps_reach_is_set(load: Load, tmp_path: Path) -> None:
     [
         ('[store]\nulr = "x"', "store.ulr", "store.url"),
         ('[sprak]\nmaster = "x"', "sprak", ""),
+        (
+            '[alerts.channels.ops]\ntype = "email"\nhost = "h"\nsender = "s"\nsecurty = "none"',
+            "alerts.channels.ops.securty",
+            "alerts.channels.ops.security",
+        ),
         ('default_catalogue = "x"', "default_catalogue", "default_catalog"),
         ('project = "x"', "project", ""),
         ("[capture]\nlease_maxage = '7d'", "capture.lease_maxage", "capture.lease_max_age"),

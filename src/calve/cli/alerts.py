@@ -37,6 +37,8 @@ def alerts(context: click.Context, status: str | None, limit: int) -> None:
         found = workplace.store.alerts.messages(status=wanted, limit=limit)
     if state.json:
         print_json([_as_json(stored) for stored in found])
+    elif not found:
+        click.echo("There are none. To try a channel: calve alerts test CHANNEL", err=True)
     else:
         rows = [(_time(stored.made_at), stored.status, _way(stored), _what(stored)) for stored in found]
         print_table(("at", "status", "channel", "alert"), rows)
@@ -101,4 +103,4 @@ def _what(stored: "StoredMessage") -> str:
 def _time(at: int) -> str:
     from datetime import UTC, datetime
 
-    return datetime.fromtimestamp(at / 1_000, UTC).isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
+    return datetime.fromtimestamp(at // 1_000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")

@@ -28,6 +28,12 @@ def test_a_channel_is_tried_at_once(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "there are: hook" in capsys.readouterr().err
 
 
+def test_that_nothing_was_told_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Instead of an empty table."""
+    assert entry.run(["-C", str(tmp_path), "alerts"]) == 0
+    assert capsys.readouterr().err.startswith("There are none.")
+
+
 def test_what_was_told_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With why something could not be sent."""
     (tmp_path / "calve.toml").write_text("")
