@@ -75,6 +75,7 @@ def test_the_triggers_of_an_active_version_begin_and_fire(
 ) -> None:
     """A pushed trigger begins with the next turn, and fires when it is due."""
     playground.push(timed())
+    begun_at = playground.clock()
     first = scheduler.turn()
     assert (first.synced, first.looked, first.started) == (1, 1, ())
     kind.acts = [fire("one", due_at=playground.clock() + 1)]
@@ -83,7 +84,7 @@ def test_the_triggers_of_an_active_version_begin_and_fire(
     assert scheduler.turn().looked == 0
     assert kind.seen == ["begin w {}", "look w {'begun': True}"]
     (kept,) = playground.store.triggers.triggers(workflow_id="w")
-    assert (kept.trigger_id, kept.kind, kept.state, kept.seq) == ("time:0", Kind.TIME, {"last": "one"}, 3)
+    assert (kept.trigger_id, kept.kind, kept.state, kept.seq) == ("time:0", Kind.TIME, {"last": "one"}, begun_at + 2)
     assert (kept.due_at, kept.fired_at, kept.made_at) == (
         playground.clock() + 1,
         playground.clock(),
@@ -216,9 +217,31 @@ def test_one_conflict_does_not_hold_up_the_others(playground: Playground, kind: 
     kind.acts = [fire("one"), fire("one"), moved]
     turn = scheduler.turn()
     assert sorted(each.run.workflow_id for each in turn.started) == ["a", "c"]
-    stale = TriggerMark("b", "time:0", 2, {}, None)
+    stale = TriggerMark("b", "time:0", playground.clock(), {}, None)
     with pytest.raises(Conflict):
         playground.state.commit(Changes(marks=[stale]))
+
+
+def test_a_look_at_a_trigger_that_is_gone_moves_no_later_one(
+    playground: Playground, kind: Scripted, scheduler: Scheduler
+) -> None:
+    """A scheduler that stood still meanwhile knows one that was made anew from the one that it has read."""
+    playground.push(timed())
+    scheduler.turn()
+
+    def renewed(trigger: Trigger, now: int) -> Looked:
+        playground.engine.deactivate("w")
+        other = Scheduler(playground.tools, playground.store.triggers, {Kind.TIME: Scripted()})
+        other.turn()
+        playground.clock.now += 60_000
+        playground.engine.activate("w", "latest")
+        assert other.turn().looked == 1
+        return fire("one")(trigger, now)
+
+    kind.acts = [renewed]
+    assert scheduler.turn().started == ()
+    (kept,) = playground.store.triggers.triggers(workflow_id="w")
+    assert kept.state == {"begun": True}
 
 
 def test_a_conflict_while_looking_leaves_the_trigger_due(

@@ -153,7 +153,8 @@ def _replace(
         beginning = {"made_at": since, "due_at": now, "definition": dumped(each.definition), **_BEGINNING}
         if row is None:
             place = {"workflow_id": workflow_id, "trigger_id": each.trigger_id, "kind": each.kind.value}
-            values = place | beginning | {"version_id": version_id, "state": "{}", "seq": 1}
+            # Numbers go on from the time, so that who has read a trigger that is gone takes no later one for it.
+            values = place | beginning | {"version_id": version_id, "state": "{}", "seq": now}
             connection.execute(insert(trigger).values(values))
             continue
         values = {"version_id": version_id, "seq": row.seq + 1}
