@@ -2,16 +2,16 @@
 
 import logging
 import random
-import sqlite3
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy.event import listen
 from tests.faults.crew import Errand, crew_on, until_over, wait_until
 from tests.faults.proxy import Mode, Proxy
 from tests.faults.worker import Plan, inside
@@ -157,7 +157,7 @@ def test_a_clock_that_jumps_moves_nothing(tmp_path: Path) -> None:
 
     plan = Plan(errand.url, errand.journal)
     with open_store(errand.url) as store:
-        _driver(store).create_function("julianday", 1, julianday)
+        _told_the_time_by(store, julianday)
         with inside(store, plan) as worker:
             wait_until(lambda: worker.under_way > 0)
             name = worker.uuid
@@ -175,17 +175,13 @@ def test_a_clock_that_jumps_moves_nothing(tmp_path: Path) -> None:
     assert all(number == (2 if uuid in polls else 1) for uuid, number in calls.items())
 
 
-def _driver(store: Store) -> sqlite3.Connection:
-    """Return the one connection that a store has to its file."""
-    pooled = store._database._engine.raw_connection()
-    try:
-        driver: Any = pooled.driver_connection
-        assert isinstance(driver, sqlite3.Connection)
-        return driver
-    finally:
-        pooled.close()
+def _told_the_time_by(store: Store, julianday: Callable[[object], float]) -> None:
+    """Give every connection of a store another clock."""
+    for engine in (store._database._engine, store._database._reading):
+        engine.dispose()  # those that are there already
+        listen(engine, "connect", lambda driver, _: driver.create_function("julianday", 1, julianday))
 
 
 def _pragma(store: Store, what: str) -> Any:
-    with store._database.read() as connection:
+    with store._database.write("test") as connection:
         return connection.exec_driver_sql(f"PRAGMA {what}").scalar()

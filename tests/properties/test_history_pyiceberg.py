@@ -110,7 +110,7 @@ def _commit_without_moving(patch: pytest.MonkeyPatch) -> None:
 
 
 def _move_without_committing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(store, "_close", lambda *_: None)
+    patch.setattr(store, "close", lambda *_: None)
 
 
 def _blame_a_rollback(patch: pytest.MonkeyPatch) -> None:
