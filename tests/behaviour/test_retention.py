@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from tests.accesses import LOCAL, PASSWORD, Gatehouse
 from tests.engines import BUSY, DONE, FATAL_ERROR, Playground
 
-from calve.access import verify
+from calve.access import Act, verify
 from calve.alerts import Alert, Message, MessageStatus
 from calve.alerts.alerts import DEFINITIONS
 from calve.alerts.model import Route
@@ -210,6 +210,24 @@ def test_the_audit_log_is_whole_after_its_beginning_was_pruned(place: Place, hou
     assert (verdict.is_whole, verdict.lines) == (True, 2)
     cut = verify(list(state.entries())[1:])
     assert (cut.is_whole, cut.broken_at, cut.problem) == (False, 1, "line 1 is missing")
+
+
+def test_who_reads_the_audit_log_while_it_is_pruned_finds_it_whole(place: Place, house: Gatehouse) -> None:
+    """What went after he had read the lines before it is no gap; what nobody tells of is one."""
+    state = house.state
+    for number in range(9):
+        state.append(Act(number, "user:a", "test", "", "", "ok"))
+    lines = list(state.entries())
+    place.playground.store.retention.forget(Kind.AUDIT, [(4,)], 100)
+    left = list(state.entries())
+    read = [*lines[:2], *left]
+    place.playground.store.retention.forget(Kind.AUDIT, [(7,)], 100)
+    assert verify(read).is_whole
+    assert verify([*read[:3], *state.entries()]).is_whole
+    verdict = verify([*lines[:2], *left[1:]])
+    assert (verdict.is_whole, verdict.broken_at, verdict.lines, verdict.problem) == (False, 3, 2, "line 3 is missing")
+    verdict = verify([*lines[:3], *lines[5:]])
+    assert (verdict.is_whole, verdict.broken_at, verdict.lines, verdict.problem) == (False, 4, 3, "line 4 is missing")
 
 
 def test_two_prune_the_audit_log_once(place: Place, house: Gatehouse) -> None:

@@ -9,7 +9,7 @@ whether it is still there.
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from calve.access.records import Act, Entry
 
@@ -60,27 +60,29 @@ def pruned(last: Entry, at: int) -> Act:
 def verify(entries: Iterable[Entry], expected: str | None = None) -> Verdict:
     """Read all lines in order, and say where the chain is broken, if it is.
 
-    The first lines may be missing if a later line tells that they were pruned, and which digest the last of them had.
+    The first lines may be missing if a later line tells that they were pruned, and which digest the last of them had;
+    so may those after the ones that were read before it happened.
 
     Args:
         entries: all lines, from the first one.
         expected: the digest of a line that was noted elsewhere, if there is one.
     """
     lines, seq, head, is_found = 0, 0, GENESIS, expected is None
-    cut: tuple[int, str] | None = None
+    gaps: dict[tuple[object, object], Verdict] = {}
     for entry in entries:
-        if lines == 0 and entry.seq > 1:
-            cut = seq, head = entry.seq - 1, entry.previous
+        if entry.seq > seq + 1:
+            gap = Verdict(lines, head, seq + 1, f"line {seq + 1} is missing")
+            seq, head = entry.seq - 1, entry.previous
+            gaps[seq, head] = gap
         problem = _problem(entry, seq + 1, head)
         if problem:
-            return Verdict(lines, head, seq + 1, problem, is_found)
-        if cut is not None and entry.act.action == PRUNED:
-            cut = None if _told(entry) == cut else cut
+            gaps[seq, head] = gaps.get((seq, head), Verdict(lines, head, seq + 1, problem))
+            break
+        if entry.act.action == PRUNED:
+            gaps = {place: gap for place, gap in gaps.items() if place != _told(entry)}
         lines, seq, head = lines + 1, entry.seq, entry.digest
         is_found = is_found or head == expected
-    if cut is not None:
-        return Verdict(0, GENESIS, 1, "line 1 is missing", is_found)
-    return Verdict(lines, head, holds_expected=is_found)
+    return replace(next(iter(gaps.values()), Verdict(lines, head)), holds_expected=is_found)
 
 
 def _told(entry: Entry) -> tuple[object, object]:
