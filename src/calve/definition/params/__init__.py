@@ -2,7 +2,7 @@
 
 from calve.definition.params.casts import Cast, cast
 from calve.definition.params.defaults import DEFAULT_PARAMS, DefaultParams
-from calve.definition.params.durations import DEFAULT_TIMEOUT_DAYS, TIMEOUT_LIMIT_DAYS, parse_duration
+from calve.definition.params.durations import DEFAULT_TIMEOUT_DAYS, TIMEOUT_LIMIT_DAYS, human_duration, parse_duration
 from calve.definition.params.evaluation import (
     Language,
     evaluate_before_step,
@@ -78,6 +78,7 @@ __all__ = [
     "evaluate_workflow_params",
     "fresh_workflow_params",
     "holds_secret",
+    "human_duration",
     "interpolate",
     "literal_references",
     "merge",

@@ -56,3 +56,12 @@ def written_number(value: int | str, values: Mapping[str, Any]) -> tuple[str, in
 def as_written(value: int | str) -> str:
     """Return a value as messages show it: text in quotes."""
     return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def human_duration(seconds: int) -> str:
+    """Return a duration for people: ``29h 5m 10s``."""
+    sign = "-" if seconds < 0 else ""
+    minutes, rest = divmod(abs(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = [f"{sign}{number}{unit}" for number, unit in ((hours, "h"), (minutes, "m"), (rest, "s")) if number]
+    return " ".join(parts) or "0s"

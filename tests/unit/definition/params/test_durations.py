@@ -6,17 +6,18 @@ import pytest
 from tests.unit.definition.params.cases import cases
 
 from calve.definition.model.retries import ExponentialBackoff, FixedBackoff, RetryPolicy
-from calve.definition.params.durations import DAY, parse_duration
+from calve.definition.params.durations import DAY, human_duration, parse_duration
 from calve.definition.params.retries import ParsedRetryPolicy, RetryReason, parse_retry_policy
 from calve.definition.params.secrets import Secret
 from calve.errors import ParamError
 
 _DURATIONS = cases("misc_cases.jsonl", kind="duration")
+_HUMAN = cases("misc_cases.jsonl", kind="duration_human")
 
 
 def test_every_case_of_maestro_is_here() -> None:
-    """25 durations."""
-    assert len(_DURATIONS) == 25
+    """25 durations, 7 for people."""
+    assert (len(_DURATIONS), len(_HUMAN)) == (25, 7)
 
 
 @pytest.mark.parametrize("case", _DURATIONS, ids=lambda case: repr(case["value"]))
@@ -28,6 +29,17 @@ def test_a_timeout_is_read_as_maestro_reads_it(case: dict[str, Any]) -> None:
         assert case["error_contains"] in raised.value.message
     else:
         assert parse_duration(case["value"], case.get("params", {})) == case["expect_ms"]
+
+
+@pytest.mark.parametrize("case", _HUMAN, ids=lambda case: case["expect"])
+def test_a_duration_is_written_for_people(case: dict[str, Any]) -> None:
+    """Hours are the largest unit."""
+    assert human_duration(case["seconds"]) == case["expect"]
+
+
+def test_a_negative_duration_is_written_with_signs() -> None:
+    """As Java's Duration does."""
+    assert human_duration(-3680) == "-1h -1m -20s"
 
 
 @pytest.mark.parametrize(
