@@ -7,7 +7,7 @@ give them back. As it is alive, nobody else would ever take them from it.
 from collections.abc import Iterable
 from threading import Lock
 
-from calve.engine.model import Task
+from calve.engine.model import Task, TaskKind
 
 Mark = tuple[str, int]
 """A task, as it was handed out."""
@@ -18,18 +18,24 @@ class Hands:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._held: set[Mark] = set()
+        self._held: dict[Mark, TaskKind] = {}
         self._missed: set[Mark] = set()
+
+    @property
+    def steps(self) -> int:
+        """How many of them are steps."""
+        with self._lock:
+            return sum(kind is TaskKind.STEP for kind in self._held.values())
 
     def take(self, task: Task) -> None:
         """Begin with a task."""
         with self._lock:
-            self._held.add((task.key, task.generation))
+            self._held[task.key, task.generation] = task.kind
 
     def let_go(self, task: Task) -> None:
         """Be done with a task, whatever came of it."""
         with self._lock:
-            self._held.discard((task.key, task.generation))
+            self._held.pop((task.key, task.generation), None)
 
     def missed(self, owned: Iterable[Task]) -> list[Task]:
         """Return the tasks on record as the worker's own that are not in its hands, and were not the last time.

@@ -91,12 +91,12 @@ class Worker:
     def is_idle(self) -> bool:
         """Tell whether nothing is in its hands."""
         with self._lock:
-            return not self.under_way and not self._moving
+            return self._slots.free == self._slots.size and not self._moving  # nor is anything claimed just now
 
     @property
     def under_way(self) -> int:
         """How many steps it carries out now."""
-        return self._slots.size - self._slots.free
+        return self._hands.steps
 
     def run(self) -> None:
         """Work until ``end`` is called; then let the steps under way come to their end, and leave."""

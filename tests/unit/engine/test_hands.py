@@ -23,6 +23,17 @@ def test_a_task_that_is_unknown_twice_is_missed() -> None:
     assert hands.missed([FIRST, SECOND]) == [SECOND]
 
 
+def test_only_steps_count_as_steps() -> None:
+    """Neither runs that are moved, nor what was let go, nor hands that are merely kept free."""
+    hands = Hands()
+    step = Task(TaskKind.STEP, "t", "r", "t", "w", 1, 0, 0)
+    hands.take(FIRST)
+    hands.take(step)
+    assert hands.steps == 1
+    hands.let_go(step)
+    assert hands.steps == 0
+
+
 def test_a_task_that_has_come_meanwhile_is_not_missed() -> None:
     """Nor is one that was let go and taken off the record."""
     hands = Hands()
