@@ -312,3 +312,14 @@ def test_logs_are_read_whole_or_followed(site: Site) -> None:
             assert "".join(answer.iter_text()) == "one\ntwo\n"
     assert site.client.get(path, params={"attempt": 1}).text == "one\ntwo\n"
     site.get("/workflows/w/instances/1/steps/job/logs?attempt=2", 404)
+
+
+@pytest.mark.parametrize("name", ["run_parms", "runParams", "Run_Params"])
+def test_a_misspelt_field_starts_nothing(site: Site, name: str) -> None:
+    """What was meant would be missing; fields of Maestro's that we have no use for are let pass."""
+    site.push(JOB)
+    path = "/workflows/w/versions/active/actions/start"
+    refused = site.post(path, {name: {"day": "2"}}, status=400)
+    assert f"there is no {name!r}: did you mean 'run_params'?" in refused["message"]
+    assert site.get("/workflows/w/instances")["elements"] == []
+    site.post(path, {"correlation_id": "c", "request_time": 1, "run_params": {"day": "2"}})

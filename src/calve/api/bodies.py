@@ -1,9 +1,10 @@
-"""What requests hold; what they hold besides is ignored, as Maestro does."""
+"""What requests hold; what they hold besides is ignored, as Maestro does, unless it is a name misspelt."""
 
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 from fastapi import Body, Depends, Request
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from calve.api.identifiers import NAME
 from calve.engine import RunPolicy
@@ -29,8 +30,28 @@ Raw = Annotated[bytes, Depends(_raw)]
 """The body as it was sent."""
 
 
+_NEAR = 0.88
+"""How much alike two names have to be for the one to be the other misspelt; Maestro's own are further apart."""
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").casefold()
+
+
 class _Body(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_names(cls, given: Any) -> Any:
+        """Refuse a name that is nearly one of ours: what was meant by it would be missing."""
+        if not isinstance(given, dict):
+            return given
+        missing = {_plain(name): name for name in cls.model_fields if name not in given}
+        for name in sorted(given.keys() - cls.model_fields.keys()):
+            if near := get_close_matches(_plain(name), missing, n=1, cutoff=_NEAR):
+                raise ValueError(f"there is no {name!r}: did you mean {missing[near[0]]!r}?")
+        return given
 
 
 class TagBody(_Body):
