@@ -40,10 +40,11 @@ fix: venv ## Let ruff mend what it can
 docs: venv ## Build the documentation into site/
 	@$(BIN)/zensical build --strict
 
-bench: venv java ## Measure capture and the engine against their peers, the language, and how long calve takes to start
+bench: venv java ## Measure capture, the engine and the server against their peers, the language, and how long calve takes to start
 	@$(BIN)/python bench/startup.py
 	@$(BIN)/python bench/language.py
 	@$(BIN)/python bench/engine.py
+	@$(BIN)/python bench/server.py
 	@$(BIN)/python bench/triggers.py
 	@$(BIN)/python bench/capture.py
 	@$(BIN)/python bench/spark_step.py
