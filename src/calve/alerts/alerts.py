@@ -44,6 +44,11 @@ class Alerts:
     resting: dict[str, int] = field(default_factory=dict)
     """Channels that have failed, and until when nothing is sent there."""
 
+    def begin(self) -> None:
+        """Note where to begin, if nobody has followed before: whatever happens from now on is told."""
+        self.state.position(EVENTS)
+        self.state.position(DEFINITIONS, self.clock())
+
     def run(self, stop: threading.Event, poll: float = POLL) -> None:
         """Go on until told to stop; a database that is away is borne."""
         while not stop.is_set():

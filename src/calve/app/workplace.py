@@ -17,8 +17,10 @@ from calve.store import Store, open_store
 
 if TYPE_CHECKING:
     from calve.access.secrets import Secrets
+    from calve.alerts import Alerts
     from calve.engine import Engine, Listener, Runtimes, Tools, Worker, WorkerOptions
     from calve.lake import Lake
+    from calve.lineage import Lineage
     from calve.retention import Pruner
     from calve.triggers import Scheduler, Turn
     from calve.triggers.signals import Signals
@@ -91,14 +93,16 @@ class Workplace:
         return pruner_on(self.store, self.engine.tools, self.settings)
 
     def followers(self) -> list[Follower]:
-        """Return those who tell others of what happens, as far as the settings say whom."""
-        alerts, lineage = self.settings.alerts, self.settings.lineage
-        found: list[Follower] = []
-        if alerts.channels:
-            found.append(alerts_on(self.store, self.engine.tools, alerts, self.secret))
-        if lineage.url is not None or lineage.file is not None:
-            found.append(lineage_on(self.store, self.lake, lineage, self.secret))
-        return found
+        """Return those who tell others of what happens from now on, as far as the settings say whom."""
+        settings = self.settings
+        found: list[Alerts | Lineage] = []
+        if settings.alerts.channels:
+            found.append(alerts_on(self.store, self.engine.tools, settings.alerts, self.secret))
+        if settings.lineage.url is not None or settings.lineage.file is not None:
+            found.append(lineage_on(self.store, self.lake, settings.lineage, self.secret))
+        for each in found:
+            each.begin()  # here, and not in their threads: a worker may be faster
+        return [*found]
 
 
 @contextmanager

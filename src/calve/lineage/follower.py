@@ -39,6 +39,10 @@ class Lineage:
     failures: int = field(default=0)
     """How often in a row nobody took an event."""
 
+    def begin(self) -> None:
+        """Note where to begin, if nobody has followed before: whatever happens from now on is told."""
+        self.state.position(NAME)
+
     def run(self, stop: threading.Event, poll: float = POLL) -> None:
         """Go on until told to stop."""
         while not stop.is_set():
