@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.accesses import Gatehouse
 from tests.engines import Playground
 
 from calve.store import SqlCaptureState, SqlEngineState, Store, open_store
@@ -28,6 +29,12 @@ def store(store_url: str) -> Iterator[Store]:
 def state(store: Store) -> SqlCaptureState:
     """Give the capture state of an open store."""
     return store.captures
+
+
+@pytest.fixture
+def house(store: Store) -> Gatehouse:
+    """Give a door and an office."""
+    return Gatehouse(store.access)
 
 
 @pytest.fixture

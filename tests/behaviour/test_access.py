@@ -16,12 +16,6 @@ from calve.store import Store
 HERE = "192.0.2.1"
 
 
-@pytest.fixture
-def house(store: Store) -> Gatehouse:
-    """Give a door and an office."""
-    return Gatehouse(store.access)
-
-
 def test_there_is_nobody_at_first(house: Gatehouse) -> None:
     """No default user, no default token."""
     assert house.state.users() == []

@@ -23,7 +23,6 @@ from calve.api import Services, create_app
 from calve.api.access import ProviderHttp, guarded
 from calve.api.policy import READ_SOMEWHERE, Policy, Scope, policy_of
 from calve.errors import SettingsInvalid
-from calve.store import Store
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -47,12 +46,6 @@ Workflow:
         id: job
         type: NoOp
 """
-
-
-@pytest.fixture
-def house(store: Store) -> Gatehouse:
-    """Give a door and an office."""
-    return Gatehouse(store.access)
 
 
 @pytest.fixture

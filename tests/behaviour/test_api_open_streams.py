@@ -19,18 +19,11 @@ from calve.access import Role
 from calve.api import sockets, streaming
 from calve.api.access import guarded
 from calve.api.streams import Streams
-from calve.store import Store
 
 STREAM = {"accept": "text/event-stream"}
 JOB = "Workflow: {id: w, run_strategy: parallel, jobs: [{job: {id: job, type: Sleep}}]}"
 PROTOCOL = [Subprotocol("graphql-transport-ws")]
 SUBSCRIBE = json.dumps({"id": "1", "type": "subscribe", "payload": {"query": "subscription { events { seq } }"}})
-
-
-@pytest.fixture
-def house(store: Store) -> Gatehouse:
-    """Give a door and an office."""
-    return Gatehouse(store.access)
 
 
 @pytest.fixture

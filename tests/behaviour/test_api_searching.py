@@ -21,12 +21,6 @@ JOB = "Workflow: {{id: {}, jobs: [{{job: {{id: a, type: NoOp}}}}]}}"
 
 
 @pytest.fixture
-def house(store: Store) -> Gatehouse:
-    """Give a door and an office."""
-    return Gatehouse(store.access)
-
-
-@pytest.fixture
 def site(playground: Playground, house: Gatehouse, store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """Give a server that looks through a little at a time, with something to see among much of others."""
     for module, name, value in (

@@ -9,13 +9,6 @@ from tests.engines import BUSY, Playground
 from tests.servers import Site, site_on
 
 from calve.api.access import guarded
-from calve.store import Store
-
-
-@pytest.fixture
-def house(store: Store) -> Gatehouse:
-    """Give a door and an office."""
-    return Gatehouse(store.access)
 
 
 @pytest.fixture
