@@ -9,8 +9,8 @@ from tests.engines import Playground
 from tests.servers import site_on
 
 from calve.api.routes import workflows
-from calve.api.serving import THREADS
 from calve.definition import load
+from calve.settings.server import THREADS
 
 
 def test_definitions_that_take_long_hold_nobody_up(playground: Playground, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from calve.api.problems import answer
+from calve.api.problems import accepted, answer
 
 HEADERS = 16_384
 HEADER_COUNT = 100
@@ -142,5 +142,4 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 
 def _refused(scope: Scope, status: int, code: str, message: str) -> ASGIApp:
-    accept = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept"), "")
-    return answer(accept, status, message, code=code, headers={"Connection": "close"})
+    return answer(accepted(scope), status, message, code=code, headers={"Connection": "close"})

@@ -8,8 +8,10 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import Scope
 
 from calve import errors
 from calve.errors import CalveError
@@ -130,12 +132,17 @@ def error_answer(accept: str, error: CalveError) -> Response:
     )
 
 
+def accepted(scope: Scope) -> str:
+    """Return what a caller says that he takes."""
+    return Headers(scope=scope).get("accept", "")
+
+
 async def _of_calve(request: Request, error: Exception) -> Response:
     assert isinstance(error, CalveError)  # noqa: S101 - what it is registered for
     if status_of(type(error)) >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _LOG.error("%s %s: %s", request.scope.get("method", ""), request.url.path, error.message)
     request.state.refused = error  # which the gate tells a WebSocket
-    return error_answer(_accept(request), error)
+    return error_answer(accepted(request.scope), error)
 
 
 async def _of_validation(request: Request, error: Exception) -> Response:
@@ -143,7 +150,9 @@ async def _of_validation(request: Request, error: Exception) -> Response:
     details = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()]
     message = details[0] if details else "The request makes no sense."
     remedy = "" if _is_json(request) else "Send the body as JSON, with the header content-type: application/json."
-    return answer(_accept(request), 400, message, code=errors.RequestInvalid.code, remedy=remedy, details=details)
+    return answer(
+        accepted(request.scope), 400, message, code=errors.RequestInvalid.code, remedy=remedy, details=details
+    )
 
 
 async def _of_http(request: Request, error: Exception) -> Response:
@@ -155,20 +164,16 @@ async def _of_http(request: Request, error: Exception) -> Response:
         message, remedy = f"There is nothing at {path}.", "What there is: /api/v3/openapi.json."
         if path.startswith("/workflows/"):
             remedy = f"There is no page for it yet. The same as JSON: /api/v3{path}."
-    return answer(_accept(request), error.status_code, message, code=code, remedy=remedy, headers=error.headers)
+    return answer(accepted(request.scope), error.status_code, message, code=code, remedy=remedy, headers=error.headers)
 
 
 async def _of_bug(request: Request, error: Exception) -> Response:
     _LOG.exception("%s %s", request.method, request.url.path, exc_info=error)
     message = "Something unexpected happened; the server's log says what."
-    return answer(_accept(request), 500, message, code="unexpected")
+    return answer(accepted(request.scope), 500, message, code="unexpected")
 
 
 def _is_json(request: Request) -> bool:
     """Tell whether there is no body, or one that says that it is JSON."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return request.method in {"GET", "DELETE"} or given.endswith("json")
-
-
-def _accept(request: Request) -> str:
-    return request.headers.get("accept", "")

@@ -1,29 +1,21 @@
 """Which other workflows a definition starts, and which signals it sends: who pushes it has to be allowed to. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from calve.definition.model.steps import ForeachStep, Step, SubworkflowStep, WhileStep
+from calve.definition.model.steps import SubworkflowStep
+from calve.definition.model.workflow import Workflow
 from calve.engine.subworkflows import written_out
 
 ANY = ""
 """Stands for a workflow or a signal that only a run can name: it may be any, of any namespace."""
 
 
-def started_by(steps: Iterable[Step]) -> Iterator[str]:
+def started_by(workflow: Workflow) -> Iterator[str]:
     """Yield the ids of the workflows that steps start, and ANY for each one that is not written out."""
-    for step in steps:
-        match step:
-            case SubworkflowStep():
-                yield written_out(step) or ANY
-            case ForeachStep() | WhileStep():
-                yield from started_by(step.steps)
-            case _:
-                continue
+    return (written_out(step) or ANY for step in workflow.all_steps() if isinstance(step, SubworkflowStep))
 
 
-def sent_by(steps: Iterable[Step]) -> Iterator[str]:
+def sent_by(workflow: Workflow) -> Iterator[str]:
     """Yield the names of the signals that steps send, and ANY for each one that is not written out."""
-    for step in steps:
-        yield from (ANY if "$" in output.name else output.name for output in step.signal_outputs)
-        if isinstance(step, ForeachStep | WhileStep):
-            yield from sent_by(step.steps)
+    outputs = (output for step in workflow.all_steps() for output in step.signal_outputs)
+    return (ANY if "$" in output.name else output.name for output in outputs)

@@ -14,12 +14,12 @@ import uvicorn
 from calve.api.connections import Connection
 from calve.api.limits import BODY
 from calve.api.listening import listen, url_of
+from calve.settings.server import THREADS
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
 _OFTEN = 0.01
-THREADS = 3
 
 
 class _Server(uvicorn.Server):

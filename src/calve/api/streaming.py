@@ -8,7 +8,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from calve.api.callers import Caller
-from calve.api.problems import error_answer
+from calve.api.problems import accepted, error_answer
 from calve.api.streams import RECHECK
 from calve.errors import StreamsExhausted, TooManyStreams
 
@@ -26,8 +26,7 @@ class Stream(StreamingResponse):
             with self._call.services.streams.opened(self._call.name):
                 await super().__call__(scope, receive, send)
         except (TooManyStreams, StreamsExhausted) as error:
-            accept = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept"), "")
-            await error_answer(accept, error)(scope, receive, send)
+            await error_answer(accepted(scope), error)(scope, receive, send)
 
 
 class Watch:

@@ -17,8 +17,7 @@ def pruner_on(store: Store, tools: "Tools", settings: Settings) -> "Pruner":
     from calve.lineage.follower import NAME
     from calve.retention import Pruner
 
-    is_told = settings.lineage.url is not None or settings.lineage.file is not None
-    followers = [EVENTS] * bool(settings.alerts.channels) + [NAME] * is_told
+    followers = [EVENTS] * bool(settings.alerts.channels) + [NAME] * settings.lineage.is_wanted
     return Pruner(store.retention, ages_of(settings.retention), tools.state.now, followers)
 
 

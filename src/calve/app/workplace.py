@@ -98,7 +98,7 @@ class Workplace:
         found: list[Alerts | Lineage] = []
         if settings.alerts.channels:
             found.append(alerts_on(self.store, self.engine.tools, settings.alerts, self.secret))
-        if settings.lineage.url is not None or settings.lineage.file is not None:
+        if settings.lineage.is_wanted:
             found.append(lineage_on(self.store, self.lake, settings.lineage, self.secret))
         for each in found:
             each.begin()  # here, and not in their threads: a worker may be faster

@@ -2,13 +2,12 @@
 
 from contextlib import contextmanager
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from calve.cli.hidden import read_hidden
-from calve.cli.output import print_json, print_table
+from calve.cli.output import moment, print_json, print_table
 from calve.cli.state import State, json_option
 from calve.errors import RequestInvalid
 
@@ -172,7 +171,7 @@ def list_tokens(state: State) -> None:
         click.echo("There are none. To make one: calve token create NAME --grant ROLE", err=True)
         return
     rows = [
-        (one.token_id, one.name, " ".join(written(one.grants)), _time(one.expires_at), _time(one.used_at), _end(one))
+        (one.token_id, one.name, " ".join(written(one.grants)), moment(one.expires_at), moment(one.used_at), _end(one))
         for one in found
     ]
     print_table(("id", "for", "may", "expires", "last used", ""), rows)
@@ -229,7 +228,7 @@ def list_acts(state: State, lines: int) -> None:
         print_json([{"seq": one.seq, "digest": one.digest, **_act(one.act)} for one in found])
     else:
         rows = [
-            (one.seq, _time(one.act.at), one.act.who, one.act.action, one.act.target, one.act.source, one.act.result)
+            (one.seq, moment(one.act.at), one.act.who, one.act.action, one.act.target, one.act.source, one.act.result)
             for one in found
         ]
         print_table(("line", "at", "who", "what", "of", "from", "result"), rows)
@@ -272,10 +271,6 @@ def _life(text: str) -> int | None:
         return int(parse_duration(text).total_seconds() * 1_000)
     except ValueError as error:
         raise RequestInvalid(str(error)) from error
-
-
-def _time(at: int | None) -> str:
-    return "" if at is None else datetime.fromtimestamp(at // 1_000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def _tell(state: State, document: dict[str, Any], text: str) -> None:

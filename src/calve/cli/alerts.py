@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calve.cli.output import print_json, print_table
+from calve.cli.output import moment, print_json, print_table
 from calve.cli.state import State, json_option
 from calve.errors import RequestInvalid
 
@@ -40,7 +40,7 @@ def alerts(context: click.Context, status: str | None, limit: int) -> None:
     elif not found:
         click.echo("There are none. To try a channel: calve alerts test CHANNEL", err=True)
     else:
-        rows = [(_time(stored.made_at), stored.status, _way(stored), _what(stored)) for stored in found]
+        rows = [(moment(stored.made_at), stored.status, _way(stored), _what(stored)) for stored in found]
         print_table(("at", "status", "channel", "alert"), rows)
 
 
@@ -98,9 +98,3 @@ def _way(stored: "StoredMessage") -> str:
 def _what(stored: "StoredMessage") -> str:
     title = stored.message.alert.title
     return f"{title} ({stored.error})" if stored.error else title
-
-
-def _time(at: int) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(at // 1_000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -73,9 +73,12 @@ def shown(value: Any) -> str:
             return str(value)
 
 
-def moment(text: str) -> str:
-    """Return a time of a document as people read it."""
-    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M:%SZ}"
+def moment(at: str | int | None) -> str:
+    """Return a time, as text or in milliseconds, as people read it; nothing, if there is none."""
+    if at is None:
+        return ""
+    found = datetime.fromisoformat(at) if isinstance(at, str) else datetime.fromtimestamp(at // 1_000, UTC)
+    return f"{found:%Y-%m-%d %H:%M:%SZ}"
 
 
 def size(count: int) -> str:

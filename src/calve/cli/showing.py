@@ -1,9 +1,8 @@
 """Instances and their steps as people read them."""
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from calve.cli.output import duration, print_table
+from calve.cli.output import duration, moment, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,11 +15,6 @@ STEP_COLUMNS = ("step", "status", "attempt", "took", "")
 OVER = frozenset({"SUCCEEDED", "FAILED", "STOPPED", "TIMED_OUT"})
 """The statuses of instances that are over."""
 _RUN_COLUMNS = ("workflow", "instance", "run", "status", "created", "took", "")
-
-
-def instant(milliseconds: int) -> str:
-    """Return a time as people read it."""
-    return f"{datetime.fromtimestamp(milliseconds / 1_000, UTC):%Y-%m-%d %H:%M:%SZ}"
 
 
 def print_runs(runs: "Sequence[Document]", now: int) -> None:
@@ -92,7 +86,7 @@ def _run_row(run: "Document", now: int) -> tuple[Any, ...]:
     note = run.get("message") or ("waits for its turn" if run.get("is_queued") else "")
     lasted = took(run.get("start_time"), run.get("end_time"), now)
     which = run["workflow_id"], run["workflow_instance_id"], run["workflow_run_id"]
-    return *which, run["status"], instant(run["create_time"]), lasted, note
+    return *which, run["status"], moment(run["create_time"]), lasted, note
 
 
 def _step_row(step: "Document", now: int) -> tuple[Any, ...]:

@@ -1,14 +1,13 @@
 """``calve signal``: announce signals, and see what came of them."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from calve.cli.desk import Document
 from calve.cli.given import parse_param
-from calve.cli.output import print_json, print_table
+from calve.cli.output import moment, print_json, print_table
 from calve.cli.state import State, json_option
 
 
@@ -67,7 +66,7 @@ def show(state: State, name: str, number: str) -> None:
         print_json(lineage)
         return
     found, sender = lineage["signal"], lineage.get("sent_by")
-    click.echo(f"{found['name']} {found['seq_id']}, announced {_time(found['create_time'])}")
+    click.echo(f"{found['name']} {found['seq_id']}, announced {moment(found['create_time'])}")
     for title in ("params", "payload"):
         if found[title]:
             click.echo(f"  {title}: {_params(found[title])}")
@@ -94,12 +93,12 @@ def valid_through(state: State, table: str, time: str) -> None:
     from calve.triggers.signals import announced_json, set_valid_through
 
     with state.workplace() as workplace:
-        moment = set_valid_through(workplace.lake, table, time)
-        announced = workplace.signals.announce(f"vtts/{table}", {"through": moment}, payload={"table": table})
+        through = set_valid_through(workplace.lake, table, time)
+        announced = workplace.signals.announce(f"vtts/{table}", {"through": through}, payload={"table": table})
     if state.json:
         print_json(announced_json(announced))
     else:
-        click.echo(f"{table} is complete through {_time(moment)}")
+        click.echo(f"{table} is complete through {moment(through)}")
 
 
 @signal.command(name="list")
@@ -125,7 +124,7 @@ def list_signals(state: State, name: str | None, limit: int) -> None:
 
 
 def _row(signal: Document) -> tuple[str, int, str, str]:
-    return signal["name"], signal["seq_id"], _params(signal["params"]), _time(signal["create_time"])
+    return signal["name"], signal["seq_id"], _params(signal["params"]), moment(signal["create_time"])
 
 
 def _params(values: Mapping[str, Any]) -> str:
@@ -135,7 +134,3 @@ def _params(values: Mapping[str, Any]) -> str:
 def _names(parties: Iterable[Document]) -> str:
     names = ("workflow_id", "workflow_instance_id", "step_id")
     return ", ".join("/".join(str(party[name]) for name in names if name in party) for party in parties)
-
-
-def _time(at: int) -> str:
-    return datetime.fromtimestamp(at / 1_000, UTC).isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")

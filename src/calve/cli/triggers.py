@@ -1,11 +1,10 @@
 """``calve triggers``, ``activate`` and ``deactivate``: what starts workflows by itself."""
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from calve.cli.output import print_json, print_table
+from calve.cli.output import moment, print_json, print_table
 from calve.cli.state import State, json_option
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def _row(trigger: "Trigger") -> tuple[str, ...]:
         trigger.workflow_id,
         trigger.trigger_id,
         _what(trigger.definition),
-        _moment(trigger.due_at),
+        moment(trigger.due_at),
         _last(trigger),
         trigger.error or _set_aside(trigger.state),
     )
@@ -125,7 +124,7 @@ def _last(trigger: "Trigger") -> str:
     """Return when a trigger last fired; by tables, also how long after the newest commit."""
     latency = _latency(trigger)
     after = "" if latency is None else f" ({latency / 1_000:.1f} s after the commit)"
-    return f"{_moment(trigger.fired_at)}{after}"
+    return f"{moment(trigger.fired_at)}{after}"
 
 
 def _latency(trigger: "Trigger") -> int | None:
@@ -142,10 +141,6 @@ def _what(definition: Any) -> str:
             return f"{definition[key]} {zone}" if zone else str(definition[key])
     named = definition.get("source_tables") or definition.get("definitions") or ()
     return ", ".join(named)
-
-
-def _moment(at: int | None) -> str:
-    return "" if at is None else datetime.fromtimestamp(at // 1_000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def _as_json(trigger: "Trigger") -> dict[str, Any]:

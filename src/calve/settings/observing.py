@@ -33,3 +33,8 @@ class LineageSettings(Section):
     """The name of the secret that the receiver wants as a bearer token."""
     namespace: str = "calve"
     """The namespace of jobs."""
+
+    @property
+    def is_wanted(self) -> bool:
+        """Tell whether they go anywhere."""
+        return self.url is not None or self.file is not None

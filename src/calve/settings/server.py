@@ -6,6 +6,9 @@ from pydantic import Field
 
 from calve.settings.fields import Section
 
+THREADS = 3
+"""How many requests a process of the server answers at a time, if nobody says otherwise."""
+
 
 class ServerSettings(Section):
     """Where the server listens."""
@@ -16,7 +19,7 @@ class ServerSettings(Section):
     """0 takes a free one."""
     processes: Annotated[int, Field(ge=1, le=64)] = 1
     """How many processes ``calve server`` answers with."""
-    threads: Annotated[int, Field(ge=1, le=64)] = 3
+    threads: Annotated[int, Field(ge=1, le=64)] = THREADS
     """How many requests a process answers at a time; more pay only where the database is far away."""
     max_body: Annotated[int, Field(ge=1_024)] = 1_048_576
     """How many bytes a request may bring."""

@@ -10,7 +10,7 @@ from calve.alerts.model import Alert, Message, MessageStatus, Route, StoredMessa
 from calve.engine.model import VersionRecord
 from calve.store.engine_rows import loaded, plain, version_of
 from calve.store.engine_tables import version, workflow
-from calve.store.following import INSERT, SqlPositions, moved
+from calve.store.following import SqlPositions, moved
 from calve.store.observing_tables import IS_WAITING, alert_message
 from calve.store.transacting import Transaction
 
@@ -30,7 +30,7 @@ class SqlAlertState(SqlPositions):
         def work(transaction: Transaction) -> None:
             moved(transaction, name, before, after)
             rows = [_row(message, now) for message in messages]
-            insert = INSERT[transaction.is_postgresql](alert_message).on_conflict_do_nothing()
+            insert = transaction.insert(alert_message).on_conflict_do_nothing()
             for row in rows:
                 transaction.connection.execute(insert, row)
 

@@ -1,10 +1,8 @@
 """Breakpoints and the limits of tags (the port is ``calve.engine.ports.Controls``)."""
 
 from dataclasses import asdict
-from typing import Any
 
 from sqlalchemy import ColumnElement, and_, delete, func, or_, select, text
-from sqlalchemy.dialects import postgresql, sqlite
 
 from calve.engine.model import Attempt, Breakpoint, TagPermit
 from calve.store.admitting import TAG, wake_waiting
@@ -13,7 +11,6 @@ from calve.store.engine_tables import IS_PAUSED, attempt, breakpoint_, claim, ru
 from calve.store.enqueuing import enqueue
 from calve.store.transacting import Transaction, Transactions
 
-_INSERT: dict[bool, Any] = {False: sqlite.insert, True: postgresql.insert}
 _PLACE = ("workflow_id", "step_id", "version_id", "instance_id", "run_id", "attempt_id")
 
 
@@ -27,7 +24,7 @@ class SqlControls:
         """Let attempts pause there."""
 
         def keep(transaction: Transaction) -> None:
-            statement = _INSERT[transaction.is_postgresql](breakpoint_).values(asdict(point))
+            statement = transaction.insert(breakpoint_).values(asdict(point))
             transaction.connection.execute(statement.on_conflict_do_nothing())
 
         self._transactions.write("set_breakpoint", keep)
@@ -61,7 +58,7 @@ class SqlControls:
         values = {"tag": tag, "max_allowed": max_allowed, "modified_at": now}
 
         def keep(transaction: Transaction) -> None:
-            statement = _INSERT[transaction.is_postgresql](tag_permit).values(values)
+            statement = transaction.insert(tag_permit).values(values)
             changed = {"max_allowed": max_allowed, "modified_at": now}
             transaction.connection.execute(
                 statement.on_conflict_do_update(index_elements=[tag_permit.c.tag], set_=changed)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, delete, insert, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from calve.engine.model import Json, VersionRecord, WorkflowRecord
 from calve.engine.statuses import RunStatus
@@ -31,7 +30,6 @@ from calve.store.transacting import Transaction, Transactions
 
 _RESET = frozenset({"run_strategy", "step_concurrency", "alerting"})
 """Properties that a push without them sets back to their defaults."""
-_INSERT: dict[bool, Any] = {False: sqlite.insert, True: postgresql.insert}
 UNSYNCED = -1
 """In the place of the version whose triggers are there: whatever is active, its triggers are not."""
 _EXISTING = select(workflow).where(workflow.c.workflow_id == bindparam("workflow_id"), workflow.c.deleted_at.is_(None))
@@ -202,7 +200,7 @@ def _locked(transaction: Transaction, workflow_id: str, now: int) -> Row[Any]:
         "created_at": now,
         "modified_at": now,
     }
-    insert_ = _INSERT[transaction.is_postgresql](workflow).values(row)
+    insert_ = transaction.insert(workflow).values(row)
     transaction.connection.execute(insert_.on_conflict_do_nothing())
     query = select(workflow).where(workflow.c.workflow_id == workflow_id).with_for_update()
     return transaction.connection.execute(query).one()

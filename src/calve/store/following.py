@@ -1,16 +1,11 @@
 """How far those who follow events have come."""
 
-from typing import Any
-
 from sqlalchemy import func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from calve.errors import Conflict
 from calve.store.engine_tables import event
 from calve.store.observing_tables import follower
 from calve.store.transacting import Transaction, Transactions
-
-INSERT: dict[bool, Any] = {False: sqlite.insert, True: postgresql.insert}
 
 
 class SqlPositions:
@@ -31,7 +26,7 @@ class SqlPositions:
             connection = transaction.connection
             newest = connection.scalar(select(func.max(event.c.seq))) or 0 if first is None else first
             row = {"name": name, "seq": newest}
-            connection.execute(INSERT[transaction.is_postgresql](follower).values(row).on_conflict_do_nothing())
+            connection.execute(transaction.insert(follower).values(row).on_conflict_do_nothing())
             return int(connection.scalar(query) or 0)
 
         return self._transactions.write("begin_following", begin)

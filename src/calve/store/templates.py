@@ -1,10 +1,8 @@
 """Job templates that were pushed (the port is ``calve.engine.ports.Templates``)."""
 
 import json
-from typing import Any
 
 from sqlalchemy import delete, exists, or_, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from calve.definition import JobTemplate
 from calve.engine.model import VersionRecord
@@ -14,7 +12,6 @@ from calve.store.engine_tables import run, version, workflow
 from calve.store.template_tables import job_template
 from calve.store.transacting import Transaction, Transactions
 
-_INSERT: dict[bool, Any] = {False: sqlite.insert, True: postgresql.insert}
 _IS_AT_WORK = exists().where(
     run.c.owner_workflow == version.c.workflow_id,
     run.c.version_id == version.c.version_id,
@@ -35,7 +32,7 @@ class SqlTemplates:
         values = {"job_type": about.job_type, "version": about.version, **changed}
 
         def keep(transaction: Transaction) -> None:
-            statement = _INSERT[transaction.is_postgresql](job_template).values(values)
+            statement = transaction.insert(job_template).values(values)
             key = [job_template.c.job_type, job_template.c.version]
             transaction.connection.execute(statement.on_conflict_do_update(index_elements=key, set_=changed))
 

@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Table, text
+from sqlalchemy.dialects import postgresql, sqlite
 
 from calve.errors import StoreUnavailable
 from calve.store import database as databases
@@ -52,6 +53,10 @@ class Transaction:
     """Which server has given that number."""
     foreseen: set[str] = field(default_factory=set)
     """What earlier tries found out that they should have locked first."""
+
+    def insert(self, table: Table) -> Any:
+        """Return an insert that can say what becomes of a row that is there: each dialect has its own."""
+        return postgresql.insert(table) if self.is_postgresql else sqlite.insert(table)
 
 
 class StartOver(Exception):

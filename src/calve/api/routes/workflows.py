@@ -75,9 +75,9 @@ def _read(call: Caller, body: bytes) -> tuple[Definition, dict[str, Any]]:
     """Return the definition of a body, and what looks wrong in it, for the answer."""
     loaded = load(body, name="the body", vocabulary=call.engine.tools.vocabulary)
     definition = loaded.required()
-    call.require(Permission.EDIT, definition.workflow.id)
-    steps = definition.workflow.steps
-    for name in (*started_by(steps), *sent_by(steps)):
+    workflow = definition.workflow
+    call.require(Permission.EDIT, workflow.id)
+    for name in (*started_by(workflow), *sent_by(workflow)):
         call.require(Permission.RUN, name)
     warnings = [problem.as_json() for problem in loaded.problems]
     return definition, {"warnings": warnings} if warnings else {}
