@@ -3,6 +3,7 @@
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from threading import Event
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ from calve.api import connections, limits, serve
 def address() -> Iterator[tuple[str, int]]:
     """Give where a server listens that says ok."""
     from fastapi import FastAPI, Request, WebSocket
+    from starlette.requests import ClientDisconnect
 
     app = FastAPI()
     app.state.services = SimpleNamespace(ending=Event())
@@ -26,7 +28,9 @@ def address() -> Iterator[tuple[str, int]]:
 
     @app.post("/")
     async def length(request: Request) -> int:
-        return len(await request.body())
+        with suppress(ClientDisconnect):  # who hung up reads no answer, and the log of the tests is for what failed
+            return len(await request.body())
+        return 0
 
     @app.websocket("/echo")
     async def echo(channel: WebSocket) -> None:
