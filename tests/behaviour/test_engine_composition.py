@@ -172,7 +172,7 @@ Workflow:
         def counting(changes: Changes) -> Committed:
             made.append(len(changes.new_runs))
             if len(made) % 10 == 0:
-                alive.append(sum(isinstance(each, RunState) for each in gc.get_objects()))
+                alive.append(sum(type(each) is RunState for each in gc.get_objects()))
             return commit(changes)
 
         monkeypatch.setattr(playground.state, "commit", counting)

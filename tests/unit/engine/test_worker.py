@@ -2,7 +2,7 @@
 
 import random
 import threading
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from tests.engines import DONE, Playground, Unreliable, live, wait_for, wait_for_end
@@ -61,6 +61,29 @@ def test_a_task_that_cannot_be_given_back_is_given_back_later(playground: Playgr
         store.faults = {"load": [StoreUnavailable()], "release": [StoreUnavailable()]}
         run = playground.begin().run
         assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
+
+
+def test_hands_that_a_failed_turn_had_reserved_are_free_again(playground: Playground, store: Unreliable) -> None:
+    """The worker, which has gone to sleep with no hand free, is woken for what it could not claim."""
+    playground.push(ONE)
+    asleep, awake = threading.Event(), threading.Event()
+    load = playground.state.load
+
+    def sleep(_: float) -> None:
+        asleep.set()
+        awake.wait()
+
+    def load_in_its_sleep(*arguments: Any) -> Any:
+        asleep.wait()
+        return load(*arguments)
+
+    for name, method in {"wait": sleep, "wake": awake.set, "load": load_in_its_sleep}.items():
+        setattr(store, name, method)
+    store.faults = {"commit": [StoreUnavailable()]}
+    run = playground.begin().run
+    with live(playground, state=state_of(store), slots=1):
+        assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
+    assert store.faults == {"commit": []}
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, run_uuid: str, error: Exception, times: int) -> list[int]:
