@@ -1,7 +1,10 @@
 """What all tests share: how examples are made, a throw-away PostgreSQL, and a lake on disk."""
 
+import shutil
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -9,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from calve.lake import Lake
 from calve.lake.jars import POSTGRES
 from calve.settings import FILE, Settings, load
+from calve.store import open_store
 from calve.testing.postgres import throwaway_postgres
 
 _TOML = f"""
@@ -46,17 +50,60 @@ def postgres_url() -> Iterator[str]:
         yield server.url
 
 
-@pytest.fixture
-def postgres_database(postgres_url: str) -> Iterator[str]:
-    """Yield the address of an empty database of its own for one test."""
+@contextmanager
+def _database(postgres_url: str, template: str = "template1") -> Iterator[str]:
+    """Give the name of a database of its own, a copy of another one."""
     import psycopg
 
     name = f"test_{uuid.uuid4().hex}"
-    server = postgres_url.replace("+psycopg", "")
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-        yield postgres_url.rpartition("/")[0] + f"/{name}"
+    with psycopg.connect(postgres_url.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
+        yield name
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.fixture
+def postgres_database(postgres_url: str) -> Iterator[str]:
+    """Yield the address of an empty database of its own for one test."""
+    with _database(postgres_url) as name:
+        yield _named(postgres_url, name)
+
+
+# To bring a state database up to date takes longer than most tests that need one: it is done once, and copied.
+
+
+@pytest.fixture(scope="session")
+def _postgres_up_to_date(postgres_url: str) -> Iterator[str]:
+    with _database(postgres_url) as name:
+        open_store(_named(postgres_url, name)).close()
+        yield name
+
+
+@pytest.fixture
+def postgres_state(postgres_url: str, _postgres_up_to_date: str) -> Iterator[str]:
+    """Yield the address of a state database of its own for one test, with nothing in it."""
+    with _database(postgres_url, _postgres_up_to_date) as name:
+        yield _named(postgres_url, name)
+
+
+@pytest.fixture(scope="session")
+def _sqlite_up_to_date(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("state") / "calve.db"
+    open_store(f"sqlite:///{file}").close()
+    return file
+
+
+@pytest.fixture
+def sqlite_state(tmp_path: Path, _sqlite_up_to_date: Path) -> str:
+    """Give the address of a state database of its own for one test, with nothing in it."""
+    file = tmp_path / "state" / "calve.db"
+    file.parent.mkdir()
+    shutil.copy(_sqlite_up_to_date, file)
+    return f"sqlite:///{file}"
+
+
+def _named(postgres_url: str, name: str) -> str:
+    return f"{postgres_url.rpartition('/')[0]}/{name}"
 
 
 @pytest.fixture(scope="session")

@@ -11,11 +11,9 @@ from calve.store import SqlCaptureState, SqlEngineState, Store, open_store
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Give the URL of an empty database."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/state/calve.db"
-    return str(request.getfixturevalue("postgres_database"))
+def store_url(request: pytest.FixtureRequest) -> str:
+    """Give the URL of a state database with nothing in it."""
+    return str(request.getfixturevalue(f"{request.param}_state"))
 
 
 @pytest.fixture

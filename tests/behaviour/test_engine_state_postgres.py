@@ -31,9 +31,9 @@ from calve.store import SqlEngineState, Store, database, open_store, transacting
 
 
 @pytest.fixture
-def store(postgres_database: str) -> Iterator[Store]:
+def store(postgres_state: str) -> Iterator[Store]:
     """Give an open store on PostgreSQL."""
-    with open_store(postgres_database) as store:
+    with open_store(postgres_state) as store:
         yield store
 
 
@@ -313,11 +313,11 @@ def test_whatever_keeps_the_listener_from_listening_is_told_like_any_failure(sto
         store._database.listener("two words")
 
 
-def test_the_listener_comes_back_after_a_cut(store: Store, postgres_database: str) -> None:
+def test_the_listener_comes_back_after_a_cut(store: Store, postgres_state: str) -> None:
     """When the server has ended its connection, a new one hears what comes."""
     engine = store.engine
     engine.wait(0.01)
-    with open_store(postgres_database) as other:
+    with open_store(postgres_state) as other:
         for _ in range(2):
             with other._database.write("test") as connection:
                 ending = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"

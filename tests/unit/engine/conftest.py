@@ -10,10 +10,9 @@ from calve.store import open_store
 
 
 @pytest.fixture
-def playground(tmp_path: Path) -> Iterator[Playground]:
+def playground(sqlite_state: str, tmp_path: Path) -> Iterator[Playground]:
     """Give an engine; when the test is over, nothing may be left behind."""
-    url = f"sqlite:///{tmp_path}/calve.db"
-    with open_store(url) as store:
-        playground = Playground(store, url, tmp_path / "attempts")
+    with open_store(sqlite_state) as store:
+        playground = Playground(store, sqlite_state, tmp_path / "attempts")
         yield playground
         playground.check()

@@ -171,6 +171,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.usefixtures("untraced")
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:40])
 def test_a_hostile_expression_ends_and_with_no_error_but_ours(text: str) -> None:
     """Whatever it does, it does not take the process with it."""
