@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.memory import memory
 
 from calve.lake import Lake
 from calve.lake.jars import POSTGRES
@@ -46,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """Start a PostgreSQL for this session; yield its address, for SQLAlchemy."""
-    with throwaway_postgres() as server:
+    with throwaway_postgres(within=memory()) as server:
         yield server.url
 
 

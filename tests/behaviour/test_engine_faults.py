@@ -2,9 +2,7 @@
 
 import os
 import random
-import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count, cycle
@@ -14,6 +12,7 @@ import pytest
 from tests.faults.crew import Crew, Errand, crew_on, kill_at_random, send, until_over, wait_until
 from tests.faults.history import read_journal
 from tests.faults.worker import Plan
+from tests.memory import folder_in_memory
 
 from calve.app import tools_on
 from calve.engine import Engine, RunStatus, WorkerOptions
@@ -26,11 +25,9 @@ QUICK = ("chain", "join", "loop", "outer", "narrow")
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Give a folder in memory where there is one: a killed process leaves the same behind in either."""
-    memory = Path("/dev/shm")  # noqa: S108 - a folder of its own is made there
-    made = Path(tempfile.mkdtemp(prefix="calve-", dir=memory if memory.is_dir() else None))
-    yield made
-    shutil.rmtree(made)
+    """Give a folder in memory where there is one."""
+    with folder_in_memory() as made:
+        yield made
 
 
 def test_a_worker_killed_at_any_point_loses_nothing(folder: Path) -> None:

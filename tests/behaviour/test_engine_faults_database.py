@@ -15,6 +15,7 @@ from sqlalchemy.event import listen
 from tests.faults.crew import Errand, crew_on, until_over, wait_until
 from tests.faults.proxy import Mode, Proxy
 from tests.faults.worker import Plan, inside
+from tests.memory import memory
 
 from calve.app import tools_on
 from calve.engine import Engine, RunStatus
@@ -26,7 +27,7 @@ from calve.testing.postgres import Postgres, throwaway_postgres
 @pytest.fixture(scope="module")
 def own() -> Iterator[Postgres]:
     """Give a PostgreSQL that these tests alone use, and crash."""
-    with throwaway_postgres() as made:
+    with throwaway_postgres(within=memory()) as made:
         yield made
 
 

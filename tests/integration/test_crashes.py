@@ -1,13 +1,12 @@
 """Processes killed at every durable boundary of capture, commit, abandon and gc: each row still comes once."""
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.memory import folder_in_memory
 
 from calve import settings
 from calve.app import open_captures
@@ -136,11 +135,9 @@ def crashes() -> Iterator[Crashes]:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Give a folder, in memory where that can be: a killed process leaves what it wrote there all the same."""
-    memory = Path("/dev/shm")  # noqa: S108 - a folder of our own in it
-    made = Path(tempfile.mkdtemp(prefix="calve-crashes-", dir=memory if memory.is_dir() else None))
-    yield made
-    shutil.rmtree(made)
+    """Give a folder in memory where there is one."""
+    with folder_in_memory() as made:
+        yield made
 
 
 @contextmanager

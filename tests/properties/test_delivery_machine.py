@@ -1,10 +1,8 @@
 """Whatever attempts, zombies, other writers and expiry do: every captured row reaches main once, and in order."""
 
 import shutil
-import tempfile
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from tests.deliveries import TARGET, Ground
+from tests.memory import new_folder
 from tests.unit.capture.tables import entry_schema, manifest_file, write_entries
 
 from calve.capture.manifests import ADDED, DELETED, Manifest
@@ -97,8 +96,7 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        memory = Path("/dev/shm")  # noqa: S108 - a folder of our own in it
-        self.folder = Path(tempfile.mkdtemp(prefix="calve-deliveries-", dir=memory if memory.is_dir() else None))
+        self.folder = new_folder()
         self.ground = RawGround(self.folder)
         self.attempts: list[Attempt] = []
         self.rows: dict[str, list[int]] = {}

@@ -1,14 +1,12 @@
 """Whatever happens to a table that PyIceberg writes, the union of its committed captures is the truth, once."""
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.memory import folder_in_memory
 
 from calve import settings
 from calve.capture import Checkpoint, Operation, StoredCapture, artifacts, history, net, selection
@@ -28,10 +26,8 @@ MERGING = {"commit.manifest-merge.enabled": "true", "commit.manifest.min-count-t
 @pytest.fixture
 def lake_settings() -> Iterator[Settings]:
     """Give the settings of a lake of its own, in memory where that can be."""
-    memory = Path("/dev/shm")  # noqa: S108 - a folder of our own in it
-    folder = Path(tempfile.mkdtemp(prefix="calve-histories-", dir=memory if memory.is_dir() else None))
-    yield settings.load(folder, {})
-    shutil.rmtree(folder)
+    with folder_in_memory() as folder:
+        yield settings.load(folder, {})
 
 
 @pytest.fixture

@@ -62,18 +62,19 @@ class Postgres:
 
 
 @contextmanager
-def throwaway_postgres(*, is_durable: bool = False) -> Iterator[Postgres]:
+def throwaway_postgres(*, is_durable: bool = False, within: Path | None = None) -> Iterator[Postgres]:
     """Start a PostgreSQL of one's own, and remove it in the end.
 
     Args:
         is_durable: wait for the disk at each commit, as one would in earnest; much slower.
+        within: the folder that its own is made in, instead of the system's for temporary ones.
 
     Raises:
         EnvironmentUnfit: its programs are not installed, or it does not start.
     """
     user = "postgres" if os.geteuid() == 0 else None  # PostgreSQL refuses root
     # Not pytest's own folder: only its owner may enter that.
-    folder = Path(tempfile.mkdtemp(prefix="calve-postgres-"))
+    folder = Path(tempfile.mkdtemp(prefix="calve-postgres-", dir=within))
     if user:
         shutil.chown(folder, user)
     with socket.socket() as free:
