@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -852,18 +853,26 @@ def test_a_killed_process_leaves_all_or_nothing(store_url: str, method: str, mom
         assert state.commit("next", NOW).status is Status.COMMITTED
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Give the URL of a database that has not even a schema."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/state/calve.db"
+    return str(request.getfixturevalue("postgres_database"))
+
+
 @pytest.mark.parametrize("moment", ["before_commit", "after_commit"])
-def test_a_process_killed_while_it_makes_the_schema(store_url: str, moment: str) -> None:
+def test_a_process_killed_while_it_makes_the_schema(empty_url: str, moment: str) -> None:
     """The schema is there or not, never half."""
 
     def work() -> None:
         failpoints.arm(f"store.migrate.{moment}:1:kill")
-        open_store(store_url)
+        open_store(empty_url)
 
     process = in_process(work)
     process.join(60)
     assert process.exitcode == -9
-    with open_store(store_url) as store:
+    with open_store(empty_url) as store:
         prepared(store)
 
 
