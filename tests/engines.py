@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import create_engine, select
 
+from calve.access.secrets import GivenSecrets, Secrets
 from calve.definition import installed, load, vocabulary_with
 from calve.engine import (
     Address,
@@ -135,12 +136,17 @@ class Playground:
             self.turns,
             self.runtimes,
             self.folder,
-            self.secrets.__getitem__,
+            self.secret_for,
             self.clock.monotonic,
             self.is_dead,
         )
         self.worker = self.tools.new_id()
         state.register(WorkerRecord(self.worker, "playground", 1, self.clock(), self.clock(), 100))
+
+    @property
+    def secret_for(self) -> Callable[[str, str], str]:
+        """What gives steps their secrets."""
+        return Secrets([GivenSecrets(self.secrets)]).for_step
 
     @property
     def runtimes(self) -> Mapping[str, Callable[[], Script]]:
@@ -302,7 +308,7 @@ def worker_on(
             turns,
             playground.runtimes,
             playground.folder,
-            playground.secrets.__getitem__,
+            playground.secret_for,
             time.monotonic,
             left,
         ),

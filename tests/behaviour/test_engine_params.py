@@ -249,14 +249,48 @@ Workflow:
 def test_a_secret_without_text_fails_the_step(playground: Playground) -> None:
     """Before any work is begun."""
     playground.push("Workflow: {id: w, jobs: [{job: {id: a, type: Sleep, 'p<secret>': MISSING}}]}")
-
-    def nothing(name: str) -> str:
-        raise ParamError(f"There is no secret {name}.")
-
-    playground.executor.resolve = nothing
     run = playground.start()
     assert playground.statuses(run) == {"a": S.FATALLY_FAILED}
-    assert "There is no secret MISSING." in playground.told(run, "a")
+    assert "The secret [MISSING] is not here." in playground.told(run, "a")
+    assert playground.script.calls == []
+
+
+@pytest.mark.parametrize(
+    ("workflow_id", "is_for_it"),
+    [("sales.eu.daily", True), ("sales.eu.de.daily", True), ("sales.us.daily", False), ("sales.daily", False)],
+)
+def test_a_secret_is_for_the_workflows_of_its_namespace(
+    playground: Playground, workflow_id: str, *, is_for_it: bool
+) -> None:
+    """And of those below it, as a role is; a loop in a workflow is part of it."""
+    playground.secrets["sales.eu.password"] = "pa55word"
+    playground.push(f"""
+Workflow:
+  id: {workflow_id}
+  jobs:
+    - foreach:
+        id: loop
+        ranges: {{i: {{from: 0, to: 1}}}}
+        jobs:
+          - job: {{id: a, type: Sleep, 'p<secret>': sales.eu.password}}
+""")
+    run = playground.start(workflow_id)
+    assert run.status is (RunStatus.SUCCEEDED if is_for_it else RunStatus.FAILED)
+    assert bool(playground.script.calls) is is_for_it
+
+
+def test_a_secret_is_not_for_a_workflow_that_is_handed_its_name(playground: Playground) -> None:
+    """By a workflow of its namespace, or by whoever starts it."""
+    playground.secrets["sales.password"] = "pa55word"
+    playground.push("Workflow: {id: ops.load, 'p<secret>': none, jobs: [{job: {id: a, type: Sleep, x: '${p}'}}]}")
+    call = "subworkflow: {id: call, workflow_id: ops.load, 'p<secret>': sales.password}"
+    playground.push(f"Workflow: {{id: sales.daily, jobs: [{{{call}}}]}}")
+    assert playground.start("sales.daily").status is RunStatus.FAILED
+    assert playground.start("ops.load", params={"p": "sales.password"}).status is RunStatus.FAILED
+    for number in (1, 2):
+        run = playground.state.run("ops.load", number)
+        assert run is not None
+        assert "is for workflows of the namespace sales; ops.load is none" in playground.told(run, "a")
     assert playground.script.calls == []
 
 

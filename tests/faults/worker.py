@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from calve import failpoints
+from calve.access.secrets import Secrets
 from calve.app import is_gone, this_process, tools_on
 from calve.engine import (
     AnchoredClock,
@@ -95,7 +96,7 @@ def worker_on(tools: Tools, plan: Plan, journal: int) -> Worker:
     return Worker(
         tools,
         lambda turns, left: Executor(
-            tools, turns, {"Shell": lambda: runtime}, plan.journal.parent, str, time.monotonic, left
+            tools, turns, {"Shell": lambda: runtime}, plan.journal.parent, Secrets([]).for_step, time.monotonic, left
         ),
         clock=clock,
         identity=this_process(),

@@ -127,7 +127,7 @@ class Member:
             self.turns,
             {"Sleep": lambda: self.work},
             self.folder,
-            str,
+            self.playground.secret_for,
             self.playground.clock.monotonic,
             threading.Event(),
         )

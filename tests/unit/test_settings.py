@@ -312,10 +312,49 @@ def test_settings_and_lake_import_nothing_heavy() -> None:
 
 
 def test_a_secret_comes_from_the_environment(load: Load) -> None:
-    """Under its name in small letters; it is never shown."""
-    found = load("", CALVE_SECRETS__DB_PASSWORD="canary", CALVE_SECRET_STORE__KEY="canary-key")
-    assert found.secrets == {"db_password": "canary"}
+    """Under its name in small letters, two underscores for a dot; it is never shown."""
+    found = load(
+        "",
+        CALVE_SECRETS__DB_PASSWORD="canary",
+        CALVE_SECRETS__SALES__EU__DB="canary-eu",
+        CALVE_SECRET_STORE__KEY="canary-key",
+    )
+    assert found.secrets == {"db_password": "canary", "sales.eu.db": "canary-eu"}
     assert "canary" not in repr(found) + found.model_dump_json()
+
+
+def test_the_settings_tell_which_secrets_are_calves_own(load: Load) -> None:
+    """Wherever they name one."""
+    found = load(
+        """
+[alerts.channels.mail]
+type = "email"
+host = "localhost"
+sender = "calve@example.com"
+to = ["ops@example.com"]
+password_secret = "smtp"
+
+[alerts.channels.chat]
+type = "slack"
+url_secret = "slack_url"
+
+[alerts.channels.pager]
+type = "webhook"
+url = "https://pager.example.com"
+key_secret = "pager_key"
+
+[lineage]
+url = "https://lineage.example.com"
+key_secret = "marquez"
+
+[access.oidc]
+issuer = "https://id.example.com"
+client_id = "calve"
+client_secret = "oidc"
+"""
+    )
+    assert found.own_secrets == {"smtp", "slack_url", "pager_key", "marquez", "oidc"}
+    assert load("").own_secrets == frozenset()
 
 
 def test_paths_of_secrets_start_at_the_project(load: Load) -> None:

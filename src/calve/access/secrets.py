@@ -6,12 +6,14 @@ import re
 import stat
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from calve.access.credentials import RandomBytes
 from calve.access.door import who
+from calve.access.model import covers, namespace_of
 from calve.access.office import By
 from calve.access.ports import SecretState
 from calve.access.records import Act, SealedSecret
@@ -120,12 +122,36 @@ class TableSecrets:
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Looks for secrets in one place after the other."""
+    """Looks for secrets in one place after the other.
+
+    A secret is its namespace's, as a workflow is: that before the last dot of its name.
+    """
 
     backends: Sequence[Backend]
+    own: AbstractSet[str] = frozenset()
+    """The names of those that calve itself needs, and gives to no step."""
+
+    def for_step(self, workflow_id: str, name: str) -> str:
+        """Return the text of a secret to a step of a workflow.
+
+        Raises:
+            ParamError: there is none of that name for this workflow, or it cannot be read.
+        """
+        if name in self.own:
+            raise ParamError(
+                f"The secret [{name}] is calve's own, and given to no step.",
+                remedy="Set one for steps, under another name.",
+            )
+        namespace = namespace_of(name)
+        if not covers(namespace, namespace_of(workflow_id)):
+            raise ParamError(
+                f"The secret [{name}] is for workflows of the namespace {namespace}; {workflow_id} is none of them.",
+                remedy="A name without a dot is for all workflows, one with a.b. before it for those under a.b.",
+            )
+        return self(name)
 
     def __call__(self, name: str) -> str:
-        """Return the text of a secret.
+        """Return the text of a secret to calve itself.
 
         Raises:
             ParamError: there is none of that name, or it cannot be read.
@@ -136,7 +162,7 @@ class Secrets:
                 return text
         raise ParamError(
             f"The secret [{name}] is not here.",
-            remedy=f"calve secret set {name}, or set CALVE_SECRETS__{name.upper()} for the worker.",
+            remedy=f"calve secret set {name}, or set CALVE_SECRETS__{name.upper().replace('.', '__')} for the worker.",
         )
 
 

@@ -21,7 +21,7 @@ def secrets_on(store: Store, settings: Settings) -> "Secrets":
         "file": lambda: FileSecrets(settings.secret_store.folder or settings.home / "secrets"),
         "table": lambda: secret_table_on(store, settings),
     }
-    return Secrets([made[name]() for name in settings.secret_store.backends])
+    return Secrets([made[name]() for name in settings.secret_store.backends], settings.own_secrets)
 
 
 def secret_table_on(store: Store, settings: Settings, *, makes_key: bool = False) -> "TableSecrets":

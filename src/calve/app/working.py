@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def worker_on(
     tools: "Tools",
     settings: Settings,
-    secret: "Secrets",
+    secrets: "Secrets",
     runtimes: "Runtimes",
     *,
     options: "WorkerOptions | None",
@@ -39,7 +39,7 @@ def worker_on(
     assert isinstance(clock, AnchoredClock)  # noqa: S101 - open_workplace made it
     return Worker(
         tools,
-        lambda turns, left: Executor(tools, turns, runtimes, folder, secret, time.monotonic, left),
+        lambda turns, left: Executor(tools, turns, runtimes, folder, secrets.for_step, time.monotonic, left),
         clock=clock,
         identity=this_process(),
         is_gone=is_gone,

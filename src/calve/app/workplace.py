@@ -37,8 +37,8 @@ class Workplace:
     lake: "Lake"
 
     @property
-    def secret(self) -> "Secrets":
-        """What gives the text of a secret by its name, where a step runs."""
+    def secrets(self) -> "Secrets":
+        """What gives the text of a secret by its name."""
         return secrets_on(self.store, self.settings)
 
     @property
@@ -65,7 +65,7 @@ class Workplace:
         tools, settings = self.engine.tools, self.settings
         if runtimes is None:
             runtimes = runtimes_on(self.store, self.lake, tools, settings)
-        return worker_on(tools, settings, self.secret, runtimes, options=options, listener=listener)
+        return worker_on(tools, settings, self.secrets, runtimes, options=options, listener=listener)
 
     def companions(self, listener: "Callable[[Turn], None]" = lambda _: None) -> list[Follower]:
         """Return all that runs where the scheduler does, each to be run in a thread of its own.
@@ -97,9 +97,9 @@ class Workplace:
         settings = self.settings
         found: list[Alerts | Lineage] = []
         if settings.alerts.channels:
-            found.append(alerts_on(self.store, self.engine.tools, settings.alerts, self.secret))
+            found.append(alerts_on(self.store, self.engine.tools, settings.alerts, self.secrets))
         if settings.lineage.is_wanted:
-            found.append(lineage_on(self.store, self.lake, settings.lineage, self.secret))
+            found.append(lineage_on(self.store, self.lake, settings.lineage, self.secrets))
         for each in found:
             each.begin()  # here, and not in their threads: a worker may be faster
         return [*found]

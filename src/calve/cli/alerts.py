@@ -62,7 +62,7 @@ def try_channel(state: State, channel: str, to: tuple[str, ...]) -> None:
     from calve.app import test_message
 
     with state.workplace() as workplace:
-        known = channels_of(state.settings.alerts, workplace.secret)
+        known = channels_of(state.settings.alerts, workplace.secrets)
         if channel not in known:
             names = ", ".join(known) or "none"
             raise RequestInvalid(

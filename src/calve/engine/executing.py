@@ -6,11 +6,12 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
 
 from calve.engine.about import about
-from calve.engine.contexts import Context, Log, Resolve, hidden, revealed
+from calve.engine.contexts import Context, Log, hidden, revealed
 from calve.engine.evaluating import targets_of
 from calve.engine.facts import params_of, place_of, run_params
 from calve.engine.model import Attempt, LogChunk, Task
@@ -37,7 +38,8 @@ class Executor:
     turns: Turns
     runtimes: Runtimes
     folder: Path
-    resolve: Resolve
+    secret_for: Callable[[str, str], str]
+    """Gives the text of a secret, by its name, to a step that the definition of a workflow holds."""
     monotonic: Callable[[], float]
     is_dead: threading.Event
     """Set when the worker has to let go of everything."""
@@ -185,7 +187,7 @@ class Executor:
 
     def _context(self, task: Task, state: RunState, attempt: Attempt, lines: Log) -> Context:
         run, now = state.run, self.tools.clock()
-        params, secrets = revealed(params_of(state, attempt), self.resolve)
+        params, secrets = revealed(params_of(state, attempt), partial(self.secret_for, run.owner_workflow))
         left = None if attempt.timeout_at is None else max(0, attempt.timeout_at - now) / 1_000
         return Context(
             key=attempt.uuid,

@@ -71,7 +71,10 @@ def _path_of(variable: str, raw: Mapping[str, Any]) -> Key:
             return _free(key, raw, "spark", "conf")
         case "alerts", ["channels", name, key]:
             return ("alerts", "channels", _same(name, raw, "alerts", "channels", made=name), key)
-        case (("connections" | "secrets"), [name]):
+        case "connections", [name]:
+            return (section, _same(name, raw, section, made=name))
+        case "secrets", [*names] if names:  # the dots of a secret's name say whose it is
+            name = ".".join(names)
             return (section, _same(name, raw, section, made=name))
         case _:
             return _fixed((section, *rest), variable)

@@ -1,7 +1,8 @@
 """All the settings of a project."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
@@ -50,9 +51,29 @@ class Settings(Section):
     failpoints: str | None = None
     debug: bool = False
 
+    @property
+    def own_secrets(self) -> frozenset[str]:
+        """The names of the secrets that calve itself needs, for alerts, say: what settings named ``…_secret`` hold."""
+        return frozenset(_secrets_in(self))
+
     @model_validator(mode="after")
     def _default_catalog_exists(self) -> Self:
         if self.default_catalog not in self.catalogs:
             known = ", ".join(self.catalogs)
             raise ValueError(f"default_catalog names {self.default_catalog!r}, but the catalogs are: {known}")
         return self
+
+
+def _secrets_in(setting: Any) -> Iterator[str]:
+    match setting:
+        case Section():
+            for name, value in setting:
+                if name.endswith("_secret") and value is not None:
+                    yield value
+                else:
+                    yield from _secrets_in(value)
+        case dict():
+            for value in setting.values():
+                yield from _secrets_in(value)
+        case _:
+            pass

@@ -36,6 +36,15 @@ def test_the_first_place_that_has_a_secret_gives_it() -> None:
     assert "calve secret set c" in raised.value.remedy
 
 
+def test_what_calve_itself_needs_is_given_to_no_step() -> None:
+    """Or whoever may push a workflow could learn how calve signs in elsewhere."""
+    look_up = Secrets([GivenSecrets({"smtp": "one", "db": "other"})], own={"smtp"})
+    assert look_up("smtp") == "one"
+    assert look_up.for_step("w", "db") == "other"
+    with pytest.raises(ParamError, match="calve's own"):
+        look_up.for_step("w", "smtp")
+
+
 def test_a_file_holds_a_secret(tmp_path: Path) -> None:
     """Without the newline that editors put at its end."""
     _file(tmp_path / "db", "pass word\n")

@@ -102,12 +102,12 @@ def test_a_secret_is_set_listed_and_deleted_but_never_shown(run: Any, folder: Pa
     assert [one["name"] for one in run("secret", "list")] == ["db"]
     assert (folder / ".calve" / "secret.key").stat().st_mode & 0o777 == 0o600
     with open_workplace(load(folder, {})) as workplace:
-        assert workplace.secret("db") == "canary-text"
+        assert workplace.secrets("db") == "canary-text"
     for file in (folder / ".calve").rglob("*"):
         assert not file.is_file() or b"canary-text" not in file.read_bytes()
     run("secret", "delete", "db")
     with open_workplace(load(folder, {})) as workplace, pytest.raises(ParamError):
-        workplace.secret("db")
+        workplace.secrets("db")
 
 
 def test_secrets_are_looked_for_where_the_settings_say(folder: Path, run: Any) -> None:
@@ -124,7 +124,7 @@ def test_secrets_are_looked_for_where_the_settings_say(folder: Path, run: Any) -
     ):
         settings = load(folder, environ | {"CALVE_SECRET_STORE__BACKENDS": order})
         with open_workplace(settings) as workplace:
-            assert workplace.secret("db") == expected
+            assert workplace.secrets("db") == expected
 
 
 def test_another_key_of_the_environment_opens_nothing(folder: Path, run: Any) -> None:
@@ -132,7 +132,7 @@ def test_another_key_of_the_environment_opens_nothing(folder: Path, run: Any) ->
     run("secret", "set", "db", given="of the table")
     settings = load(folder, {"CALVE_SECRET_STORE__KEY": "A" * 43 + "="})
     with open_workplace(settings) as workplace, pytest.raises(ParamError, match="cannot be opened"):
-        workplace.secret("db")
+        workplace.secrets("db")
 
 
 def test_what_is_hidden_is_asked_for_twice_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -318,7 +318,7 @@ def test_a_secret_that_a_database_cannot_give_now_fails_no_step(playground: Play
     """It is asked again."""
     run, task = claimed(playground, ", 'key<secret>': PASSWORD")
     answers = [StoreUnavailable(), "abc"]
-    playground.executor.resolve = lambda _: _given(answers.pop(0))
+    playground.executor.secret_for = lambda *_: _given(answers.pop(0))
     with pytest.raises(StoreUnavailable):
         playground.do(task)
     playground.do(task)
