@@ -18,7 +18,7 @@ quickly() {
 }
 
 # The language and the engine know no framework, so there is no excuse for a branch that no test takes.
-core=(tests/unit/{definition,dsl,engine,expressions} tests/behaviour/test_{engine,signal}*.py)
+core=(tests/unit/{definition,dsl,engine,expressions} tests/behaviour/test_{engine,signal,api_access,api_signal,api_templates}*.py)
 of_the_core() {
     "$bin/coverage" erase
     quickly "$bin/coverage" run -m pytest "${core[@]}"

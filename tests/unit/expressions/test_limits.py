@@ -75,6 +75,7 @@ def test_memory_counts_every_object_before_it_is_made() -> None:
     assert _kind("x = 1; x + x;", limits=Limits(memory=64)) == "IllegalStateException"
     assert _kind("x = 1; x == 1;", limits=Limits(memory=64)) == "IllegalStateException"
     assert _kind("'abcdefgh' == 'a';", limits=Limits(memory=50)) == "IllegalStateException"
+    assert _kind("x = new int[]{1, 2}; x.length;", limits=Limits(memory=128)) == "IllegalStateException"
 
 
 def test_a_result_is_not_larger_than_the_memory() -> None:
@@ -171,10 +172,11 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.usefixtures("untraced")
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:40])
-def test_a_hostile_expression_ends_and_with_no_error_but_ours(text: str) -> None:
+def test_a_hostile_expression_ends_and_with_no_error_but_ours(text: str, request: pytest.FixtureRequest) -> None:
     """Whatever it does, it does not take the process with it."""
+    if "while" in text:
+        request.getfixturevalue("untraced")
     with suppress(ExpressionError):
         evaluate(text, {}, limits=Limits(seconds=5))
 
