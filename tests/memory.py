@@ -27,4 +27,4 @@ def folder_in_memory() -> Iterator[Path]:
     try:
         yield made
     finally:
-        shutil.rmtree(made, ignore_errors=True)  # a Spark that goes on with a dead worker's job may still write
+        shutil.rmtree(made)

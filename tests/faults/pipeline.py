@@ -1,6 +1,7 @@
 """A small pipeline on a real lake: rows come into a source, and workers that die deliver each of them to a target."""
 
 import json
+import shutil
 import signal
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tests.faults.crew import PATIENCE, send, wait_until
 from tests.faults.pipeline_worker import Plan, work
 from tests.faults.worker import is_over
-from tests.memory import folder_in_memory
+from tests.memory import new_folder
 
 from calve import settings
 from calve.app import Workplace, open_captures, open_deliveries, open_workplace
@@ -380,22 +381,23 @@ def _stat(entry: Path) -> list[str]:
 @contextmanager
 def pipeline_on(remote: str, store_url: str | None = None, spark_of_workers: str | None = None) -> Iterator[Pipeline]:
     """Give a project of its own, in memory where that can be; its workers use the same Spark, unless told otherwise."""
-    with folder_in_memory() as folder:
-        store = f'[store]\nurl = "{store_url}"\n' if store_url else ""
-        spark_of_workers = spark_of_workers or f'remote = "{remote}"'
-        (folder / settings.FILE).write_text(_CONF.format(spark=spark_of_workers) + store)
-        loaded = settings.load(folder, {})
-        source = PyIcebergWriter(loaded)
-        with open_workplace(loaded) as workplace, open_captures(loaded) as captures:
-            workplace.lake.catalog("lake")  # with tables as Spark wants them
-            spark = connected(loaded, remote)
-            made = Pipeline(folder, loaded, workplace, captures, spark, source)
-            try:
-                yield made
-            finally:
-                made.close()
-                release(spark)
-                source.close()
+    folder = new_folder()
+    store = f'[store]\nurl = "{store_url}"\n' if store_url else ""
+    spark_of_workers = spark_of_workers or f'remote = "{remote}"'
+    (folder / settings.FILE).write_text(_CONF.format(spark=spark_of_workers) + store)
+    loaded = settings.load(folder, {})
+    source = PyIcebergWriter(loaded)
+    with open_workplace(loaded) as workplace, open_captures(loaded) as captures:
+        workplace.lake.catalog("lake")  # with tables as Spark wants them
+        spark = connected(loaded, remote)
+        made = Pipeline(folder, loaded, workplace, captures, spark, source)
+        try:
+            yield made
+        finally:
+            made.close()
+            release(spark)
+            source.close()
+            shutil.rmtree(folder, ignore_errors=True)  # a Spark that goes on with a dead worker's job may still write
 
 
 def connected(loaded: Settings, remote: str) -> "SparkSession":

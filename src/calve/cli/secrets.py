@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def secret() -> None:
     r"""Keep secrets in an encrypted table of the state database.
 
-    A param of type SECRET names one; its text is given to steps where they run, and shown nowhere.
+    A param of type SECRET names one; its text is given to steps where they run, and shown nowhere. A name without a
+    dot is for all workflows, sales.eu.password for those in sales.eu and below.
 
     \b
       calve secret set warehouse_password

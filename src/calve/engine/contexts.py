@@ -9,7 +9,7 @@ from threading import Event, Lock
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from calve.definition.params import HIDDEN, reveal, shown, values_of
+from calve.definition.params import HIDDEN, Resolve, reveal, shown, values_of
 from calve.engine.model import LogChunk
 from calve.engine.ports import Outcome, Place
 from calve.engine.states import Params
@@ -19,9 +19,6 @@ LOG_BYTES = 8_000_000
 
 LINE = 6
 """How long a line of a secret has to be to be hidden by itself; shorter ones stand in too many other texts."""
-
-Resolve = Callable[[str], str]
-"""Gives the text of a secret."""
 
 
 @dataclass(slots=True)

@@ -35,7 +35,7 @@ from calve.definition.params.orders import (
 from calve.definition.params.parameter import SCALARS, Parameter, values_of
 from calve.definition.params.retries import ParsedRetryPolicy, Retries, RetryReason, parse_retry_policy
 from calve.definition.params.scopes import StepScope, WorkflowScope
-from calve.definition.params.secrets import HIDDEN, Secret, SecretText, holds_secret, reveal, shown
+from calve.definition.params.secrets import HIDDEN, Resolve, Secret, SecretText, holds_secret, reveal, shown
 from calve.definition.params.sources import InitiatorType, ParamSource
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "ParamSource",
     "Parameter",
     "ParsedRetryPolicy",
+    "Resolve",
     "Retries",
     "RetryReason",
     "Secret",
