@@ -251,7 +251,7 @@ def test_a_secret_without_text_fails_the_step(playground: Playground) -> None:
     playground.push("Workflow: {id: w, jobs: [{job: {id: a, type: Sleep, 'p<secret>': MISSING}}]}")
     run = playground.start()
     assert playground.statuses(run) == {"a": S.FATALLY_FAILED}
-    assert "The secret [MISSING] is not here." in playground.told(run, "a")
+    assert "The secret [MISSING] is not here. calve secret set MISSING, or" in str(playground.told(run, "a"))
     assert playground.script.calls == []
 
 

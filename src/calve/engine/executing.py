@@ -131,7 +131,7 @@ class Executor:
         except StoreError:  # of which the step is innocent
             raise
         except CalveError as error:
-            return Outcome(State.FATAL_ERROR, message=error.message)
+            return Outcome(State.FATAL_ERROR, message=_said(error))
         with self._in_hand(context):
             try:
                 if attempt.action is not None or state.run.action is not None:
@@ -143,8 +143,7 @@ class Executor:
             except LeaseLost:
                 return None
             except StepFailed as error:
-                said = f"{error.message} {error.remedy}".strip()
-                outcome = Outcome(State(error.context.get("state", State.USER_ERROR)), message=said)
+                outcome = Outcome(State(error.context.get("state", State.USER_ERROR)), message=_said(error))
             except StoreError as error:
                 outcome = Outcome(State.PLATFORM_ERROR, message=error.message)
             except Exception as error:  # noqa: BLE001 - the boundary around what others wrote
@@ -264,3 +263,7 @@ def _is_first(task: Task, attempt: Attempt) -> bool:
 
 def _pauses() -> Iterator[float]:
     return chain(AGAIN, repeat(AGAIN[-1]))
+
+
+def _said(error: CalveError) -> str:
+    return f"{error.message} {error.remedy}".strip()
