@@ -5,12 +5,15 @@ CalveError
 ├── RequestInvalid               the caller asked for something that makes no sense
 ├── EnvironmentUnfit             the machine lacks something
 │   ├── JavaMissing
-│   └── JarsUnavailable
+│   ├── JarsUnavailable
+│   └── FolderNotWritable
 ├── SqlFailed                    a statement of ``calve sql`` failed
 ├── LakeError                    the table, its catalog or its files
 │   ├── CatalogUnknown
 │   ├── NotSupportedByCatalog
+│   ├── LakeUnavailable          a catalog or an object store does not answer, or not now
 │   ├── TableMissing
+│   │   └── TableIsView
 │   ├── TableEncrypted
 │   ├── FormatVersionUnknown
 │   ├── FilesLost
@@ -80,6 +83,8 @@ class CalveError(Exception):
 
     code: ClassVar[str] = "error"
     default_remedy: ClassVar[str] = ""
+    is_passing: ClassVar[bool] = False
+    """Whether the same may succeed later without anybody changing anything, so that a step is tried again."""
 
     def __init__(self, message: str | None = None, *, remedy: str | None = None, **context: Any) -> None:
         self.message = message or (type(self).__doc__ or "").strip()
@@ -120,6 +125,13 @@ class JarsUnavailable(EnvironmentUnfit):
     """The jars for Spark could not be fetched."""
 
     code = "jars_unavailable"
+    is_passing = True
+
+
+class FolderNotWritable(EnvironmentUnfit):
+    """A folder cannot be written."""
+
+    code = "folder_not_writable"
 
 
 class SqlFailed(CalveError):
@@ -146,10 +158,23 @@ class NotSupportedByCatalog(LakeError):
     code = "not_supported_by_catalog"
 
 
+class LakeUnavailable(LakeError):
+    """A catalog or an object store does not answer."""
+
+    code = "lake_unavailable"
+    is_passing = True
+
+
 class TableMissing(LakeError):
     """There is no such table."""
 
     code = "table_missing"
+
+
+class TableIsView(TableMissing):
+    """This is a view, not a table."""
+
+    code = "table_is_view"
 
 
 class TableEncrypted(LakeError):
@@ -174,6 +199,7 @@ class SourceBusy(LakeError):
     """Somebody else committed to the table at the same moment."""
 
     code = "source_busy"
+    is_passing = True
     default_remedy = "Try again."
 
 
@@ -181,6 +207,7 @@ class SourceUnstable(CalveError):
     """What is merged gave other rows when it was read again."""
 
     code = "source_unstable"
+    is_passing = True
 
 
 class CaptureError(CalveError):
@@ -259,6 +286,7 @@ class ConcurrentCapture(CaptureError):
     """The consumer has another capture open."""
 
     code = "concurrent_capture"
+    is_passing = True
 
 
 class ConcurrentCommit(CaptureError):
@@ -278,6 +306,7 @@ class TargetMoved(DeliveryError):
     """Somebody else wrote to the target while the job ran."""
 
     code = "target_moved"
+    is_passing = True
     default_remedy = "Run the job again: it has to see what they wrote."
 
 
@@ -285,6 +314,7 @@ class BranchLost(DeliveryError):
     """The branch that the job wrote to is gone."""
 
     code = "branch_lost"
+    is_passing = True
     default_remedy = "Run the job again."
 
 
@@ -392,6 +422,7 @@ class Conflict(CalveError):
     """Somebody else changed it at the same time."""
 
     code = "conflict"
+    is_passing = True
     default_remedy = "Try again."
 
 
@@ -411,6 +442,7 @@ class AlertNotSent(CalveError):
     """The message could not be sent."""
 
     code = "alert_not_sent"
+    is_passing = True
 
 
 class AccessError(CalveError):
@@ -437,6 +469,7 @@ class TooManyAttempts(AccessError):
     """Too many attempts."""
 
     code = "too_many_attempts"
+    is_passing = True
     default_remedy = "Wait, and try again later."
 
 
@@ -444,6 +477,7 @@ class TooManyStreams(AccessError):
     """The caller has too many streams open."""
 
     code = "too_many_streams"
+    is_passing = True
     default_remedy = "Close some, or raise server.streams_per_caller."
 
 
@@ -451,6 +485,7 @@ class StreamsExhausted(AccessError):
     """Too many streams are open."""
 
     code = "streams_exhausted"
+    is_passing = True
     default_remedy = "Try again later, serve by more processes, or raise server.streams."
 
 
@@ -458,6 +493,7 @@ class ProviderFailed(AccessError):
     """The provider of identities does not answer as it should."""
 
     code = "provider_failed"
+    is_passing = True
     default_remedy = "Try again later. If it stays so: does access.oidc say what the provider says?"
 
 
@@ -471,18 +507,21 @@ class ServerUnreachable(ServerError):
     """The server does not answer."""
 
     code = "server_unreachable"
+    is_passing = True
 
 
 class WaitedTooLong(CalveError):
     """It is not over yet."""
 
     code = "waited_too_long"
+    is_passing = True
 
 
 class StoreError(CalveError):
     """The state database failed."""
 
     code = "store_error"
+    is_passing = True
 
 
 class StoreUnavailable(StoreError):
@@ -501,12 +540,14 @@ class StoreDamaged(StoreError):
     """The file of the state database is damaged."""
 
     code = "store_damaged"
+    is_passing = False
 
 
 class StoreSchemaUnknown(StoreError):
     """The state database was written by a newer calve."""
 
     code = "store_schema_unknown"
+    is_passing = False
 
 
 OF_THE_WORKFLOW = (

@@ -1,11 +1,13 @@
 """Steps that are tried again, and steps that take too long."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from tests.engines import BUSY, DONE, PLATFORM_ERROR, START, USER_ERROR, Playground
 
-from calve.engine import Breakpoint, Outcome, RunStatus, State, StepStatus
+from calve.engine import Breakpoint, Outcome, RunStatus, State, StepContext, StepStatus
+from calve.errors import SourceBusy, TableMissing
 
 S = StepStatus
 
@@ -44,6 +46,62 @@ def test_a_failed_step_is_tried_again_and_earlier_attempts_stay(playground: Play
     assert len({attempt.uuid for attempt in attempts}) == 3
     assert [attempt.params["step_attempt_id"]["result"] for attempt in attempts] == [1, 2, 3]
     assert playground.fresh(run).status is RunStatus.SUCCEEDED
+
+
+def test_a_server_may_ask_for_a_later_try(playground: Playground) -> None:
+    """The next attempt is not made before; a shorter time than the policy's changes nothing."""
+    playground.push(job("retry_policy: {error_retry_limit: 2}"))
+    asked = [Outcome(State.USER_ERROR, retry_after=seconds) for seconds in (299.5, 1.0)]
+    playground.script.parts["a"] = [*asked, DONE]
+    run = playground.start()
+    play(playground, 2)
+    assert waits(playground) == [300, 120]
+    assert playground.fresh(run).status is RunStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (
+            TableMissing("There is no table db.t.", remedy="Make it."),
+            S.FATALLY_FAILED,
+            "There is no table db.t. Make it.",
+        ),
+        (SourceBusy("Others wrote."), S.PLATFORM_FAILED, "Others wrote. Try again."),
+        (
+            PermissionError(13, "Permission denied", "/x"),
+            S.FATALLY_FAILED,
+            "PermissionError: [Errno 13] Permission denied: '/x'",
+        ),
+        (OSError(28, "No space left on device"), S.PLATFORM_FAILED, "OSError: [Errno 28] No space left on device"),
+        (RuntimeError("why"), S.PLATFORM_FAILED, "RuntimeError: why"),
+    ],
+)
+def test_what_a_runtime_raises_is_tried_again_if_it_may_pass(
+    playground: Playground, error: Exception, status: StepStatus, said: str
+) -> None:
+    """What cannot succeed fails at once, whatever the retry policy says."""
+
+    def fail(_: StepContext) -> Outcome:
+        raise error
+
+    playground.push(job("retry_policy: {error_retry_limit: 9, platform_retry_limit: 9}"))
+    playground.script.parts["a"] = fail
+    run = playground.start()
+    [attempt] = playground.state.attempts(run.uuid, "a")
+    assert (attempt.status, said in [entry["message"] for entry in attempt.timeline]) == (status, True)
+
+
+def test_an_attempt_whose_folder_cannot_be_made_fails_at_once(playground: Playground, tmp_path: Path) -> None:
+    """It says which folder, and what to do."""
+    (tmp_path / "file").touch()
+    playground.executor.folder = tmp_path / "file"
+    playground.push(job("retry_policy: {platform_retry_limit: 9}"))
+    playground.script.parts["a"] = lambda context: Outcome(State.DONE, message=str(context.folder))
+    run = playground.start()
+    [attempt] = playground.state.attempts(run.uuid, "a")
+    assert attempt.status is S.FATALLY_FAILED
+    assert any("The folder of the attempt cannot be written" in entry["message"] for entry in attempt.timeline)
 
 
 def test_the_default_waits_a_minute_and_then_twice_as_long(playground: Playground) -> None:

@@ -37,6 +37,25 @@ def double(spark, table, *, times):
 """
 
 
+FAILING = """
+def table(spark):
+    spark.sql("SELECT 1").collect()
+    spark.table("db.nope").collect()
+
+def column(spark):
+    spark.range(3).select("nope").collect()
+
+def module(spark):
+    import gone_for_good
+
+def few(spark, needed):
+    pass
+
+def reset(spark):
+    raise ConnectionResetError("gone")
+"""
+
+
 @pytest.fixture(scope="module")
 def runtime(lake_settings: Settings, lake: Lake) -> Iterator[Spark]:
     """Yield the runtime of a worker, whose server is shared by all tests here."""
@@ -79,10 +98,93 @@ def test_statements_run_in_one_session_of_the_steps_own(run: Run, table: str) ->
     outcome, _ = run(script=script.format(table.removeprefix("db.")), fetch="row", expect="any_row", **config)
     assert outcome.outputs["row"] == {"n": 2, "s": ";"}
     outcome, context = run(script="SELECT 1;\nSELECT * FROM few")
-    assert outcome.state is State.USER_ERROR
-    assert outcome.message.startswith("Statement 2 (SELECT * FROM few): [TABLE_OR_VIEW_NOT_FOUND] ")
+    assert outcome.state is State.FATAL_ERROR
+    assert outcome.message.startswith("spark.script, line 2 (statement 2 of 2): [TABLE_OR_VIEW_NOT_FOUND] ")
+    assert outcome.message.endswith("\n  2 | SELECT * FROM few\n    |               ^")
     assert "\tat " not in outcome.message
     assert "\tat " in context.text
+
+
+@pytest.mark.parametrize(
+    ("script", "said", "shown"),
+    [
+        (
+            "-- all\nSELECT 1;\n\nSELECT *\n  FORM {table}",
+            "spark.script, line 5 (statement 2 of 2): [PARSE_SYNTAX_ERROR] Syntax error at or near 'db'. SQLSTATE: 42601",
+            "  5 |   FORM {table}\n    |        ^",
+        ),
+        (
+            "SELECT :many + 1,\n       :name AS n, idd FROM {table}",
+            "spark.script, line 2: [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with "
+            "name `idd` cannot be resolved. Did you mean one of the following? [`id`]. SQLSTATE: 42703",
+            "  2 |        :name AS n, idd FROM {table}\n    |                    ^",
+        ),
+        (
+            "SELECT * FROM {near}",
+            "spark.script, line 1: [TABLE_OR_VIEW_NOT_FOUND] The table or view {quoted} cannot be found. Verify the "
+            "spelling and correctness of the schema and catalog. Did you mean {table}? SQLSTATE: 42P01",
+            "  1 | SELECT * FROM {near}\n    |               ^",
+        ),
+        (
+            "SELECT * FROM nope.db.t",
+            "spark.script, line 1: [TABLE_OR_VIEW_NOT_FOUND] The table or view `nope`.`db`.`t` cannot be found. Verify "
+            "the spelling and correctness of the schema and catalog. nope is not a catalog; the settings have: lake. "
+            "SQLSTATE: 42P01",
+            "  1 | SELECT * FROM nope.db.t\n    |               ^",
+        ),
+        (
+            "SELECT id,\n  id / (id - 2) FROM {table}",
+            "spark.script, line 2: [DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate divisor being 0 and "
+            'return NULL instead. If necessary set "spark.sql.ansi.enabled" to "false" to bypass this error. '
+            "SQLSTATE: 22012",
+            "  2 |   id / (id - 2) FROM {table}\n    |   ^",
+        ),
+        (
+            "CREATE TEMP VIEW odd AS SELECT cast(concat('x', id) AS int) n FROM {table};\nSELECT * FROM odd",
+            "spark.script, line 2 (statement 2 of 2): [CAST_INVALID_INPUT] The value 'x1' of the type \"STRING\" cannot be "
+            'cast to "INT" because it is malformed. Correct the value as per the syntax, or change its target type. Use '
+            "`try_cast` to tolerate malformed input and return NULL instead. It is in the view odd. SQLSTATE: 22018",
+            "  2 | SELECT * FROM odd",
+        ),
+        (
+            "SELECT * FROM {table} VERSION AS OF 12",
+            "spark.script, line 1: Cannot find snapshot with ID 12",
+            "  1 | SELECT * FROM {table} VERSION AS OF 12",
+        ),
+    ],
+)
+def test_an_error_of_sql_fails_at_once_and_names_its_place(
+    run: Run, table: str, script: str, said: str, shown: str
+) -> None:
+    """The cause in one line, then the line of the script and a caret; neither Java's stack nor Spark's plan."""
+    near = f"{table[:-1]}_"
+    names = {"table": table, "near": near, "quoted": f"`db`.`{near.removeprefix('db.')}`"}
+    values = {"many": 1_000_000, "name": "it's"} if ":many" in script else {}
+    outcome, _ = run(script=script.format(**names), parameters=values)
+    assert outcome.message == f"{said}\n{shown}".format(**names)
+    assert outcome.state is State.FATAL_ERROR
+
+
+def test_an_error_of_spark_in_python_fails_at_once(run: Run, table: str, lake_settings: Settings) -> None:
+    """In a function and in an application; what only may fail again is tried again."""
+    (lake_settings.project / "failing.py").write_text(FAILING)
+    for name, state, said in [
+        ("table", State.FATAL_ERROR, "AnalysisException: [TABLE_OR_VIEW_NOT_FOUND] The table or view `db`.`nope`"),
+        ("column", State.FATAL_ERROR, "AnalysisException: [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column"),
+        ("module", State.FATAL_ERROR, "ModuleNotFoundError: No module named 'gone_for_good'"),
+        ("few", State.FATAL_ERROR, "cannot be called with a session and these arguments: missing a required argument"),
+        ("nowhere", State.FATAL_ERROR, "There is no nowhere in "),
+        ("reset", State.USER_ERROR, "ConnectionResetError: gone"),
+    ]:
+        outcome, _ = run(function=f"failing.py:{name}")
+        assert (outcome.state, said in outcome.message, outcome.message.count("\n")) == (state, True, 0), outcome
+    (lake_settings.project / "app.py").write_text(
+        "from pyspark.sql import SparkSession\nSparkSession.builder.getOrCreate().table('db.nope')\n"
+    )
+    outcome, _ = run(application="app.py")
+    assert outcome.state is State.FATAL_ERROR
+    assert "TABLE_OR_VIEW_NOT_FOUND" in outcome.message
+    assert "\tat " not in outcome.message
 
 
 def test_what_a_step_reads_and_writes_is_counted(run: Run, table: str) -> None:

@@ -18,6 +18,7 @@ from calve.access.office import By
 from calve.access.ports import SecretState
 from calve.access.records import Act, SealedSecret
 from calve.errors import ParamError, RequestInvalid, SettingsInvalid
+from calve.folders import writing
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
@@ -230,11 +231,12 @@ def read_key(file: Path) -> bytes | None:
 def make_key(file: Path, random: RandomBytes) -> bytes:
     """Make a new key in a file that nobody else can read; where somebody else was first, his is taken."""
     key = random(KEY_BYTES)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return read_key(file) or key
+    with writing("The key of secrets", file, "secret_store.key_file"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return read_key(file) or key
     with os.fdopen(descriptor, "wb") as new:
         new.write(urlsafe_b64encode(key) + b"\n")
     return key

@@ -5,12 +5,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from calve.cli.output import print_json
 from calve.cli.state import State, json_option
 from calve.errors import CalveError
+
+if TYPE_CHECKING:
+    from calve.settings import Settings
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "wrong": ("✗", "red")}
 _WAL_SAFE = (3, 51, 3)
@@ -97,12 +101,48 @@ def check_catalogs(state: State) -> Iterator[Finding]:
     lake.close()
 
 
+def check_folders(state: State) -> Iterator[Finding]:
+    """Write to every folder that calve writes to, and leave nothing there."""
+    from calve.folders import try_writing
+
+    for what, folder, setting in _folders(state.settings):
+        try:
+            try_writing(what, folder, setting)
+        except CalveError as error:
+            yield Finding("folders", "wrong", error.message, error.remedy)
+        else:
+            yield Finding("folders", "ok", f"{what} ({folder})")
+
+
+def _folders(settings: "Settings") -> Iterator[tuple[str, Path, str]]:
+    """Yield what calve keeps in the folders of this machine, where, and the setting that names the place."""
+    from calve.lake import jars, local_path
+
+    yield "The state", settings.home, "home"
+    yield "The folders of attempts", settings.home / "attempts", "home"
+    if jars.cached(settings) is None:  # a full cache may be read-only
+        yield "The cache of Spark's jars", settings.spark.jars_cache, "spark.jars_cache"
+    if file := _sqlite_file(settings.store.url):
+        yield "The state database", file, "store.url"
+    for name, catalog in settings.catalogs.items():
+        if file := _sqlite_file(catalog.properties.get("uri", "")):
+            yield f"The catalog {name}", file, f"catalogs.{name}.uri"
+        warehouse = catalog.properties.get("warehouse", "")
+        if "/" in warehouse and (folder := local_path(warehouse)):
+            yield f"The warehouse of {name}", folder, f"catalogs.{name}.warehouse"
+    if settings.capture.location and (folder := local_path(settings.capture.location)):
+        yield "The tables of captures", folder, "capture.location"
+    if settings.lineage.file:
+        yield "The lineage events", settings.lineage.file, "lineage.file"
+
+
 CHECKS: dict[str, Callable[[State], Iterator[Finding]]] = {
     "python": check_python,
     "sqlite": check_sqlite,
     "settings": check_settings,
     "java": check_java,
     "jars": check_jars,
+    "folders": check_folders,
     "store": check_store,
     "catalogs": check_catalogs,
 }
@@ -156,12 +196,18 @@ def _reached(url: str) -> str:
 
 def _absent_file(url: str) -> Path | None:
     """Return the file of an SQLite database that is not there yet; opening it would make it."""
+    file = _sqlite_file(url)
+    return None if file is None or file.exists() else file
+
+
+def _sqlite_file(url: str) -> Path | None:
+    """Return the file of an SQLite database."""
     if not url.startswith("sqlite"):
         return None
     from sqlalchemy import make_url
 
     file = Path(make_url(url).database or ":memory:")
-    return None if file.exists() or file.name == ":memory:" else file
+    return None if file.name == ":memory:" else file
 
 
 @contextmanager

@@ -11,7 +11,8 @@ import click
 
 from calve import __version__
 from calve.cli.state import State
-from calve.errors import CalveError
+from calve.errors import CalveError, FolderNotWritable
+from calve.folders import is_refusal
 
 COMMANDS = {
     "demo": "calve.cli.demo:demo",
@@ -137,6 +138,10 @@ def run(arguments: list[str] | None = None) -> int:
             traceback.print_exc()
         return 1
     except Exception as error:  # noqa: BLE001 - the last boundary
+        if isinstance(error, OSError) and is_refusal(error):
+            refused = FolderNotWritable(f"{error.filename} cannot be read or written: {error.strerror}.")
+            _complain(state, refused.as_json())
+            return 1
         remedy = "This is a bug. Run again with calve --debug, or CALVE_DEBUG=1, to see where."
         message = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
         _complain(state, {"code": "unexpected", "message": message, "remedy": remedy, "context": {}})

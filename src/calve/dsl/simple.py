@@ -104,7 +104,8 @@ def http(
         timeout_seconds: How long to wait for the answer; 30 unless told.
         verify: Check the server's certificate; True unless told.
         state_expr: An expression over status_code and response_body that gives the step's state: DONE, USER_ERROR,
-            PLATFORM_ERROR, FATAL_ERROR or CONTINUE. Without it 2xx is DONE, 4xx FATAL_ERROR, the rest USER_ERROR.
+            PLATFORM_ERROR, FATAL_ERROR or CONTINUE. Without it 2xx is DONE, 408, 425, 429, 502, 503 and 504 are
+            PLATFORM_ERROR, the rest of 4xx is FATAL_ERROR, and all else USER_ERROR.
         **more: The keywords that all steps share (see ``step``), and params of the step.
     """
     return typed("Http", locals())

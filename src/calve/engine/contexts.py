@@ -13,6 +13,7 @@ from calve.definition.params import HIDDEN, Resolve, reveal, shown, values_of
 from calve.engine.model import LogChunk
 from calve.engine.ports import Outcome, Place
 from calve.engine.states import Params
+from calve.folders import writing
 
 LOG_BYTES = 8_000_000
 """How much of a log is kept in the store; more than that stays in a file on the worker."""
@@ -86,7 +87,8 @@ class Context:
     @property
     def folder(self) -> Path:
         """A folder of the attempt's own, made when it is asked for."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        with writing("The folder of the attempt", self.root, "home"):
+            self.root.mkdir(parents=True, exist_ok=True)
         return self.root
 
     @property

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import ceil
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -45,7 +46,7 @@ def end(work: Work, state: RunState, attempt: Attempt, outcome: Outcome) -> Atte
         return finish(work, state, told(attempt, work.now, error.message), StepStatus.INTERNALLY_FAILED)
     if status.is_retryable:
         reason = reason_of(status)
-        delay = policy.delay(reason, attempt.retries.get(reason, 0))
+        delay = max(policy.delay(reason, attempt.retries.get(reason, 0)), ceil(outcome.retry_after))
         attempt = moved(attempt, status, work.now, due_at=work.now + delay * 1_000)
         return work.set_attempt(state, told(attempt, work.now, f"Tried again in {delay} s."))
     return finish(work, state, attempt, status, is_last=outcome.is_last)

@@ -21,6 +21,7 @@ from calve.engine.statuses import HOLDING
 from calve.engine.turns import CALLS, Turn, Turns
 from calve.engine.work import Tools, Work
 from calve.errors import CalveError, Conflict, LeaseLost, StepFailed, StoreError, WorkflowMissing
+from calve.folders import is_refusal
 
 log = logging.getLogger(__name__)
 
@@ -146,9 +147,13 @@ class Executor:
                 outcome = Outcome(State(error.context.get("state", State.USER_ERROR)), message=_said(error))
             except StoreError as error:
                 outcome = Outcome(State.PLATFORM_ERROR, message=error.message)
+            except CalveError as error:
+                failed = State.PLATFORM_ERROR if error.is_passing else State.FATAL_ERROR
+                outcome = Outcome(failed, message=_said(error))
             except Exception as error:  # noqa: BLE001 - the boundary around what others wrote
                 context.log(traceback.format_exc())
-                outcome = Outcome(State.PLATFORM_ERROR, message=f"{type(error).__name__}: {error}")
+                failed = State.FATAL_ERROR if is_refusal(error) else State.PLATFORM_ERROR
+                outcome = Outcome(failed, message=f"{type(error).__name__}: {error}")
         return self._judged(context.without_secrets(outcome), context)
 
     def _judged(self, outcome: Outcome, context: Context) -> Outcome | None:

@@ -374,6 +374,8 @@ class Outcome:
     """Why it failed, or how it goes."""
     poll_after: float = 0.0
     """CONTINUE: call again after so many seconds; no worker is held until then."""
+    retry_after: float = 0.0
+    """A failure: try again after so many seconds at the earliest, as a server has asked for."""
     is_last: bool = False
     """DONE: there is nothing for the steps after it to do, so that none of its edges holds."""
 

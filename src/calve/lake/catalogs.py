@@ -1,5 +1,6 @@
 """What calve asks of a catalog, whatever its kind."""
 
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,7 +10,14 @@ from difflib import get_close_matches
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from calve.errors import FormatVersionUnknown, LakeError, NotSupportedByCatalog, SettingsInvalid, TableMissing
+from calve.errors import (
+    FormatVersionUnknown,
+    LakeError,
+    NotSupportedByCatalog,
+    SettingsInvalid,
+    TableIsView,
+    TableMissing,
+)
 from calve.lake import metadata as raw
 from calve.lake.files import Files
 from calve.lake.names import TableName
@@ -29,6 +37,8 @@ class LoadedTable:
     files: Files
 
 
+_READ = re.compile(r"\b(?:FROM|JOIN)\s+([\w.`-]+)", re.IGNORECASE)
+"""The tables that the SQL of a view names."""
 Decide = Callable[[raw.Metadata], raw.Change | None]
 """Tells by a table's metadata what to change; None: nothing."""
 
@@ -51,6 +61,8 @@ class Catalog(ABC):
     ) -> None:
         """Take PyIceberg's properties, and the folder for new tables if it is not the warehouse."""
         self.name = name
+        self.catalogs: tuple[str, ...] = (name,)
+        """All catalogs of the lake, for messages."""
         self.properties = dict(properties)
         self.files = Files(properties)
         self._location = location
@@ -63,7 +75,7 @@ class Catalog(ABC):
         """Return a table's current metadata.
 
         Raises:
-            TableMissing, FormatVersionUnknown, FilesLost.
+            TableMissing, TableIsView, FormatVersionUnknown, FilesLost.
         """
 
     @abstractmethod
@@ -201,13 +213,33 @@ class Catalog(ABC):
             )
         return LoadedTable(table, metadata, location, files)
 
+    def near(self, table: TableName) -> list[str]:
+        """Return the names of tables that a wrong one may have meant, the likeliest first."""
+        return get_close_matches(".".join(table.identifier), self.tables(table.namespace), n=3, cutoff=0.6)
+
     def _missing(self, table: TableName) -> TableMissing:
-        names = self.tables(table.namespace)
-        wanted = ".".join(table.identifier)
-        near = get_close_matches(wanted, names, n=3, cutoff=0.6)
+        names, near = self.tables(table.namespace), self.near(table)
         listed = ", ".join(near or sorted(names)[:5])
         remedy = f"Did you mean {listed}?" if near else f"There are: {listed}." if listed else "The catalog is empty."
+        levels = ".".join(table.namespace)
+        if len(table.namespace) > 1 and not any(name.startswith(f"{levels}.") for name in names):
+            # the first part of such a name is a catalog as a rule, and the lake has none of that name
+            return TableMissing(
+                f"There is no table {levels}.{table.name}: {table.namespace[0]} is not a catalog, and the catalog "
+                f"{self.name} has no namespace {levels}.",
+                remedy=f"The settings have the catalogs: {', '.join(self.catalogs)}.",
+                table=str(table),
+            )
         return TableMissing(f"There is no table {table}.", remedy=remedy, table=str(table))
+
+    def _is_view(self, view: TableName, sql: str = "") -> TableIsView:
+        under = ", ".join(dict.fromkeys(_READ.findall(sql)))
+        return TableIsView(
+            f"{view} is a view, not a table: a view has no snapshots of its own to capture or to write to.",
+            remedy=f"Capture the tables that it reads{f' ({under})' if under else ''}, or write its rows into a table "
+            "and capture that.",
+            table=str(view),
+        )
 
 
 @contextmanager

@@ -9,12 +9,14 @@ from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from calve.errors import FilesLost, LakeError
+from calve.errors import FilesLost, LakeError, LakeUnavailable
+from calve.folders import is_refusal, writing
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_SETTING = "capture.location, or warehouse of the catalog"
 _FILE_SCHEME = re.compile(r"file:(//(localhost)?(?=/))?(?=/)")
 
 
@@ -57,7 +59,7 @@ class Files:
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file, whole or not at all."""
-        with _explained(path):
+        with _explained(path), writing("A file of the lake", path, _SETTING):
             if local := local_path(path):
                 local.parent.mkdir(parents=True, exist_ok=True)
                 # Not hidden: where a kill leaves one in a source, Iceberg's orphan removal passes over hidden files.
@@ -73,7 +75,7 @@ class Files:
 
     def delete(self, path: str) -> bool:
         """Delete a file, what was left of writing it, and folders that this leaves empty; tell whether it was there."""
-        with _explained(path):
+        with _explained(path), writing("A file of the lake", path, _SETTING):
             if local := local_path(path):
                 was_there = local.exists()
                 local.unlink(missing_ok=True)
@@ -109,7 +111,9 @@ def _explained(path: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise FilesLost(f"{path} is gone.", path=path) from error
     except (OSError, ValueError) as error:
-        raise LakeError(f"{path} cannot be reached: {error}", path=path) from error
+        if is_refusal(error):
+            raise LakeError(f"{path} cannot be read: {error}", path=path) from error
+        raise LakeUnavailable(f"{path} cannot be reached: {error}", path=path) from error
 
 
 def _remove_empty_folders(folder: Path) -> None:

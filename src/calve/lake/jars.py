@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from calve.errors import JarsUnavailable
+from calve.folders import is_refusal, not_writable
 from calve.lake.java import Java
 from calve.settings import Settings
 
@@ -77,6 +78,8 @@ def _resolve(settings: Settings, java: Java) -> list[Path]:
             listing.write_text(json.dumps(sizes, indent=1), encoding="utf-8")
             listing.replace(_list_file(settings))
     except OSError as error:
+        if is_refusal(error):
+            raise not_writable("The cache of Spark's jars", cache, error, "spark.jars_cache") from error
         raise JarsUnavailable(
             f"The jars for Spark cannot be kept in {cache}: {error}", remedy="Set jars_cache in [spark]."
         ) from error

@@ -41,6 +41,7 @@ class Lake:
         with self._lock:
             if name not in self._open:
                 self._open[name] = self._opened(name)
+                self._open[name].catalogs = self.catalog_names
             return self._open[name]
 
     def close(self) -> None:
@@ -53,7 +54,7 @@ class Lake:
         if name not in self.settings.catalogs:
             raise CatalogUnknown(
                 f"There is no catalog {name}.",
-                remedy=f"The settings have: {', '.join(self.catalog_names)}.",
+                remedy=f"The settings have the catalogs: {', '.join(self.catalog_names)}.",
                 catalog=name,
             )
         definition = self.settings.catalogs[name]

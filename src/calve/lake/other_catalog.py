@@ -7,7 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from calve.errors import FormatVersionUnknown, LakeError, NotSupportedByCatalog, SourceBusy, TableMissing
+from calve.errors import (
+    FormatVersionUnknown,
+    LakeError,
+    LakeUnavailable,
+    NotSupportedByCatalog,
+    SourceBusy,
+    TableMissing,
+)
 from calve.lake import metadata as raw
 from calve.lake.catalogs import Catalog, Decide, LoadedTable
 from calve.lake.files import Files
@@ -164,13 +171,20 @@ class OtherCatalog(Catalog):
             try:
                 return self.pyiceberg().load_table(table.identifier)
             except (NoSuchTableError, NoSuchNamespaceError) as error:
-                raise self._missing(table) from error
+                raise (self._is_view(table) if self._has_view(table) else self._missing(table)) from error
             except (InvalidResponse, ValidationError) as error:
                 raise FormatVersionUnknown(
                     f"{table} has metadata that PyIceberg does not understand: {error}",
                     remedy="Upgrade calve.",
                     table=str(table),
                 ) from error
+
+    def _has_view(self, table: TableName) -> bool:
+        """Tell whether there is a view of that name, as far as the catalog tells."""
+        try:
+            return self.pyiceberg().view_exists(table.identifier)
+        except NotImplementedError:  # only REST catalogs tell
+            return False
 
     def _loaded(self, table: TableName, known: "Table") -> LoadedTable:
         return self._read(table, known.metadata_location, Files(known.io.properties))
@@ -211,7 +225,7 @@ class OtherCatalog(Catalog):
         try:
             yield
         except (RESTError, RequestException, OSError) as error:
-            raise LakeError(f"The catalog {self.name} cannot be reached: {error}", catalog=self.name) from error
+            raise LakeUnavailable(f"The catalog {self.name} cannot be reached: {error}", catalog=self.name) from error
 
 
 def _requirements(metadata: raw.Metadata, change: raw.Change) -> "tuple[TableRequirement, ...]":

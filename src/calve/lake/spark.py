@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from calve.errors import EnvironmentUnfit
+from calve.folders import writing
 from calve.lake import jars, java
 from calve.lake.lake import Lake
 from calve.lake.spark_conf import context_conf, launch_conf, session_conf
@@ -120,8 +121,10 @@ def _gateway(launch: dict[str, str], log: Path) -> Any:
 
     if SparkContext._gateway is not None:  # noqa: SLF001 - a stopped Spark leaves its JVM
         return SparkContext._gateway  # noqa: SLF001
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
+    with writing("The log of Spark", log, "home"):
+        log.parent.mkdir(parents=True, exist_ok=True)
+        output = log.open("wb")
+    with output:
         try:
             conf = SparkConf(loadDefaults=False).setAll(list(launch.items()))
             return launch_gateway(conf, popen_kwargs={"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]

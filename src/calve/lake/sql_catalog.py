@@ -35,7 +35,8 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.sql.elements import ColumnElement
 
-from calve.errors import LakeError, NotSupportedByCatalog, SettingsInvalid, SourceBusy
+from calve.errors import LakeError, LakeUnavailable, NotSupportedByCatalog, SettingsInvalid, SourceBusy
+from calve.folders import is_refusal, not_writable
 from calve.lake import metadata as raw
 from calve.lake.catalogs import Catalog, Decide, LoadedTable, wall_clock_ms
 from calve.lake.names import TableName
@@ -89,7 +90,7 @@ class SqlCatalog(Catalog):
         with self._connection() as connection:
             location = connection.scalar(select(_TABLES.c.metadata_location).where(self._row(table, "TABLE")))
         if location is None:
-            raise self._missing(table)
+            raise self._view_or_missing(table)
         return self._read(table, location, self.files)
 
     def exists(self, table: TableName) -> bool:
@@ -242,6 +243,19 @@ class SqlCatalog(Catalog):
         except IntegrityError as error:
             raise _taken(table) from error
 
+    def _view_or_missing(self, table: TableName) -> LakeError:
+        """Say that a table is a view, or that it is not there."""
+        if not self._has_types or not self._exists(table, "VIEW"):
+            return self._missing(table)
+        with self._connection() as connection:
+            location = connection.scalar(select(_TABLES.c.metadata_location).where(self._row(table, "VIEW")))
+        try:
+            document = raw.decode(self.files.read(str(location)))
+        except (LakeError, ValueError):
+            return self._is_view(table)
+        shown = [each for version in document.get("versions", ()) for each in version.get("representations", ())]
+        return self._is_view(table, str(shown[-1].get("sql", "")) if shown else "")
+
     def _exists(self, table: TableName, kind: str) -> bool:
         with self._connection() as connection:
             return bool(connection.scalar(select(true()).where(self._row(table, kind))))
@@ -285,7 +299,12 @@ class SqlCatalog(Catalog):
             ) from error
         except (DBAPIError, OSError) as error:
             cause = getattr(error, "orig", error)
-            raise LakeError(f"The catalog {self.name} cannot be reached: {cause}", catalog=self.name) from error
+            name = str(getattr(cause, "sqlite_errorname", ""))
+            if is_refusal(error) or name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
+                refused = error if isinstance(error, OSError) else OSError(None, str(cause))
+                where = refused.filename or str(_sqlite_file(make_url(self.properties["uri"])))
+                raise not_writable(f"The catalog {self.name}", where, refused, f"catalogs.{self.name}.uri") from error
+            raise LakeUnavailable(f"The catalog {self.name} cannot be reached: {cause}", catalog=self.name) from error
 
 
 def _patient(url: URL) -> URL:

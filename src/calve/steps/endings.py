@@ -1,7 +1,7 @@
 """What the end of a process means for its step."""
 
 import signal
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import assert_never
 
@@ -10,10 +10,15 @@ from calve.errors import StepFailed
 from calve.steps.failures import told
 from calve.steps.outputs import Given, given_by
 from calve.steps.processes import Ending, How
+from calve.steps.retries import Evidence, Kind, evidence_in, state_of
 
 Told = Callable[[Sequence[str]], str]
 """Picks what to tell out of the last lines of standard error."""
 _KILLED = frozenset({signal.SIGKILL, signal.SIGTERM})
+_HINTS = {
+    126: " A program was found, but could not be run: is it executable?",
+    127: " A program was not found: is it installed, and on PATH?",
+}
 _SHOWN_LINES = 5
 _SHOWN_CHARACTERS = 2_000
 
@@ -25,9 +30,20 @@ def outcome(
     success: Collection[int] = (0,),
     fatal: Collection[int] = (),
     told_by: Told | None = None,
+    is_telling: bool = False,
     more: Sequence[Path] = (),
 ) -> Outcome:
-    """Return the outcome of a step whose program has ended, with what it gave back."""
+    """Return the outcome of a step whose program has ended, with what it gave back.
+
+    Args:
+        ending: how it ended.
+        context: the attempt's.
+        success: the exit codes of success.
+        fatal: exit codes that are not worth another try.
+        told_by: picks what to tell of the last lines of standard error.
+        is_telling: whether the exceptions among those lines tell if another try is worth it.
+        more: files that hold outputs besides.
+    """
     match ending.how:
         case How.NOT_STARTED:
             return Outcome(State.FATAL_ERROR, message=f"The program could not be started: {ending.tail[0]}.")
@@ -38,8 +54,9 @@ def outcome(
         case How.LOST:
             return Outcome(State.PLATFORM_ERROR, message=_lost(ending))
         case How.EXITED:
-            state = _state(ending.code, success, fatal)
-            message = "" if state is State.DONE else _message(ending, told_by or last_lines)
+            said = (told_by or last_lines)(ending.tail)
+            state = _state(ending.code, success, fatal, evidence_in(said) if is_telling else ())
+            message = "" if state is State.DONE else _message(ending, said)
             return _with_outputs(ending, context, state, message, more)
         case _:
             assert_never(ending.how)
@@ -59,12 +76,12 @@ def _lost(ending: Ending) -> str:
     return " ".join(["The process that looks after the program was killed from outside.", *ending.tail])
 
 
-def _state(code: int, success: Collection[int], fatal: Collection[int]) -> State:
+def _state(code: int, success: Collection[int], fatal: Collection[int], said: Iterable[Evidence]) -> State:
     if code in success:
         return State.DONE
     if code in fatal:
         return State.FATAL_ERROR
-    return State.PLATFORM_ERROR if _signal(code) in _KILLED else State.USER_ERROR
+    return state_of([(Kind.EXIT, str(exit_code(code))), *said])
 
 
 def _signal(code: int) -> signal.Signals | None:
@@ -74,15 +91,14 @@ def _signal(code: int) -> signal.Signals | None:
     return signal.Signals(number) if is_one else None
 
 
-def _message(ending: Ending, told_by: Told) -> str:
+def _message(ending: Ending, said: str) -> str:
     killer = _signal(ending.code)
-    said = told_by(ending.tail)
     if killer in _KILLED:
         head = f"The program was killed by {killer.name}, not by calve; did the machine run out of memory?"
     elif killer is not None and ending.code < 0:
         head = f"The program was ended by {killer.name}."
     else:
-        head = f"The program ended with exit code {ending.code}."
+        head = f"The program ended with exit code {ending.code}.{_HINTS.get(ending.code, '')}"
     return f"{head}\n{said}".rstrip()
 
 
@@ -92,7 +108,7 @@ def _with_outputs(ending: Ending, context: StepContext, state: State, message: s
         given = given_by(ending.place, *more)
     except StepFailed as failure:
         if state is State.DONE:
-            return Outcome(State.USER_ERROR, code, message=told(failure))
+            return Outcome(State(failure.context["state"]), code, message=told(failure))
         context.log(f"{told(failure)}\n")
         given = Given()
     return Outcome(state, {**given.params, **code}, given.artifacts, message)

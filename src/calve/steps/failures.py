@@ -21,6 +21,18 @@ def of_platform(message: str, *, remedy: str = "") -> StepFailed:
     return StepFailed(message, remedy=remedy, state=State.PLATFORM_ERROR)
 
 
+def failed(state: State, message: str, *, remedy: str = "") -> StepFailed:
+    """Return a failure that ends in a state."""
+    return StepFailed(message, remedy=remedy, state=state)
+
+
+def of_error(error: CalveError) -> StepFailed:
+    """Return what an error of calve's own means for a step: what may pass is tried again, all else is not."""
+    if isinstance(error, StepFailed):
+        return error
+    return (of_platform if error.is_passing else fatal)(error.message, remedy=error.remedy)
+
+
 def stopped(what: str) -> StepFailed:
     """Return the failure of work that was interrupted; ``settled`` knows whether its time was up."""
     return StepFailed(f"{what} was interrupted.", remedy="", state=State.STOPPED)

@@ -38,7 +38,7 @@ class Java:
     def _execute(self, context: StepContext) -> Outcome:
         config = fields(context, JAVA)
         ending = run(context, self._surroundings, lambda _: self._program(context, config))
-        return outcome(ending, context, told_by=_telling_lines)
+        return outcome(ending, context, told_by=_telling_lines, is_telling=True)
 
     def _program(self, context: StepContext, config: Mapping[str, Any]) -> Program:
         environment = self._surroundings.environment_for(context, config.get("env", {}))

@@ -135,10 +135,10 @@ def _failure(ending: Ending, context: StepContext, what: str) -> Outcome | None:
 
 
 def _told(ending: Ending, context: StepContext, target: str) -> Outcome:
-    found = outcome(ending, context)
+    found = outcome(ending, context, is_telling=True)
     given = {name: value for name, value in found.outputs.items() if name != "exit_code"}
     told = replace(found, outputs={**given, "output_path": target})
-    if found.state is State.USER_ERROR and any(_MISSING in line for line in ending.tail):
+    if found.state is not State.DONE and any(_MISSING in line for line in ending.tail):
         message = "Notebooks need papermill, which is not installed: pip install 'calve[notebook]'"
         return replace(told, state=State.FATAL_ERROR, message=message)
     return told

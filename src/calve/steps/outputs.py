@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Never
 
 from calve.errors import StepFailed
-from calve.steps.failures import of_user
+from calve.steps.failures import fatal
 from calve.steps.places import Place
 from calve.steps.supervisor import PRINTED_LIMIT
 
@@ -57,13 +57,13 @@ def read(text: str, where: str) -> Given:
     try:
         document = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise of_user(f"{where} is not JSON: {error}") from error
+        raise fatal(f"{where} is not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise of_user(f"{where} is not a map of names and values, but {text.strip()[:80]}")
+        raise fatal(f"{where} is not a map of names and values, but {text.strip()[:80]}")
     parts = document if _is_in_parts(document) else {"params": document}
     for part in _PARTS:
         if not isinstance(parts.get(part, {}), dict):
-            raise of_user(f"{where}: {part} is not a map of names and values.")
+            raise fatal(f"{where}: {part} is not a map of names and values.")
     params = {name: _plain(value) for name, value in parts.get("params", {}).items()}
     return Given(params, parts.get("artifacts", {}))
 
@@ -92,9 +92,9 @@ def _content(path: Path, where: str) -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
-        raise of_user(f"What the program gave back {where} cannot be read: {error.strerror}") from error
+        raise fatal(f"What the program gave back {where} cannot be read: {error.strerror}") from error
     if len(content) > LIMIT:
-        raise of_user(f"The program gave back more than {LIMIT} bytes {where}.")
+        raise fatal(f"The program gave back more than {LIMIT} bytes {where}.")
     return _decoded(content, where)
 
 
@@ -102,7 +102,7 @@ def _decoded(content: bytes, where: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise of_user(f"What the program gave back {where} is not UTF-8: {error.reason}") from error
+        raise fatal(f"What the program gave back {where} is not UTF-8: {error.reason}") from error
 
 
 def _blocks(text: str) -> Iterator[str]:
@@ -122,4 +122,4 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _unfinished() -> StepFailed:
-    return of_user("The program printed the marker OUTPUT_START, but OUTPUT_END never came.")
+    return fatal("The program printed the marker OUTPUT_START, but OUTPUT_END never came.")

@@ -1,6 +1,6 @@
 """What a container prints between markers, picked out of its output while that passes by."""
 
-from calve.steps.failures import of_user
+from calve.steps.failures import fatal
 from calve.steps.outputs import LIMIT, Given, read
 
 _STARTS = frozenset({b"MAESTRO_OUTPUT_START", b"CALVE_OUTPUT_START"})
@@ -33,9 +33,9 @@ class Printed:
         """
         self._take(self._rest)
         if self._size > LIMIT:
-            raise of_user(f"The program printed more than {LIMIT} bytes between the output markers.")
+            raise fatal(f"The program printed more than {LIMIT} bytes between the output markers.")
         if self._block is not None:
-            raise of_user("The program printed the marker OUTPUT_START, but OUTPUT_END never came.")
+            raise fatal("The program printed the marker OUTPUT_START, but OUTPUT_END never came.")
         found = Given()
         for block in self._blocks:
             text = block.decode("utf-8", "replace")

@@ -14,6 +14,7 @@ from calve.steps.endings import outcome
 from calve.steps.failures import fatal, settled
 from calve.steps.places import Place
 from calve.steps.processes import Program, end, run
+from calve.steps.retries import Kind, evidence_in, state_of
 from calve.steps.surroundings import Surroundings
 
 _RUNNER = Path(__file__).with_name("python_runner.py")
@@ -82,11 +83,17 @@ def _checked(name: str) -> str:
 
 def explained(found: Outcome, place: Place) -> Outcome:
     """Return a failed outcome with what the runner says about it: the error, and whether a retry can cure it."""
-    if found.state is not State.USER_ERROR:
+    if found.state is not State.USER_ERROR:  # what killed it is known
         return found
     try:
         failure = json.loads((place.folder / "failure.json").read_text("utf-8"))
     except (OSError, ValueError):
         return found
-    state = State.FATAL_ERROR if failure["is_fatal"] else found.state
-    return Outcome(state, found.outputs, found.artifacts, failure["message"])
+    return Outcome(_state(failure), found.outputs, found.artifacts, failure["message"])
+
+
+def _state(failure: Mapping[str, Any]) -> State:
+    """Return whether another try is worth it, by what the runner says of the exception."""
+    known = [(Kind.EXCEPTION, name) for name in failure["exceptions"]]
+    code = [(Kind.SQLSTATE, failure["sqlstate"])] if failure["sqlstate"] else []
+    return state_of([*known, *code, *evidence_in(failure["message"])])

@@ -14,6 +14,7 @@ import sys
 sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry) != os.path.realpath(os.path.dirname(__file__))]  # noqa: PTH120 - pathlib would be looked for there
 
 import importlib
+import inspect
 import json
 import runpy
 import traceback
@@ -24,8 +25,8 @@ from typing import Any
 _OWN = {__file__, runpy.__file__, "<frozen runpy>"}
 
 
-class Missing(Exception):
-    """There is no such function."""
+class Unusable(Exception):
+    """There is no such function, it does not take the arguments, or no param can hold what it returned."""
 
 
 def main() -> None:
@@ -33,14 +34,14 @@ def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     try:
         _carry_out(job)
-    except Missing as error:
-        _report(job, str(error), is_fatal=True)
+    except Unusable as error:
+        _report(job, str(error), error)
         sys.exit(str(error))
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is to be told
         sys.stderr.write("".join(traceback.format_exception(type(error), error, _users_frames(error))))
-        _report(job, "".join(traceback.format_exception_only(type(error), error)).strip(), is_fatal=False)
+        _report(job, _told(error), error)
         sys.exit(1)
 
 
@@ -55,6 +56,12 @@ def _carry_out(job: dict[str, Any]) -> None:
 
 
 def _called(function: Any, job: dict[str, Any]) -> Any:
+    try:
+        inspect.signature(function).bind(*job["args"], **job["kwargs"])
+    except TypeError as error:
+        raise Unusable(f"{job['callable']} cannot be called like this: {error}.") from None
+    except ValueError:
+        pass  # a function that does not tell what it takes
     result = function(*job["args"], **job["kwargs"])
     if not isinstance(result, CoroutineType):
         return result
@@ -69,11 +76,11 @@ def _function(name: str) -> Any:
         found = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name and f"{module_name}.".startswith(f"{error.name}."):
-            raise Missing(f"There is no module {error.name}; it was looked for in {sys.path}.") from None
+            raise Unusable(f"There is no module {error.name}; it was looked for in {sys.path}.") from None
         raise
     for part in path.split("."):
         if not hasattr(found, part):
-            raise Missing(f"There is no {path} in the module {module_name}.")
+            raise Unusable(f"There is no {path} in the module {module_name}.")
         found = getattr(found, part)
     return found
 
@@ -94,7 +101,7 @@ def _as_json(value: Any) -> Any:
         return sorted(value)
     if type(value).__name__ == "Decimal":
         return str(value)
-    raise TypeError(f"the function returned a {type(value).__name__}, which no param can hold")
+    raise Unusable(f"The function returned a {type(value).__name__}, which no param can hold.")
 
 
 def _users_frames(error: BaseException) -> Any:
@@ -105,8 +112,32 @@ def _users_frames(error: BaseException) -> Any:
     return place
 
 
-def _report(job: dict[str, Any], message: str, *, is_fatal: bool) -> None:
-    Path(job["failure"]).write_text(json.dumps({"message": message, "is_fatal": is_fatal}), "utf-8")
+def _report(job: dict[str, Any], message: str, error: BaseException) -> None:
+    """Tell of an error, with what calve judges it by: the names of its classes, and its SQLSTATE if it has one."""
+    report = {
+        "message": message,
+        "exceptions": [kind.__name__ for kind in type(error).__mro__],
+        "sqlstate": _sqlstate(error),
+    }
+    Path(job["failure"]).write_text(json.dumps(report), "utf-8")
+
+
+def _told(error: BaseException) -> str:
+    """Return what an error says, its name first: of a SyntaxError Python tells the place before that."""
+    lines = traceback.format_exception_only(type(error), error)
+    if isinstance(error, SyntaxError):
+        lines = [*lines[-1:], *lines[:-1]]
+    return "".join(lines).strip()
+
+
+def _sqlstate(error: BaseException) -> str:
+    """Return the SQLSTATE of an error of PySpark, of a database driver, or of SQLAlchemy."""
+    for candidate in (error, getattr(error, "orig", None)):
+        ask = getattr(candidate, "getSqlState", None)
+        state = ask() if callable(ask) else getattr(candidate, "sqlstate", None)
+        if isinstance(state, str):
+            return state
+    return ""
 
 
 if __name__ == "__main__":

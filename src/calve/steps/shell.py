@@ -1,23 +1,17 @@
 """Carries out Shell steps: a command, a script or a file."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from calve.definition.step_types.programs import SHELL
-from calve.engine.ports import Outcome, State, StepContext
+from calve.engine.ports import Outcome, StepContext
 from calve.steps.configs import fields, text
 from calve.steps.endings import outcome
 from calve.steps.failures import settled
 from calve.steps.places import Place
 from calve.steps.processes import Program, end, run
 from calve.steps.surroundings import Surroundings
-
-_HINTS = {
-    126: "A program was found, but could not be run: is it executable?",
-    127: "A program was not found: is it installed, and on PATH?",
-}
 
 
 class Shell:
@@ -38,11 +32,7 @@ class Shell:
         config = fields(context, SHELL)
         ending = run(context, self._surroundings, lambda place: self._program(context, config, place))
         fatal = config.get("fatal_codes", ())
-        found = outcome(ending, context, success=config["success_codes"], fatal=fatal)
-        hint = _HINTS.get(found.outputs.get("exit_code", 0))
-        if hint and found.state is State.USER_ERROR:
-            return replace(found, state=State.FATAL_ERROR, message=f"{hint} {found.message}")
-        return found
+        return outcome(ending, context, success=config["success_codes"], fatal=fatal)
 
     def _program(self, context: StepContext, config: Mapping[str, Any], place: Place) -> Program:
         environment = self._surroundings.environment_for(context, config.get("env", {}))

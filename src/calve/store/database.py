@@ -32,6 +32,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from calve.errors import EnvironmentUnfit, SettingsInvalid, StoreDamaged, StoreError, StoreUnavailable
 from calve.failpoints import reach
+from calve.folders import is_refusal, not_writable
 from calve.store.locking import FileLock
 
 BUSY_SECONDS = 30
@@ -162,6 +163,11 @@ class Database:
         try:
             yield
         except (OperationalError, InterfaceError, PoolTimeout, OSError) as error:
+            if self.file is not None and _is_refused(error):
+                known = getattr(error, "errno", None)
+                refused = OSError(known, self._reason(error), getattr(error, "filename", None) or str(self.file))
+                told = not_writable("The state database", refused.filename, refused, "home, or store.url")
+                raise StoreUnavailable(told.message, remedy=told.remedy, store=self.shown) from None
             raise StoreUnavailable(
                 f"The state database {self.shown} does not answer: {self._reason(error)}",
                 remedy="Check store.url, and that the database runs and lets you in.",
@@ -174,10 +180,17 @@ class Database:
             ) from None
 
     def _reason(self, error: Exception) -> str:
-        said = " ".join(str(error.orig if isinstance(error, DBAPIError) else error).split())
+        known = error.strerror if isinstance(error, OSError) and error.strerror else error
+        said = " ".join(str(error.orig if isinstance(error, DBAPIError) else known).split())
         for secret in self._secrets:
             said = said.replace(secret, "***")
         return said
+
+
+def _is_refused(error: Exception) -> bool:
+    """Tell whether a file cannot be opened or written for good."""
+    name = str(getattr(getattr(error, "orig", None), "sqlite_errorname", ""))
+    return is_refusal(error) or name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM"))
 
 
 def _state_of(error: Exception) -> dict[str, str]:

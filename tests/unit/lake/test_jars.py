@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from calve import settings
-from calve.errors import JarsUnavailable
+from calve.errors import FolderNotWritable, JarsUnavailable
 from calve.lake import jars
 from calve.lake.java import Java
 from calve.settings import Settings
@@ -86,7 +86,7 @@ def test_a_failure_is_explained_and_leaves_nothing(tmp_path: Path, script: str, 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     """The error says which folder, and which setting moves it."""
     (tmp_path / "caches").write_text("a file")
-    with pytest.raises(JarsUnavailable, match="cannot be kept in") as error:
+    with pytest.raises(FolderNotWritable, match="jars cannot be written: Not a directory") as error:
         jars.provide(_settings(tmp_path), _fake_java(tmp_path, _FETCH))
     assert "jars_cache" in error.value.remedy
 

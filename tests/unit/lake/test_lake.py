@@ -21,6 +21,7 @@ from calve.errors import (
     SettingsInvalid,
     SnapshotUnknown,
     SourceBusy,
+    TableIsView,
     TableMissing,
 )
 from calve.lake import Catalog, Lake, TableName
@@ -247,6 +248,40 @@ def test_new_tables_go_where_the_settings_say(tmp_path: Path, catalog: Catalog) 
     with pytest.raises(SettingsInvalid, match="No folder is known"):
         homeless.location_for(name)
     homeless.close()
+
+
+def test_a_view_is_said_to_be_one(catalog: Catalog, table: TableName) -> None:
+    """With the tables that it reads, which can be captured; also where its file is gone."""
+    view = TableName("lake", ("db",), "v")
+    schema = catalog.load(table).metadata["schemas"][0]
+    catalog.register_view(view, "SELECT * FROM db.events e JOIN `lake`.db.users USING (a)", schema, {})
+    with pytest.raises(TableIsView) as error:
+        catalog.load(view)
+    assert error.value.message == (
+        "lake.db.v is a view, not a table: a view has no snapshots of its own to capture or to write to."
+    )
+    assert error.value.remedy == (
+        "Capture the tables that it reads (db.events, `lake`.db.users), or write its rows into a table "
+        "and capture that."
+    )
+    Path(catalog.view_file(view)).unlink()
+    with pytest.raises(TableIsView, match="is a view, not a table"):
+        catalog.load(view)
+
+
+def test_a_catalog_that_is_none_is_said_to_be_none(tmp_path: Path) -> None:
+    """A name of three parts whose first is no catalog; the catalogs that there are are listed."""
+    more = {"CALVE_CATALOGS__OTHER__URI": "sqlite:///other.db", "CALVE_DEFAULT_CATALOG": "lake"}
+    (tmp_path / "calve.toml").write_text('[catalogs.lake]\nuri = "sqlite:///lake.db"\nwarehouse = "w"\n')
+    lake = Lake(settings.load(tmp_path, more))
+    name = lake.parse("nope.db.t")
+    with pytest.raises(TableMissing) as error:
+        lake.catalog(name.catalog).load(name)
+    lake.close()
+    assert error.value.message == (
+        "There is no table nope.db.t: nope is not a catalog, and the catalog lake has no namespace nope.db."
+    )
+    assert error.value.remedy == "The settings have the catalogs: lake, other."
 
 
 def test_a_view_is_one_file_and_one_row(catalog: Catalog, table: TableName) -> None:

@@ -98,6 +98,10 @@ class FakeDaemon:
         image = f"{query['fromImage']}:{query['tag']}"
         if image.startswith("broken"):
             return 200, [{"status": "Pulling"}, {"error": "connection reset"}]
+        if image.startswith("throttled"):
+            return 500, {"message": "toomanyrequests: You have reached your pull rate limit."}
+        if image.startswith("streamed"):
+            return 200, [{"error": f"manifest for {image} not found: manifest unknown"}]
         if image not in self.registry:
             return 404, {"message": f"manifest for {image} not found"}
         self.images.add(image)
@@ -307,14 +311,14 @@ def test_outputs_are_printed_between_markers(daemon: FakeDaemon, tmp_path: Path)
 def test_outputs_that_cannot_be_read_fail_the_step(daemon: FakeDaemon, tmp_path: Path, printed: bytes) -> None:
     """Though the program succeeded."""
     daemon.output = [(1, printed)]
-    assert Docker(daemon.host, 1).execute(_context(tmp_path)).state is State.USER_ERROR
+    assert Docker(daemon.host, 1).execute(_context(tmp_path)).state is State.FATAL_ERROR
 
 
 def test_outputs_have_a_limit(daemon: FakeDaemon, tmp_path: Path) -> None:
     """A program that prints without end fills no memory."""
     daemon.output = [(1, b"MAESTRO_OUTPUT_START\n" + b"x" * 1_000_000 + b"\n")] + [(1, b"y" * 60_000)] * 5
     outcome = Docker(daemon.host, 1).execute(_context(tmp_path))
-    assert (outcome.state, "bytes" in outcome.message) == (State.USER_ERROR, True)
+    assert (outcome.state, "bytes" in outcome.message) == (State.FATAL_ERROR, True)
 
 
 def test_a_missing_image_is_fetched(daemon: FakeDaemon, tmp_path: Path) -> None:
@@ -334,13 +338,15 @@ def test_an_image_that_is_there_is_fetched_as_told(daemon: FakeDaemon, tmp_path:
 
 
 def test_an_image_that_nobody_has_is_fatal(daemon: FakeDaemon, tmp_path: Path) -> None:
-    """As is one that may not be fetched; a broken connection is trouble of the platform."""
+    """As is one that may not be fetched; a broken connection and a throttled registry are tried again."""
     unknown = Docker(daemon.host, 1).execute(_context(tmp_path, image="nobody/has:it"))
     assert (unknown.state, "nobody/has:it" in unknown.message) == (State.FATAL_ERROR, True)
     never = Docker(daemon.host, 1).execute(_context(tmp_path, image="nobody/has:it", pull="never"))
     assert (never.state, never.message) == (State.FATAL_ERROR, "Docker does not have the image nobody/has:it.")
     broken = Docker(daemon.host, 1).execute(_context(tmp_path, image="broken"))
     assert (broken.state, "connection reset" in broken.message) == (State.PLATFORM_ERROR, True)
+    assert Docker(daemon.host, 1).execute(_context(tmp_path, image="throttled")).state is State.PLATFORM_ERROR
+    assert Docker(daemon.host, 1).execute(_context(tmp_path, image="streamed")).state is State.FATAL_ERROR
 
 
 @pytest.mark.parametrize(

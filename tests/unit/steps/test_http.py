@@ -120,17 +120,27 @@ def ask(tmp_path: Path) -> Ask:
         (204, State.DONE),
         (301, State.USER_ERROR),
         (404, State.FATAL_ERROR),
+        (408, State.PLATFORM_ERROR),
+        (425, State.PLATFORM_ERROR),
+        (429, State.PLATFORM_ERROR),
         (500, State.USER_ERROR),
-        (503, State.USER_ERROR),
+        (503, State.PLATFORM_ERROR),
     ],
 )
 def test_the_status_decides(ask: Ask, server: Server, status: int, state: State) -> None:
-    """As in Maestro: 2xx is done, 4xx not worth a retry, the rest is."""
+    """2xx is done; 4xx is not worth another try, but for those that ask for patience; the rest is."""
     server.replies["/"] = Reply(status, b"said" if status != 204 else b"")
     outcome = ask(server.url + "/")
     assert outcome.state is state
     assert outcome.outputs == {"status_code": status, "response_body": "said" if status != 204 else ""}
     assert (str(status) in outcome.message) == (state is not State.DONE)
+
+
+def test_a_throttled_request_is_tried_again_when_the_server_says(ask: Ask, server: Server) -> None:
+    """Not before: the engine waits at least so long."""
+    server.replies["/"] = Reply(429, b"", {"Retry-After": "120"})
+    outcome = ask(server.url + "/")
+    assert (outcome.state, outcome.retry_after) == (State.PLATFORM_ERROR, 120.0)
 
 
 def test_everything_of_the_request_is_sent(ask: Ask, server: Server) -> None:

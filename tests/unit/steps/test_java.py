@@ -170,5 +170,5 @@ def test_a_real_java_runs_a_jar_and_a_class(tmp_path: Path) -> None:
         assert _run(context).state is State.DONE
         assert "keytool" in context.text
     found = _run(_context(tmp_path, main_class="no.such.Class"))
-    assert found.state is State.USER_ERROR
+    assert found.state is State.FATAL_ERROR
     assert "Error: Could not find or load main class no.such.Class" in found.message

@@ -289,7 +289,7 @@ def test_outputs_that_cannot_be_read_fail_the_step(api: FakeCluster, runtime: Ku
     api.log = b"MAESTRO_OUTPUT_START\n{"
     api.finish("Complete", _ended(0))
     outcome = _turn(runtime, context)
-    assert (outcome.state, outcome.outputs) == (State.USER_ERROR, {"exit_code": 0})
+    assert (outcome.state, outcome.outputs) == (State.FATAL_ERROR, {"exit_code": 0})
 
 
 @pytest.mark.parametrize(
@@ -340,6 +340,18 @@ def test_a_container_that_will_never_start_is_fatal(
     assert outcome.state is State.FATAL_ERROR
     assert outcome.message == f"The container cannot be started: {reason}: about the image."
     assert api.deleted == [(NAME, {"propagationPolicy": "Foreground"})]
+
+
+def test_a_throttled_registry_is_waited_for(api: FakeCluster, runtime: Kubernetes, tmp_path: Path) -> None:
+    """The cluster goes on trying to fetch the image."""
+    context = _context(tmp_path)
+    _turn(runtime, context)
+    waiting = _waiting("ImagePullBackOff")
+    state = waiting["containerStatuses"][0]["state"]["waiting"]
+    state["message"] = "ErrImagePull: 429 Too Many Requests - toomanyrequests: rate limit"
+    api.show(waiting)
+    outcome = _turn(runtime, context)
+    assert (outcome.state, api.deleted) == (State.CONTINUE, [])
 
 
 def test_a_pod_that_waits_tells_why(api: FakeCluster, runtime: Kubernetes, tmp_path: Path) -> None:

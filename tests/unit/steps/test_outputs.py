@@ -71,7 +71,7 @@ def test_an_empty_output_file_gives_nothing(tmp_path: Path) -> None:
 def test_outputs_that_cannot_be_understood_fail_the_step(tmp_path: Path, command: str, told: str) -> None:
     """A program that succeeded but gave back nonsense has failed, and is told why."""
     found = _run(shell(tmp_path, command))
-    assert (found.state, found.outputs) == (State.USER_ERROR, {"exit_code": 0})
+    assert (found.state, found.outputs) == (State.FATAL_ERROR, {"exit_code": 0})
     assert told in found.message
 
 

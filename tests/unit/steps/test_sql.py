@@ -81,7 +81,7 @@ def test_more_rows_than_allowed_are_an_error(run: Run) -> None:
     """Nothing is cut off in silence, also where the limit came as text."""
     query = "SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT 3"
     outcome = run(query, fetch="rows", max_rows="2")
-    assert outcome.state is State.USER_ERROR
+    assert outcome.state is State.FATAL_ERROR
     assert outcome.message == ("The last statement gave 3 rows, and max_rows is 2. Select fewer, or raise max_rows.")
     assert run(query, fetch="rows", max_rows=3).state is State.DONE
     assert run(query, fetch="value", max_rows=1).outputs["row_count"] == 3
@@ -124,8 +124,8 @@ def test_one_transaction_does_all_or_nothing(run: Run, url: str) -> None:
     """Also of what makes tables."""
     run("CREATE TABLE t (n INTEGER)")
     outcome = run("CREATE TABLE u (n INTEGER); INSERT INTO t VALUES (1); SELECT * FROM nowhere")
-    assert outcome.state is State.USER_ERROR
-    assert outcome.message.startswith("Statement 3 (SELECT * FROM nowhere): ")
+    assert outcome.state is State.FATAL_ERROR
+    assert outcome.message.startswith("sql.query, line 1 (statement 3 of 3): ")
     assert _told(url, "SELECT count(*) FROM t") == 0
     assert run("CREATE TABLE u (n INTEGER)").state is State.DONE
 
@@ -134,7 +134,7 @@ def test_without_a_transaction_each_statement_counts_for_itself(run: Run, url: s
     """What was done before the error stays."""
     run("CREATE TABLE t (n INTEGER)")
     outcome = run("INSERT INTO t VALUES (1); SELECT * FROM nowhere", transaction=False)
-    assert (outcome.state, _told(url, "SELECT count(*) FROM t")) == (State.USER_ERROR, 1)
+    assert (outcome.state, _told(url, "SELECT count(*) FROM t")) == (State.FATAL_ERROR, 1)
     assert run("VACUUM", transaction=False).state is State.DONE
     assert run("SELECT 1 AS a", transaction=False, fetch="value").outputs["value"] == "1"
 
@@ -150,7 +150,7 @@ def test_without_a_transaction_each_statement_counts_for_itself(run: Run, url: s
         ("all_true", "SELECT 1 = 1 AS a UNION ALL SELECT 1 = 0", State.USER_ERROR),
         ("all_true", "SELECT 1 AS a, NULL AS b", State.USER_ERROR),
         ("all_true", "SELECT 1 AS a WHERE 1 = 0", State.DONE),
-        ("any_row", "CREATE TABLE w (n INTEGER)", State.USER_ERROR),
+        ("any_row", "CREATE TABLE w (n INTEGER)", State.FATAL_ERROR),
     ],
 )
 def test_what_is_expected_must_hold(run: Run, expect: str, query: str, state: State) -> None:
@@ -248,6 +248,101 @@ def test_a_database_that_does_not_answer_is_trouble_of_the_platform(tmp_path: Pa
     assert outcome.state is State.PLATFORM_ERROR
     assert "postgresql+psycopg://me@127.0.0.1:1/db" in outcome.message
     assert "hush" not in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("query", "given", "lines"),
+    [
+        (
+            "SELECT 1;\n\n-- all\nSELECT *\n  FROM ordrs",
+            {},
+            {
+                "sqlite": "sql.query, line 5 (statement 2 of 2): no such table: ordrs\n"
+                "  5 |   FROM ordrs\n    |        ^",
+                "postgresql": 'sql.query, line 5 (statement 2 of 2): relation "ordrs" does not exist.\n'
+                "  5 |   FROM ordrs\n    |        ^",
+            },
+        ),
+        (
+            "SELECT 'form', *\nFORM t -- form",
+            {},
+            {
+                "sqlite": 'sql.query, line 2: near "FORM": syntax error\n  2 | FORM t -- form\n    | ^',
+                "postgresql": 'sql.query, line 2: syntax error at or near "FORM".\n  2 | FORM t -- form\n    | ^',
+            },
+        ),
+        (
+            "SELECT :first AS a, '100%' AS p,\n\t:second AS b, nope FROM (SELECT 1 AS n) AS t WHERE n IN :many",
+            {"first": "a long text, longer than its name", "second": 2, "many": [1, 2, 3]},
+            {
+                "sqlite": "sql.query, line 2: no such column: nope\n"
+                "  2 |  :second AS b, nope FROM (SELECT 1 AS n) AS t WHERE n IN :many\n    |                ^",
+                "postgresql": 'sql.query, line 2: column "nope" does not exist.\n'
+                "  2 |  :second AS b, nope FROM (SELECT 1 AS n) AS t WHERE n IN :many\n    |                ^",
+            },
+        ),
+    ],
+)
+def test_an_error_names_its_place(run: Run, url: str, query: str, given: dict[str, Any], lines: dict[str, str]) -> None:
+    """The cause in one line, then the line of the script with a caret; another try is not worth it."""
+    for is_one in (True, False):
+        outcome = run(query, parameters=given, transaction=is_one)
+        assert (outcome.state, outcome.message) == (State.FATAL_ERROR, lines[url.partition(":")[0].partition("+")[0]])
+
+
+def test_an_error_in_a_file_names_the_file(tmp_path: Path) -> None:
+    """As the step names it; a line that is cut short still has its caret."""
+    (tmp_path / "copy.sql").write_text(f"SELECT {'1, ' * 60}nope, {'1, ' * 60}1 FROM (SELECT 1 AS n)")
+    context = FakeContext(tmp_path, {"sql": {"url": "sqlite://", "file": "copy.sql"}})
+    head, line, caret = Sql({}, tmp_path).execute(context).message.split("\n")
+    assert head == "copy.sql, line 1: no such column: nope"
+    assert line[caret.index("^") :].startswith("nope,")
+    assert (line.count("…"), len(line) < 140) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("query", "state"),
+    [
+        ("SELECT 1 / 0", State.FATAL_ERROR),
+        ("SELECT CAST('x' AS integer)", State.FATAL_ERROR),
+        ("CREATE TABLE c (n integer PRIMARY KEY); INSERT INTO c VALUES (1), (1)", State.USER_ERROR),
+        ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$", State.PLATFORM_ERROR),
+        ("DO $$ BEGIN RAISE EXCEPTION 'why'; END $$", State.USER_ERROR),
+        ("SET statement_timeout = 50; SELECT pg_sleep(5)", State.USER_ERROR),
+    ],
+)
+def test_what_postgresql_says_decides_whether_it_is_tried_again(
+    postgres_database: str, tmp_path: Path, query: str, state: State
+) -> None:
+    """By its SQLSTATE."""
+    context = FakeContext(tmp_path, {"sql": {"url": postgres_database, "query": query}})
+    assert Sql({}, tmp_path).execute(context).state is state
+
+
+def test_a_locked_file_is_tried_again(tmp_path: Path) -> None:
+    """Whoever holds it will let go."""
+    url = f"sqlite:///{tmp_path}/busy.db?timeout=0"
+    holder = create_engine(url)
+    with holder.connect() as connection:
+        connection.execute(text("CREATE TABLE t (n INTEGER)"))
+        connection.commit()
+        connection.exec_driver_sql("BEGIN EXCLUSIVE")
+        sql = {"url": url, "query": "INSERT INTO t VALUES (1)"}
+        outcome = Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": sql}))
+    holder.dispose()
+    assert (outcome.state, "locked" in outcome.message) == (State.PLATFORM_ERROR, True)
+
+
+def test_a_database_that_refuses_us_is_not_asked_again(postgres_url: str, tmp_path: Path) -> None:
+    """No such database, user or folder."""
+    for url, said in [
+        (postgres_url.rpartition("/")[0] + "/nope", 'database "nope" does not exist'),
+        (postgres_url.replace("postgres@", "nobody@"), 'role "nobody" does not exist'),
+        (f"sqlite:///{tmp_path}/no/folder.db", "unable to open database file"),
+    ]:
+        outcome = Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": {"url": url, "query": "SELECT 1"}}))
+        assert (outcome.state, said in outcome.message) == (State.FATAL_ERROR, True)
+        assert "refuses the connection" in outcome.message
 
 
 def test_a_connection_that_is_cut_is_trouble_of_the_platform(postgres_database: str, tmp_path: Path) -> None:

@@ -56,7 +56,8 @@ HTTP = StepType(
             "state_expr",
             TEXT,
             "An expression over status_code and response_body that gives the step's state: DONE, USER_ERROR, "
-            "PLATFORM_ERROR, FATAL_ERROR or CONTINUE. Without it 2xx is DONE, 4xx FATAL_ERROR, the rest USER_ERROR.",
+            "PLATFORM_ERROR, FATAL_ERROR or CONTINUE. Without it 2xx is DONE, 408, 425, 429, 502, "
+            "503 and 504 are PLATFORM_ERROR, the rest of 4xx is FATAL_ERROR, and all else USER_ERROR.",
         ),
     ),
     outputs=(

@@ -3,19 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from calve.errors import (
-    CaptureError,
-    ConcurrentCapture,
-    DeliveryError,
-    LakeError,
-    RequestInvalid,
-    SettingsInvalid,
-    SourceBusy,
-)
-from calve.steps.failures import fatal, of_platform
-
-_PASSING = (SourceBusy, ConcurrentCapture)
-"""Somebody else was at it at the same moment."""
+from calve.errors import CaptureError, DeliveryError, EnvironmentUnfit, LakeError, RequestInvalid, SettingsInvalid
+from calve.steps.failures import of_error
 
 
 @contextmanager
@@ -27,7 +16,5 @@ def told_to_the_engine() -> Iterator[None]:
     """
     try:
         yield
-    except (CaptureError, DeliveryError, LakeError, RequestInvalid, SettingsInvalid) as error:
-        # A bare LakeError is a catalog or a file system that does not answer; what is wrong for good has a name.
-        is_passing = isinstance(error, _PASSING) or type(error) is LakeError
-        raise (of_platform if is_passing else fatal)(error.message, remedy=error.remedy) from error
+    except (CaptureError, DeliveryError, EnvironmentUnfit, LakeError, RequestInvalid, SettingsInvalid) as error:
+        raise of_error(error) from error

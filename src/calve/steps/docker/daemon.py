@@ -10,7 +10,8 @@ import httpx
 from calve.engine.ports import State
 from calve.errors import StepFailed
 from calve.steps.docker.containers import reference
-from calve.steps.failures import fatal, of_platform
+from calve.steps.failures import failed, fatal, of_platform
+from calve.steps.retries import Evidence, Kind, state_of
 
 _SECONDS = 60.0
 _HEADER = 8
@@ -97,11 +98,12 @@ class Daemon:
         with self._errors(), self._client.stream("POST", "/images/create", params=query, timeout=600) as answer:
             if answer.is_error:
                 answer.read()
-                raise fatal(f"The image {image} cannot be fetched: {_reason(answer)}")
+                refused = [] if answer.is_server_error else [(Kind.HTTP, str(answer.status_code))]
+                raise _not_fetched(image, _reason(answer), *refused)
             for line in answer.iter_lines():
                 said = json.loads(line) if line.strip() else {}
                 if "error" in said:
-                    raise of_platform(f"The image {image} cannot be fetched: {said['error']}")
+                    raise _not_fetched(image, said["error"])
                 yield str(said.get("status", ""))
 
     def _send(self, method: str, path: str, **more: Any) -> httpx.Response:
@@ -135,6 +137,11 @@ def _client(host: str) -> httpx.Client:
             return httpx.Client(base_url=host, timeout=_SECONDS, trust_env=False)
         case _:
             raise fatal(f"docker.host is {host}: write unix:///PATH, tcp://HOST:PORT or https://HOST:PORT.")
+
+
+def _not_fetched(image: str, reason: str, *more: Evidence) -> StepFailed:
+    state = state_of([(Kind.IMAGE, reason), *more], State.PLATFORM_ERROR)
+    return failed(state, f"The image {image} cannot be fetched: {reason}")
 
 
 def _check(answer: httpx.Response) -> httpx.Response:

@@ -15,6 +15,7 @@ from calve.steps.endings import last_lines
 from calve.steps.failures import of_platform, settled, stopped, told
 from calve.steps.outputs import Given
 from calve.steps.printed import Printed
+from calve.steps.retries import Kind, state_of
 from calve.steps.streams import Output
 
 _KEPT = "docker"
@@ -166,7 +167,7 @@ def _ending(state: Mapping[str, Any], follower: _Follower, context: StepContext)
         context.log(f"{told(failure)}\n")
         given = Given()
         if verdict is State.DONE:
-            verdict, message = State.USER_ERROR, told(failure)
+            verdict, message = State(failure.context["state"]), told(failure)
     outputs = {**given.params, "exit_code": code}
     return {"state": verdict, "message": message, "outputs": outputs, "artifacts": dict(given.artifacts)}
 
@@ -177,4 +178,6 @@ def _judged(state: Mapping[str, Any], code: int, follower: _Follower) -> tuple[S
     if code == 0 and not state.get("Error"):
         return State.DONE, ""
     told_by_docker = f" {state['Error']}." if state.get("Error") else ""
-    return State.USER_ERROR, f"The container ended with exit code {code}.{told_by_docker}\n{follower.tail()}".rstrip()
+    return state_of(
+        [(Kind.EXIT, str(code))]
+    ), f"The container ended with exit code {code}.{told_by_docker}\n{follower.tail()}".rstrip()

@@ -12,12 +12,15 @@ from calve.steps.configs import fields
 from calve.steps.failures import fatal, settled
 from calve.steps.http.addresses import AllowList, Resolver, resolve
 from calve.steps.http.asking import Answer, ask
+from calve.steps.retries import Kind, state_of
 
 _POLLS = "http_polls"
 _FIRST_POLL_SECONDS = 3.0
 _LONGEST_POLL_SECONDS = 60.0
 _LONGEST_PAUSE_SECONDS = 3600.0
 _STATES = ", ".join(State)
+_SUCCESS = 2
+"""How the statuses of success begin."""
 
 
 class Http:
@@ -48,10 +51,10 @@ class Http:
         state = _judged(config.get("state_expr"), answer)
         outputs = {"status_code": answer.status, "response_body": answer.body}
         message = "" if state is State.DONE else told
+        asked = _asked_pause(answer.headers, self._clock())
         if state is not State.CONTINUE:
-            return Outcome(state, outputs, message=message)
-        pause = _asked_pause(answer.headers, self._clock()) or _backoff(polls)
-        return Outcome(state, outputs, {_POLLS: polls + 1}, message, poll_after=pause)
+            return Outcome(state, outputs, message=message, retry_after=asked)
+        return Outcome(state, outputs, {_POLLS: polls + 1}, message, poll_after=asked or _backoff(polls))
 
 
 def _judged(expression: str | None, answer: Answer) -> State:
@@ -68,13 +71,7 @@ def _judged(expression: str | None, answer: Answer) -> State:
 
 
 def _by_status(status: int) -> State:
-    match status // 100:
-        case 2:
-            return State.DONE
-        case 4:
-            return State.FATAL_ERROR
-        case _:
-            return State.USER_ERROR
+    return State.DONE if status // 100 == _SUCCESS else state_of([(Kind.HTTP, str(status))])
 
 
 def _asked_pause(headers: Mapping[str, str], now: int) -> float:

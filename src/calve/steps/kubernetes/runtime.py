@@ -132,6 +132,6 @@ def _ending(jobs: Jobs, verdict: Verdict, pod: Mapping[str, Any] | None, context
     except StepFailed as failure:
         context.log(f"{told(failure)}\n")
         if verdict.state is State.DONE:
-            return Outcome(State.USER_ERROR, code, message=told(failure))
+            return Outcome(State(failure.context["state"]), code, message=told(failure))
         given = Given()
     return Outcome(verdict.state, {**given.params, **code}, given.artifacts, verdict.message)

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from calve.engine.ports import State
+from calve.steps.retries import Kind, state_of
 
-_HOPELESS = frozenset({"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"})
+_HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"})
 """Why a container waits that will never start."""
+_PULLING = frozenset({"ImagePullBackOff"})
+"""Why a container waits whose image could not be fetched; the cluster goes on trying."""
 _CANNOT_RUN = frozenset({"ContainerCannotRun", "StartError"})
 _OF_THE_PLATFORM = frozenset(
     {"Evicted", "Preempting", "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "UnexpectedAdmissionError"}
@@ -35,9 +38,14 @@ def judge(job: Mapping[str, Any], pod: Mapping[str, Any] | None) -> Verdict:
         return _failed(conditions["Failed"], pod, ended)
     waiting = _container(pod).get("state", {}).get("waiting", {})
     told = _told(waiting.get("reason"), waiting.get("message"))
-    if waiting.get("reason") in _HOPELESS:
+    if waiting.get("reason") in _HOPELESS or (waiting.get("reason") in _PULLING and not _may_come(told)):
         return Verdict(State.FATAL_ERROR, f"The container cannot be started: {told}.", is_over=False)
     return Verdict(State.CONTINUE, _progress(pod, told), is_over=False)
+
+
+def _may_come(told: str) -> bool:
+    """Tell whether an image can still be fetched later: the registry throttles."""
+    return state_of([(Kind.IMAGE, told)]) is State.PLATFORM_ERROR
 
 
 def _failed(condition: Mapping[str, Any], pod: Mapping[str, Any] | None, ended: Mapping[str, Any]) -> Verdict:
@@ -50,7 +58,7 @@ def _failed(condition: Mapping[str, Any], pod: Mapping[str, Any] | None, ended: 
     told = _told(ended.get("reason"), ended.get("message"))
     if ended.get("reason") in _CANNOT_RUN:
         return Verdict(State.FATAL_ERROR, f"The program could not be started: {told}.", code)
-    return Verdict(State.USER_ERROR, f"The program ended with exit code {code}.", code)
+    return Verdict(state_of([(Kind.EXIT, str(code))]), f"The program ended with exit code {code}.", code)
 
 
 def _lost(pod: Mapping[str, Any] | None, ended: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,10 @@ from typing import Any
 from calve.lake.spark import hush
 from calve.steps.spark.progress import Progress
 from calve.steps.spark.sessions import be_brief
+
+
+class Unusable(Exception):
+    """The function does not take the arguments."""
 
 
 def call(function: str, url: str, args: Sequence[Any], parameters: Mapping[str, Any]) -> Any:
@@ -21,7 +26,19 @@ def call(function: str, url: str, args: Sequence[Any], parameters: Mapping[str, 
     spark = SparkSession.builder.remote(url).getOrCreate()
     be_brief(spark, tries=30)
     spark.registerProgressHandler(Progress(sys.stderr.write))  # type: ignore[arg-type]  # it is one by its shape
+    _check(found, function, spark, args, parameters)
     return found(spark, *args, **parameters)
+
+
+def _check(
+    found: Callable[..., Any], name: str, spark: Any, args: Sequence[Any], parameters: Mapping[str, Any]
+) -> None:
+    try:
+        inspect.signature(found).bind(spark, *args, **parameters)
+    except TypeError as error:
+        raise Unusable(f"{name} cannot be called with a session and these arguments: {error}.") from None
+    except ValueError:
+        return  # a function that does not tell what it takes
 
 
 def find(name: str) -> Callable[..., Any]:

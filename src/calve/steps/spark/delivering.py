@@ -10,27 +10,13 @@ from typing import Any, TypeVar
 
 from calve.delivery import Delivery, Published, Staging
 from calve.engine.ports import Outcome, State, StepContext
-from calve.errors import (
-    BranchLost,
-    CalveError,
-    CaptureError,
-    CatalogUnknown,
-    DeliveryError,
-    LeaseLost,
-    NotSupportedByCatalog,
-    RequestInvalid,
-    StepFailed,
-    TableMissing,
-    TargetMoved,
-)
-from calve.steps.failures import fatal, of_platform, of_user, stopped, told
+from calve.errors import BranchLost, CalveError, LeaseLost, StepFailed, TargetMoved
+from calve.steps.failures import fatal, of_error, of_platform, of_user, stopped, told
 from calve.steps.services import Deliveries
 
 T = TypeVar("T")
 TRIES = 3
 """How often the job runs at most because others write to its targets."""
-_FINAL = (DeliveryError, CaptureError, RequestInvalid, TableMissing, NotSupportedByCatalog, CatalogUnknown)
-"""What no retry cures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +141,5 @@ def _asked(ask: Callable[[], T]) -> T:
         return ask()
     except (TargetMoved, BranchLost, LeaseLost, StepFailed):
         raise
-    except _FINAL as error:
-        raise fatal(told(error)) from error
     except CalveError as error:
-        raise of_platform(told(error)) from error
+        raise of_error(error) from error

@@ -12,7 +12,7 @@ from calve.steps.endings import outcome
 from calve.steps.places import Place
 from calve.steps.processes import MAIN, Program, run
 from calve.steps.python import explained
-from calve.steps.spark.failing import without_stack
+from calve.steps.spark.failing import LOST, brief
 from calve.steps.spark.opening import Opened
 from calve.steps.surroundings import Surroundings
 
@@ -30,10 +30,17 @@ def run_function(opened: Opened, surroundings: Surroundings, config: Mapping[str
     # What ended on another branch has written nothing to this one.
     ending = run(context, surroundings, program, name=branch or MAIN)
     found = explained(outcome(ending, context, more=[_returned(ending.place)]), ending.place)
-    if found.state is State.USER_ERROR and opened.is_lost():
-        return Outcome(State.PLATFORM_ERROR, message=f"Spark is gone.\n{found.message}")
+    if found.state not in {State.DONE, State.STOPPED, State.TIMED_OUT} and (words := opened.last_words()) is not None:
+        context.log(f"-- what Spark printed last:{words}\n")
+        return Outcome(State.PLATFORM_ERROR, message=f"{config['function']}: {LOST}")
     outputs = {name: value for name, value in found.outputs.items() if name != "exit_code"}
-    return Outcome(found.state, outputs, found.artifacts, without_stack(found.message))
+    return Outcome(found.state, outputs, found.artifacts, _told(found.message))
+
+
+def _told(message: str) -> str:
+    """Return the cause of an error in one line, where it is one of Spark's; the rest stands in the log."""
+    kind, colon, text = message.partition(": ")
+    return f"{kind.rpartition('.')[2]}: {brief(text)}" if colon and kind.startswith("pyspark.") else message
 
 
 def _job(opened: Opened, surroundings: Surroundings, config: Mapping[str, Any], place: Place) -> dict[str, Any]:

@@ -30,6 +30,12 @@ def bound(statement: Statement, values: Mapping[str, Any]) -> str:
     return _COLON.sub(replaced, statement.template)
 
 
+def lengths(statement: Statement, values: Mapping[str, Any]) -> list[int]:
+    """Return how long the literals are that stand for a statement's names, in their order."""
+    names = (statement.sql[start + 1 : end] for start, end in statement.spots)
+    return [len(literal(values[name], name)) for name in names]
+
+
 def literal(value: Any, name: str) -> str:
     """Return a value as Spark's SQL writes it.
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 from calve.engine.ports import Outcome, State
 from calve.errors import CalveError, SourceUnstable
 from calve.merging import merge
-from calve.steps.failures import fatal, of_user, told
+from calve.steps.failures import of_error, of_user, told
 from calve.steps.spark.failing import translated
 from calve.steps.spark.opening import Opened
 
@@ -18,13 +18,13 @@ def run_merge(opened: Opened, given: Mapping[str, Any]) -> Outcome:
         StepFailed: it makes no sense, or Spark could not do it.
     """
     context = opened.context
-    with translated(context, f"The merge into {given['into']}", opened.is_lost):
+    with translated(context, f"The merge into {given['into']}", opened.last_words):
         try:
             merged = merge(cast("Any", opened.spark), **given, log=lambda line: context.log(f"-- {line.rstrip()}\n"))
-        except SourceUnstable as error:
+        except SourceUnstable as error:  # what the source gives is up to the user
             raise of_user(told(error)) from error
         except CalveError as error:
-            raise fatal(told(error)) from error
+            raise of_error(error) from error
     kept = {
         "plan": merged.plan,
         "reason": merged.reason,

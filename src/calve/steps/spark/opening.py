@@ -14,7 +14,7 @@ from calve.steps.configs import text
 from calve.steps.failures import fatal
 from calve.steps.spark.conf import remote_conf, step_conf
 from calve.steps.spark.events import Usage
-from calve.steps.spark.failing import said, translated
+from calve.steps.spark.failing import Hint, cause, translated
 from calve.steps.spark.progress import Progress
 from calve.steps.spark.scripts import Script
 from calve.steps.spark.servers import Server, Servers
@@ -56,13 +56,13 @@ class Opened:
         """Return the tables that the session has read, as far as is known."""
         return frozenset() if self.server is None else self.server.events.read(self.spark.session_id)
 
-    def is_lost(self) -> bool:
-        """Tell whether the server is gone."""
-        return self.server is not None and not self.server.is_alive
+    def last_words(self, seconds: float = 0.0) -> str | None:
+        """Return what the server has printed last, if it is our own and ends within some seconds; else None."""
+        return None if self.server is None else self.server.last_words(seconds)
 
-    def script(self) -> Script:
+    def script(self, hint: Hint) -> Script:
         """Return what runs SQL in the session."""
-        return Script(self.spark, self.context, self.used, self.is_lost)
+        return Script(self.spark, self.context, self.used, self.last_words, hint)
 
 
 class Opener:
@@ -83,7 +83,7 @@ class Opener:
         opened = self._opened(context, config)
         try:
             with _cancelled_on_interruption(opened), active(cast("Any", opened.spark)):
-                with translated(context, "The step's settings", opened.is_lost):
+                with translated(context, "The step's settings", opened.last_words):
                     self._prepare(opened, config, branch)
                 yield opened
         finally:
@@ -96,7 +96,7 @@ class Opener:
             return self._watched(session, str(remote), context, None)
         master = str(config.get("master") or self._settings.spark.master)
         server = self._servers.get(master, context.log, context.is_interrupted)
-        with translated(context, "A session of Spark", lambda: not server.is_alive):
+        with translated(context, "A session of Spark", server.last_words):
             session = server.sessions.take()
         return self._watched(session, server.sessions.url, context, server)
 
@@ -133,7 +133,7 @@ def _configure(spark: "SparkSession", conf: Mapping[str, str]) -> None:
         configure(spark, conf)
     except AnalysisException as error:
         raise fatal(
-            f"spark.conf: {said(error)}",
+            f"spark.conf: {cause(error)}",
             remedy="What a server is started with stands in [spark.conf] of the settings; an application has its own.",
         ) from None
 

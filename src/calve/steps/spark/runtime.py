@@ -25,11 +25,14 @@ from calve.steps.services import Deliveries
 from calve.steps.spark.delivering import Job, Worked, deliver
 from calve.steps.spark.functions import run_function
 from calve.steps.spark.merges import run_merge
+from calve.steps.spark.names import hint
 from calve.steps.spark.opening import Opened, Opener
+from calve.steps.spark.scripts import Script
 from calve.steps.spark.servers import Servers
 from calve.steps.spark.submitting import Submission, used
 from calve.steps.spark.telling import artifact, told_usage
 from calve.steps.sql import results
+from calve.steps.sql.positions import Source
 from calve.steps.surroundings import Surroundings
 
 
@@ -87,7 +90,8 @@ class Spark:
         return self._sql(opened, config)
 
     def _sql(self, opened: Opened, config: Mapping[str, Any]) -> Outcome:
-        done = opened.script().run(self._text(config), config.get("parameters", {}), keep=config["max_rows"])
+        source = Source(str(config.get("file", "spark.script")), self._text(config))
+        done = self._script(opened).run(source, config.get("parameters", {}), keep=config["max_rows"])
         last = done[-1]
         results.check(config.get("expect"), last.rows)
         counted = {} if last.count is None else {"row_count": last.count}
@@ -119,8 +123,12 @@ class Spark:
         if not texts:
             return
         with self._opener.open(context, config, branch) as opened:
-            for text in texts:
-                opened.script().audit(text, config.get("parameters", {}))
+            for number, text in enumerate(texts, start=1):
+                source = Source(f"spark.audit {number}" if len(texts) > 1 else "spark.audit", text)
+                self._script(opened).audit(source, config.get("parameters", {}))
+
+    def _script(self, opened: Opened) -> Script:
+        return opened.script(lambda error: hint(error, self._lake))
 
     def _has_branch(self, table: str, branch: str) -> bool:
         try:

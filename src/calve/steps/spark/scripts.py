@@ -2,14 +2,16 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from calve.engine.ports import StepContext
-from calve.steps.failures import of_user, stopped
+from calve.steps.failures import fatal, of_user, stopped
 from calve.steps.spark.events import Usage
-from calve.steps.spark.failing import translated
-from calve.steps.spark.literals import bound
+from calve.steps.spark.failing import Hint, LastWords, translated
+from calve.steps.spark.literals import bound, lengths
+from calve.steps.sql.positions import Source, written_at
 from calve.steps.sql.results import Rows
 from calve.steps.sql.statements import Statement, check, split
 
@@ -47,24 +49,26 @@ class Script:
     context: StepContext
     used: Callable[[], Usage | None]
     """Returns what the session has read and written so far, if that is known."""
-    is_lost: Callable[[], bool] = lambda: False
+    last_words: LastWords = lambda _: None
     """Tells whether the server is gone."""
+    hint: Hint = lambda _: ""
+    """Knows more of an error."""
 
-    def run(self, text: str, values: Mapping[str, Any], *, keep: int, what: str = "Statement") -> list[Done]:
+    def run(self, source: Source, values: Mapping[str, Any], *, keep: int) -> list[Done]:
         """Run all statements of a text, and keep so many rows of the last one.
 
         Raises:
             StepFailed: one of them failed, or there is none.
         """
-        statements = split(text, "spark")
+        statements = split(source.text, "spark")
         check(statements, values, "spark.parameters")
         done: list[Done] = []
         before = self.used()
         for number, statement in enumerate(statements, start=1):
             self.context.log(f"-- {number} of {len(statements)}\n{statement.sql}\n")
-            title = f"{what} {number} ({_title(statement.sql)})"
+            which = f"statement {number} of {len(statements)}" if len(statements) > 1 else ""
             began = time.monotonic()
-            with translated(self.context, title, self.is_lost):
+            with self._translated(source, statement, which, values):
                 rows = self._execute(statement, values, keep if number == len(statements) else 0)
             after = self.used()
             usage = None if before is None or after is None else after.minus(before)
@@ -72,15 +76,27 @@ class Script:
             before = after
         return done
 
-    def audit(self, text: str, values: Mapping[str, Any]) -> None:
+    def _translated(
+        self, source: Source, statement: Statement, which: str, values: Mapping[str, Any]
+    ) -> AbstractContextManager[None]:
+        """Word errors of a statement as ones of a place in the text."""
+
+        def told(message: str, at: int | None) -> str:
+            place = None if at is None else written_at(statement, at, lengths(statement, values))
+            return source.told(statement, which, message, place)
+
+        sent = bound(statement, values)
+        return translated(self.context, "The statement", self.last_words, told=told, sent=sent, hint=self.hint)
+
+    def audit(self, source: Source, values: Mapping[str, Any]) -> None:
         """Run statements that look at what was written; every value of every row must be true.
 
         Raises:
             StepFailed: one is not, or a statement gives no rows.
         """
-        for one in self.run(text, values, keep=0, what="Audit"):
+        for one in self.run(source, values, keep=0):
             if one.rows is None:
-                raise of_user(f"Audit ({one.title}) gives no rows, and its values were to be looked at.")
+                raise fatal(f"Audit ({one.title}) gives no rows, and its values were to be looked at.")
             if one.rows.false:
                 raise of_user(f"Audit ({one.title}): {one.rows.false} is not true; nothing is published.")
 

@@ -13,11 +13,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from calve.errors import CalveError, JavaMissing, SettingsInvalid, StepFailed
+from calve.errors import CalveError
+from calve.folders import is_refusal
 from calve.lake import jars, java
 from calve.lake.spark import make_catalogs
 from calve.settings import Settings
-from calve.steps.failures import fatal, of_platform, stopped, told
+from calve.steps.failures import fatal, of_error, of_platform, stopped
 from calve.steps.places import Place
 from calve.steps.processes import Program, supervise
 from calve.steps.spark import conf
@@ -46,14 +47,6 @@ def environment(surroundings: Surroundings, java_home: Path) -> dict[str, str]:
     kept = {name: value for name, value in surroundings.clean_environment.items() if name not in _FOREIGN}
     own = {"SPARK_HOME": str(spark_home()), "JAVA_HOME": str(java_home)}
     return {"PYSPARK_PYTHON": surroundings.python, **kept, **own}
-
-
-def cannot_start(error: CalveError) -> StepFailed:
-    """Return what to tell the engine: only what somebody has to mend is not tried again."""
-    if isinstance(error, StepFailed):
-        return error
-    is_for_somebody = isinstance(error, JavaMissing | SettingsInvalid)
-    return fatal(told(error)) if is_for_somebody else of_platform(told(error))
 
 
 class Server:
@@ -123,7 +116,8 @@ class Server:
         except CalveError as error:
             self._error = error
         except OSError as error:
-            self._error = of_platform(f"Spark cannot be started: {error}")
+            is_final = is_refusal(error)
+            self._error = (fatal if is_final else of_platform)(f"Spark cannot be started: {error}")
 
     def _program(self, place: Place) -> Program:
         settings = self._settings
@@ -153,8 +147,13 @@ class Server:
 
     def _failure(self) -> CalveError:
         if self._error is not None:
-            return cannot_start(self._error)
+            return of_error(self._error)
         return of_platform(f"Spark ended while it was started.{self.said()}")
+
+    def last_words(self, seconds: float) -> str | None:
+        """Return the last lines that the server printed, if it ends within some seconds; else None."""
+        self._thread.join(seconds)
+        return None if self._thread.is_alive() else self.said()
 
     def said(self) -> str:
         """Return the last lines that the server printed."""

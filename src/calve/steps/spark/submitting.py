@@ -20,12 +20,12 @@ from calve.lake.spark_conf import context_conf, launch_conf, session_conf
 from calve.settings import Settings
 from calve.steps.configs import text
 from calve.steps.endings import last_lines, outcome
-from calve.steps.failures import fatal
+from calve.steps.failures import fatal, of_error
 from calve.steps.places import Place
 from calve.steps.processes import MAIN, Ending, How, Program, run
 from calve.steps.spark import conf
 from calve.steps.spark.events import EventLog, Usage
-from calve.steps.spark.servers import cannot_start, environment, spark_home
+from calve.steps.spark.servers import environment, spark_home
 from calve.steps.surroundings import Surroundings
 
 _OUT_OF_MEMORY = 52
@@ -62,7 +62,7 @@ class Submission:
             lambda place: self._program(context, place, branch, events),
             name=branch or MAIN,  # what ended on another branch has written nothing to this one
         )
-        found = outcome(ending, context, told_by=telling_lines)
+        found = outcome(ending, context, told_by=telling_lines, is_telling=True)
         if _is_out_of_memory(ending):
             found = Outcome(State.PLATFORM_ERROR, message=f"Spark ran out of memory.\n{found.message}")
         outputs = {name: value for name, value in found.outputs.items() if name != "exit_code"}
@@ -86,7 +86,7 @@ class Submission:
             files = jars.provide(settings, found)
             make_catalogs(settings)
         except CalveError as error:
-            raise cannot_start(error) from error
+            raise of_error(error) from error
         given = place.write("spark.properties", conf.properties(self._conf(context, files, branch, events)))
         argv = (str(spark_home() / "bin" / "spark-submit"), "--properties-file", str(given), *self._target())
         titles = self._surroundings.environment_for(context, {})

@@ -2,17 +2,19 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, ExceptionContext, NullPool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
-from calve.engine.ports import StepContext
-from calve.errors import StepFailed
-from calve.steps.failures import fatal, of_platform, of_user, stopped
+from calve.engine.ports import State, StepContext
+from calve.steps.failures import failed, fatal, stopped
+from calve.steps.retries import Evidence, Kind, state_of
+from calve.steps.sql.positions import in_postgresql, in_sqlite
+from calve.steps.sql.statements import Statement
 
 _CONNECT_SECONDS = 10
 _TIMEOUTS = {
@@ -22,8 +24,10 @@ _TIMEOUTS = {
     "sqlite": {"timeout": 30},
 }
 _LOOK_SECONDS = 0.1
-_PASSING = ("08", "40", "53", "55P03", "57P", "58", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR", "SQLITE_FULL")
-"""How the codes of errors begin that have nothing to do with the statement: the connection, locks, resources."""
+_CURSOR = "calve_cursor"
+"""Where an error keeps the name of the server-side cursor that it is of."""
+Told = Callable[[str, int | None], str]
+"""Returns an error of a statement for people: what the database says, and where in the statement, if that is known."""
 
 
 def parse(url: str, project: Path) -> URL:
@@ -52,7 +56,7 @@ def connected(url: URL, context: StepContext, *, in_transaction: bool) -> Iterat
     try:
         with _connection(engine, url) as connection, _cancelled_on_interruption(connection, context):
             if in_transaction:
-                with translated(url, context, "The transaction"), connection.begin():
+                with translated(url, context, lambda message, _: f"The transaction: {message}"), connection.begin():
                     yield connection
             else:
                 yield connection
@@ -61,21 +65,63 @@ def connected(url: URL, context: StepContext, *, in_transaction: bool) -> Iterat
 
 
 @contextmanager
-def translated(url: URL, context: StepContext, what: str) -> Iterator[None]:
+def translated(url: URL, context: StepContext, told: Told, statement: Statement | None = None) -> Iterator[None]:
     """Turn an error of a database into a failure of what was done, without values and passwords."""
     try:
         yield
     except SQLAlchemyError as error:
-        raise stopped(what) if context.is_interrupted() else _failure(error, url, what) from None
+        if context.is_interrupted():
+            raise stopped("The statement") from None
+        said = _scrubbed(_said(error), url)
+        raise failed(_state(error), told(said, None if statement is None else _position(error, statement))) from None
 
 
-def _failure(error: SQLAlchemyError, url: URL, what: str) -> StepFailed:
+def _said(error: SQLAlchemyError) -> str:
+    """Return what a database says of an error, without the excerpt of the statement that PostgreSQL adds."""
+    origin: Any = error.orig if isinstance(error, DBAPIError) else error
+    diagnosis = getattr(origin, "diag", None)
+    if diagnosis is None or not diagnosis.message_primary:
+        return str(origin)
+    parts = (diagnosis.message_primary, diagnosis.message_detail, diagnosis.message_hint)
+    return " ".join(part if part.endswith(".") else f"{part}." for part in parts if part)
+
+
+def _state(error: SQLAlchemyError) -> State:
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return State.PLATFORM_ERROR
+    return state_of(_evidence(error))
+
+
+def _evidence(error: SQLAlchemyError) -> Iterator[Evidence]:
+    origin: Any = error.orig if isinstance(error, DBAPIError) else error
+    if state := getattr(origin, "sqlstate", None):
+        yield Kind.SQLSTATE, str(state)
+    elif name := getattr(origin, "sqlite_errorname", None):
+        yield Kind.SQLITE, str(name)
+    else:
+        yield Kind.DRIVER, type(error).__name__
+
+
+def _position(error: SQLAlchemyError, statement: Statement) -> int | None:
+    """Return where in a statement an error is, if the database tells."""
     if not isinstance(error, DBAPIError):
-        return of_user(f"{what}: {_scrubbed(str(error), url)}")
+        return None
     origin: Any = error.orig
-    code = str(getattr(origin, "sqlstate", None) or getattr(origin, "sqlite_errorname", None) or "")
-    kind = of_platform if error.connection_invalidated or code.startswith(_PASSING) else of_user
-    return kind(f"{what}: {_scrubbed(str(origin), url)}")
+    if hasattr(origin, "sqlite_errorname"):
+        return in_sqlite(statement.sql, str(origin))
+    position = getattr(getattr(origin, "diag", None), "statement_position", None)
+    if position is None or error.statement is None:
+        return None
+    cursor = getattr(origin, _CURSOR, None)
+    declaration = f'DECLARE "{cursor}" CURSOR FOR ' if cursor else ""
+    return in_postgresql(statement, error.statement, int(position) - len(declaration))
+
+
+def _note_cursor(context: ExceptionContext) -> None:
+    """Keep the name of a server-side cursor: PostgreSQL counts its declaration when it tells where an error is."""
+    name = getattr(getattr(context.execution_context, "cursor", None), "name", None)
+    if name:
+        setattr(context.original_exception, _CURSOR, name)
 
 
 def _scrubbed(text: str, url: URL) -> str:
@@ -94,6 +140,7 @@ def _engine(url: URL, *, in_transaction: bool) -> Engine:
         hint = "pip install 'calve[postgres]'." if backend == "postgresql" else "Install it beside calve."
         message = f"There is no driver for {url.drivername} here: {_scrubbed(str(error), url)}."
         raise fatal(message, remedy=hint) from None
+    event.listen(engine, "handle_error", _note_cursor)
     if backend == "sqlite" and in_transaction:
         event.listen(engine, "connect", _leave_begin_to_us)
         event.listen(engine, "begin", _begin)
@@ -115,7 +162,9 @@ def _connection(engine: Engine, url: URL) -> Iterator[Connection]:
     except SQLAlchemyError as error:
         shown = URL.create(url.drivername, url.username, None, url.host, url.port, url.database).render_as_string()
         reason = str(error.orig) if isinstance(error, DBAPIError) else str(error)
-        raise of_platform(f"The database {shown} does not answer: {_scrubbed(reason, url)}.") from None
+        state = state_of([*_evidence(error), (Kind.SIGN_IN, reason)], State.PLATFORM_ERROR)
+        what = "refuses the connection" if state is State.FATAL_ERROR else "does not answer"
+        raise failed(state, f"The database {shown} {what}: {_scrubbed(reason, url).rstrip('.')}.") from None
     with connection:
         yield connection
 

@@ -8,7 +8,7 @@ from datetime import date, time
 from decimal import Decimal
 from typing import Any
 
-from calve.steps.failures import of_user
+from calve.steps.failures import fatal, of_user
 
 _TRUE = frozenset({"true", "t", "yes", "y", "1"})
 
@@ -51,7 +51,7 @@ def check(expect: str | None, rows: Rows | None) -> None:
     if expect is None:
         return
     if rows is None:
-        raise of_user(f"expect is {expect}, but the last statement gives no rows.")
+        raise fatal(f"expect is {expect}, but the last statement gives no rows.")
     if expect == "any_row" and not rows.count:
         raise of_user("The last statement gave no row, and at least one was expected.")
     if expect == "no_row" and rows.count:
@@ -71,10 +71,10 @@ def outputs(fetch: str, rows: Rows | None, max_rows: int) -> dict[str, Any]:
     if fetch == "none":
         return {}
     if rows is None:
-        raise of_user(f"fetch is {fetch}, but the last statement gives no rows.")
+        raise fatal(f"fetch is {fetch}, but the last statement gives no rows.")
     if fetch == "rows":
         if rows.count > max_rows:
-            raise of_user(
+            raise fatal(
                 f"The last statement gave {rows.count:,} rows, and max_rows is {max_rows:,}.",
                 remedy="Select fewer, or raise max_rows.",
             )

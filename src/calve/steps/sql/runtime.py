@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from calve.steps.configs import fields
 from calve.steps.failures import fatal, settled, stopped
 from calve.steps.sql import results
 from calve.steps.sql.connecting import connected, parse, translated
+from calve.steps.sql.positions import Source
 from calve.steps.sql.results import Rows
 from calve.steps.sql.statements import Statement, check, split
 
@@ -41,7 +43,8 @@ class Sql:
     def _run(self, context: StepContext) -> Outcome:
         config = fields(context, SQL)
         url = parse(self._url(config), self._project)
-        statements = split(self._text(config), url.get_backend_name())
+        source = Source(str(config.get("file", "sql.query")), self._text(config))
+        statements = split(source.text, url.get_backend_name())
         values = config.get("parameters", {})
         check(statements, values, "sql.parameters")
         count, rows = 0, None
@@ -49,7 +52,8 @@ class Sql:
             for number, statement in enumerate(statements, start=1):
                 context.log(f"-- {number} of {len(statements)}\n{statement.sql}\n")
                 keep = config["max_rows"] if number == len(statements) else 0
-                with translated(url, context, f"Statement {number} ({statement.sql.splitlines()[0][:80]})"):
+                which = f"statement {number} of {len(statements)}" if len(statements) > 1 else ""
+                with translated(url, context, partial(source.told, statement, which), statement):
                     count, rows = _execute(connection, statement, values, context, keep)
             results.check(config.get("expect"), rows)
             outputs = results.outputs(config["fetch"], rows, config["max_rows"])

@@ -51,19 +51,34 @@ class Statement:
     """The values that it wants."""
     lists: frozenset[str]
     """Those of them that stand after IN, and are lists."""
+    start: int = 0
+    """Where in the whole text it begins."""
+    spots: tuple[tuple[int, int], ...] = ()
+    """Where in it the names stand, in order: from their colon to their end."""
 
 
 def split(text: str, dialect: str) -> list[Statement]:
     """Return the statements, without those that are only blanks and comments."""
     statements: list[Statement] = []
     parts: list[tuple[_Kind, str]] = []
+    start = at = 0
     for kind, piece in _tokens(text, dialect):
+        at += len(piece)
         if kind is _Kind.END and _is_complete(parts, dialect):
-            statements += _made(parts)
-            parts = []
+            statements += _made(parts, start)
+            parts, start = [], at
         else:
             parts.append((_Kind.CODE if kind is _Kind.END else kind, piece))
-    return statements + _made(parts)
+    return statements + _made(parts, start)
+
+
+def code_in(text: str, dialect: str) -> Iterator[tuple[int, str]]:
+    """Yield the pieces of a text that are neither comments nor quoted, each with where it begins."""
+    at = 0
+    for kind, piece in _tokens(text, dialect):
+        if kind is _Kind.CODE:
+            yield at, piece
+        at += len(piece)
 
 
 def check(statements: Sequence[Statement], values: Collection[str], where: str) -> None:
@@ -123,27 +138,33 @@ def _is_complete(parts: list[tuple[_Kind, str]], dialect: str) -> bool:
     return sqlite3.complete_statement("".join(piece for _, piece in parts) + ";")
 
 
-def _made(parts: list[tuple[_Kind, str]]) -> list[Statement]:
+def _made(parts: list[tuple[_Kind, str]], start: int) -> list[Statement]:
     """Return the statement that some pieces make; none, if there is only space in them."""
     if not any(piece.strip() for kind, piece in parts if kind is not _Kind.COMMENT):
         return []
     names: set[str] = set()
     lists: set[str] = set()
-    template = ""
+    spots: list[tuple[int, int]] = []
+    text = "".join(piece for _, piece in parts)
+    indent = len(text) - len(text.lstrip())
+    template, at = "", -indent
     for kind, piece in parts:
-        template += _bound(piece, names, lists) if kind is _Kind.CODE else piece.replace(":", r"\:")
-    sql = "".join(piece for _, piece in parts).strip()
-    return [Statement(sql, template.strip(), frozenset(names), frozenset(lists))]
+        template += _bound(piece, at, names, lists, spots) if kind is _Kind.CODE else piece.replace(":", r"\:")
+        at += len(piece)
+    return [
+        Statement(text.strip(), template.strip(), frozenset(names), frozenset(lists), start + indent, tuple(spots)),
+    ]
 
 
-def _bound(code: str, names: set[str], lists: set[str]) -> str:
-    """Return code with its other colons escaped; note the names in it."""
+def _bound(code: str, at: int, names: set[str], lists: set[str], spots: list[tuple[int, int]]) -> str:
+    """Return code that begins at some place, with its other colons escaped; note the names in it."""
 
     def replaced(match: re.Match[str]) -> str:
         name = match["name"]
         if name is None:
             return match[0].replace(":", r"\:")
         names.add(name)
+        spots.append((at + match.start(), at + match.end()))
         if _LIST.search(code[: match.start()]):
             lists.add(name)
         return match[0]
