@@ -1,5 +1,6 @@
 """Spark, PyIceberg and calve on the same lake."""
 
+import json
 import signal
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -178,8 +179,10 @@ def test_the_sql_command_answers_and_fails_in_json(
     *lines, failure = capsys.readouterr().out.splitlines()
     assert lines == ["[]", "[]", '[{"a": 1, "d": "1.50", "s": {"x": "2024-01-01"}}]']
     assert '"statement": 4' in failure
-    assert "UNRESOLVED_COLUMN" in failure
-    assert "\\tat " not in failure
+    told = json.loads(failure)["error"]["message"]
+    head, line, caret = told.split("\n")
+    assert head.startswith("STATEMENTS, line 4 (statement 4 of 5): [UNRESOLVED_COLUMN")
+    assert (line, caret) == (f"  4 | SELECT nope FROM {namespace}.t; DROP TABLE {namespace}.t", "    |        ^")
     assert _rows(spark, f"SELECT count(*) FROM {namespace}.t") == [(1,)]
     assert entry.run(["-C", str(lake_settings.project), "sql", f"SELECT a FROM {namespace}.t"]) == 0
     assert capsys.readouterr().out.split() == ["a", "─", "1"]

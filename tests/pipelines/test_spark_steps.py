@@ -20,6 +20,7 @@ from calve.settings import Settings
 from calve.steps import Surroundings
 from calve.steps.places import Place
 from calve.steps.spark import Spark
+from calve.steps.spark.failing import LOST
 
 PROGRAM = """
 import sys
@@ -105,50 +106,63 @@ def test_statements_run_in_one_session_of_the_steps_own(run: Run, table: str) ->
     assert "\tat " in context.text
 
 
+VERIFY = "cannot be found. Verify the spelling and correctness of the schema and catalog."
+"""What Spark says of every table that is not there."""
+
+
 @pytest.mark.parametrize(
     ("script", "said", "shown"),
     [
         (
             "-- all\nSELECT 1;\n\nSELECT *\n  FORM {table}",
-            "spark.script, line 5 (statement 2 of 2): [PARSE_SYNTAX_ERROR] Syntax error at or near 'db'. SQLSTATE: 42601",
+            "line 5 (statement 2 of 2): [PARSE_SYNTAX_ERROR] Syntax error at or near 'db'. SQLSTATE: 42601",
             "  5 |   FORM {table}\n    |        ^",
         ),
         (
             "SELECT :many + 1,\n       :name AS n, idd FROM {table}",
-            "spark.script, line 2: [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with "
-            "name `idd` cannot be resolved. Did you mean one of the following? [`id`]. SQLSTATE: 42703",
+            (
+                "line 2: [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with name `idd` "
+                "cannot be resolved. Did you mean one of the following? [`id`]. SQLSTATE: 42703"
+            ),
             "  2 |        :name AS n, idd FROM {table}\n    |                    ^",
         ),
         (
             "SELECT * FROM {near}",
-            "spark.script, line 1: [TABLE_OR_VIEW_NOT_FOUND] The table or view {quoted} cannot be found. Verify the "
-            "spelling and correctness of the schema and catalog. Did you mean {table}? SQLSTATE: 42P01",
+            (
+                f"line 1: [TABLE_OR_VIEW_NOT_FOUND] The table or view {{quoted}} {VERIFY} "
+                "Did you mean {table}? SQLSTATE: 42P01"
+            ),
             "  1 | SELECT * FROM {near}\n    |               ^",
         ),
         (
             "SELECT * FROM nope.db.t",
-            "spark.script, line 1: [TABLE_OR_VIEW_NOT_FOUND] The table or view `nope`.`db`.`t` cannot be found. Verify "
-            "the spelling and correctness of the schema and catalog. nope is not a catalog; the settings have: lake. "
-            "SQLSTATE: 42P01",
+            (
+                f"line 1: [TABLE_OR_VIEW_NOT_FOUND] The table or view `nope`.`db`.`t` {VERIFY} "
+                "nope is not a catalog; the settings have: lake. SQLSTATE: 42P01"
+            ),
             "  1 | SELECT * FROM nope.db.t\n    |               ^",
         ),
         (
             "SELECT id,\n  id / (id - 2) FROM {table}",
-            "spark.script, line 2: [DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate divisor being 0 and "
-            'return NULL instead. If necessary set "spark.sql.ansi.enabled" to "false" to bypass this error. '
-            "SQLSTATE: 22012",
+            (
+                "line 2: [DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL "
+                'instead. If necessary set "spark.sql.ansi.enabled" to "false" to bypass this error. SQLSTATE: 22012'
+            ),
             "  2 |   id / (id - 2) FROM {table}\n    |   ^",
         ),
         (
             "CREATE TEMP VIEW odd AS SELECT cast(concat('x', id) AS int) n FROM {table};\nSELECT * FROM odd",
-            "spark.script, line 2 (statement 2 of 2): [CAST_INVALID_INPUT] The value 'x1' of the type \"STRING\" cannot be "
-            'cast to "INT" because it is malformed. Correct the value as per the syntax, or change its target type. Use '
-            "`try_cast` to tolerate malformed input and return NULL instead. It is in the view odd. SQLSTATE: 22018",
+            (
+                "line 2 (statement 2 of 2): [CAST_INVALID_INPUT] The value 'x1' of the type \"STRING\" cannot be cast to "
+                '"INT" because it is malformed. Correct the value as per the syntax, or change its target type. '
+                "Use `try_cast` to tolerate malformed input and return NULL instead. It is in the view odd. "
+                "SQLSTATE: 22018"
+            ),
             "  2 | SELECT * FROM odd",
         ),
         (
             "SELECT * FROM {table} VERSION AS OF 12",
-            "spark.script, line 1: Cannot find snapshot with ID 12",
+            "line 1: Cannot find snapshot with ID 12",
             "  1 | SELECT * FROM {table} VERSION AS OF 12",
         ),
     ],
@@ -161,11 +175,11 @@ def test_an_error_of_sql_fails_at_once_and_names_its_place(
     names = {"table": table, "near": near, "quoted": f"`db`.`{near.removeprefix('db.')}`"}
     values = {"many": 1_000_000, "name": "it's"} if ":many" in script else {}
     outcome, _ = run(script=script.format(**names), parameters=values)
-    assert outcome.message == f"{said}\n{shown}".format(**names)
+    assert outcome.message == f"spark.script, {said}\n{shown}".format(**names)
     assert outcome.state is State.FATAL_ERROR
 
 
-def test_an_error_of_spark_in_python_fails_at_once(run: Run, table: str, lake_settings: Settings) -> None:
+def test_an_error_of_spark_in_python_fails_at_once(run: Run, lake_settings: Settings) -> None:
     """In a function and in an application; what only may fail again is tried again."""
     (lake_settings.project / "failing.py").write_text(FAILING)
     for name, state, said in [
@@ -234,13 +248,15 @@ def test_an_application_runs_through_spark_submit(run: Run, table: str, lake_set
 
 def test_a_dead_server_fails_its_steps_for_now_and_is_started_anew(run: Run, runtime: Spark, tmp_path: Path) -> None:
     """The engine runs them again."""
-    _, thread, outcomes = _slow(runtime, tmp_path)
+    context, thread, outcomes = _slow(runtime, tmp_path)
     [server] = runtime._servers._running.values()  # to kill it
     processes = Place(server.folder / "process").processes()
     assert processes is not None
     os.kill(processes[0].pid, signal.SIGKILL)
     thread.join(timeout=90)
     assert [outcome.state for outcome in outcomes] == [State.PLATFORM_ERROR]
+    assert outcomes[0].message == f"spark.script, line 1: {LOST}\n  1 | {SLOW}"
+    assert "-- Spark's own account of the error:" in context.text
     assert run(script="SELECT 1", fetch="value")[0].outputs["value"] == "1"
 
 

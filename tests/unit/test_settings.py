@@ -195,7 +195,8 @@ def test_what_steps_reach_is_set(load: Load, tmp_path: Path) -> None:
     ("toml", "named", "near"),
     [
         ('[store]\nulr = "x"', "store.ulr", "store.url"),
-        ('[sprak]\nmaster = "x"', "sprak", ""),
+        ('[sprak]\nmaster = "x"', "sprak", "spark?"),
+        ('[alerts.channels.ops]\ntype = "slack"\nurl_secrt = "x"', "ops.url_secrt", "alerts.channels.ops.url_secret"),
         (
             '[alerts.channels.ops]\ntype = "email"\nhost = "h"\nsender = "s"\nsecurty = "none"',
             "alerts.channels.ops.securty",
@@ -258,6 +259,27 @@ def test_a_senseless_value_is_refused(load: Load, toml: str, said: str) -> None:
     """The error says which key is wrong, and why."""
     with pytest.raises(SettingsInvalid, match=said.replace("(", r"\(")):
         load(toml)
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ('\n# port\n[server]\nport = "many"', "server.port: must be a whole number, not 'many' ({}, line 4)."),
+        ("[spark]\nmaster = 3", "spark.master: must be a text in quotes, not 3 ({}, line 2)."),
+        ("[worker]\nslots = 0", "worker.slots: must be at least 1, not 0 ({}, line 2)."),
+        ("debug = 'perhaps'", "debug: must be true or false, not 'perhaps' ({}, line 1)."),
+        ("[[server]]\nport = 1", "server: must be a table: write [server], not a list ({}, line 1)."),
+        ("server.port = []", "server.port: must be a whole number, not a list ({}, line 1)."),
+        ("[secrets]\nhush = 12345", "secrets.hush: must be a text in quotes, not this ({}, line 2)."),
+        ('[alerts.channels."o.p"]\nurl_secret = "x"', "alerts.channels.o.p: needs a type ({}, line 1)."),
+        ("[spark]\n\n\nmastr = 'x'", "spark.mastr is not a setting ({}, line 4)."),
+    ],
+)
+def test_a_wrong_setting_is_told_with_its_line(load: Load, tmp_path: Path, toml: str, said: str) -> None:
+    """What is expected, in words, what was found, and where; a value that may be secret is not shown."""
+    with pytest.raises(SettingsInvalid) as error:
+        load(toml)
+    assert error.value.message == said.format(tmp_path / "calve.toml")
 
 
 def test_a_wrong_value_from_the_environment_names_the_variable(load: Load) -> None:

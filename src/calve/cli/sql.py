@@ -6,7 +6,6 @@ import click
 
 from calve.cli.output import print_json, print_table, working
 from calve.cli.state import State, json_option
-from calve.cli.statements import split
 from calve.errors import SqlFailed
 
 if TYPE_CHECKING:
@@ -15,6 +14,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from calve.lake.spark import Progress
+    from calve.settings import Settings
+    from calve.steps.sql.positions import Source
+    from calve.steps.sql.statements import Statement
 
 
 @click.command()
@@ -30,7 +32,12 @@ def sql(state: State, statements: str | None, file: IO[str] | None, limit: int) 
     """
     if (statements is None) == (file is None):
         raise click.UsageError("Give either the statements or --file.")
-    parts = split(statements or (file.read() if file else ""))
+    from calve.steps.sql.positions import Source
+    from calve.steps.sql.statements import split
+
+    text = statements or (file.read() if file else "")
+    source = Source(file.name if file else "STATEMENTS", text)
+    parts = split(text, "spark")
     if not parts:
         raise click.UsageError("There is no statement.")
     state.check_here()
@@ -39,44 +46,45 @@ def sql(state: State, statements: str | None, file: IO[str] | None, limit: int) 
     with working() as say:
         spark = lake_spark.session(state.settings, "calve sql", say)
     for number, statement in enumerate(parts, start=1):
-        head = f"{statement.splitlines()[0][:60]}" if len(parts) == 1 else f"{number}/{len(parts)}"
+        head = f"{statement.sql.splitlines()[0][:60]}" if len(parts) == 1 else f"{number}/{len(parts)}"
+        which = f"statement {number} of {len(parts)}" if len(parts) > 1 else ""
         with working() as say:
             say(head)
             with lake_spark.watched(spark, _shown(say, head)):
-                columns, rows = _run(spark, statement, number, None if state.json else limit + 1)
+                try:
+                    columns, rows = _run(spark, statement.sql, None if state.json else limit + 1)
+                except _spark_errors() as error:
+                    message = _told(error, source, statement, which, state.settings)
+                    raise SqlFailed(message, statement=number, sql=statement.sql) from error
         _print(columns, rows, None if state.json else limit)
 
 
-def _run(spark: "SparkSession", statement: str, number: int, limit: int | None) -> tuple[list[str], list[Any]]:
+def _run(spark: "SparkSession", statement: str, limit: int | None) -> tuple[list[str], list[Any]]:
     """Run one statement and return its columns and rows."""
+    result = spark.sql(statement)
+    return result.columns, result.collect() if limit is None else result.take(limit)
+
+
+def _spark_errors() -> tuple[type[Exception], ...]:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    try:
-        result = spark.sql(statement)
-        return result.columns, result.collect() if limit is None else result.take(limit)
-    except (PySparkException, Py4JError) as error:
-        first = statement.splitlines()[0]
-        raise SqlFailed(
-            f"Statement {number} ({first[:80]}) failed: {reason(error)}", statement=number, sql=statement
-        ) from error
+    return Py4JError, PySparkException
 
 
-def reason(error: Exception) -> str:
-    """Return what Spark says, without plans and stacks."""
+def _told(error: Exception, source: "Source", statement: "Statement", which: str, settings: "Settings") -> str:
+    """Return what Spark says of a statement: the cause in one line, and the place; no plans and no stacks."""
+    from contextlib import closing
+
+    from calve.lake import Lake
+    from calve.steps.spark.failing import brief, cause, position
+    from calve.steps.spark.names import hint
+
     java = getattr(error, "java_exception", None)
-    text = str(java.getMessage() or java.toString()) if java is not None else str(error)
-    for mark in (
-        "JVM stacktrace",
-        "Driver stacktrace",
-        "\n\tat ",
-        "\n\nSQLSTATE",
-        ";\n'",
-        ";\n+-",
-        "\n== SQL",
-    ):
-        text = text.partition(mark)[0]
-    return " ".join(line.strip() for line in text.splitlines() if line.strip()).rstrip(";: ")
+    message = cause(error) if java is None else brief(str(java.getMessage() or java.toString()))
+    with closing(Lake(settings)) as lake:
+        meant = hint(error, lake)
+    return source.told(statement, which, f"{message} {meant}".rstrip(), position(error, statement.sql))
 
 
 def _print(columns: list[str], rows: list[Any], limit: int | None) -> None:

@@ -12,7 +12,7 @@ from calve.errors import SettingsInvalid
 from calve.settings.defaults import with_defaults
 from calve.settings.environment import override
 from calve.settings.lake import SparkSettings
-from calve.settings.naming import FILE, explained, unknown_key
+from calve.settings.naming import FILE, explained, line_of, unknown_key
 from calve.settings.settings import Settings
 
 
@@ -55,5 +55,6 @@ def _read(file: Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsInvalid(f"{file} is not valid TOML: {error}", file=str(file)) from error
     if "project" in raw:  # a field of Settings, but the folder says it
-        raise unknown_key(("project",), str(file))
+        line = line_of(file.read_text(encoding="utf-8"), ("project",))
+        raise unknown_key(("project",), f"{file}, line {line}")
     return raw

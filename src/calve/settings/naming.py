@@ -1,10 +1,12 @@
 """How keys are named, in the file and in the environment; and what to say of one that is unknown."""
 
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from calve.errors import SettingsInvalid
 from calve.settings.alerts import EmailChannel, SlackChannel, WebhookChannel
@@ -18,6 +20,27 @@ _CLIENT = ("CALVE_URL", "CALVE_TOKEN")  # the server that commands ask
 _CHANNELS = ("alerts", "channels")
 _NAMED = 3
 """How many parts the name of a channel has."""
+
+_EXPECTED = {
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "string_type": "a text in quotes",
+    "path_type": "a path in quotes",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a table: write [{key}]",
+    "model_type": "a table: write [{key}]",
+}
+"""What pydantic wants, by its name for the mistake."""
+_SECRETIVE = re.compile(r"^(?:secrets|connections)\.|password|secret|token|key$")
+_HEADER = re.compile(r"\s*\[\[?(?P<table>[^\]]+)\]")
+_ASSIGNED = re.compile(r"""\s*(?P<key>(?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_PART = re.compile(r""""([^"]*)"|'([^']*)'|([\w-]+)""")
 
 Key = tuple[str, ...]
 
@@ -40,9 +63,10 @@ def variable_of(key: Key) -> str:
 
 
 def unknown_key(key: Key, origin: str) -> SettingsInvalid:
-    """Say that a key is unknown, and which one may have been meant."""
-    known = [".".join(each) for each in (*known_keys(), *_FREE, *_channel_keys(key))]
-    return _unknown(".".join(key), known, key, origin, where=origin)
+    """Say that a key is unknown, and which one may have been meant: a table, for one that stands at the top."""
+    keys = [*known_keys(), *_FREE, *_channel_keys(key)]
+    tables = dict.fromkeys(each[:1] for each in keys) if len(key) == 1 else {}
+    return _unknown(".".join(key), [".".join(each) for each in (*tables, *keys)], key, origin, where=origin)
 
 
 def unknown_variable(key: Key, variable: str) -> SettingsInvalid:
@@ -52,15 +76,78 @@ def unknown_variable(key: Key, variable: str) -> SettingsInvalid:
 
 
 def explained(error: ValidationError, origins: Mapping[Key, str], file: Path | None) -> SettingsInvalid:
-    """Name the key, where it stands, and what is wrong with it."""
-    first = error.errors()[0]
+    """Name the key, where it stands, and what is wrong with it; a misspelt key first, as another may miss it."""
+    first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
     path = _as_written(tuple(str(part) for part in first["loc"]))
-    origin = origins.get(path) or str(file or "the defaults")
+    origin = _origin(path, origins, file)
     if first["type"] == "extra_forbidden":
         return unknown_key(path, origin)
     key = ".".join(path)
-    problem = first["msg"].removeprefix("Value error, ")
-    return SettingsInvalid(f"{key + ': ' if key else ''}{problem} ({origin}).", key=key, origin=origin)
+    return SettingsInvalid(f"{key + ': ' if key else ''}{_problem(first, key)} ({origin}).", key=key, origin=origin)
+
+
+def _origin(path: Key, origins: Mapping[Key, str], file: Path | None) -> str:
+    """Return where a key stands: the variable, or the file with the line."""
+    variable = next((origins[key] for key in origins if key[: len(path)] == path), None)
+    if variable or file is None:
+        return variable or "the defaults"
+    line = line_of(file.read_text(encoding="utf-8"), path)
+    return str(file) if line is None else f"{file}, line {line}"
+
+
+def line_of(text: str, path: Key) -> int | None:
+    """Return the line of a TOML text that holds a key, or else the nearest table above it; None if neither is there."""
+    table: Key = ()
+    best: tuple[int, int] | None = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            table = found = _parts(header["table"])
+        elif assigned := _ASSIGNED.match(line):
+            found = (*table, *_parts(assigned["key"]))
+        else:
+            continue
+        if path[: len(found)] == found and (best is None or len(found) > best[0]):
+            best = (len(found), number)
+    return None if best is None else best[1]
+
+
+def _parts(dotted: str) -> Key:
+    return tuple(quoted or other or plain for quoted, other, plain in _PART.findall(dotted))
+
+
+def _problem(error: ErrorDetails, key: str) -> str:
+    """Return what is wrong with a value: what is expected, and what was found."""
+    kind, context, given = error["type"], error.get("ctx", {}), error["input"]
+    if kind in _EXPECTED:
+        return f"must be {_EXPECTED[kind].format(key=key)}, not {_shown(given, key)}"
+    match kind:
+        case "missing":
+            return "is missing"
+        case "greater_than_equal":
+            return f"must be at least {context['ge']}, not {given}"
+        case "greater_than":
+            return f"must be more than {context['gt']}, not {given}"
+        case "less_than_equal":
+            return f"must be at most {context['le']}, not {given}"
+        case "literal_error" | "enum":
+            return f"must be {context['expected']}, not {_shown(given, key)}"
+        case "union_tag_not_found":
+            return f"needs a {context['discriminator'].strip(chr(39))}"
+        case "union_tag_invalid":
+            return f"there is no type {context['tag']}: it is one of {context['expected_tags']}"
+        case _:
+            return error["msg"].removeprefix("Value error, ")
+
+
+def _shown(given: object, key: str) -> str:
+    """Return a value in a few words; what may be secret is not shown."""
+    match given:
+        case dict():
+            return "a table"
+        case list() | tuple():
+            return "a list"
+        case _:
+            return "this" if _SECRETIVE.search(key) else repr(given)[:60]
 
 
 def _as_written(path: Key) -> Key:

@@ -428,3 +428,34 @@ def test_the_log_tells_the_statements_and_not_the_values(tmp_path: Path) -> None
 def test_there_is_nothing_to_end(tmp_path: Path) -> None:
     """A transaction ends with its connection."""
     Sql({}, tmp_path).terminate(FakeContext(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("script", "statements"),
+    [
+        ("", []),
+        (" ; ;\n", []),
+        ("SELECT 1", ["SELECT 1"]),
+        ("SELECT 1;", ["SELECT 1"]),
+        ("SELECT 1; SELECT 2", ["SELECT 1", "SELECT 2"]),
+        ("SELECT ';'; SELECT 2", ["SELECT ';'", "SELECT 2"]),
+        ("SELECT 'it''s; fine'; SELECT 2", ["SELECT 'it''s; fine'", "SELECT 2"]),
+        (r"SELECT 'a\';b'; SELECT 2", [r"SELECT 'a\';b'", "SELECT 2"]),
+        ("SELECT r'\\'; SELECT 2", ["SELECT r'\\'", "SELECT 2"]),
+        ('SELECT "a;b"; SELECT 2', ['SELECT "a;b"', "SELECT 2"]),
+        ("SELECT `a;``b` FROM t; SELECT 2", ["SELECT `a;``b` FROM t", "SELECT 2"]),
+        ("SELECT 1 -- no; end\n; SELECT 2", ["SELECT 1 -- no; end", "SELECT 2"]),
+        ("SELECT 1 /* no; end */; SELECT 2", ["SELECT 1 /* no; end */", "SELECT 2"]),
+        ("SELECT 1 /* a /* b; */ c; */; SELECT 2", ["SELECT 1 /* a /* b; */ c; */", "SELECT 2"]),
+        ("-- only; a comment\n; /* and; another */", []),
+        ("-- it's a comment\nSELECT 1; SELECT 2", ["-- it's a comment\nSELECT 1", "SELECT 2"]),
+        ("SELECT '--'; SELECT '/*'; SELECT 3", ["SELECT '--'", "SELECT '/*'", "SELECT 3"]),
+        ("SELECT 1 /* never closed; ", ["SELECT 1 /* never closed;"]),
+        ("'x'", ["'x'"]),
+    ],
+)
+def test_statements_of_spark_end_at_semicolons_outside_quotes_and_comments(script: str, statements: list[str]) -> None:
+    """A semicolon ends a statement unless quotes or a comment hold it; each is found where it begins."""
+    found = split(script, "spark")
+    assert [statement.sql for statement in found] == statements
+    assert all(script[each.start :].startswith(each.sql) for each in found)
