@@ -323,3 +323,29 @@ def test_a_misspelt_field_starts_nothing(site: Site, name: str) -> None:
     assert f"there is no {name!r}: did you mean 'run_params'?" in refused["message"]
     assert site.get("/workflows/w/instances")["elements"] == []
     site.post(path, {"correlation_id": "c", "request_time": 1, "run_params": {"day": "2"}})
+
+
+def test_params_that_nothing_knows_are_warned_of(site: Site) -> None:
+    """As Maestro's clients expect, the instance starts; a client that wants it can have them refused."""
+    site.push(JOB)
+    started = site.start(run_params={"dya": "2", "day": "3"})
+    assert started["warnings"] == [
+        {
+            "code": "unknown_param",
+            "message": "Workflow w has no param dya.",
+            "hint": "Did you mean day?",
+            "param": "dya",
+        }
+    ]
+    assert "warnings" not in site.start(run_params={"day": "3"})
+    refused = site.start(run_params={"dya": "2"}, refuse_unknown_params=True, status=400)
+    assert refused["code"] == "request_invalid"
+    batch = [{"run_params": {"dya": "2"}}, {}]
+    answers = site.post("/workflows/w/actions/start-batch", batch)["elements"]
+    assert [len(answer.get("warnings", ())) for answer in answers] == [1, 0]
+    site.playground.settle()
+    again = site.post("/workflows/w/instances/1/steps/job/actions/restart", {"step_run_params": {"lmit": 2}})
+    assert again["warnings"][0]["message"] == "Step job of workflow w has no param lmit."
+    site.playground.settle()
+    strict = {"restart_policy": "RESTART_FROM_BEGINNING", "run_params": {"dya": 1}, "refuse_unknown_params": True}
+    site.post("/workflows/w/instances/2/actions/restart", strict, 400)

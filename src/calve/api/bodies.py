@@ -19,6 +19,9 @@ Params = Annotated[
         examples=[{"day": {"type": "STRING", "value": "20260101"}, "limit": 5}],
     ),
 ]
+RefuseUnknownParams = Annotated[
+    bool, Field(description="Refuse params that nothing in the definition knows, rather than warn of them.")
+]
 _POLICIES = (RunPolicy.RESTART_FROM_INCOMPLETE, RunPolicy.RESTART_FROM_BEGINNING, RunPolicy.RESTART_FROM_SPECIFIC)
 
 
@@ -85,6 +88,7 @@ class StartRequest(_Body):
     runtime_tags: list[Name | TagBody] = []
     persist_failed_run: bool = False
     """Keep an instance as FAILED whose params make no sense, rather than refuse it."""
+    refuse_unknown_params: RefuseUnknownParams = False
 
     def as_start(self, initiator: Initiator) -> dict[str, Any]:
         """Return what the engine is asked for."""
@@ -95,6 +99,7 @@ class StartRequest(_Body):
             "request_id": self.request_id,
             "tags": tuple(tag if isinstance(tag, str) else tag.name for tag in self.runtime_tags),
             "persist_failed_run": self.persist_failed_run,
+            "refuse_unknown_params": self.refuse_unknown_params,
             "initiator": initiator,
         }
 
@@ -111,6 +116,7 @@ class RestartRequest(_Body):
     """Changed params by step."""
     skip: list[Name] = []
     """Steps that are to be skipped."""
+    refuse_unknown_params: RefuseUnknownParams = False
 
     def as_restart(self, initiator: Initiator) -> dict[str, Any]:
         """Return what the engine is asked for."""
@@ -125,6 +131,7 @@ class RestartRequest(_Body):
             "step_definitions": {step_id: given for step_id, (_, given) in by_step.items() if given},
             "skip": tuple(self.skip),
             "request_id": self.request_id,
+            "refuse_unknown_params": self.refuse_unknown_params,
             "initiator": initiator,
         }
 
@@ -135,6 +142,7 @@ class StepRestartRequest(_Body):
     request_id: RequestId | None = None
     step_run_params: Params = {}
     """Changed params of the step."""
+    refuse_unknown_params: RefuseUnknownParams = False
 
     def as_restart(self, step_id: str, initiator: Initiator) -> dict[str, Any]:
         """Return what the engine is asked for."""
@@ -143,6 +151,7 @@ class StepRestartRequest(_Body):
             "step_params": {step_id: plain} if plain else {},
             "step_definitions": {step_id: defined} if defined else {},
             "request_id": self.request_id,
+            "refuse_unknown_params": self.refuse_unknown_params,
             "initiator": initiator,
         }
 

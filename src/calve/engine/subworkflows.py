@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from calve.definition.model.steps import SubworkflowStep
 from calve.definition.params import InitiatorType, subworkflow_params
+from calve.definition.subworkflows import subworkflow_of
 from calve.engine.children import check_depth, inner_policy, outcome_of, replaced_by
 from calve.engine.ending import end
 from calve.engine.evaluating import written
@@ -37,7 +38,7 @@ def progress(work: Work, state: RunState, step: SubworkflowStep, attempt: Attemp
     child = found[0]
     number = {"subworkflow_instance_id": child.instance_id, "subworkflow_run_id": child.run_id}
     artifact = {**attempt.artifacts[KEY], **number, "subworkflow_uuid": child.uuid}
-    message = f"{_shown(child)}: {child.status}."
+    message = f"{_shown(child)}: {child.status}. {child.message}".rstrip()
     return end(work, state, attempt, outcome_of(child.status, message, **{KEY: artifact}))
 
 
@@ -109,19 +110,13 @@ def _again(work: Work, state: RunState, before: Run, policy: RunPolicy, given: J
     )
 
 
-def written_out(step: SubworkflowStep) -> str | None:
-    """Return which workflow a step starts, if its definition says it, and no run can name another one."""
-    value = getattr(step.params.get("subworkflow_id"), "value", None)
-    return value if isinstance(value, str) and "$" not in value else None
-
-
 def _check_right(by: Initiator, step: SubworkflowStep, workflow_id: str) -> None:
     """Refuse a workflow that a run names, if who started the run could not start it himself.
 
     Raises:
         Forbidden: he may not.
     """
-    if workflow_id != written_out(step) and not by.may_start(workflow_id):
+    if workflow_id != subworkflow_of(step).workflow_id and not by.may_start(workflow_id):
         raise Forbidden(f"{by.user or 'Who started this'} may not run {workflow_id}.", workflow=workflow_id)
 
 

@@ -389,3 +389,25 @@ def test_something_is_done_at_once_and_then_once_in_a_while() -> None:
     maybe()
     maybe()
     assert done == [1]
+
+
+def test_a_param_that_nothing_knows_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the nearest one, and nothing is started: of a file, of a workflow, and of a restart."""
+    for arguments in (["w.yaml", "m=2"], ["w", "-p", "N_=2"], ["w", "m=2", "--no-wait"]):
+        assert entry.run(["run", *arguments]) == 1
+        said = capsys.readouterr()
+        assert "error: Workflow w has no param " in said.err
+        assert "  → " in said.err
+    assert entry.run(["status", "--json"]) == 0
+    assert _json(capsys) == []
+    assert entry.run(["run", "w", "n=2"]) == 0
+    for given in (["-p", "nn=2"], ["--step-param", "a.xx=2"]):
+        capsys.readouterr()
+        assert entry.run(["restart", "w", "1", "--from-beginning", *given]) == 1
+        assert "Did you mean" in capsys.readouterr().err
+
+
+def test_a_param_that_nothing_knows_is_not_rendered(capsys: pytest.CaptureFixture[str]) -> None:
+    """A typo would show the default."""
+    assert entry.run(["render", "w.yaml", "-p", "nn=2"]) == 1
+    assert "Workflow w has no param nn." in capsys.readouterr().err
