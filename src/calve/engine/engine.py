@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from calve.definition import Definition, JobTemplate
-from calve.engine import commands, properties, starts, templates
+from calve.engine import commands, properties, starts, subworkflows, templates
 from calve.engine.actions import Action
 from calve.engine.addresses import Address, find
 from calve.engine.launching import known_workflow
@@ -38,7 +38,9 @@ class Engine:
 
         Raises:
             RequestInvalid: its run strategy contradicts the instances that are not over.
+            DefinitionInvalid: the workflow would wait for itself.
         """
+        subworkflows.check_cycle(self.tools, definition)
         written = definition.as_json()
         return self.tools.state.push(
             definition.workflow.id,

@@ -411,3 +411,13 @@ def test_a_param_that_nothing_knows_is_not_rendered(capsys: pytest.CaptureFixtur
     """A typo would show the default."""
     assert entry.run(["render", "w.yaml", "-p", "nn=2"]) == 1
     assert "Workflow w has no param nn." in capsys.readouterr().err
+
+
+def test_a_workflow_that_would_wait_for_itself_is_not_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither pushed nor started."""
+    (folder / "itself.yaml").write_text("Workflow: {id: w, jobs: [{subworkflow: {id: s, workflow_id: w}}]}")
+    for command in ("push", "run"):
+        assert entry.run([command, "itself.yaml"]) == 1
+        said = capsys.readouterr().err
+        assert "would wait for itself: w → w" in said
+        assert "sync: false" in said
