@@ -346,3 +346,10 @@ def test_params_that_nothing_knows_are_refused(site: Site) -> None:
         " { status } }"
     )
     assert refusal(site, restart, params={"m": 1})[0] == "request_invalid"
+
+
+def test_an_operation_holds_text_only(site: Site) -> None:
+    """A NUL, which PostgreSQL knows no text with, and half of a surrogate pair."""
+    for escape in (r"\u0000", r"\ud83d"):
+        code, _ = refusal(site, f'{{ workflow(id: "{escape}") {{ id }} }}')
+        assert code == "request_invalid"

@@ -1,5 +1,7 @@
 """What requests hold; what they hold besides is ignored, as Maestro does, unless it is a name misspelt."""
 
+import re
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Annotated, Any
 
@@ -9,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, mo
 from calve.api.identifiers import NAME
 from calve.engine import RunPolicy
 from calve.engine.model import Initiator
+from calve.texts import check_text
 
 RequestId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$")]
 Name = Annotated[str, Field(pattern=f"^{NAME}$")]
@@ -31,6 +34,23 @@ async def _raw(request: Request) -> bytes:
 
 Raw = Annotated[bytes, Depends(_raw)]
 """The body as it was sent."""
+
+
+_SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])|\xed[\xa0-\xbf]|\x00")
+"""What a body holds, if it is JSON that may hold something else than text."""
+
+
+async def text_only(request: Request) -> None:
+    """Refuse a request that holds something else than text, wherever it does.
+
+    Raises:
+        RequestInvalid: it does.
+    """
+    check_text({**request.path_params, **request.query_params})
+    is_json = getattr(request.scope.get("route"), "body_field", None) is not None
+    if is_json and _SUSPECT.search(await request.body()):
+        with suppress(ValueError):  # it is no JSON, which is refused elsewhere
+            check_text(await request.json())
 
 
 _NEAR = 0.88

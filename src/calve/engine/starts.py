@@ -21,6 +21,7 @@ from calve.engine.states import RunState
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.engine.work import Tools, Work, noted
 from calve.errors import OF_THE_WORKFLOW, RequestInvalid
+from calve.texts import check_text
 
 
 def start(
@@ -117,6 +118,7 @@ def _prepared(
     tags: tuple[str, ...] = (),
     **request: Any,
 ) -> Run:
+    check_text({"request_id": request_id, "tags": tags})
     run = prepare(tools, workflow_id, **request)
     return replace(run, request_id=request_id, tags=tags, priority=run.priority if priority is None else priority)
 
@@ -137,6 +139,7 @@ def prepare(
         WorkflowMissing: there is no such workflow or version.
         ParamError: the params make no sense.
     """
+    check_text({**(params or {}), **(definitions or {})}, "run_params")
     now = tools.clock()
     run = new_run(tools, workflow_id, version, run_params={}, initiator=initiator or Initiator(), now=now)
     blueprint = tools.blueprints.get(workflow_id, run.version_id)
@@ -176,6 +179,8 @@ def restart(
         RequestInvalid: there is nothing to run again, or a param is not known and unknown ones are refused.
         ParamError: the params make no sense.
     """
+    check_text({"run_params": params, "step_run_params": step_params, "skip": skip, "request_id": request_id})
+    check_text({"run_params": definitions, "step_run_params": step_definitions})
     before = find_run(tools.state, replace(address, run_id=None))
     if request_id is not None and before.request_id == request_id:
         return Started(StartStatus.DUPLICATED, before)
