@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from tests.engines import BUSY, DONE, USER_ERROR, Playground, live
 from tests.servers import Site, site_on
 
 from calve.engine import Outcome, StepContext
+from calve.engine.model import Changes
 
 JOB = "Workflow:\n  id: w\n  day: '1'\n  run_strategy: parallel\n  jobs:\n    - job: {id: job, type: Sleep, limit: 1}\n"
 LOOP = """
@@ -323,3 +325,96 @@ def test_a_misspelt_field_starts_nothing(site: Site, name: str) -> None:
     assert f"there is no {name!r}: did you mean 'run_params'?" in refused["message"]
     assert site.get("/workflows/w/instances")["elements"] == []
     site.post(path, {"correlation_id": "c", "request_time": 1, "run_params": {"day": "2"}})
+
+
+def test_params_that_nothing_knows_are_warned_of(site: Site) -> None:
+    """As Maestro's clients expect, the instance starts; a client that wants it can have them refused."""
+    site.push(JOB)
+    started = site.start(run_params={"dya": "2", "day": "3"})
+    assert started["warnings"] == [
+        {
+            "code": "unknown_param",
+            "message": "Workflow w has no param dya.",
+            "hint": "Did you mean day?",
+            "param": "dya",
+        }
+    ]
+    assert "warnings" not in site.start(run_params={"day": "3"})
+    refused = site.start(run_params={"dya": "2"}, refuse_unknown_params=True, status=400)
+    assert refused["code"] == "request_invalid"
+    batch = [{"run_params": {"dya": "2"}}, {}]
+    answers = site.post("/workflows/w/actions/start-batch", batch)["elements"]
+    assert [len(answer.get("warnings", ())) for answer in answers] == [1, 0]
+    site.playground.settle()
+    again = site.post("/workflows/w/instances/1/steps/job/actions/restart", {"step_run_params": {"lmit": 2}})
+    assert again["warnings"][0]["message"] == "Step job of workflow w has no param lmit."
+    site.playground.settle()
+    strict = {"restart_policy": "RESTART_FROM_BEGINNING", "run_params": {"dya": 1}, "refuse_unknown_params": True}
+    site.post("/workflows/w/instances/2/actions/restart", strict, 400)
+
+
+NOT_TEXT = (r"\ud83d", r"\udc00", r"\u0000", r"\uD83D\ud83d")
+
+
+@pytest.mark.parametrize("escape", NOT_TEXT)
+def test_what_is_not_text_is_refused_with_its_place(site: Site, escape: str) -> None:
+    """Wherever a body holds it: in a value or a key, of a start, an action, a signal, a permit, a tag, a password."""
+    site.push(JOB)
+    site.playground.script.parts["job"] = BUSY
+    site.start()
+    site.playground.settle()
+    v3 = "/api/v3"
+    doors = [
+        ("POST", f"{v3}/workflows/w/versions/active/actions/start", '{"run_params": {"day": "%s"}}', "run_params.day"),
+        ("POST", f"{v3}/workflows/w/versions/active/actions/start", '{"run_params": {"%s": 1}}', "run_params"),
+        (
+            "POST",
+            f"{v3}/workflows/w/versions/active/actions/start",
+            '{"run_params": {"day": {"type": "STRING", "value": "%s"}}}',
+            "run_params.day.value",
+        ),
+        ("POST", f"{v3}/workflows/w/versions/active/actions/start", '{"runtime_tags": ["%s"]}', "runtime_tags[0]"),
+        ("POST", f"{v3}/workflows/w/actions/start-batch", '[{"run_params": {"day": ["%s"]}}]', "[0].run_params.day[0]"),
+        ("PUT", f"{v3}/workflows/w/instances/1/actions/stop", '{"reason": "%s"}', "reason"),
+        ("PUT", f"{v3}/workflows/w/instances/1/steps/job/actions/approve", '{"comment": "%s"}', "comment"),
+        ("POST", f"{v3}/signals", '{"name": "s", "params": {"a": "%s"}}', "params.a"),
+        ("POST", f"{v3}/signals", '{"name": "s", "payload": {"a": "%s"}}', "payload.a"),
+        ("POST", "/graphql", '{"query": "{ workflows { items { id } } }", "variables": {"a": "%s"}}', "variables.a"),
+    ]
+    for method, place, body, where in doors:
+        answer = site.client.request(method, place, content=body % escape, headers={"content-type": "application/json"})
+        assert answer.status_code == 400, (place, body, answer.text)
+        assert f"{where} holds \\u" in answer.text.replace("\\\\", "\\"), answer.text
+    raw = b'{"run_params": {"day": "\xed\xa0\xbd"}}'
+    place = f"{v3}/workflows/w/versions/active/actions/start"
+    assert site.client.post(place, content=raw, headers={"content-type": "application/json"}).status_code == 400
+    assert len(site.get("/workflows/w/instances")["elements"]) == 1
+    site.playground.engine.stop_all("w")
+    site.playground.settle()
+
+
+def test_paths_and_queries_hold_text(site: Site) -> None:
+    """A NUL there is refused on every database."""
+    for place in (
+        "/workflows?search=%00",
+        "/workflows/%00/overview",
+        "/instances?workflow_id=%00",
+        "/signals?name=%00",
+    ):
+        assert site.client.get(f"/api/v3{place}").status_code in {400, 404}, place
+
+
+def test_what_is_stored_and_not_text_is_still_shown(site: Site) -> None:
+    """Instances, their steps, events: the answer is JSON that escapes it."""
+    site.push(JOB)
+    site.start()
+    site.playground.settle()
+    run = site.playground.state.instances(workflow_id="w")[0]
+    bad = {**run.params, "day": {**run.params["day"], "result": "\ud83d", "value": "\ud83d"}}
+    site.playground.state.commit(Changes(runs=[replace(run, params=bad)]))
+    answer = site.client.get("/api/v3/workflows/w/instances/1")
+    assert answer.status_code == 200
+    assert b'"evaluated_result":"\\ud83d"' in answer.content
+    query = '{ workflow(id: "w") { instances { items { params } } } }'
+    answer = site.client.post("/graphql", json={"query": query})
+    assert answer.status_code == 200, answer.text

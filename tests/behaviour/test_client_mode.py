@@ -14,7 +14,7 @@ from tests.servers import Site, site_on
 from calve.cli import entry
 from calve.client import Client
 from calve.engine import RunStatus
-from calve.errors import ActionRefused, DefinitionInvalid, ParamError, WaitedTooLong, WorkflowMissing
+from calve.errors import ActionRefused, DefinitionInvalid, ParamError, RequestInvalid, WaitedTooLong, WorkflowMissing
 
 TWO = """
 Workflow:
@@ -296,3 +296,20 @@ def test_errors_are_those_of_the_engine(there: There, client: Client) -> None:
     there.playground.start("asking")
     with pytest.raises(WaitedTooLong):
         client.wait("asking", 1, timeout=0.1)
+
+
+def test_a_param_that_nothing_knows_is_refused_there(there: There, client: Client) -> None:
+    """By the command line and by the client, and nothing is started."""
+    there.site.push(TWO)
+    assert "Workflow w has no param m." in there.calve("run", "w", "m=2", code=1)
+    for ask in (lambda: client.start("w", {"m": 2}), lambda: client.start_batch("w", [{}, {"m": 2}])):
+        with pytest.raises(RequestInvalid, match="Workflow w has no param m") as refused:
+            ask()
+        assert refused.value.remedy == "It declares n."
+    assert list(client.instances("w")) == []
+    client.start("w", {"n": 2})
+    there.playground.settle()
+    assert "has no param m." in there.calve("restart", "w", "1", "--from-beginning", "-p", "m=2", code=1)
+    assert "has no param shel." in there.calve("restart", "w", "1", "--step", "b", "--step-param", "b.shel=2", code=1)
+    with pytest.raises(RequestInvalid, match="Workflow w has no param m"):
+        client.restart("w", 1, restart_policy="RESTART_FROM_BEGINNING", run_params={"m": 1})

@@ -1,13 +1,20 @@
 """What steps are given and what they give: params, outputs, secrets."""
 
-from typing import Any
+import json
+import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.engines import BUSY, DONE, Playground
 
+from calve.definition import installed, load
 from calve.engine import Initiator, Outcome, RunStatus, State, StepContext, StepStatus
 from calve.engine.facts import parsed
-from calve.errors import ActionRefused, ParamError, WorkflowMissing
+from calve.engine.signals import Announcement
+from calve.errors import ActionRefused, ParamError, RequestInvalid, WorkflowMissing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 S = StepStatus
 
@@ -301,3 +308,71 @@ def test_a_secret_cannot_be_given(playground: Playground) -> None:
     assert status is S.FATALLY_FAILED
     assert "it would be stored in clear" in told
     assert "my words" not in str(playground.attempt(playground.state.instances()[0], "a"))
+
+
+HALF = "\ud83d"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "place"),
+    [
+        (Outcome(State.DONE, {"out": HALF}), "outputs.out"),
+        (Outcome(State.DONE, {"out": ["a", HALF]}), r"outputs.out\[1\]"),
+        (Outcome(State.DONE, {"out": {"type": "STRING", "value": "\0"}}), "outputs.out.value"),
+        (Outcome(State.DONE, artifacts={"seen": {"x": HALF}}), "artifacts.seen.x"),
+    ],
+)
+def test_an_output_that_is_not_text_fails_the_step(playground: Playground, outcome: Outcome, place: str) -> None:
+    """At once, with its place; the instance can be read."""
+    playground.push("Workflow: {id: w, jobs: [{job: {id: a, type: Sleep, out: none}}]}")
+    playground.script.parts["a"] = outcome
+    run = playground.start()
+    assert playground.statuses(run)["a"] is StepStatus.FATALLY_FAILED
+    assert re.search(f"{place} holds", playground.told(run, "a"))
+    assert HALF not in json.dumps(playground.attempt(run, "a").artifacts, ensure_ascii=False)
+
+
+def test_a_failure_with_outputs_that_are_not_text_is_the_failure_that_it_is(playground: Playground) -> None:
+    """It is tried again as any other; its message is kept, with a mark for what is no character."""
+    playground.push("Workflow: {id: w, jobs: [{job: {id: a, type: Sleep, out: none}}]}")
+    broken = Outcome(State.USER_ERROR, {"out": HALF}, message=f"so {HALF}")
+    playground.script.parts["a"] = [broken, Outcome(State.DONE)]
+    run = playground.start()
+    assert "so \ufffd" in playground.told(run, "a")
+    playground.advance(600)
+    assert playground.fresh(run).status is RunStatus.SUCCEEDED
+
+
+def test_whatever_is_asked_of_the_engine_is_text(playground: Playground) -> None:
+    """Params, tags, reasons, comments, outputs, signals, properties, definitions."""
+    playground.push("Workflow: {id: w, x: a, jobs: [{job: {id: a, type: Sleep, out: none}}]}")
+    engine = playground.engine
+    playground.script.parts["a"] = BUSY
+    run = playground.start()
+    here = playground.address(run)
+    attempt = playground.attempt(run, "a").uuid
+    definition = load("Workflow: {id: v, x: a, jobs: [{job: {id: a, type: NoOp}}]}", name="v", vocabulary=installed())
+    pushed = definition.required()
+    bad = pushed.workflow.params["x"].model_copy(update={"value": HALF})
+    workflow = pushed.workflow.model_copy(update={"params": {"x": bad}})
+    doors: dict[str, Callable[[], object]] = {
+        "run_params.x": lambda: engine.start("w", params={"x": HALF}),
+        "run_params.x.value": lambda: engine.start("w", definitions={"x": {"type": "STRING", "value": HALF}}),
+        "tags": lambda: engine.start("w", tags=(HALF,)),
+        "step_run_params.a.out": lambda: engine.restart(here, step_params={"a": {"out": HALF}}),
+        "reason": lambda: engine.stop(here, reason=HALF),
+        "comment": lambda: engine.approve(here, by="me", comment=HALF),
+        "params.out": lambda: engine.put_outputs(attempt, {"out": HALF}),
+        "artifacts.x": lambda: engine.put_outputs(attempt, {}, {"x": HALF}),
+        "description": lambda: engine.change_properties("w", {"description": HALF}),
+        "tag": lambda: engine.tag("w", HALF),
+        "workflow.params.x.value": lambda: engine.push(pushed.model_copy(update={"workflow": workflow})),
+        "payload.x": lambda: Announcement("s", payload={"x": HALF}),
+    }
+    for place, ask in doors.items():
+        with pytest.raises(RequestInvalid, match=f"{re.escape(place)}.* holds"):
+            ask()
+    with pytest.raises(RequestInvalid, match="tag holds"):
+        engine.limit_tag("\0", 1)
+    engine.stop(here)
+    playground.settle()

@@ -230,3 +230,55 @@ Workflow:
     playground.settle()
     with pytest.raises(RequestInvalid, match="its failure mode is IGNORE_FAILURE"):
         playground.engine.restart(playground.address(run, "bad"))
+
+
+def test_params_that_nothing_knows_are_warned_of_or_refused(playground: Playground) -> None:
+    """Refused before anything is started; a repeated request is answered as before."""
+    playground.push(
+        "Workflow: {id: w, day: '1', run_strategy: parallel, jobs: [{job: {id: a, type: Sleep, limit: 1}}]}"
+    )
+    (warning,) = playground.begin(params={"dya": "2", "day": "3"}, request_id="r").warnings
+    assert (warning["message"], warning["hint"]) == ("Workflow w has no param dya.", "Did you mean day?")
+    assert playground.begin(params={"day": "3", "limit": 5}, refuse_unknown_params=True).warnings == ()
+    for given in ({"params": {"dya": "2"}}, {"definitions": {"dya": {"type": "STRING", "value": "2"}}}):
+        with pytest.raises(RequestInvalid, match="Workflow w has no param dya"):
+            playground.begin(**given, refuse_unknown_params=True)
+        with pytest.raises(RequestInvalid, match="Workflow w has no param dya"):
+            playground.engine.start_all("w", [{}, {**given, "refuse_unknown_params": True}])
+    assert playground.begin(params={"dya": "2"}, request_id="r", refuse_unknown_params=True).run.instance_id == 1
+    answers = playground.engine.start_all("w", [{"params": {"dya": 1}}, {}])
+    assert [len(answer.warnings) for answer in answers] == [1, 0]
+    assert [answer.run.instance_id for answer in answers] == [3, 4]
+
+
+def test_a_restart_with_params_that_nothing_knows_is_warned_of_or_refused(playground: Playground) -> None:
+    """What the run before was given is known to the instance, whatever the definition says."""
+    playground.push("Workflow: {id: w, day: '1', jobs: [{job: {id: a, type: Sleep, limit: 1}}]}")
+    run = playground.start(params={"extra": "x"})
+    anew = {"policy": RunPolicy.RESTART_FROM_BEGINNING}
+    with pytest.raises(RequestInvalid, match="Workflow w has no param dya") as refused:
+        playground.restart(run, params={"dya": "2"}, refuse_unknown_params=True, **anew)
+    assert refused.value.remedy == "Did you mean day?"
+    with pytest.raises(RequestInvalid, match="Step a of workflow w has no param lmit") as refused:
+        playground.restart(run, step_params={"a": {"lmit": 2}}, refuse_unknown_params=True, **anew)
+    assert refused.value.remedy == "Did you mean limit?"
+    again = playground.restart(
+        run, params={"extra": "y"}, step_params={"a": {"limit": 2}}, refuse_unknown_params=True, **anew
+    )
+    assert (again.run_id, again.params["extra"]["result"]) == (2, "y")
+    started = playground.engine.restart(playground.address(run), params={"dya": "2"}, **anew)
+    assert [warning["param"] for warning in started.warnings] == ["dya"]
+    playground.settle()
+
+
+def test_a_subworkflow_takes_the_params_of_the_workflow_above(playground: Playground) -> None:
+    """So that they are known there, as long as its version is there."""
+    playground.push("Workflow: {id: inner, day: '1', jobs: [{job: {id: a, type: Sleep}}]}")
+    playground.push("Workflow: {id: w, jobs: [{subworkflow: {id: s, workflow_id: inner}}]}")
+    with pytest.raises(RequestInvalid, match="Workflow w has no param dya"):
+        playground.begin(params={"dya": "2"}, refuse_unknown_params=True)
+    run = playground.start(params={"day": "2"}, refuse_unknown_params=True)
+    assert run.status is RunStatus.SUCCEEDED
+    playground.state.activate("inner", None, playground.clock())
+    assert playground.begin(params={"dya": "2"}, refuse_unknown_params=True).warnings == ()
+    playground.settle()

@@ -332,3 +332,24 @@ def test_the_page_about_the_schema_is_right() -> None:
     """It holds all of it."""
     page = Path(__file__).parents[2] / "docs" / "reference" / "graphql.md"
     assert SCHEMA.as_str().strip() in page.read_text(encoding="utf-8")
+
+
+def test_params_that_nothing_knows_are_refused(site: Site) -> None:
+    """For a start and a restart."""
+    site.push(TWO)
+    start = 'mutation($params: JSON) { start(workflowId: "team.w", params: $params) { status } }'
+    assert refusal(site, start, params={"m": 1}) == ("request_invalid", "Workflow team.w has no param m.")
+    ask(site, start, params={"n": 2})
+    site.playground.settle()
+    restart = (
+        'mutation($params: JSON) { restart(workflowId: "team.w", instanceId: 1, params: $params, fromBeginning: true)'
+        " { status } }"
+    )
+    assert refusal(site, restart, params={"m": 1})[0] == "request_invalid"
+
+
+def test_an_operation_holds_text_only(site: Site) -> None:
+    """A NUL, which PostgreSQL knows no text with, and half of a surrogate pair."""
+    for escape in (r"\u0000", r"\ud83d"):
+        code, _ = refusal(site, f'{{ workflow(id: "{escape}") {{ id }} }}')
+        assert code == "request_invalid"

@@ -11,11 +11,12 @@ class Document(JSONResponse):
     """A JSON document; numbers that JSON does not have are written as text, as Java does."""
 
     def render(self, content: Any) -> bytes:
-        """Return the text."""
+        """Return the text; half of a surrogate pair, which older versions let in, is escaped as JSON has it."""
         try:
-            return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+            text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         except ValueError:
-            return json.dumps(_finite(content), ensure_ascii=False, separators=(",", ":")).encode()
+            text = json.dumps(_finite(content), ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "backslashreplace")
 
 
 def _finite(value: Any) -> Any:

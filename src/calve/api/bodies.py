@@ -1,5 +1,7 @@
 """What requests hold; what they hold besides is ignored, as Maestro does, unless it is a name misspelt."""
 
+import re
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Annotated, Any
 
@@ -9,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, mo
 from calve.api.identifiers import NAME
 from calve.engine import RunPolicy
 from calve.engine.model import Initiator
+from calve.texts import check_text
 
 RequestId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$")]
 Name = Annotated[str, Field(pattern=f"^{NAME}$")]
@@ -19,6 +22,9 @@ Params = Annotated[
         examples=[{"day": {"type": "STRING", "value": "20260101"}, "limit": 5}],
     ),
 ]
+RefuseUnknownParams = Annotated[
+    bool, Field(description="Refuse params that nothing in the definition knows, rather than warn of them.")
+]
 _POLICIES = (RunPolicy.RESTART_FROM_INCOMPLETE, RunPolicy.RESTART_FROM_BEGINNING, RunPolicy.RESTART_FROM_SPECIFIC)
 
 
@@ -28,6 +34,23 @@ async def _raw(request: Request) -> bytes:
 
 Raw = Annotated[bytes, Depends(_raw)]
 """The body as it was sent."""
+
+
+_SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])|\xed[\xa0-\xbf]|\x00")
+"""What a body holds, if it is JSON that may hold something else than text."""
+
+
+async def text_only(request: Request) -> None:
+    """Refuse a request that holds something else than text, wherever it does.
+
+    Raises:
+        RequestInvalid: it does.
+    """
+    check_text({**request.path_params, **request.query_params})
+    is_json = getattr(request.scope.get("route"), "body_field", None) is not None
+    if is_json and _SUSPECT.search(await request.body()):
+        with suppress(ValueError):  # it is no JSON, which is refused elsewhere
+            check_text(await request.json())
 
 
 _NEAR = 0.88
@@ -85,6 +108,7 @@ class StartRequest(_Body):
     runtime_tags: list[Name | TagBody] = []
     persist_failed_run: bool = False
     """Keep an instance as FAILED whose params make no sense, rather than refuse it."""
+    refuse_unknown_params: RefuseUnknownParams = False
 
     def as_start(self, initiator: Initiator) -> dict[str, Any]:
         """Return what the engine is asked for."""
@@ -95,6 +119,7 @@ class StartRequest(_Body):
             "request_id": self.request_id,
             "tags": tuple(tag if isinstance(tag, str) else tag.name for tag in self.runtime_tags),
             "persist_failed_run": self.persist_failed_run,
+            "refuse_unknown_params": self.refuse_unknown_params,
             "initiator": initiator,
         }
 
@@ -111,6 +136,7 @@ class RestartRequest(_Body):
     """Changed params by step."""
     skip: list[Name] = []
     """Steps that are to be skipped."""
+    refuse_unknown_params: RefuseUnknownParams = False
 
     def as_restart(self, initiator: Initiator) -> dict[str, Any]:
         """Return what the engine is asked for."""
@@ -125,6 +151,7 @@ class RestartRequest(_Body):
             "step_definitions": {step_id: given for step_id, (_, given) in by_step.items() if given},
             "skip": tuple(self.skip),
             "request_id": self.request_id,
+            "refuse_unknown_params": self.refuse_unknown_params,
             "initiator": initiator,
         }
 
@@ -135,6 +162,7 @@ class StepRestartRequest(_Body):
     request_id: RequestId | None = None
     step_run_params: Params = {}
     """Changed params of the step."""
+    refuse_unknown_params: RefuseUnknownParams = False
 
     def as_restart(self, step_id: str, initiator: Initiator) -> dict[str, Any]:
         """Return what the engine is asked for."""
@@ -143,6 +171,7 @@ class StepRestartRequest(_Body):
             "step_params": {step_id: plain} if plain else {},
             "step_definitions": {step_id: defined} if defined else {},
             "request_id": self.request_id,
+            "refuse_unknown_params": self.refuse_unknown_params,
             "initiator": initiator,
         }
 

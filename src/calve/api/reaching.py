@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from calve.definition.model.steps import SubworkflowStep
 from calve.definition.model.workflow import Workflow
-from calve.engine.subworkflows import written_out
+from calve.definition.subworkflows import subworkflows
 
 ANY = ""
 """Stands for a workflow or a signal that only a run can name: it may be any, of any namespace."""
@@ -12,7 +11,7 @@ ANY = ""
 
 def started_by(workflow: Workflow) -> Iterator[str]:
     """Yield the ids of the workflows that steps start, and ANY for each one that is not written out."""
-    return (written_out(step) or ANY for step in workflow.all_steps() if isinstance(step, SubworkflowStep))
+    return (each.workflow_id or ANY for each in subworkflows(workflow))
 
 
 def sent_by(workflow: Workflow) -> Iterator[str]:

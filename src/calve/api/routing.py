@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from fastapi import APIRouter, Depends
 
 from calve.api.answers import Document
+from calve.api.bodies import text_only
 from calve.api.identifiers import PREFIX
 from calve.api.policy import Policy
 from calve.api.shapes import Error
@@ -74,7 +75,7 @@ class Routes:
             path,
             methods=[method],
             operation_id=name,
-            dependencies=[Depends(policy)],
+            dependencies=[Depends(policy), Depends(text_only)],
             responses=responses,
             response_class=Document,
             response_model=None,

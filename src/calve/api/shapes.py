@@ -99,6 +99,13 @@ class Run(_Shape):
     status: str
 
 
+class Started(Run):
+    """Which run was started."""
+
+    warnings: list[dict[str, Any]] = []
+    """Params that were given and that nothing in the definition knows; left out if there are none."""
+
+
 class Instance(Run):
     """A run of an instance."""
 

@@ -1,5 +1,6 @@
 """The ``calve`` command: its subcommands, and what becomes of errors."""
 
+import io
 import json
 import sys
 import traceback
@@ -11,8 +12,9 @@ import click
 
 from calve import __version__
 from calve.cli.state import State
-from calve.errors import CalveError, FolderNotWritable
+from calve.errors import CalveError, FolderNotWritable, RequestInvalid
 from calve.folders import is_refusal
+from calve.texts import text_fault
 
 COMMANDS = {
     "demo": "calve.cli.demo:demo",
@@ -121,7 +123,9 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     state = State()
+    _show_anything()
     try:
+        _check_arguments(sys.argv[1:] if arguments is None else arguments)
         code = calve.main(arguments, prog_name="calve", obj=state, standalone_mode=False)
     except click.ClickException as error:
         error.show()
@@ -149,6 +153,19 @@ def run(arguments: list[str] | None = None) -> int:
             traceback.print_exc()
         return 70
     return code if isinstance(code, int) else 0
+
+
+def _check_arguments(arguments: list[str]) -> None:
+    for number, word in enumerate(arguments, start=1):
+        if text_fault(word):
+            raise RequestInvalid(f"Argument {number} is not UTF-8: {word!r}.")
+
+
+def _show_anything() -> None:
+    """Let standard output and standard error escape what is no character rather than fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _complain(state: State, error: dict[str, Any]) -> None:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from calve.texts import check_text
+
 if TYPE_CHECKING:
     from calve.engine import Address
 
@@ -26,9 +28,11 @@ def parse_param(given: str) -> tuple[str, Any]:
     if not equals or not name.strip():
         raise click.BadParameter(f"{given!r} is not of the form NAME=VALUE")
     try:
-        return name.strip(), json.loads(text, parse_constant=_refuse)
+        value = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
-        return name.strip(), text
+        value = text
+    check_text(value, name.strip())
+    return name.strip(), value
 
 
 def _refuse(word: str) -> None:

@@ -51,7 +51,12 @@ class LocalDesk:
         from calve.engine.views import started_json
 
         started = self.workplace.engine.start(
-            workflow, version=version, params=params, request_id=request_id, initiator=Initiator(user=self.user)
+            workflow,
+            version=version,
+            params=params,
+            request_id=request_id,
+            initiator=Initiator(user=self.user),
+            refuse_unknown_params=True,
         )
         return started_json(started)
 
@@ -68,6 +73,7 @@ class LocalDesk:
             step_params=again.step_params,
             skip=again.skip,
             initiator=Initiator(user=self.user),
+            refuse_unknown_params=True,
         )
         return started_json(started)
 

@@ -36,6 +36,9 @@ class Instances:
 
         Returns:
             Which instance it is: workflow_id, workflow_instance_id, workflow_run_id, status …
+
+        Raises:
+            RequestInvalid: a param is not known to the workflow.
         """
         place = path("workflows", workflow_id, "versions", version, "actions", "start")
         return document(self.server.ask("POST", place, _request(params, request_id), is_repeatable=True))
@@ -103,7 +106,7 @@ class Instances:
         A step is its id, or its path: ``loop/3/job``.
         """
         place = path("workflows", workflow_id, "instances", instance_id, *_step(step_id), "actions", "restart")
-        body = {"request_id": str(uuid.uuid4()), **request}
+        body = {"request_id": str(uuid.uuid4()), "refuse_unknown_params": True, **request}
         return document(self.server.ask("POST", place, body, is_repeatable=True))
 
     def act(
@@ -187,4 +190,5 @@ def _request(params: Mapping[str, Any] | None, request_id: str | None) -> Docume
         "initiator": {"type": "MANUAL"},
         "request_id": request_id or str(uuid.uuid4()),
         "run_params": dict(params or {}),
+        "refuse_unknown_params": True,
     }

@@ -11,6 +11,7 @@ import httpx
 
 from calve.client.failures import failure
 from calve.errors import RequestInvalid, ServerError, ServerUnreachable
+from calve.texts import check_text
 
 Document = dict[str, Any]
 """What the server says of something, in Maestro's shape."""
@@ -76,7 +77,9 @@ class Server:
         Raises:
             CalveError: the error that the server gave.
             ServerUnreachable: no answer came.
+            RequestInvalid: the body holds something that is not text.
         """
+        check_text(body)
         given: dict[str, Any] = {"params": _present(query)}
         if text is not None:
             given |= {"content": text, "headers": {"Content-Type": "application/x-yaml"}}

@@ -7,6 +7,7 @@ from typing import Any
 
 from calve.client.server import Document, Server, path
 from calve.errors import RequestInvalid
+from calve.texts import check_text
 
 Definition = str | bytes | Path | Mapping[str, Any]
 """A definition: YAML or JSON as text, a file of these, or JSON's own types."""
@@ -81,6 +82,7 @@ def _given(definition: Definition) -> bytes | Mapping[str, Any]:
     """Return JSON's types where it is JSON, otherwise text to be read as YAML."""
     if isinstance(definition, Mapping):
         return definition
+    check_text(definition if isinstance(definition, str) else "", "The definition")
     text = definition.encode() if isinstance(definition, str) else definition
     if isinstance(text, Path):
         text = _content(text)

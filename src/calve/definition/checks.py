@@ -13,6 +13,7 @@ from calve.definition.sources import all_expressions
 from calve.definition.walking import all_steps, entries, entry, items, steps_of, text
 from calve.errors import ExpressionError
 from calve.expressions import complete, lint, parse
+from calve.texts import text_fault
 
 STEPS = 300
 DEPTH = 10
@@ -23,6 +24,7 @@ LOOPS = frozenset({"foreach", "while"})
 
 def check_document(document: Node, problems: Problems) -> None:
     """Note what is wrong with a canonical document beyond what its models say."""
+    _check_texts(document, problems)
     _check_sizes(document, problems)
     _check_step_ids(document, problems)
     _check_params(document, problems)
@@ -30,6 +32,24 @@ def check_document(document: Node, problems: Problems) -> None:
     _check_signal_outputs(document, problems)
     _check_signal_names(document, problems)
     _check_expressions(document, problems)
+
+
+def _check_texts(node: Node, problems: Problems) -> None:
+    """A definition in Python can hold what no text in YAML or JSON gets as far as here with."""
+    match node.value:
+        case str() as written:
+            if fault := text_fault(written, "this text"):
+                problems.add(node, "character", fault.removesuffix("."), hint="leave it out")
+        case list() as listed:
+            for item in listed:
+                _check_texts(item, problems)
+        case dict() as mapping:
+            for key, item in mapping.items():
+                if fault := text_fault(key, "this key"):
+                    problems.add(item, "character", fault.removesuffix("."), hint="leave it out", at_key=True)
+                _check_texts(item, problems)
+        case _:
+            pass
 
 
 def _check_sizes(document: Node, problems: Problems) -> None:

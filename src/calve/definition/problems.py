@@ -117,11 +117,16 @@ class Problems:
         )
 
 
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like ``name``, whatever its case; None if none is like it."""
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    near = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    return by_folded[near[0]] if near else None
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``did you mean x?`` for the nearest known name, or the known names if there are few."""
     names = list(known)
-    by_folded = {candidate.casefold(): candidate for candidate in names}
-    near = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {by_folded[near[0]]}?"
+    if near := nearest(name, names):
+        return f"did you mean {near}?"
     return f"one of {', '.join(names)}" if 0 < len(names) <= 12 else ""

@@ -10,6 +10,7 @@ from calve.definition.model.steps import ForeachStep, Step, WhileStep
 from calve.definition.model.workflow import Definition
 from calve.definition.params import Parameter, holds_secret
 from calve.definition.resolving import Resolution, resolve
+from calve.definition.run_params import known_to_workflow, refusal, unknown_params
 from calve.definition.vocabulary import Vocabulary
 from calve.expressions import Clock, system_millis
 
@@ -22,8 +23,16 @@ def rendered(
     Raises:
         ParamError: a param cannot be evaluated, or a given value does not fit the one it is for.
         ExpressionError: an expression gave no value.
+        RequestInvalid: nothing in the definition knows a given param.
     """
     run = given_params(given, definition.workflow.params)
+    unknown = unknown_params(
+        f"Workflow {definition.workflow.id}",
+        run,
+        lambda: known_to_workflow(definition.workflow, vocabulary, lambda *_: None),
+    )
+    if unknown:
+        raise refusal(unknown)
     resolution = resolve(definition, vocabulary, run=run, clock=clock)
     if resolution.failures:
         raise resolution.failures[0].error

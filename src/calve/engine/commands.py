@@ -14,6 +14,7 @@ from calve.engine.refusing import refuse
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.engine.work import Tools
 from calve.errors import ActionRefused, Conflict
+from calve.texts import check_text
 
 AGAIN = 20
 """How often an action is tried again because the instance moved meanwhile."""
@@ -28,7 +29,9 @@ def act(
     Raises:
         WorkflowMissing: there is no such instance or step.
         ActionRefused: it is in no state for that.
+        RequestInvalid: what is said with it is not text.
     """
+    check_text({"by": by, "reason": reason, **(params or {})})
     for _ in range(AGAIN):
         found = find(tools.state, address)
         pending = Pending(action, by, tools.clock(), reason, params=params or {})

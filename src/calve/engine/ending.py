@@ -21,6 +21,7 @@ from calve.engine.states import RunState
 from calve.engine.statuses import StepStatus
 from calve.engine.work import Work
 from calve.errors import OF_THE_WORKFLOW, ParamError
+from calve.texts import text_fault
 
 _PARAM: TypeAdapter[Param] = TypeAdapter(Param)
 _NOWHERE = Node(None, Mark(1, 1), "")
@@ -30,11 +31,11 @@ _RETRY = "maestro_retry"
 def end(work: Work, state: RunState, attempt: Attempt, outcome: Outcome) -> Attempt:
     """Record how the work of an attempt ended; a failure may leave it to be tried again later."""
     step = state.blueprint.steps[attempt.step_id]
-    attempt = replace(attempt, artifacts={**attempt.artifacts, **outcome.artifacts})
     attempt = told(attempt, work.now, outcome.message)
-    if outcome.outputs:
+    if outcome.outputs or outcome.artifacts:
         try:
-            attempt = take_outputs(work, state, attempt, outcome.outputs)
+            attempt = take_artifacts(attempt, outcome.artifacts)
+            attempt = take_outputs(work, state, attempt, outcome.outputs) if outcome.outputs else attempt
         except OF_THE_WORKFLOW as error:
             attempt = told(attempt, work.now, error.message)
             if outcome.state is State.DONE:
@@ -101,12 +102,28 @@ def retry(work: Work, state: RunState, attempt: Attempt) -> Attempt:
     return work.set_attempt(state, next_attempt(work, state, attempt, retries))
 
 
+def take_artifacts(attempt: Attempt, artifacts: Mapping[str, Any]) -> Attempt:
+    """Return an attempt with what its work said about itself.
+
+    Raises:
+        ParamError: a text in it is not text.
+    """
+    _check_text(artifacts, "artifacts")
+    return replace(attempt, artifacts={**attempt.artifacts, **artifacts})
+
+
+def _check_text(value: Any, place: str) -> None:
+    if fault := text_fault(value, place):
+        raise ParamError(f"What the step gave back cannot be kept: {fault}")
+
+
 def take_outputs(work: Work, state: RunState, attempt: Attempt, outputs: Mapping[str, Any]) -> Attempt:
     """Return an attempt with what its work gave: params that the step or its type declares.
 
     Raises:
-        ParamError: neither declares one of them, or it may not be changed.
+        ParamError: neither declares one of them, it may not be changed, or a text in it is not text.
     """
+    _check_text(outputs, "outputs")
     step = state.blueprint.steps[attempt.step_id]
     params = params_of(state, attempt)
     typical = work.tools.vocabulary.types.outputs(_NOWHERE.made(step.as_json()), kind=step.kind)

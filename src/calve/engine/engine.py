@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from calve.definition import Definition, JobTemplate
-from calve.engine import commands, properties, starts, templates
+from calve.engine import commands, properties, starts, subworkflows, templates
 from calve.engine.actions import Action
 from calve.engine.addresses import Address, find
 from calve.engine.launching import known_workflow
@@ -15,6 +15,7 @@ from calve.engine.recording import put_outputs
 from calve.engine.statuses import RunStatus
 from calve.engine.work import Tools, Work
 from calve.errors import ActionRefused, RequestInvalid, WorkflowMissing
+from calve.texts import check_text
 
 LIMIT = 1_000
 """The highest limit that a tag may have."""
@@ -37,9 +38,12 @@ class Engine:
         """Keep a definition as the next version of its workflow.
 
         Raises:
-            RequestInvalid: its run strategy contradicts the instances that are not over.
+            RequestInvalid: its run strategy contradicts the instances that are not over, or it holds what is not text.
+            DefinitionInvalid: the workflow would wait for itself.
         """
+        subworkflows.check_cycle(self.tools, definition)
         written = definition.as_json()
+        check_text(written)
         return self.tools.state.push(
             definition.workflow.id,
             written,
@@ -110,6 +114,7 @@ class Engine:
             WorkflowMissing: there is no such workflow.
             RequestInvalid: a property makes no sense, or the run strategy cannot be changed now.
         """
+        check_text(changes)
         return self._with(workflow_id, properties.changed(changes, reset))
 
     def tag(self, workflow_id: str, tag: str | Mapping[str, Any]) -> WorkflowRecord:
@@ -119,6 +124,7 @@ class Engine:
             WorkflowMissing: there is no such workflow.
             RequestInvalid: it is no tag.
         """
+        check_text(tag, "tag")
         return self._with(workflow_id, properties.tagged(tag))
 
     def untag(self, workflow_id: str, name: str) -> WorkflowRecord:
@@ -262,6 +268,7 @@ class Engine:
         Raises:
             RequestInvalid: the limit makes no sense.
         """
+        check_text(tag, "tag")
         if not 0 <= max_allowed <= LIMIT:
             raise RequestInvalid(f"The limit of a tag is between 0 and {LIMIT}, not {max_allowed}.")
         self.tools.state.set_tag_permit(tag, max_allowed, self.tools.clock())

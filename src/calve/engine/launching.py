@@ -1,9 +1,12 @@
 """Runs as they begin and end: of a workflow that is started, of an instance that is restarted."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from calve.definition.model.workflow import Criticality
+from calve.definition.model.workflow import Criticality, Workflow
+from calve.definition.run_params import KnownParams, UnknownParam, known_to_step, known_to_workflow, unknown_params
 from calve.engine.model import Initiator, Json, Restart, Run, RunPolicy, WorkflowRecord
 from calve.engine.statuses import RunStatus
 from calve.engine.work import Tools
@@ -84,6 +87,38 @@ def _number(tools: Tools, workflow: WorkflowRecord, selector: str) -> int | None
         case number:
             found = tools.state.version(workflow.workflow_id, number)
             return None if found is None else found.version_id
+
+
+def find_workflow(tools: Tools, workflow_id: str, version: str) -> Workflow | None:
+    """Return a workflow in a version; None if there is none."""
+    record = tools.state.workflow(workflow_id)
+    number = None if record is None else _number(tools, record, version.lower())
+    return None if number is None else tools.blueprints.get(workflow_id, number).workflow
+
+
+def unknown_run_params(tools: Tools, run: Run, before: Run | None = None) -> list[UnknownParam]:
+    """Return the params that a run was given and that neither its definition nor the run before it knows."""
+
+    def known() -> KnownParams:
+        workflow = tools.blueprints.get(run.owner_workflow, run.version_id).workflow
+        found = known_to_workflow(workflow, tools.vocabulary, partial(find_workflow, tools))
+        return found.also(before.params if before else ())
+
+    return unknown_params(f"Workflow {run.workflow_id}", run.run_params, known)
+
+
+def unknown_step_params(tools: Tools, run: Run, given: Mapping[str, Json]) -> list[UnknownParam]:
+    """Return the params that a restart gives to steps of a run, and that the steps do not know."""
+    workflow = tools.blueprints.get(run.owner_workflow, run.version_id).workflow
+    return [
+        param
+        for step in workflow.all_steps()
+        for param in unknown_params(
+            f"Step {step.id} of workflow {run.owner_workflow}",
+            given.get(step.id, {}),
+            partial(known_to_step, step, workflow, tools.vocabulary),
+        )
+    ]
 
 
 def over(run: Run, status: RunStatus, run_status: RunStatus, now: int) -> Run:

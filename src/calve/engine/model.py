@@ -291,6 +291,8 @@ class Started:
 
     status: StartStatus
     run: Run
+    warnings: tuple[Json, ...] = ()
+    """What looks wrong in the request."""
 
 
 RUN_EVENT = "WORKFLOW_INSTANCE_STATUS_CHANGE"

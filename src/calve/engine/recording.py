@@ -9,6 +9,7 @@ from calve.engine.model import Json
 from calve.engine.statuses import HOLDING
 from calve.engine.work import Tools, Work
 from calve.errors import ActionRefused, Conflict, WorkflowMissing
+from calve.texts import check_text
 
 AGAIN = 20
 
@@ -20,7 +21,9 @@ def put_outputs(tools: Tools, attempt_uuid: str, outputs: Mapping[str, Any], art
         WorkflowMissing: there is no such attempt.
         ActionRefused: it does not run.
         ParamError: the step declares no such param.
+        RequestInvalid: a text in them is not text.
     """
+    check_text({"params": outputs, "artifacts": artifacts})
     known = tools.state.attempt(attempt_uuid)
     if known is None:
         raise WorkflowMissing(f"There is no attempt {attempt_uuid}.", attempt=attempt_uuid)

@@ -9,6 +9,7 @@ from typing import Any, assert_never
 
 from calve.definition.model.triggers import NAME_BYTES, Operator, is_signal_name
 from calve.errors import RequestInvalid
+from calve.texts import check_text
 
 Value = str | int
 """What a param of a signal may be."""
@@ -64,6 +65,7 @@ class Announcement:
             raise RequestInvalid(f"The signal {self.name} has more than {PARAMS} params.")
         for name, value in self.params.items():
             check_value(name, value)
+        check_text({"payload": self.payload, "request_id": self.request_id})
 
     @property
     def instance_id(self) -> str:

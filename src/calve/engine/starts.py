@@ -6,13 +6,14 @@ from typing import Any
 
 from calve.definition import given_params
 from calve.definition.model.steps import FailureMode, Step
+from calve.definition.run_params import UnknownParam, refusal
 from calve.engine.actions import RUN_ACTIONS, STEP_ACTIONS, Action
 from calve.engine.addresses import Address, find, find_run
 from calve.engine.attempts import new_attempt
 from calve.engine.children import REPLACED
 from calve.engine.ending import finish
 from calve.engine.evaluating import definitions_of, merged_run_params, written
-from calve.engine.launching import again, new_run
+from calve.engine.launching import again, new_run, unknown_run_params, unknown_step_params
 from calve.engine.model import Changes, Initiator, Json, Restart, Run, RunPolicy, Start, Started, StartStatus
 from calve.engine.refusing import refuse
 from calve.engine.restarts import run_again, supersede
@@ -20,6 +21,7 @@ from calve.engine.states import RunState
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.engine.work import Tools, Work, noted
 from calve.errors import OF_THE_WORKFLOW, RequestInvalid
+from calve.texts import check_text
 
 
 def start(
@@ -34,6 +36,7 @@ def start(
     priority: int | None = None,
     tags: tuple[str, ...] = (),
     persist_failed_run: bool = False,
+    refuse_unknown_params: bool = False,
 ) -> Started:
     """Start an instance under its workflow's run strategy; the same request starts it once.
 
@@ -48,10 +51,12 @@ def start(
         priority: lower comes first; by the workflow's criticality, if not given.
         tags: tags of the run.
         persist_failed_run: keep an instance as FAILED whose params make no sense, rather than refuse it.
+        refuse_unknown_params: refuse params that nothing in the definition knows, rather than warn of them.
 
     Raises:
         WorkflowMissing: there is no such workflow or version.
         ParamError: the params make no sense.
+        RequestInvalid: a param is not known.
     """
     if request_id is not None and (known := tools.state.run_by_request(workflow_id, request_id)) is not None:
         return Started(StartStatus.DUPLICATED, known)
@@ -67,7 +72,8 @@ def start(
         priority=priority,
         tags=tags,
     )
-    return tools.state.commit(Changes(starts=[Start(run)])).started[0]
+    warnings = _warnings(unknown_run_params(tools, run), is_refused=refuse_unknown_params)
+    return replace(tools.state.commit(Changes(starts=[Start(run)])).started[0], warnings=warnings)
 
 
 def start_all(tools: Tools, workflow_id: str, requests: Sequence[Mapping[str, Any]]) -> list[Started]:
@@ -76,13 +82,31 @@ def start_all(tools: Tools, workflow_id: str, requests: Sequence[Mapping[str, An
     Raises:
         WorkflowMissing: there is no such workflow or version.
         ParamError: the params of one make no sense.
-        RequestInvalid: two of them have the same request id.
+        RequestInvalid: two of them have the same request id, or a param is not known.
     """
     names = [name for request in requests if (name := request.get("request_id")) is not None]
     if len(set(names)) < len(names):
         raise RequestInvalid("Two of the starts have the same request id.", remedy="Give each its own, or none.")
-    runs = [_prepared(tools, workflow_id, **request) for request in requests]
-    return list(tools.state.commit(Changes(starts=[Start(run) for run in runs])).started)
+    runs: list[Run] = []
+    warnings: list[tuple[Json, ...]] = []
+    for request in requests:
+        is_refused = bool(request.get("refuse_unknown_params"))
+        given = {name: value for name, value in request.items() if name != "refuse_unknown_params"}
+        runs.append(_prepared(tools, workflow_id, **given))
+        warnings.append(_warnings(unknown_run_params(tools, runs[-1]), is_refused=is_refused))
+    started = tools.state.commit(Changes(starts=[Start(run) for run in runs])).started
+    return [replace(one, warnings=about) for one, about in zip(started, warnings, strict=True)]
+
+
+def _warnings(unknown: Sequence[UnknownParam], *, is_refused: bool) -> tuple[Json, ...]:
+    """Return what is said about params that nothing knows.
+
+    Raises:
+        RequestInvalid: they are refused.
+    """
+    if unknown and is_refused:
+        raise refusal(unknown)
+    return tuple(param.as_json() for param in unknown)
 
 
 def _prepared(
@@ -94,6 +118,7 @@ def _prepared(
     tags: tuple[str, ...] = (),
     **request: Any,
 ) -> Run:
+    check_text({"request_id": request_id, "tags": tags})
     run = prepare(tools, workflow_id, **request)
     return replace(run, request_id=request_id, tags=tags, priority=run.priority if priority is None else priority)
 
@@ -114,6 +139,7 @@ def prepare(
         WorkflowMissing: there is no such workflow or version.
         ParamError: the params make no sense.
     """
+    check_text({**(params or {}), **(definitions or {})}, "run_params")
     now = tools.clock()
     run = new_run(tools, workflow_id, version, run_params={}, initiator=initiator or Initiator(), now=now)
     blueprint = tools.blueprints.get(workflow_id, run.version_id)
@@ -140,6 +166,7 @@ def restart(
     skip: tuple[str, ...] = (),
     request_id: str | None = None,
     initiator: Initiator | None = None,
+    refuse_unknown_params: bool = False,
 ) -> Started:
     """Run an instance again: what is incomplete, everything, or from the step that the address names.
 
@@ -149,9 +176,11 @@ def restart(
     Raises:
         WorkflowMissing: there is no such instance or step.
         ActionRefused: it is not over.
-        RequestInvalid: there is nothing to run again.
+        RequestInvalid: there is nothing to run again, or a param is not known and unknown ones are refused.
         ParamError: the params make no sense.
     """
+    check_text({"run_params": params, "step_run_params": step_params, "skip": skip, "request_id": request_id})
+    check_text({"run_params": definitions, "step_run_params": step_definitions})
     before = find_run(tools.state, replace(address, run_id=None))
     if request_id is not None and before.request_id == request_id:
         return Started(StartStatus.DUPLICATED, before)
@@ -159,6 +188,11 @@ def restart(
         raise RequestInvalid(f"{address} is an iteration.", remedy="Restart the instance around it, with a path.")
     if not before.status.is_terminal:
         if address.path:
+            if params or definitions or step_params or step_definitions:
+                raise RequestInvalid(
+                    f"The params of {address} cannot be changed while the instance runs.",
+                    remedy="Restart the step without params, or wait until the instance is over.",
+                )
             return Started(StartStatus.CREATED, _in_place(tools, address, is_skipped=bool(skip)))
         raise refuse(str(address), Action.RESTART, before.status, RUN_ACTIONS[before.status])
     blueprint = tools.blueprints.get(before.owner_workflow, before.version_id)
@@ -193,7 +227,9 @@ def restart(
     )
     merged_run_params(Work(tools, now), RunState(run, blueprint, {}))
     _check_anything(tools, before, run, address)
-    return tools.state.commit(Changes(starts=[Start(run, is_restart=True)])).started[0]
+    unknown = [*unknown_run_params(tools, run, before), *unknown_step_params(tools, holder, changed)]
+    warnings = _warnings(unknown, is_refused=refuse_unknown_params)
+    return replace(tools.state.commit(Changes(starts=[Start(run, is_restart=True)])).started[0], warnings=warnings)
 
 
 def _steps_of(tools: Tools, run: Run) -> dict[str, Step]:

@@ -1,9 +1,11 @@
 """The six run strategies: which instances of a workflow may run beside each other. Pure."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import assert_never
 
 from calve.definition.model.workflow import Rule, RunStrategy
+from calve.engine.model import WorkflowRecord
 from calve.errors import RequestInvalid
 
 BATCH = 50
@@ -32,6 +34,12 @@ class Arrival:
     """These are stopped: a queued one at once, an active one by a STOP action."""
 
 
+def strategy_of(record: WorkflowRecord | None) -> RunStrategy:
+    """Return the run strategy of a workflow."""
+    given = record.properties.get("run_strategy") if record else None
+    return DEFAULT if given is None else RunStrategy.model_validate(given)
+
+
 def needs_all(rule: Rule) -> bool:
     """Tell whether a rule looks at every instance in the queue."""
     return rule in {Rule.LAST_ONLY, Rule.SERIAL_LATEST_ONLY}
@@ -50,6 +58,24 @@ def arrive(strategy: RunStrategy, view: QueueView) -> Arrival:
             return Arrival(stopped=view.queued)
         case _:
             assert_never(strategy.rule)
+
+
+def never_begins(
+    strategy: RunStrategy, active: Collection[str], above: Collection[str], waiting: Collection[str]
+) -> bool:
+    """Tell whether an instance that starts inside others of its own workflow can never have its turn.
+
+    That is so for any rule: the instances above wait for the end of the new one, and keep their places until then. With
+    LAST_ONLY the new one would stop them, and so itself; with FIRST_ONLY it is refused because of them.
+
+    Args:
+        strategy: of their workflow.
+        active: the instances that have a place.
+        above: those that wait for the end of the new one.
+        waiting: those that wait for the end of one in the queue.
+    """
+    held = sum(uuid in above or uuid in waiting for uuid in active)
+    return any(uuid in above for uuid in active) and held >= strategy.concurrency
 
 
 def leaving(strategy: RunStrategy, view: QueueView) -> tuple[str, ...]:

@@ -1,19 +1,23 @@
 """Subworkflow: a step that starts an instance of another workflow, and usually waits for its end."""
 
 from dataclasses import replace
+from functools import partial
 
+from calve.definition import Definition
 from calve.definition.model.steps import SubworkflowStep
 from calve.definition.params import InitiatorType, subworkflow_params
+from calve.definition.subworkflows import endless_cycle, subworkflow_of
 from calve.engine.children import check_depth, inner_policy, outcome_of, replaced_by
 from calve.engine.ending import end
 from calve.engine.evaluating import written
 from calve.engine.facts import params_of, run_params
-from calve.engine.launching import again, new_run
+from calve.engine.launching import again, find_workflow, new_run
 from calve.engine.model import Attempt, Initiator, Json, Parent, Restart, Run, RunPolicy, Start
 from calve.engine.ports import Outcome, State
 from calve.engine.states import RunState
-from calve.engine.work import Work
-from calve.errors import OF_THE_WORKFLOW, Forbidden, RequestInvalid
+from calve.engine.strategies import strategy_of
+from calve.engine.work import Tools, Work
+from calve.errors import OF_THE_WORKFLOW, DefinitionInvalid, Forbidden, RequestInvalid
 
 KEY = "maestro_subworkflow"
 
@@ -37,7 +41,7 @@ def progress(work: Work, state: RunState, step: SubworkflowStep, attempt: Attemp
     child = found[0]
     number = {"subworkflow_instance_id": child.instance_id, "subworkflow_run_id": child.run_id}
     artifact = {**attempt.artifacts[KEY], **number, "subworkflow_uuid": child.uuid}
-    message = f"{_shown(child)}: {child.status}."
+    message = f"{_shown(child)}: {child.status}. {child.message}".rstrip()
     return end(work, state, attempt, outcome_of(child.status, message, **{KEY: artifact}))
 
 
@@ -109,10 +113,27 @@ def _again(work: Work, state: RunState, before: Run, policy: RunPolicy, given: J
     )
 
 
-def written_out(step: SubworkflowStep) -> str | None:
-    """Return which workflow a step starts, if its definition says it, and no run can name another one."""
-    value = getattr(step.params.get("subworkflow_id"), "value", None)
-    return value if isinstance(value, str) and "$" not in value else None
+def check_cycle(tools: Tools, definition: Definition) -> None:
+    """Refuse a definition by which a workflow would wait for itself, as far as the definitions that are kept tell it.
+
+    Raises:
+        DefinitionInvalid: it would.
+    """
+    given, workflow = definition.properties.run_strategy, definition.workflow
+
+    def is_exclusive(workflow_id: str) -> bool:
+        if workflow_id == workflow.id and given is not None:
+            return given.concurrency == 1
+        return strategy_of(tools.state.workflow(workflow_id)).concurrency == 1
+
+    cycle = endless_cycle(workflow, partial(find_workflow, tools), is_exclusive)
+    if cycle:
+        raise DefinitionInvalid(
+            f"The workflow would wait for itself: {' → '.join(cycle)}. Only one instance of {cycle[0]} runs at a time, "
+            "so that the inner one waits for the outer one, and the outer one for the inner one.",
+            remedy=f"Give {cycle[0]} the run strategy PARALLEL, or set sync: false in one of the subworkflow steps.",
+            cycle=list(cycle),
+        )
 
 
 def _check_right(by: Initiator, step: SubworkflowStep, workflow_id: str) -> None:
@@ -121,7 +142,7 @@ def _check_right(by: Initiator, step: SubworkflowStep, workflow_id: str) -> None
     Raises:
         Forbidden: he may not.
     """
-    if workflow_id != written_out(step) and not by.may_start(workflow_id):
+    if workflow_id != subworkflow_of(step).workflow_id and not by.may_start(workflow_id):
         raise Forbidden(f"{by.user or 'Who started this'} may not run {workflow_id}.", workflow=workflow_id)
 
 

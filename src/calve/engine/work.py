@@ -28,6 +28,7 @@ from calve.engine.signals import Announcement, SignalUse
 from calve.engine.states import Cache, RunState
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.errors import WorkflowMissing
+from calve.texts import only_text
 
 TIMELINE = 32
 MOST_RUNS = 500
@@ -261,4 +262,4 @@ def step_event(run: Run, attempt: Attempt, before: StepStatus | None, at: int) -
 
 def noted(timeline: tuple[Json, ...], at: int, message: str, kind: str = "LOG") -> tuple[Json, ...]:
     """Return a timeline with one more entry; the oldest ones go."""
-    return (*timeline, {"type": kind, "timestamp": at, "message": message})[-TIMELINE:]
+    return (*timeline, {"type": kind, "timestamp": at, "message": only_text(message)})[-TIMELINE:]

@@ -1,6 +1,6 @@
 """The safe expression language (SEL): parse, evaluate. Pure."""
 
-from calve.expressions.asking import ParamCall, calls
+from calve.expressions.asking import ParamCall, calls, reads
 from calve.expressions.evaluation import Result, complete, evaluate, evaluate_text
 from calve.expressions.limits import Clock, Limits, system_millis
 from calve.expressions.lint import Warning, lint  # noqa: A004 - see there
@@ -26,5 +26,6 @@ __all__ = [
     "lint",
     "names",
     "parse",
+    "reads",
     "system_millis",
 ]

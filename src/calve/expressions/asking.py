@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from calve.expressions.names import walk
+from calve.expressions.names import inputs, walk
 from calve.expressions.program import Program
 from calve.expressions.text import from_units
 from calve.expressions.tree import Call, Expression, Index, Literal, Name, Primary
@@ -31,6 +31,17 @@ def calls(program: Program) -> tuple[ParamCall, ...]:
             case _:
                 pass
     return tuple(found)
+
+
+@lru_cache(maxsize=1_024)
+def reads(program: Program) -> frozenset[str] | None:
+    """Return the names of the params that a program may read; None where only a run can tell them."""
+    asked = calls(program)
+    uses = sum(isinstance(node, Name) and node.name == "params" for node in walk(program.tree.statements))
+    named = [call.arguments[0] for call in asked if call.name == "get" and len(call.arguments) == 1]
+    if uses > len(asked) or None in named:
+        return None
+    return frozenset({*inputs(program), *(name for name in named if name is not None)} - {"params"})
 
 
 def _text(argument: Any) -> str | None:

@@ -9,9 +9,10 @@ from sqlalchemy import Connection, bindparam, select, text
 
 from calve.definition.model.workflow import Rule, RunStrategy
 from calve.engine.model import Changes
+from calve.engine.statuses import StepStatus
 from calve.engine.strategies import BATCH, DEFAULT, QueueView, needs_all
 from calve.errors import WorkflowMissing
-from calve.store.engine_tables import IS_INSTANCE, IS_LIVE, run, workflow
+from calve.store.engine_tables import IS_INSTANCE, IS_LIVE, attempt, run, workflow
 from calve.store.fencing import chunks
 
 _LOCK = (
@@ -27,6 +28,27 @@ _LIVE = (
 )
 _LIVE_LIMITED = _LIVE.limit(bindparam("limit"))
 _BLOCKING = select(run.c.uuid).where(run.c.workflow_id == bindparam("workflow_id"), text("is_blocking")).limit(1)
+
+_ABOVE = (
+    select(
+        run.c.uuid,
+        run.c.workflow_id,
+        run.c.instance_id,
+        run.c.inline_step,
+        run.c.parent_run,
+        run.c.parent_attempt,
+        attempt.c.status,
+    )
+    .join(attempt, attempt.c.run_uuid == run.c.uuid)
+    .where(run.c.uuid == bindparam("the_run"), attempt.c.uuid == bindparam("the_attempt"))
+)
+_QUEUED_INSIDE = select(run.c.parent_run, run.c.parent_attempt).where(
+    run.c.workflow_id == bindparam("workflow_id"),
+    text(IS_INSTANCE),
+    text(IS_LIVE),
+    run.c.is_queued.is_(True),
+    run.c.parent_run.is_not(None),
+)
 
 
 @lru_cache(maxsize=1_000)
@@ -94,3 +116,22 @@ def read_line(connection: Connection, line: Line) -> None:
 def is_blocked(connection: Connection, workflow_id: str) -> bool:
     """Tell whether a workflow has a failed instance that nobody has unblocked or restarted."""
     return connection.scalar(_BLOCKING, {"workflow_id": workflow_id}) is not None
+
+
+def waiting_for(connection: Connection, parent_run: str, parent_attempt: str) -> list[Any]:
+    """Return the runs that wait for the end of a run inside them, from the innermost; a step may not wait for it."""
+    found: list[Any] = []
+    while parent_run is not None:
+        place = {"the_run": parent_run, "the_attempt": parent_attempt}
+        row = connection.execute(_ABOVE, place).one_or_none()
+        if row is None or StepStatus(row.status).is_final:
+            break
+        found.append(row)
+        parent_run, parent_attempt = row.parent_run, row.parent_attempt
+    return found
+
+
+def waiting_for_queue(connection: Connection, workflow_id: str) -> set[str]:
+    """Return the runs that wait for the end of an instance of a workflow which is in the queue."""
+    places = connection.execute(_QUEUED_INSIDE, {"workflow_id": workflow_id}).all()
+    return {row.uuid for place in places for row in waiting_for(connection, *place)}

@@ -10,12 +10,12 @@ from sqlalchemy import BindParameter, Connection, bindparam, select, update
 from calve.engine.actions import Action
 from calve.engine.model import RUN_EVENT, Event, NewTask, Pending, Run, Start, Started, StartStatus, TaskKind
 from calve.engine.statuses import RunStatus
-from calve.engine.strategies import arrive, leaving
+from calve.engine.strategies import Arrival, arrive, leaving, never_begins
 from calve.errors import Conflict
 from calve.store.engine_rows import pending_text, run_of
 from calve.store.engine_tables import run, workflow
 from calve.store.fencing import chunks
-from calve.store.lines import Line, read_line
+from calve.store.lines import Line, read_line, waiting_for, waiting_for_queue
 
 _uuids: BindParameter[Any] = bindparam("uuids", expanding=True)
 _NUMBERED = (
@@ -145,7 +145,8 @@ def _answer(
 ) -> tuple[StartStatus, Run]:
     if start.run.request_id in known:
         return StartStatus.DUPLICATED, known[start.run.request_id]
-    arrival = arrive(line.strategy, line.view)
+    cycle = _cycle(connection, line, start.run, launched)
+    arrival = Arrival() if cycle else arrive(line.strategy, line.view)
     if not start.is_restart:
         line.last_instance += 1
     made = replace(
@@ -153,8 +154,12 @@ def _answer(
     )
     if start.run.request_id is not None:
         known[start.run.request_id] = made
+    if cycle:
+        drawn = " → ".join((*cycle, f"{made.workflow_id} {made.instance_id}"))
+        launched.new[made.uuid] = _ended(made, RunStatus.FAILED, _endless(line, drawn))
+        return StartStatus.CREATED, made
     if arrival.is_refused:
-        launched.new[made.uuid] = _refused(made)
+        launched.new[made.uuid] = _ended(made, RunStatus.STOPPED, _REFUSED)
         return StartStatus.STOPPED, made
     _stop(connection, line, arrival.stopped, made, launched)
     insort(line.queued, (made.instance_id, made.run_id, made.uuid))
@@ -162,15 +167,38 @@ def _answer(
     return StartStatus.CREATED, made
 
 
-def _refused(made: Run) -> Run:
-    return replace(
-        made,
-        is_queued=False,
-        status=RunStatus.STOPPED,
-        run_status=RunStatus.STOPPED,
-        message=_REFUSED,
-        ended_at=made.created_at,
+def _cycle(connection: Connection, line: Line, new: Run, launched: Launch) -> tuple[str, ...]:
+    """Return the instances around a new one, from one of its own workflow on, if it could never begin inside them."""
+    if new.parent is None or len(line.active) < line.strategy.concurrency:
+        return ()
+    around = waiting_for(connection, new.parent.run_uuid, new.parent.attempt_uuid)
+    above = {row.uuid for row in around}
+    if above.isdisjoint(line.active):
+        return ()
+    waiting = waiting_for_queue(connection, line.workflow_id)
+    for made in launched.new.values():  # they are not written yet
+        if made.workflow_id == line.workflow_id and made.is_queued and made.parent is not None:
+            parents = waiting_for(connection, made.parent.run_uuid, made.parent.attempt_uuid)
+            waiting.update(row.uuid for row in parents)
+    if not never_begins(line.strategy, line.active, above, waiting):
+        return ()
+    names = [f"{row.workflow_id} {row.instance_id}" for row in reversed(around) if row.inline_step is None]
+    first = next(row for row in reversed(around) if row.uuid in line.active)
+    return tuple(names[names.index(f"{first.workflow_id} {first.instance_id}") :])
+
+
+def _endless(line: Line, drawn: str) -> str:
+    number = "one instance" if line.strategy.concurrency == 1 else f"{line.strategy.concurrency} instances"
+    return (
+        f"The workflow would wait for itself: {drawn}. {line.workflow_id} has the run strategy {line.strategy.rule} "
+        f"with {number} at a time, and each of them waits for one inside it. Use PARALLEL with a higher "
+        "workflow_concurrency, or sync: false in the subworkflow step."
     )
+
+
+def _ended(made: Run, status: RunStatus, message: str) -> Run:
+    """Return a run that ends before it has begun."""
+    return replace(made, is_queued=False, status=status, run_status=status, message=message, ended_at=made.created_at)
 
 
 def _stop(connection: Connection, line: Line, stopped: Sequence[str], by: Run, launched: Launch) -> None:
@@ -183,7 +211,7 @@ def _stop(connection: Connection, line: Line, stopped: Sequence[str], by: Run, l
     line.queued = [place for place in line.queued if place[2] not in gone]
     for uuid in queued:
         if uuid in launched.new:  # it came in this very transaction
-            launched.new[uuid] = replace(_refused(launched.new[uuid]), message=why)
+            launched.new[uuid] = _ended(launched.new[uuid], RunStatus.STOPPED, why)
     stored = [uuid for uuid in queued if uuid not in launched.new]
     for some in chunks(stored):
         _stop_queued(connection, some, why, by.created_at, launched)

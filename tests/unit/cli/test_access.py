@@ -187,3 +187,13 @@ def test_people_are_told_what_was_done(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert entry.run(["audit", "verify"]) == 0
     assert "The log is whole: 4 lines" in capsys.readouterr().out
     assert entry.run(["audit", "verify", "--head", "0"]) == 1
+
+
+def test_a_password_that_is_not_text_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bytes that are not UTF-8, and a NUL."""
+    for given in (b"a\xff", b"a\0"):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given), "utf-8"))
+        assert entry.run(["secret", "set", "name"]) == 1
+        assert "error: " in capsys.readouterr().err

@@ -2,7 +2,9 @@
 
 import io
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -389,3 +391,67 @@ def test_something_is_done_at_once_and_then_once_in_a_while() -> None:
     maybe()
     maybe()
     assert done == [1]
+
+
+def test_a_param_that_nothing_knows_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the nearest one, and nothing is started: of a file, of a workflow, and of a restart."""
+    for arguments in (["w.yaml", "m=2"], ["w", "-p", "N_=2"], ["w", "m=2", "--no-wait"]):
+        assert entry.run(["run", *arguments]) == 1
+        said = capsys.readouterr()
+        assert "error: Workflow w has no param " in said.err
+        assert "  → " in said.err
+    assert entry.run(["status", "--json"]) == 0
+    assert _json(capsys) == []
+    assert entry.run(["run", "w", "n=2"]) == 0
+    for given in (["-p", "nn=2"], ["--step-param", "a.xx=2"]):
+        capsys.readouterr()
+        assert entry.run(["restart", "w", "1", "--from-beginning", *given]) == 1
+        assert "Did you mean" in capsys.readouterr().err
+
+
+def test_a_param_that_nothing_knows_is_not_rendered(capsys: pytest.CaptureFixture[str]) -> None:
+    """A typo would show the default."""
+    assert entry.run(["render", "w.yaml", "-p", "nn=2"]) == 1
+    assert "Workflow w has no param nn." in capsys.readouterr().err
+
+
+def test_a_workflow_that_would_wait_for_itself_is_not_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither pushed nor started."""
+    (folder / "itself.yaml").write_text("Workflow: {id: w, jobs: [{subworkflow: {id: s, workflow_id: w}}]}")
+    for command in ("push", "run"):
+        assert entry.run([command, "itself.yaml"]) == 1
+        said = capsys.readouterr().err
+        assert "would wait for itself: w → w" in said
+        assert "sync: false" in said
+
+
+@pytest.mark.parametrize(("given", "place"), [('"\\ud83d"', "n"), ('["\\udc00"]', "n[0]"), ('{"a": "\\u0000"}', "n.a")])
+def test_a_param_that_is_not_text_is_refused(given: str, place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With its place; nothing is started."""
+    for command in (["run", "w.yaml", f"n={given}"], ["run", "w.yaml", "-p", f"n={given}"], ["render", "w.yaml"]):
+        assert entry.run([*command, "-p", f"n={given}"]) == 1
+        assert f"error: {place} holds \\u" in capsys.readouterr().err
+
+
+def test_an_argument_that_is_not_utf_8_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Python gives its bytes as halves of surrogate pairs."""
+    assert entry.run(["stop", "w", "1", "--reason", "\udcff"]) == 1
+    assert "Argument 5 is not UTF-8" in capsys.readouterr().err
+
+
+def test_what_is_stored_and_not_text_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An instance from before it was refused can be looked at, for people and for programs, and run again."""
+    (folder / "old.yaml").write_text("Workflow: {id: w, n: planted, jobs: [{job: {id: a, type: NoOp, x: $n}}]}")
+    assert entry.run(["run", "old.yaml"]) == 0
+    with closing(sqlite3.connect(folder / ".calve" / "state.db")) as connection:
+        for table in ("run", "attempt"):
+            connection.execute(f"UPDATE {table} SET params = replace(params, 'planted', '\\ud83d')")
+        connection.execute("UPDATE attempt SET timeline = ?", (json.dumps([{"message": "\ud83d", "timestamp": 1}]),))
+        connection.commit()
+    capsys.readouterr()
+    for arguments in (["status", "w", "1"], ["instances"], ["status", "w", "1", "--json"]):
+        assert entry.run(arguments) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["params"]["n"]["evaluated_result"] == "\ud83d"
+    assert entry.run(["restart", "w", "1", "--from-beginning", "-p", "n=mended"]) == 0
+    assert entry.run(["status", "w", "1", "--json"]) == 0
+    assert '"evaluated_result": "mended"' in capsys.readouterr().out

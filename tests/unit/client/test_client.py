@@ -409,3 +409,17 @@ def test_waiting_has_an_end(said: Said, client: Client) -> None:
     said.answers = [lambda asked: (404, {}) if "/events" in asked.path else (200, {"status": "PAUSED"})]
     with pytest.raises(WaitedTooLong, match="PAUSED"):
         client.wait("a", 1, timeout=0.05)
+
+
+def test_what_is_not_text_is_not_sent() -> None:
+    """The message names the place; no server is asked."""
+    client = Client("http://127.0.0.1:9")
+    for ask, place in (
+        (lambda: client.start("w", {"x": "\ud83d"}), "run_params.x"),
+        (lambda: client.restart("w", 1, run_params={"x": ["\0"]}), r"run_params.x\[0\]"),
+        (lambda: client.act("stop", "w", 1, reason="\udc00"), "reason"),
+        (lambda: client.push({"workflow": {"id": "\ud83d"}}), "workflow.id"),
+        (lambda: client.push("Workflow: {id: '\ud83d'}"), "The definition"),
+    ):
+        with pytest.raises(RequestInvalid, match=f"{place} holds"):
+            ask()

@@ -219,3 +219,13 @@ def test_waits_for_each_reason() -> None:
         "platform_retry_limit_in_secs": 3600,
     }
     assert retry().value == {}
+
+
+def test_what_is_not_text_is_refused_with_its_place() -> None:
+    """In a value, and in a key."""
+    with Workflow("w", x="\ud83d", y={"a": ["\0"]}) as wf:
+        noop("a", z={"\udc00": "x"})
+    found = {(problem.code, problem.message) for problem in wf.load().problems}
+    assert ("character", "this text holds \\ud83d, half of a surrogate pair") in found
+    assert ("character", "this text holds \\u0000 (NUL)") in found
+    assert ("character", "this key holds \\udc00, half of a surrogate pair") in found

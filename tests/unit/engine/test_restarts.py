@@ -292,6 +292,8 @@ def test_a_failed_step_runs_again_while_its_run_goes_on(playground: Playground) 
     playground.script.parts |= {"a": [FATAL_ERROR, DONE], "other": [BUSY, DONE]}
     run = playground.start()
     assert playground.statuses(run)["a"] is StepStatus.FATALLY_FAILED
+    with pytest.raises(RequestInvalid, match="cannot be changed while the instance runs"):
+        playground.restart(run, "a", step_params={"a": {"p": 1}})
     again = playground.restart(run, "a")
     assert again.uuid == run.uuid
     assert playground.attempt(run, "a").attempt_id == 2

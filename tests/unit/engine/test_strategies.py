@@ -3,7 +3,7 @@
 import pytest
 
 from calve.definition.model.workflow import Rule, RunStrategy
-from calve.engine.strategies import BATCH, Arrival, QueueView, arrive, check_change, leaving, needs_all
+from calve.engine.strategies import BATCH, Arrival, QueueView, arrive, check_change, leaving, needs_all, never_begins
 from calve.errors import RequestInvalid
 
 BUSY = QueueView(queued=("q1", "q2"), active=("a1",))
@@ -66,3 +66,21 @@ def test_a_change_is_refused_that_the_line_contradicts(before: Rule, after: Rule
     else:
         check_change(*change, view)
     check_change(*change, QueueView(("q1",)))
+
+
+@pytest.mark.parametrize("rule", [rule for rule in Rule if rule is not Rule.PARALLEL])
+def test_an_instance_inside_one_of_its_own_workflow_never_begins(rule: Rule) -> None:
+    """If that one waits for it; whoever else is there may end."""
+    strategy = RunStrategy(rule=rule)
+    assert never_begins(strategy, ["a1"], ["a1"], [])
+    assert never_begins(strategy, ["other", "a1"], ["a1"], [])
+    assert not never_begins(strategy, ["other"], ["a1"], [])
+    assert not never_begins(strategy, ["other"], ["a1"], ["other"])
+
+
+def test_as_many_can_be_inside_each_other_as_run_at_once() -> None:
+    """Those that wait for others in the queue keep their places too."""
+    strategy = RunStrategy(rule=Rule.PARALLEL, workflow_concurrency=2)
+    assert not never_begins(strategy, ["a1", "other"], ["a1"], [])
+    assert never_begins(strategy, ["a1", "a2"], ["a1", "a2"], [])
+    assert never_begins(strategy, ["a1", "other"], ["a1"], ["other"])

@@ -13,11 +13,14 @@ from graphql import (
     IntValueNode,
     OperationDefinitionNode,
     SelectionSetNode,
+    StringValueNode,
     ValidationContext,
     ValidationRule,
 )
 from strawberry.extensions import AddValidationRules, MaxAliasesLimiter, MaxTokensLimiter, QueryDepthLimiter
 from strawberry.extensions.base_extension import SchemaExtension
+
+from calve.texts import text_fault
 
 DEPTH = 10
 TOKENS = 2_000
@@ -44,6 +47,15 @@ class CostLimiter(ValidationRule):
                     f"This asks for up to {cost} fields; at most {COST} are given. Ask for shorter lists.", node
                 )
             )
+
+
+class TextOnly(ValidationRule):
+    """Refuses an operation that holds something else than text; variables are checked with the request."""
+
+    def enter_string_value(self, node: StringValueNode, *_: Any) -> None:
+        """Look at one text."""
+        if fault := text_fault(node.value):
+            self.report_error(GraphQLError(fault, node))
 
 
 def _cost(context: ValidationContext, selected: SelectionSetNode | None, depth: int) -> int:
@@ -86,5 +98,5 @@ def extensions() -> list[Callable[[], SchemaExtension]]:
         lambda: QueryDepthLimiter(max_depth=DEPTH),
         lambda: MaxTokensLimiter(max_token_count=TOKENS),
         lambda: MaxAliasesLimiter(max_alias_count=ALIASES),
-        lambda: AddValidationRules([CostLimiter]),
+        lambda: AddValidationRules([CostLimiter, TextOnly]),
     ]

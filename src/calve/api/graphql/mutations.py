@@ -85,7 +85,9 @@ class Mutation:
         """Start an instance; the same request id starts it once."""
         call = info.context
         call.require(Permission.RUN, workflow_id)
-        request = StartRequest.model_validate({"run_params": params or {}, "request_id": request_id})
+        request = StartRequest.model_validate(
+            {"run_params": params or {}, "request_id": request_id, "refuse_unknown_params": True}
+        )
         started = call.engine.start(workflow_id, version=version, **request.as_start(call.initiator))
         return StartedInstance(status=started.status.value, instance=instance_of(started.run))
 
@@ -103,7 +105,9 @@ class Mutation:
         call = info.context
         call.require(Permission.RUN, workflow_id)
         policy = "RESTART_FROM_BEGINNING" if from_beginning else "RESTART_FROM_INCOMPLETE"
-        request = RestartRequest.model_validate({"restart_policy": policy, "run_params": params or {}})
+        request = RestartRequest.model_validate(
+            {"restart_policy": policy, "run_params": params or {}, "refuse_unknown_params": True}
+        )
         address = _address(workflow_id, instance_id, step_path)
         started = call.engine.restart(address, **request.as_restart(call.initiator))
         return StartedInstance(status=started.status.value, instance=instance_of(started.run))

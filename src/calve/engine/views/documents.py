@@ -27,7 +27,8 @@ def run_json(run: Run) -> Document:
 
 def started_json(started: Started) -> Document:
     """Return the answer to a start: which run it is, and whether it was created by it."""
-    return {**run_json(started.run), "status": started.status.value}
+    answer = {**run_json(started.run), "status": started.status.value}
+    return {**answer, "warnings": [dict(one) for one in started.warnings]} if started.warnings else answer
 
 
 def instance_json(run: Run) -> Document:

@@ -1,0 +1,69 @@
+"""What counts as text: Unicode characters, without NUL. Pure.
+
+JSON can write half of a surrogate pair, and Python's texts can hold it, but no UTF-8 can: what holds one can be stored,
+and not shown any more. PostgreSQL stores no NUL. So both are refused where values come in.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from calve.errors import RequestInvalid
+
+_NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
+_CLEAR_KEY = re.compile(r"[\w-]+")
+_SHOWN = 100
+
+
+def check_text(value: Any, place: str = "") -> None:
+    """Refuse a value of JSON's types that holds something which is no character, in a text or a key.
+
+    Args:
+        value: what is checked.
+        place: the path of the value, such as ``run_params``.
+
+    Raises:
+        RequestInvalid: it does; the message names the place.
+    """
+    fault = text_fault(value, place)
+    if fault is not None:
+        raise RequestInvalid(fault, remedy="Leave it out, or write the whole character.")
+
+
+def text_fault(value: Any, place: str = "") -> str | None:
+    """Return what is wrong with the texts of a value of JSON's types, in a sentence; None if nothing is."""
+    pending: list[tuple[Any, str]] = [(value, place)]
+    while pending:  # without recursion, as a value may be nested as deep as JSON can be read
+        one, where = pending.pop()
+        match one:
+            case str():
+                if found := _found(one):
+                    return f"{where or 'The text'} holds {found}."
+            case Mapping():
+                for key, item in one.items():
+                    if isinstance(key, str) and (found := _found(key)):
+                        return f"A key in {where or 'the document'} holds {found}."
+                    pending.append((item, _path(where, str(key))))
+            case list() | tuple():
+                pending += [(item, f"{where}[{index}]") for index, item in enumerate(one)]
+            case _:
+                pass
+    return None
+
+
+def only_text(text: str) -> str:
+    """Return a text in which what is no character is replaced: for messages, which are kept as they come."""
+    return text if text.isascii() and "\0" not in text else _NO_CHARACTER.sub("\ufffd", text)
+
+
+def _found(text: str) -> str | None:
+    found = None if text.isprintable() else _NO_CHARACTER.search(text)
+    if found is None:
+        return None
+    return "\\u0000 (NUL)" if found[0] == "\0" else f"\\u{ord(found[0]):04x}, half of a surrogate pair"
+
+
+def _path(place: str, key: str) -> str:
+    if len(key) > _SHOWN or not _CLEAR_KEY.fullmatch(key):
+        return f"{place}[{key[:_SHOWN]!r}]"
+    return f"{place}.{key}" if place else key
