@@ -15,7 +15,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from calve.engine.model import Attempt, Changes, Children, Committed, Event, Json, LogChunk, Run, Snapshot
+from calve.engine.model import Attempt, Changes, Children, Committed, Event, Json, LogChunk, Run, RunEnd, Snapshot
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.store.committing import commit
 from calve.store.engine_rows import attempt_of, loaded, run_of
@@ -54,6 +54,11 @@ _RUN = select(run).where(run.c.uuid == bindparam("uuid"))
 _NEWEST = select(attempt).where(attempt.c.run_uuid == bindparam("run_uuid"), _IS_NEWEST)
 _ATTEMPTS = select(attempt).where(attempt.c.uuid.in_(bindparam("uuids", expanding=True)))
 _ATTEMPT = select(attempt).where(attempt.c.uuid == bindparam("uuid"))
+_ENDS = (
+    select(attempt.c.uuid, run.c.status, run.c.ended_at)
+    .join(run, run.c.uuid == attempt.c.run_uuid)
+    .where(attempt.c.uuid.in_(bindparam("uuids", expanding=True)))
+)
 _RUNS = (
     select(run)
     .where(run.c.workflow_id == bindparam("workflow_id"), run.c.instance_id == bindparam("instance_id"))
@@ -286,6 +291,15 @@ class SqlInstances:
         """Return the number of the newest event; 0 if there is none."""
         with self._transactions.read() as connection:
             return connection.scalar(select(func.max(event.c.seq))) or 0
+
+    def run_ends(self, attempt_uuids: Sequence[str]) -> dict[str, RunEnd]:
+        """Return how far the runs of some attempts have come, by attempt; attempts that nobody knows are left out."""
+        found: dict[str, RunEnd] = {}
+        with self._transactions.read() as connection:
+            for some in chunks(attempt_uuids):
+                for row in connection.execute(_ENDS, {"uuids": some}):
+                    found[row.uuid] = RunEnd(RunStatus(row.status), row.ended_at)
+        return found
 
     def append_log(self, chunk: LogChunk) -> None:
         """Keep a piece of an attempt's log; the same piece may come twice."""
