@@ -295,6 +295,7 @@ def worker_on(
     *,
     state: EngineState | None = None,
     listener: Listener = lambda _: None,
+    upkeep: Callable[[], None] = lambda: None,
     **options: float,
 ) -> Worker:
     """Return a real worker on a playground's store, with its script, which does nothing until it is run."""
@@ -315,6 +316,7 @@ def worker_on(
         clock=clock,
         identity=WorkerRecord("", "live", 1, 0, 0, 0),
         listener=listener,
+        upkeep=upkeep,
         options=replace(WorkerOptions(tick=0.02, heartbeat=0.02, poll=0.05), **options),  # type: ignore[arg-type]
     )
 

@@ -1,8 +1,10 @@
 """What a commit writes, when it refuses to, and what can be read, over every database."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 from tests.behaviour.engine_values import (
     NOW,
     attempt_of,
@@ -24,6 +26,7 @@ from calve import failpoints
 from calve.definition.params import InitiatorType
 from calve.engine.actions import Action
 from calve.engine.model import (
+    STEP_EVENT,
     Changes,
     Children,
     Event,
@@ -40,7 +43,9 @@ from calve.engine.model import (
 )
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.errors import Conflict, LeaseLost, StoreError
-from calve.store import SqlEngineState
+from calve.store import SqlEngineState, param_sets
+from calve.store.engine_tables import param_set
+from calve.store.engine_tables import run as run_table
 
 ODD = "é \0 \ud800 \U0001f40d"
 """What programs print and people write."""
@@ -112,6 +117,106 @@ def test_an_attempt_is_read_as_it_was_written(engine: SqlEngineState) -> None:
     engine.commit(Changes(runs=[loaded(engine, run.uuid)], attempts=[changed]))
     assert engine.attempt(attempt.uuid) == changed
     assert engine.attempt("none") is None
+
+
+def param(name: str, definition: dict[str, Any], source: str, **more: Any) -> dict[str, Any]:
+    """Make a param as it is stored."""
+    made = {"name": name, "definition": {**definition, "meta": {"source": source}}, "evaluated_time": 5, "note": None}
+    return {name: made | more}
+
+
+def varied(own: str, number: int) -> dict[str, Any]:
+    """Make params of every kind; those of two instances differ in their results, and in what they were given."""
+    return {
+        **param("RUN_TS", {"type": "LONG", "expression": "now()"}, "SYSTEM_DEFAULT", result=number),
+        **param("late", {"type": "STRING", "expression": "x"}, "DEFINITION", result=ODD, evaluated_time=5 + number),
+        **param("step_instance_uuid", {"type": "STRING", "expression": "u"}, "SYSTEM_DEFAULT", result=own),
+        **param("early", {"type": "STRING", "expression": "x"}, "DEFINITION", result="", evaluated_time=number),
+        **param("day", {"type": "LONG", "value": number}, "LAUNCH", result=number),
+        **param("is_full", {"type": "BOOLEAN", "value": True}, "LAUNCH", result=True),
+        **param("rows", {"type": "DOUBLE", "value": 1}, "OUTPUT_PARAMETER", result=1.0),
+        **param("names", {"type": "STRING_ARRAY", "value": ["a"]}, "LAUNCH", result=["a"]),
+        **param("text", {"type": "STRING", "value": f"{number} $$"}, "RESTART", result=f"{number} $"),
+        **param("map", {"type": "MAP", "value": {"a": {"type": "LONG", "value": 1}}}, "DEFINITION", result={"a": 1}),
+        **param("noted", {"type": "LONG", "value": 1}, "DEFINITION", result=1, note=["secret", "x"]),
+        **param("unevaluated", {"type": "LONG", "expression": "1"}, "DEFINITION", evaluated_time=None),
+        **param("null", {"type": "STRING", "expression": "null"}, "DEFINITION", result=None),
+        "foreign": {"value": ODD},
+        "named": {**param("other", {"type": "LONG", "value": 1}, "DEFINITION", result=1)["other"]},
+    }
+
+
+def sets(engine: SqlEngineState) -> int:
+    """Count the sets of definitions that are kept."""
+    with engine._transactions.read() as connection:
+        return connection.scalar(select(func.count()).select_from(param_set)) or 0
+
+
+def test_params_of_every_kind_come_back(engine: SqlEngineState) -> None:
+    """With their definitions, results and times, in their order; no matter what is kept once, and what in the row."""
+    pushed(engine)
+    run = started(engine).run
+    written = replace(run, params=varied(run.uuid, 7))
+    engine.commit(Changes(runs=[written]))
+    param_sets._read.clear()
+    found = loaded(engine, run.uuid)
+    assert found == replace(written, seq=1)
+    assert list(found.params) == list(written.params)
+    assert [type(found.params[name]["result"]) for name in ("is_full", "rows")] == [bool, float]
+    child = iteration(run, attempt_of(run), 1)
+    attempt = attempt_of(child, params=varied("another", 8))
+    engine.commit(Changes(runs=[found], new_runs=[child], new_attempts=[attempt]))
+    assert engine.attempt(attempt.uuid) == attempt
+    assert engine.child_params(child.workflow_id, "merge", "day") == {1: attempt.params["day"]}
+
+
+def test_definitions_of_params_are_kept_once(engine: SqlEngineState) -> None:
+    """However many instances and attempts there are, and by whomever they are written."""
+    pushed(engine)
+    other = SqlEngineState(engine._transactions.__class__(engine._transactions._database, engine._transactions.bell))
+    for number in range(3):
+        run = started(engine).run
+        engine.commit(Changes(runs=[replace(run, params=varied(run.uuid, number))]))
+        later = loaded(other, run.uuid)
+        attempt = attempt_of(run, params=varied("x", number))
+        other.commit(Changes(runs=[later], new_attempts=[attempt]))
+    assert sets(engine) == 1
+
+
+def test_a_row_holds_the_result_of_a_default_param_only(engine: SqlEngineState) -> None:
+    """Not its definition, which may be long."""
+    pushed(engine)
+    run = started(engine).run
+    default = param("RUN_TS", {"type": "LONG", "expression": "now() " * 100}, "SYSTEM_DEFAULT", result=1)
+    engine.commit(Changes(runs=[replace(run, params=default)]))
+    with engine._transactions.read() as connection:
+        (kept,) = connection.scalars(select(run_table.c.params))
+    assert len(kept) < 50
+
+
+def test_definitions_that_were_rolled_back_are_kept_the_next_time(engine: SqlEngineState) -> None:
+    """A set that a refused transaction wrote is not there."""
+    pushed(engine)
+    run = started(engine).run
+    written = replace(run, params=varied(run.uuid, 7))
+    late = replace(started(engine).run, seq=9)
+    attempt = attempt_of(run, params=varied("x", 7))
+    with pytest.raises(Conflict):
+        engine.commit(Changes(runs=[written, late], new_attempts=[attempt]))
+    assert sets(engine) == 0
+    param_sets._read.clear()
+    engine.commit(Changes(runs=[written], new_attempts=[attempt]))
+    assert loaded(engine, run.uuid).params == written.params
+
+
+@pytest.mark.parametrize("times", [{"create": 5, "start": 4, "end": 9_000_000}, {"someday": 3}, {}])
+def test_the_times_of_an_attempt_come_back(engine: SqlEngineState, times: dict[str, int]) -> None:
+    """Those that every attempt has, and any other."""
+    pushed(engine)
+    run = started(engine).run
+    attempt = attempt_of(run, times=times)
+    engine.commit(Changes(runs=[run], new_attempts=[attempt]))
+    assert engine.attempt(attempt.uuid) == attempt
 
 
 def test_text_that_no_database_holds_is_mended(engine: SqlEngineState) -> None:
@@ -407,6 +512,33 @@ def test_events_come_in_order(engine: SqlEngineState) -> None:
     assert engine.events(run_uuid=child.uuid) == found[1:]
     assert engine.events(after=found[0].seq, root_uuid=run.uuid, limit=1) == found[1:]
     assert engine.events(limit=1) == seen
+
+
+@pytest.mark.parametrize("status", [*RunStatus, *StepStatus])
+def test_an_event_keeps_its_statuses(engine: SqlEngineState, status: RunStatus | StepStatus) -> None:
+    """Each of them, in whatever form the row holds it."""
+    pushed(engine)
+    run = running(engine)
+    event = Event(STEP_EVENT, run.uuid, "daily", 1, 1, NOW, "merge", 1, status, status)
+    engine.commit(Changes(events=[event]))
+    assert [replace(found, seq=0) for found in engine.events(after=1)] == [event]
+
+
+def test_the_events_of_a_tree_come_page_by_page(engine: SqlEngineState) -> None:
+    """Those of the root and of its iterations, as they were written."""
+    pushed(engine)
+    run = running(engine)
+    child = iteration(run, attempt_of(run), 1)
+    engine.commit(Changes(runs=[run], new_runs=[child]))
+    seen = engine.last_event()
+    turns = [run, child, child, run, run, child]
+    for each in turns:
+        engine.commit(Changes(events=[Event(STEP_EVENT, each.uuid, each.workflow_id, 1, 1, NOW, "merge", 1)]))
+    found: list[str] = []
+    while page := engine.events(after=seen, root_uuid=run.uuid, limit=2):
+        found += [event.run_uuid for event in page]
+        seen = page[-1].seq
+    assert found == [each.uuid for each in turns]
 
 
 def test_a_log_is_kept_piece_by_piece(engine: SqlEngineState) -> None:

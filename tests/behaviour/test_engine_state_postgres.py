@@ -1,13 +1,15 @@
 """What holds when many workers share a PostgreSQL at the same moment, or when it is cut off."""
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
 import pytest
-from sqlalchemy import Connection, event, text
+from sqlalchemy import Connection, event, insert, text
 from tests.behaviour.engine_values import (
     NOW,
     at_once,
@@ -24,10 +26,27 @@ from tests.behaviour.engine_values import (
     wanting,
 )
 
-from calve.engine.model import Attempt, Changes, Committed, Event, NewTask, Permit, Run, Start, StartStatus, TaskKind
+from calve.engine.model import (
+    Attempt,
+    Changes,
+    Committed,
+    Event,
+    NewTask,
+    Parent,
+    Permit,
+    Run,
+    Start,
+    StartStatus,
+    TaskKind,
+)
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.errors import CalveError, Conflict, StoreError, StoreUnavailable
+from calve.retention import Kind
 from calve.store import SqlEngineState, Store, database, open_store, transacting
+from calve.store.engine_rows import run_row
+from calve.store.engine_tables import run as run_table
+from calve.store.lines import lock_workflows
+from calve.store.transacting import Transaction
 
 
 @pytest.fixture
@@ -51,6 +70,42 @@ def test_of_two_commits_on_one_run_one_is_refused(engine: SqlEngineState) -> Non
         assert sum(isinstance(each, Committed) for each in found) == 1
         assert sum(isinstance(each, Conflict) for each in found) == 3
         assert loaded(engine, run.uuid).seq == seq + 1
+
+
+def test_a_subworkflow_that_is_restarted_keeps_its_tree(store: Store) -> None:
+    """Retention waits for a restart under way, whichever workflow of the tree it is of, and takes nothing then."""
+    engine = store.engine
+    pushed(engine, "outer")
+    pushed(engine, "inner")
+    outer = running(engine, "outer")
+    call = attempt_of(outer, "call", status=StepStatus.SUCCEEDED)
+    inner = fresh("inner", instance_id=1, root_uuid=outer.uuid, parent=Parent(outer.uuid, "call", call.uuid), depth=1)
+    engine.commit(Changes(runs=[outer], new_runs=[inner], new_attempts=[call]))
+    for each in (inner, outer):
+        ended(engine, each, RunStatus.SUCCEEDED)
+    restarted = replace(fresh("inner", root_uuid=outer.uuid, instance_id=1, run_id=2), status=RunStatus.IN_PROGRESS)
+    reached, goes_on = threading.Event(), threading.Event()
+
+    def restart(transaction: Transaction) -> None:
+        lock_workflows(transaction.connection, Changes(starts=[Start(restarted, is_restart=True)]))
+        transaction.connection.execute(insert(run_table), run_row(restarted, "{}"))
+        reached.set()
+        assert goes_on.wait(30)
+
+    def forget() -> int:
+        return store.retention.forget(Kind.INSTANCES, [(outer.created_at, outer.uuid)], NOW)
+
+    with ThreadPoolExecutor(2) as pool:
+        restarting = pool.submit(engine._transactions.write, "restart", restart)
+        assert reached.wait(30)
+        forgetting = pool.submit(forget)
+        with pytest.raises(TimeoutError):
+            forgetting.result(0.5)
+        goes_on.set()
+        restarting.result()
+        assert forgetting.result() == 0
+    assert engine.load(outer.uuid) is not None
+    assert engine.load(inner.uuid) is not None
 
 
 def test_a_thousand_tasks_are_taken_once_each(engine: SqlEngineState) -> None:

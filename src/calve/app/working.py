@@ -1,13 +1,13 @@
 """Workers: what carries out steps on this machine, and with what."""
 
+import logging
 import os
-import shutil
 import sys
 import time
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from calve.app.attempt_folders import AttemptFolders, folders_on
 from calve.app.capturing import captures_on, deliveries_on
 from calve.app.processes import is_gone, this_process
 from calve.app.tracing import traced
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from calve.engine import Listener, Runtimes, Tools, Worker, WorkerOptions
     from calve.engine.ports import Place
     from calve.lake import Lake
+
+log = logging.getLogger(__name__)
 
 
 def worker_on(
@@ -33,8 +35,8 @@ def worker_on(
     """Return a worker on this machine, which does nothing until it is run."""
     from calve.engine import AnchoredClock, Executor, Worker
 
-    folder = settings.home / "attempts"
-    _forget_old(folder, settings.worker.keep_files.total_seconds())
+    folders = folders_on(settings, tools.state)
+    folder = folders.folder
     clock = tools.clock
     assert isinstance(clock, AnchoredClock)  # noqa: S101 - open_workplace made it
     return Worker(
@@ -45,6 +47,7 @@ def worker_on(
         is_gone=is_gone,
         options=options or _options(settings),
         listener=traced(settings.telemetry, listener),
+        upkeep=lambda: _swept(folders),
     )
 
 
@@ -78,11 +81,9 @@ def _options(settings: Settings) -> "WorkerOptions":
     return WorkerOptions(slots=given.slots, lease=given.lease.total_seconds(), drain=given.drain.total_seconds())
 
 
-def _forget_old(folder: Path, seconds: float) -> None:
-    """Remove the folders of attempts that nothing has been written to for a long time."""
-    for attempt in folder.iterdir() if folder.is_dir() else ():
-        if time.time() - attempt.stat().st_mtime > seconds:
-            shutil.rmtree(attempt, ignore_errors=True)
+def _swept(folders: AttemptFolders) -> None:
+    if count := folders.sweep():
+        log.info("%d folders of attempts were removed", count)
 
 
 def _declared(tools: "Tools", place: "Place") -> list[tuple[str, str]]:

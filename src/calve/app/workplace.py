@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from calve.app.attempt_folders import AttemptFolders, folders_on
 from calve.app.capturing import open_lake
 from calve.app.following import Follower, alerts_on, lineage_on
 from calve.app.ids import new_uuid
@@ -87,6 +88,10 @@ class Workplace:
     def watcher(self) -> "Watcher":
         """Return what sees the tables of triggers change."""
         return watcher_on(self.store, self.lake, self.engine.tools, self.settings.triggers)
+
+    def attempt_folders(self) -> AttemptFolders:
+        """Return the folders in which steps have run on this machine."""
+        return folders_on(self.settings, self.store.engine)
 
     def pruner(self) -> "Pruner":
         """Return what takes away what has been kept for long enough."""

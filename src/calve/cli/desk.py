@@ -42,6 +42,10 @@ class Desk(Protocol):
         """Keep a definition as the next version of its workflow."""
         ...
 
+    def instances_kept(self) -> int | None:
+        """Return how many seconds instances are kept after their end; None if for ever, or if nobody says."""
+        ...
+
     def templates(self) -> "list[JobTemplate]":
         """Return the job templates that were pushed."""
         ...

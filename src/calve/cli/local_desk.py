@@ -35,6 +35,11 @@ class LocalDesk:
             "author": record.author,
         }
 
+    def instances_kept(self) -> int | None:
+        """Return how many seconds instances are kept after their end."""
+        kept = self.workplace.settings.retention.instances
+        return None if kept is None else int(kept.total_seconds())
+
     def templates(self) -> "list[JobTemplate]":
         """Return the job templates that were pushed."""
         return self.workplace.engine.state.templates()

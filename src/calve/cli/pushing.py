@@ -1,12 +1,13 @@
 """``calve push``: definitions become versions of workflows."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from calve.cli.files import found, is_workflow, load_file, show_problem
-from calve.cli.output import print_json
+from calve.cli.output import duration, print_json
 from calve.cli.state import State, json_option
 from calve.cli.words import words
 from calve.errors import RequestInvalid
@@ -48,12 +49,20 @@ def push(state: State, files: tuple[Path, ...], *, inactive: bool) -> int:
         return 1
     with state.desk() as desk:
         pushed = [keep(desk, definition, inactive=inactive) for definition in definitions]
+        kept = desk.instances_kept()
     if state.json:
-        print_json({"ok": True, "pushed": pushed})
+        print_json({"ok": True, "pushed": pushed, "instances_kept_seconds": kept})
         return 0
     for version in pushed:
         click.echo(f"{shown(version)}{' (not active)' if inactive else ''}")
+    if kept is not None and any(version["workflow_version_id"] == 1 for version in pushed):
+        click.echo(f"Instances are kept for {_span(kept)}; set retention.instances to change it.", err=True)
     return 0
+
+
+def _span(seconds: int) -> str:
+    days, rest = divmod(seconds, 86_400)
+    return duration(timedelta(seconds=seconds)) if rest else f"{days} days"
 
 
 def shown(version: "Document") -> str:

@@ -36,6 +36,10 @@ class RemoteDesk:
             "author": about.get("version_author", {}).get("name", ""),
         }
 
+    def instances_kept(self) -> int | None:
+        """Return None: the server has settings of its own."""
+        return None
+
     def templates(self) -> "list[JobTemplate]":
         """Return the job templates that the server knows."""
         from calve.definition import JobTemplate

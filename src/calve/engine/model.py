@@ -152,6 +152,19 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How far a run has come."""
+
+    status: RunStatus
+    ended_at: int | None
+
+    @property
+    def is_success(self) -> bool:
+        """Tell whether it has succeeded."""
+        return self.status is RunStatus.SUCCEEDED
+
+
+@dataclass(frozen=True, slots=True)
 class Pending:
     """An action that somebody asked for and that has not taken effect yet."""
 

@@ -18,6 +18,7 @@ from calve.engine.model import (
     Json,
     LogChunk,
     Run,
+    RunEnd,
     Snapshot,
     TagPermit,
     Task,
@@ -215,6 +216,10 @@ class Instances(Protocol):
 
     def last_event(self) -> int:
         """Return the number of the newest event; 0 if there is none."""
+        ...
+
+    def run_ends(self, attempt_uuids: Sequence[str]) -> Mapping[str, RunEnd]:
+        """Return how far the runs of some attempts have come, by attempt; attempts that nobody knows are left out."""
         ...
 
     def append_log(self, chunk: LogChunk) -> None:

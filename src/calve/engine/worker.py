@@ -39,6 +39,8 @@ class WorkerOptions:
     """How many workers may die over a task before it is set aside."""
     drain: float = 30.0
     """How long steps may go on after the worker was told to end."""
+    upkeep_seconds: float = 60.0
+    """How often the worker tidies up."""
 
 
 Listener = Callable[[Turn], None]
@@ -59,7 +61,9 @@ class Worker:
         is_gone: IsGone = lambda _: False,
         options: WorkerOptions | None = None,
         listener: Listener = lambda _: None,
+        upkeep: Callable[[], None] = lambda: None,
     ) -> None:
+        self._upkeep = upkeep
         self._tools, self._clock, self._options, self._listener = tools, clock, options or WorkerOptions(), listener
         self._turns = Turns(tools, self._own)
         self._ending, self._left = threading.Event(), threading.Event()
@@ -101,7 +105,8 @@ class Worker:
     def run(self) -> None:
         """Work until ``end`` is called; then let the steps under way come to their end, and leave."""
         options = self._options
-        works = [self._carry_out_steps] * options.slots + [self._move_runs] * options.turners + [self._beat]
+        works = [self._carry_out_steps] * options.slots + [self._move_runs] * options.turners
+        works += [self._beat, self._tidy]
         threads = [threading.Thread(target=work, name=f"calve-{work.__name__}", daemon=True) for work in works]
         self._heart.register()
         for thread in threads:
@@ -120,6 +125,7 @@ class Worker:
             for thread in threads:
                 thread.join(timeout=options.drain)
             self._guarded(self._executor.close)
+            self._guarded(self._upkeep)
             self._guarded(lambda: self._tools.state.retire(self.uuid))
 
     def end(self) -> None:
@@ -291,3 +297,8 @@ class Worker:
             self._guarded(self._executor.flush)
             if ticks % often == 0:
                 self._guarded(lambda: self._heart.beat(is_draining=self._ending.is_set()))
+
+    def _tidy(self) -> None:
+        """Tidy up now and then, beside all else: to remove many files takes a while."""
+        while not self._left.wait(self._options.upkeep_seconds):
+            self._guarded(self._upkeep)

@@ -37,8 +37,11 @@ def _duration(value: object) -> object:
     return duration
 
 
+_NEVER = ("never", "0", 0)
+
+
 def _age(value: object) -> object:
-    return None if value == "never" else _duration(value)
+    return None if value in _NEVER else _duration(value)
 
 
 def _strings(table: object, prefix: str = "") -> dict[str, str]:
@@ -81,4 +84,4 @@ Strings = Annotated[dict[str, str], BeforeValidator(_strings)]
 Words = Annotated[tuple[str, ...], BeforeValidator(words)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Age = Annotated[timedelta | None, BeforeValidator(_age)]
-"""After how long something goes; with ``never``, it stays."""
+"""After how long something goes; with ``never``, or 0, it stays."""

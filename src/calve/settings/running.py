@@ -30,8 +30,8 @@ class WorkerSettings(Section):
     """After how long a silent worker counts as dead, and others take over."""
     drain: Duration = timedelta(seconds=30)
     """How long steps may go on after a worker was told to end."""
-    keep_files: Duration = timedelta(days=7)
-    """How long the folder of an attempt is kept."""
+    keep_files: Duration = timedelta(days=1)
+    """How long the folders of attempts are kept after a run that failed; after one that succeeded, they go."""
 
 
 class HttpSettings(Section):

@@ -13,7 +13,7 @@ class StoreSettings(Section):
 
 
 class RetentionSettings(Section):
-    """How long what nobody needs any more is kept; ``never`` is for ever."""
+    """How long what nobody needs any more is kept; ``never``, or 0, is for ever."""
 
     alerts: Age = timedelta(days=30)
     """Messages that were sent, or given up."""
@@ -23,8 +23,8 @@ class RetentionSettings(Section):
     """Tokens and sessions that have expired, or were revoked."""
     events: Age = timedelta(days=400)
     """What has happened to instances that are over."""
-    instances: Age = None
-    """Instances that are over, with all that belongs to them; kept for ever unless it is said."""
+    instances: Age = timedelta(days=90)
+    """Instances that are over, with all that belongs to them."""
     logs: Age = timedelta(days=90)
     """What steps have printed."""
     signals: Age = timedelta(days=90)

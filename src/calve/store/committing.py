@@ -17,13 +17,14 @@ from calve.store.enqueuing import enqueue
 from calve.store.fencing import give_back, update_runs
 from calve.store.lines import lock_workflows
 from calve.store.marking import mark
+from calve.store.param_sets import write_params
 from calve.store.recording import append_events, append_logs
 from calve.store.starting import Launch, launch, no_longer_latest
 from calve.store.transacting import Transaction
 
 _INSERT_RUN = insert(run)
 _INSERT_ATTEMPT = insert(attempt)
-_CHANGED = [column for column in attempt_changes(Attempt("", "", "", "", 0, 0, "")) if column != "uuid"]
+_CHANGED = [column for column in attempt_changes(Attempt("", "", "", "", 0, 0, ""), "") if column != "uuid"]
 _UPDATE_ATTEMPT = (
     update(attempt)
     .where(attempt.c.uuid == bindparam("the_uuid"))
@@ -52,13 +53,13 @@ def commit(transaction: Transaction, changes: Changes) -> Committed:
     call_table_triggers(transaction, changes.runs)
     admitted = settle_permits(transaction, changes)
     give_back(transaction, changes)
-    update_runs(connection, changes.runs)
+    update_runs(transaction, changes.runs)
     no_longer_latest(connection, changes.new_runs)
-    _insert_runs(connection, changes.new_runs)
+    _insert_runs(transaction, changes.new_runs)
     passed = _pass_down(connection, changes.passed_down)
-    _write_attempts(connection, changes, admitted.uuids)
+    _write_attempts(transaction, changes, admitted.uuids)
     launched = launch(connection, lines, changes.starts) if lines else Launch()
-    _insert_runs(connection, list(launched.new.values()))
+    _insert_runs(transaction, list(launched.new.values()))
     record_uses(transaction, [*changes.uses, *started_by(launched.new.values())])
     calls = [*settle_waits(transaction, changes, board), *woken(transaction, board)]
     held = enqueue(transaction, [*_tasks(changes, admitted, launched), *passed, *calls], changes.done)
@@ -67,9 +68,10 @@ def commit(transaction: Transaction, changes: Changes) -> Committed:
     return Committed(launched.started(changes.starts), admitted.uuids, tuple(held))
 
 
-def _insert_runs(connection: Connection, runs: Sequence[Run]) -> None:
+def _insert_runs(transaction: Transaction, runs: Sequence[Run]) -> None:
     if runs:
-        connection.execute(_INSERT_RUN, [run_row(each) for each in runs])
+        rows = [run_row(each, write_params(transaction, each.params, each.uuid)) for each in runs]
+        transaction.connection.execute(_INSERT_RUN, rows)
 
 
 def _pass_down(connection: Connection, passed_down: Sequence[PassDown]) -> list[NewTask]:
@@ -82,21 +84,22 @@ def _pass_down(connection: Connection, passed_down: Sequence[PassDown]) -> list[
     return tasks
 
 
-def _write_attempts(connection: Connection, changes: Changes, admitted: frozenset[str]) -> None:
+def _write_attempts(transaction: Transaction, changes: Changes, admitted: frozenset[str]) -> None:
     chosen = {
         each.waiting.uuid: each.started if each.waiting.uuid in admitted else each.waiting
         for each in changes.admissions
     }
-    new = [attempt_row(chosen.get(each.uuid, each)) for each in changes.new_attempts]
-    if new:
-        connection.execute(_INSERT_ATTEMPT, new)
-    changed = [_update(chosen.get(each.uuid, each)) for each in changes.attempts]
-    if changed and connection.execute(_UPDATE_ATTEMPT, changed).rowcount != len(changed):
+    made = [chosen.get(each.uuid, each) for each in changes.new_attempts]
+    if made:
+        rows = [attempt_row(each, write_params(transaction, each.params, each.uuid)) for each in made]
+        transaction.connection.execute(_INSERT_ATTEMPT, rows)
+    changed = [_update(transaction, chosen.get(each.uuid, each)) for each in changes.attempts]
+    if changed and transaction.connection.execute(_UPDATE_ATTEMPT, changed).rowcount != len(changed):
         raise Conflict("An attempt is no longer there.", attempts=[each.uuid for each in changes.attempts])
 
 
-def _update(changed: Attempt) -> dict[str, Any]:
-    row = attempt_changes(changed)
+def _update(transaction: Transaction, changed: Attempt) -> dict[str, Any]:
+    row = attempt_changes(changed, write_params(transaction, changed.params, changed.uuid))
     uuid = row.pop("uuid")
     return {"the_uuid": uuid} | {f"new_{column}": value for column, value in row.items()}
 

@@ -51,7 +51,7 @@ class SqlControls:
         query = select(halted).join(run, run.c.uuid == halted.c.run_uuid).where(is_of)
         with self._transactions.read() as connection:
             rows = connection.execute(query.order_by(run.c.instance_id, run.c.run_id, halted.c.uuid))
-            return [attempt_of(row) for row in rows]
+            return [attempt_of(row, connection) for row in rows]
 
     def set_tag_permit(self, tag: str, max_allowed: int, now: int) -> None:
         """Limit how many steps of a tag run at once; those that wait are woken."""

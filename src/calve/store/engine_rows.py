@@ -4,11 +4,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Row
+from sqlalchemy import Connection, Row
 
 from calve.definition.params import InitiatorType
 from calve.engine.actions import Action
 from calve.engine.model import (
+    RUN_EVENT,
+    STEP_EVENT,
     Attempt,
     Event,
     Initiator,
@@ -24,12 +26,57 @@ from calve.engine.model import (
     WorkflowRecord,
 )
 from calve.engine.statuses import RunStatus, StepStatus
+from calve.store.param_sets import read_params
 
 Values = dict[str, Any]
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 _NOTHING = "{}"
 _NONE_OF_IT = "[]"
+_SHORT_KINDS = {RUN_EVENT: "R", STEP_EVENT: "S"}
+_KINDS = {short: kind for kind, short in _SHORT_KINDS.items()}
+"""There are very many events; older rows have their kinds and statuses in full."""
+_STATUS_CODES = {
+    "CREATED": "A",
+    "IN_PROGRESS": "B",
+    "PAUSED": "C",
+    "SUCCEEDED": "D",
+    "FAILED": "E",
+    "STOPPED": "F",
+    "TIMED_OUT": "G",
+    "NOT_CREATED": "H",
+    "INITIALIZED": "I",
+    "WAITING_FOR_SIGNALS": "J",
+    "EVALUATING_PARAMS": "K",
+    "WAITING_FOR_PERMITS": "L",
+    "STARTING": "M",
+    "RUNNING": "N",
+    "FINISHING": "O",
+    "DISABLED": "P",
+    "UNSATISFIED": "Q",
+    "SKIPPED": "R",
+    "COMPLETED_WITH_ERROR": "S",
+    "USER_FAILED": "T",
+    "PLATFORM_FAILED": "U",
+    "TIMEOUT_FAILED": "V",
+    "FATALLY_FAILED": "W",
+    "INTERNALLY_FAILED": "X",
+}
+_STATUSES = {code: status for status, code in _STATUS_CODES.items()}
+_MOMENTS = (
+    "create",
+    "initialize",
+    "pause",
+    "wait_signal",
+    "evaluate_param",
+    "wait_permit",
+    "start",
+    "execute",
+    "finish",
+    "end",
+)
+"""Of an attempt, as rows number them: a new one comes last."""
+_MOMENT_SET = frozenset(_MOMENTS)
 
 
 def dumped(value: Mapping[str, Any]) -> str:
@@ -82,14 +129,14 @@ def _pending_of(text: str | None) -> Pending | None:
     return Pending(**{**raw, "action": Action(raw["action"])})
 
 
-def run_changes(run: Run) -> Values:
-    """Return the columns of a run that change while it lives."""
+def run_changes(run: Run, params: str) -> Values:
+    """Return the columns of a run that change while it lives; its params come as they are kept."""
     return {
         "uuid": run.uuid,
         "status": run.status.value,
         "run_status": run.run_status.value,
         "priority": run.priority,
-        "params": dumped(run.params),
+        "params": params,
         "carried": dumped(run.carried),
         "is_queued": run.is_queued,
         "is_latest": run.is_latest,
@@ -104,10 +151,10 @@ def run_changes(run: Run) -> Values:
     }
 
 
-def run_row(run: Run) -> Values:
+def run_row(run: Run, params: str) -> Values:
     """Return a whole run as a row."""
     parent = run.parent
-    return run_changes(run) | {
+    return run_changes(run, params) | {
         "workflow_id": run.workflow_id,
         "instance_id": run.instance_id,
         "run_id": run.run_id,
@@ -134,9 +181,9 @@ def _initiator_text(initiator: Initiator) -> str:
     return _encode(
         {
             "type": initiator.type,
-            "user": initiator.user,
-            "timezone": initiator.timezone,
-            "trigger": initiator.trigger,
+            **({} if initiator.user is None else {"user": initiator.user}),
+            **({} if initiator.timezone is None else {"timezone": initiator.timezone}),
+            **({"trigger": initiator.trigger} if initiator.trigger else {}),
             **({} if initiator.within is None else {"within": initiator.within}),
         }
     )
@@ -170,7 +217,7 @@ def _restart_of(text: str) -> Restart:
     return Restart(*paths, raw["step_params"], tuple(raw["skip"]), raw["replaced"])
 
 
-def run_of(row: Row[Any]) -> Run:
+def run_of(row: Row[Any], connection: Connection) -> Run:
     """Read a row of ``run``."""
     return Run(
         uuid=row.uuid,
@@ -190,7 +237,7 @@ def run_of(row: Row[Any]) -> Run:
         priority=row.priority,
         properties=loaded(row.properties),
         run_params=loaded(row.run_params),
-        params=loaded(row.params),
+        params=read_params(connection, row.params, row.uuid),
         restart=_restart_of(row.restart),
         carried=loaded(row.carried),
         request_id=row.request_id,
@@ -209,17 +256,33 @@ def run_of(row: Row[Any]) -> Run:
     )
 
 
-def attempt_changes(attempt: Attempt) -> Values:
-    """Return the columns of an attempt that change while it lives."""
+def _times_text(times: Mapping[str, int]) -> str:
+    """Return times as the first of them and, in the order of moments, how much later each came."""
+    if not times or not times.keys() <= _MOMENT_SET:
+        return dumped(times)
+    first = min(times.values())
+    return _encode([first, *(times[name] - first if name in times else None for name in _MOMENTS)])
+
+
+def _times_of(text: str) -> dict[str, int]:
+    kept = json.loads(text)
+    if isinstance(kept, dict):
+        return kept
+    first, *spans = kept
+    return {name: first + span for name, span in zip(_MOMENTS, spans, strict=False) if span is not None}
+
+
+def attempt_changes(attempt: Attempt, params: str) -> Values:
+    """Return the columns of an attempt that change while it lives; its params come as they are kept."""
     return {
         "uuid": attempt.uuid,
         "status": attempt.status.value,
         "is_superseded": attempt.is_superseded,
-        "params": dumped(attempt.params),
+        "params": params,
         "artifacts": dumped(attempt.artifacts),
         "edges": dumped(attempt.edges),
         "retries": dumped(attempt.retries),
-        "times": dumped(attempt.times),
+        "times": _times_text(attempt.times),
         "timeline": dumped_list(attempt.timeline),
         "dependencies": dumped_list(attempt.dependencies),
         "tags": dumped_list(attempt.tags),
@@ -231,11 +294,11 @@ def attempt_changes(attempt: Attempt) -> Values:
     }
 
 
-def attempt_row(attempt: Attempt) -> Values:
+def attempt_row(attempt: Attempt, params: str) -> Values:
     """Return a whole attempt as a row."""
-    return attempt_changes(attempt) | {
+    return attempt_changes(attempt, params) | {
         "run_uuid": attempt.run_uuid,
-        "root_uuid": attempt.root_uuid,
+        "root_uuid": "" if attempt.root_uuid == attempt.run_uuid else attempt.root_uuid,
         "step_id": attempt.step_id,
         "step_instance_id": attempt.step_instance_id,
         "attempt_id": attempt.attempt_id,
@@ -244,12 +307,12 @@ def attempt_row(attempt: Attempt) -> Values:
     }
 
 
-def attempt_of(row: Row[Any]) -> Attempt:
+def attempt_of(row: Row[Any], connection: Connection) -> Attempt:
     """Read a row of ``attempt``."""
     return Attempt(
         uuid=row.uuid,
         run_uuid=row.run_uuid,
-        root_uuid=row.root_uuid,
+        root_uuid=row.root_uuid or row.run_uuid,
         step_id=row.step_id,
         step_instance_id=row.step_instance_id,
         attempt_id=row.attempt_id,
@@ -257,11 +320,11 @@ def attempt_of(row: Row[Any]) -> Attempt:
         status=StepStatus(row.status),
         is_leaf=bool(row.is_leaf),
         is_superseded=bool(row.is_superseded),
-        params=loaded(row.params),
+        params=read_params(connection, row.params, row.uuid),
         artifacts=loaded(row.artifacts),
         edges=loaded(row.edges),
         retries=loaded(row.retries),
-        times=loaded(row.times),
+        times=_times_of(row.times),
         timeline=loaded_list(row.timeline),
         dependencies=loaded_list(row.dependencies),
         tags=loaded_list(row.tags),
@@ -324,19 +387,19 @@ def version_of(row: Row[Any]) -> VersionRecord:
 
 
 def event_row(event: Event, root_uuid: str) -> Values:
-    """Return an event as a row."""
+    """Return an event as a row; only an event of an inner run names its root."""
     return {
-        "kind": event.kind,
+        "kind": _SHORT_KINDS.get(event.kind, event.kind),
         "run_uuid": event.run_uuid,
-        "root_uuid": root_uuid,
+        "root_uuid": "" if root_uuid == event.run_uuid else root_uuid,
         "workflow_id": event.workflow_id,
         "instance_id": event.instance_id,
         "run_id": event.run_id,
         "at": event.at,
         "step_id": event.step_id,
         "attempt_id": event.attempt_id,
-        "before": event.before and str(event.before),
-        "after": event.after and str(event.after),
+        "before": event.before and _STATUS_CODES.get(str(event.before), str(event.before)),
+        "after": event.after and _STATUS_CODES.get(str(event.after), str(event.after)),
         "detail": dumped(event.detail),
     }
 
@@ -344,7 +407,7 @@ def event_row(event: Event, root_uuid: str) -> Values:
 def event_of(row: Row[Any]) -> Event:
     """Read a row of ``event``."""
     return Event(
-        kind=row.kind,
+        kind=_KINDS.get(row.kind, row.kind),
         run_uuid=row.run_uuid,
         workflow_id=row.workflow_id,
         instance_id=row.instance_id,
@@ -352,8 +415,8 @@ def event_of(row: Row[Any]) -> Event:
         at=row.at,
         step_id=row.step_id,
         attempt_id=row.attempt_id,
-        before=row.before,
-        after=row.after,
+        before=row.before and _STATUSES.get(row.before, row.before),
+        after=row.after and _STATUSES.get(row.after, row.after),
         detail=loaded(row.detail),
         seq=row.seq,
     )

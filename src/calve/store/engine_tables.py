@@ -28,6 +28,8 @@ IS_UNSYNCED = "COALESCE(triggers_version, 0) <> COALESCE(active_version, 0)"
 IS_DUE = "due_at IS NOT NULL"
 """Triggers that are looked at by themselves at some time."""
 HAS_TIMEOUT = "timeout_at IS NOT NULL"
+IS_INNER = "root_uuid <> ''"
+"""Events and attempts of runs that are inside others: where a run is its own root, ``root_uuid`` is empty."""
 
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
 """A number that the database gives; SQLite does so for INTEGER only."""
@@ -63,6 +65,14 @@ version = Table(
     _needed("author"),
     _needed("created_at", BigInteger),
 )
+
+param_set = Table(
+    "param_set",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _needed("definitions"),
+)
+"""Definitions of params that runs and attempts have in common: see ``param_sets``."""
 
 run = Table(
     "run",
@@ -237,7 +247,7 @@ event = Table(
     _needed("detail"),
     sqlite_autoincrement=True,
 )
-"""Everything that happened. PostgreSQL writes the number of the transaction into ``xid``: see ``events``."""
+"""Everything that happened. PostgreSQL writes the number of the transaction into ``xid``: see ``recording``."""
 
 log_chunk = Table(
     "log_chunk",
@@ -277,7 +287,9 @@ _index("run_live", run, "workflow_id", "is_queued", "instance_id", "run_id", whe
 _index("run_blocking", run, "workflow_id", where="is_blocking")
 _index("attempt_timeout", attempt, "timeout_at", where=f"{HAS_TIMEOUT} AND {IS_UNENDED}")
 _index("attempt_paused", attempt, "step_id", where=IS_PAUSED)
-_index("attempt_rollup", attempt, "root_uuid", "status", "is_leaf", "is_superseded", where=IS_COUNTED)
+_index(
+    "attempt_rollup", attempt, "root_uuid", "status", "is_leaf", "is_superseded", where=f"{IS_INNER} AND {IS_COUNTED}"
+)
 _index("task_free", task, "kind", "priority", "seq", "due_at", where=IS_FREE)
 _index("task_due", task, "kind", "due_at", where=IS_FREE)
 _index("task_owner", task, "owner", where="owner IS NOT NULL")
@@ -285,4 +297,4 @@ _index("permit_claim_line", claim, "permit", "is_held", "priority", "seq")
 _index("workflow_unsynced", workflow, "workflow_id", where=IS_UNSYNCED)
 _index("trigger_due", trigger, "due_at", where=IS_DUE)
 _index("event_run", event, "run_uuid", "seq")
-_index("event_root", event, "root_uuid", "seq")
+_index("event_root", event, "root_uuid", "seq", where=IS_INNER)

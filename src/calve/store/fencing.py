@@ -9,6 +9,7 @@ from calve.engine.model import Changes, Run, Task
 from calve.errors import Conflict, LeaseLost
 from calve.store.engine_rows import run_changes
 from calve.store.engine_tables import run, task
+from calve.store.param_sets import write_params
 from calve.store.transacting import Transaction
 
 Item = TypeVar("Item")
@@ -25,7 +26,7 @@ _DONE = delete(task).where(task.c.key.in_(bindparam("keys", expanding=True)))
 _FREE = update(task).where(task.c.key.in_(bindparam("keys", expanding=True))).values(owner=None, tries=0)
 _NUMBERED: dict[str, BindParameter[Any]] = {
     column: bindparam(f"new_{column}")
-    for column in run_changes(Run("", "", 0, 0, 0, "", ""))
+    for column in run_changes(Run("", "", 0, 0, 0, "", ""), "")
     if column not in {"uuid", "seq"}
 }
 _RUN = (
@@ -76,7 +77,7 @@ def _check(held: Task, row: Any) -> None:
         )
 
 
-def update_runs(connection: Connection, runs: Sequence[Run]) -> None:
+def update_runs(transaction: Transaction, runs: Sequence[Run]) -> None:
     """Write runs that are as they were read.
 
     Raises:
@@ -84,12 +85,12 @@ def update_runs(connection: Connection, runs: Sequence[Run]) -> None:
     """
     if not runs:
         return
-    rows = [_update(each) for each in sorted(runs, key=lambda each: each.uuid)]
-    if connection.execute(_RUN, rows).rowcount != len(rows):
+    rows = [_update(transaction, each) for each in sorted(runs, key=lambda each: each.uuid)]
+    if transaction.connection.execute(_RUN, rows).rowcount != len(rows):
         raise Conflict("A run has changed since it was read.", runs=[each.uuid for each in runs])
 
 
-def _update(changed: Run) -> dict[str, Any]:
-    row = run_changes(changed)
+def _update(transaction: Transaction, changed: Run) -> dict[str, Any]:
+    row = run_changes(changed, write_params(transaction, changed.params, changed.uuid))
     uuid, seq = row.pop("uuid"), row.pop("seq")
     return {"the_uuid": uuid, "the_seq": seq} | {f"new_{column}": value for column, value in row.items()}

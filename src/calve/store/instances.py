@@ -12,15 +12,17 @@ from sqlalchemy import (
     select,
     text,
     tuple_,
+    union_all,
 )
 
-from calve.engine.model import Attempt, Changes, Children, Committed, Event, Json, LogChunk, Run, Snapshot
+from calve.engine.model import Attempt, Changes, Children, Committed, Event, Json, LogChunk, Run, RunEnd, Snapshot
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.store.committing import commit
 from calve.store.engine_rows import attempt_of, loaded, run_of
 from calve.store.engine_tables import (
     HAS_TIMEOUT,
     IS_COUNTED,
+    IS_INNER,
     IS_INSTANCE,
     IS_LATEST,
     IS_LIVE,
@@ -33,6 +35,7 @@ from calve.store.engine_tables import (
 )
 from calve.store.fencing import chunks
 from calve.store.namespaces import is_below
+from calve.store.param_sets import read_params
 from calve.store.recording import append_logs, read_events
 from calve.store.transacting import Transactions
 
@@ -51,6 +54,11 @@ _RUN = select(run).where(run.c.uuid == bindparam("uuid"))
 _NEWEST = select(attempt).where(attempt.c.run_uuid == bindparam("run_uuid"), _IS_NEWEST)
 _ATTEMPTS = select(attempt).where(attempt.c.uuid.in_(bindparam("uuids", expanding=True)))
 _ATTEMPT = select(attempt).where(attempt.c.uuid == bindparam("uuid"))
+_ENDS = (
+    select(attempt.c.uuid, run.c.status, run.c.ended_at)
+    .join(run, run.c.uuid == attempt.c.run_uuid)
+    .where(attempt.c.uuid.in_(bindparam("uuids", expanding=True)))
+)
 _RUNS = (
     select(run)
     .where(run.c.workflow_id == bindparam("workflow_id"), run.c.instance_id == bindparam("instance_id"))
@@ -80,11 +88,14 @@ _CHILDREN = (
     .where(_IS_CHILD, text("parent_attempt IS NOT NULL"), text(IS_LATEST), text(IS_UNSUCCESSFUL))
     .group_by(run.c.status)
 )
-_ROLLUP = (
-    select(attempt.c.status, func.count().label("number"))
-    .where(attempt.c.root_uuid == bindparam("root_uuid"), text(IS_COUNTED))
-    .group_by(attempt.c.status)
+_own_leaves = select(attempt.c.status).where(
+    attempt.c.run_uuid == bindparam("root_uuid"), attempt.c.root_uuid == "", text(IS_COUNTED)
 )
+_inner_leaves = select(attempt.c.status).where(
+    attempt.c.root_uuid == bindparam("root_uuid"), text(IS_INNER), text(IS_COUNTED)
+)
+_leaves = union_all(_own_leaves, _inner_leaves).subquery()
+_ROLLUP = select(_leaves.c.status, func.count().label("number")).group_by(_leaves.c.status)
 _OVERDUE_RUNS = (
     select(run.c.uuid)
     .where(text(HAS_TIMEOUT), text(IS_LIVE), run.c.timeout_at <= bindparam("now"))
@@ -122,8 +133,8 @@ class SqlInstances:
             row = connection.execute(_RUN, {"uuid": run_uuid}).one_or_none()
             if row is None:
                 return None
-            found = run_of(row)
-            own = [attempt_of(each) for each in connection.execute(_NEWEST, {"run_uuid": run_uuid})]
+            found = run_of(row, connection)
+            own = [attempt_of(each, connection) for each in connection.execute(_NEWEST, {"run_uuid": run_uuid})]
             attempts = own + _carried(connection, found, {each.step_id for each in own})
         return Snapshot(found, tuple(sorted(attempts, key=lambda each: each.step_instance_id)))
 
@@ -188,13 +199,13 @@ class SqlInstances:
         """Return an attempt."""
         with self._transactions.read() as connection:
             row = connection.execute(_ATTEMPT, {"uuid": attempt_uuid}).one_or_none()
-        return None if row is None else attempt_of(row)
+            return None if row is None else attempt_of(row, connection)
 
     def attempts(self, run_uuid: str, step_id: str | None = None) -> list[Attempt]:
         """Return all attempts of a run, or of one of its steps, oldest first."""
         query, place = (_ALL_ATTEMPTS, {}) if step_id is None else (_STEP_ATTEMPTS, {"step_id": step_id})
         with self._transactions.read() as connection:
-            return [attempt_of(row) for row in connection.execute(query, {"run_uuid": run_uuid, **place})]
+            return [attempt_of(row, connection) for row in connection.execute(query, {"run_uuid": run_uuid, **place})]
 
     def newest_attempt(self, workflow_id: str, instance_id: int, step_id: str) -> Attempt | None:
         """Return the newest attempt of a step over all runs of an instance."""
@@ -207,7 +218,7 @@ class SqlInstances:
         )
         with self._transactions.read() as connection:
             row = connection.execute(query).one_or_none()
-        return None if row is None else attempt_of(row)
+            return None if row is None else attempt_of(row, connection)
 
     def children(self, attempt_uuid: str) -> Children:
         """Count the child runs of an attempt, in time that follows the unfinished and failed ones."""
@@ -232,13 +243,13 @@ class SqlInstances:
     def child_params(self, workflow_id: str, step_id: str, param: str) -> dict[int, Json]:
         """Return a stored param of a step over the iterations under the name of a loop, by number."""
         own = (
-            select(run.c.instance_id, attempt.c.params)
+            select(run.c.instance_id, attempt.c.params, attempt.c.uuid)
             .join(attempt, attempt.c.run_uuid == run.c.uuid)
             .where(_IS_OF_LOOP, run.c.is_latest.is_(True), attempt.c.step_id == step_id, _IS_NEWEST)
         )
         place = {"workflow_id": workflow_id}
         with self._transactions.read() as connection:
-            params = {row.instance_id: row.params for row in connection.execute(own, place)}
+            params = {row.instance_id: (row.params, row.uuid) for row in connection.execute(own, place)}
             carried = {
                 loaded(row.carried)[step_id]: row.instance_id
                 for row in connection.execute(_CARRIED, place)
@@ -246,8 +257,8 @@ class SqlInstances:
             }
             for some in chunks(list(carried)):
                 rows = connection.execute(_ATTEMPTS, {"uuids": some})
-                params |= {carried[row.uuid]: row.params for row in rows}
-        found = {instance_id: loaded(written) for instance_id, written in sorted(params.items())}
+                params |= {carried[row.uuid]: (row.params, row.uuid) for row in rows}
+            found = {number: read_params(connection, *written) for number, written in sorted(params.items())}
         return {instance_id: stored[param] for instance_id, stored in found.items() if param in stored}
 
     def latest_inline(self, workflow_id: str, *, after: int = 0, limit: int = 1000) -> list[Run]:
@@ -281,6 +292,15 @@ class SqlInstances:
         with self._transactions.read() as connection:
             return connection.scalar(select(func.max(event.c.seq))) or 0
 
+    def run_ends(self, attempt_uuids: Sequence[str]) -> dict[str, RunEnd]:
+        """Return how far the runs of some attempts have come, by attempt; attempts that nobody knows are left out."""
+        found: dict[str, RunEnd] = {}
+        with self._transactions.read() as connection:
+            for some in chunks(attempt_uuids):
+                for row in connection.execute(_ENDS, {"uuids": some}):
+                    found[row.uuid] = RunEnd(RunStatus(row.status), row.ended_at)
+        return found
+
     def append_log(self, chunk: LogChunk) -> None:
         """Keep a piece of an attempt's log; the same piece may come twice."""
         self._transactions.write("append_log", lambda transaction: append_logs(transaction, [chunk]))
@@ -297,7 +317,7 @@ class SqlInstances:
 
     def _runs(self, query: Select[tuple[object, ...]], place: Mapping[str, object] | None = None) -> list[Run]:
         with self._transactions.read() as connection:
-            return [run_of(row) for row in connection.execute(query, place)]
+            return [run_of(row, connection) for row in connection.execute(query, place)]
 
     def _first_run(self, query: Select[tuple[object, ...]], place: Mapping[str, object]) -> Run | None:
         return next(iter(self._runs(query, place)), None)
@@ -311,4 +331,4 @@ def _carried(connection: Connection, found: Run, known: set[str]) -> list[Attemp
     uuids = [uuid for step_id, uuid in found.carried.items() if step_id not in known]
     if not uuids:
         return []
-    return [attempt_of(row) for row in connection.execute(_ATTEMPTS, {"uuids": uuids})]
+    return [attempt_of(row, connection) for row in connection.execute(_ATTEMPTS, {"uuids": uuids})]

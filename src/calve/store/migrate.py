@@ -9,7 +9,7 @@ from sqlalchemy.exc import OperationalError, ProgrammingError
 from calve.errors import StoreSchemaUnknown
 from calve.store.database import Database
 
-HEAD = "0008"
+HEAD = "0009"
 """The newest revision in ``migrations/versions``; a test holds it against Alembic's own answer."""
 
 VERSION_TABLE = "calve_version"

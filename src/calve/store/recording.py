@@ -7,13 +7,14 @@ else, or the numbers of a restored backup, hide it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, insert, select, text
+from sqlalchemy import Connection, Select, bindparam, func, insert, select, text, union_all
 from sqlalchemy.dialects import postgresql, sqlite
 
 from calve.engine.model import Event, LogChunk
 from calve.store.engine_rows import event_of, event_row, plain
-from calve.store.engine_tables import event, log_chunk, run
+from calve.store.engine_tables import IS_INNER, event, log_chunk, run
 from calve.store.fencing import chunks
 from calve.store.transacting import Transaction
 
@@ -50,13 +51,21 @@ def read_events(
 ) -> list[Event]:
     """Return events in order, from the one after ``after``; none will ever come before the last of them."""
     query = select(event).where(event.c.seq > after).order_by(event.c.seq).limit(limit)
-    if run_uuid is not None:
-        query = query.where(event.c.run_uuid == run_uuid)
-    if root_uuid is not None:
-        query = query.where(event.c.root_uuid == root_uuid)
     if connection.dialect.name == "postgresql":
         query = query.where(_SETTLED)
+    if run_uuid is not None:
+        query = query.where(event.c.run_uuid == run_uuid)
+    elif root_uuid is not None:
+        query = _of_tree(query, root_uuid, limit)
     return [event_of(row) for row in connection.execute(query)]
+
+
+def _of_tree(query: Select[Any], root_uuid: str, limit: int) -> Select[Any]:
+    """Return the first events of a root and of the runs inside it; each part has an index that gives them in order."""
+    own = query.where(event.c.run_uuid == root_uuid).subquery()
+    inner = query.where(event.c.root_uuid == root_uuid, text(IS_INNER)).subquery()
+    both = union_all(select(own), select(inner)).subquery()
+    return select(both).order_by(both.c.seq).limit(limit)
 
 
 def append_logs(transaction: Transaction, logs: Iterable[LogChunk]) -> None:

@@ -75,14 +75,21 @@ def forget_instances(transactions: Transactions, keys: Sequence[Key]) -> int:
 def _forget(transaction: Transaction, uuid: str | int) -> int:
     """Forget some runs of an instance, the innermost first; return how many went, 0 if it is gone, -1 if it must stay.
 
-    Who starts or restarts something locks the row of its workflow: what is over then stays so.
+    Who starts or restarts something locks the row of its workflow: what is over then stays so. A subworkflow may be
+    restarted by itself, so the rows of all workflows of the tree are locked, in the order in which everybody does.
     """
     connection = transaction.connection
-    known = connection.execute(select(run.c.workflow_id, run.c.root_uuid).where(run.c.uuid == uuid)).one_or_none()
+    known = connection.execute(select(run.c.root_uuid).where(run.c.uuid == uuid)).one_or_none()
     if known is None:
         return 0
-    connection.execute(select(workflow).where(workflow.c.workflow_id == known.workflow_id).with_for_update())
     tree = run.c.root_uuid == known.root_uuid
+    names = select(run.c.workflow_id).where(tree, text(IS_INSTANCE))
+    connection.execute(
+        select(workflow.c.workflow_id)
+        .where(workflow.c.workflow_id.in_(names))
+        .order_by(workflow.c.workflow_id)
+        .with_for_update()
+    )
     if connection.execute(select(run.c.uuid).where(tree, text(IS_LIVE)).limit(1)).one_or_none() is not None:
         return -1
     # The run that the instance is known by is its newest: it goes last, so that nothing is left without it.

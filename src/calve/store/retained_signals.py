@@ -64,7 +64,7 @@ def _read(connection: Connection, names: Sequence[str]) -> dict[str, list[int]]:
         found[row.name].append(read_through(trigger_of(row), row.name))
     attempts = select(attempt, signal_wait.c.name).join(signal_wait, signal_wait.c.attempt_uuid == attempt.c.uuid)
     for row in connection.execute(attempts.where(signal_wait.c.name.in_(names))):
-        found[row.name].append(waits_of(attempt_of(row)).get(row.name, 0))
+        found[row.name].append(waits_of(attempt_of(row, connection)).get(row.name, 0))
     return found
 
 

@@ -49,7 +49,8 @@ def _old_lines(connection: Connection, before: int, after: Key, limit: int) -> P
 def _old_events(connection: Connection, before: int, after: Key, limit: int, followers: Sequence[str]) -> Page:
     """Return the first events; needed are those of live instances, those that somebody has not seen, and the last."""
     columns = (event.c.seq, event.c.at, run.c.status)
-    query = select(*columns).outerjoin(run, run.c.uuid == event.c.root_uuid).order_by(event.c.seq).limit(limit)
+    root = func.coalesce(func.nullif(event.c.root_uuid, ""), event.c.run_uuid)
+    query = select(*columns).outerjoin(run, run.c.uuid == root).order_by(event.c.seq).limit(limit)
     rows = connection.execute(_after(query, event.c.seq, after)).all()
     newest = connection.scalar(select(func.max(event.c.seq))) or 0
     seen = connection.scalar(select(func.min(follower.c.seq)).where(follower.c.name.in_(followers)))

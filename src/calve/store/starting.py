@@ -125,7 +125,7 @@ def _known(connection: Connection, line: Line, starts: Sequence[Start]) -> dict[
     known: dict[str | None, Run] = {}
     for some in chunks(requests):
         rows = connection.execute(_KNOWN, {"workflow_id": line.workflow_id, "requests": some})
-        known |= {row.request_id: run_of(row) for row in rows}
+        known |= {row.request_id: run_of(row, connection) for row in rows}
     return known
 
 

@@ -53,6 +53,14 @@ class Transaction:
     """Which server has given that number."""
     foreseen: set[str] = field(default_factory=set)
     """What earlier tries found out that they should have locked first."""
+    param_sets: frozenset[str] = frozenset()
+    """Sets of params that are known to be kept."""
+    new_param_sets: set[str] = field(default_factory=set)
+    """Those that are kept when this transaction is."""
+
+    def has_param_set(self, key: str) -> bool:
+        """Tell whether a set of params need not be kept again."""
+        return key in self.param_sets or key in self.new_param_sets
 
     def insert(self, table: Table) -> Any:
         """Return an insert that can say what becomes of a row that is there: each dialect has its own."""
@@ -69,6 +77,7 @@ class Transactions:
     def __init__(self, database: Database, bell: Bell) -> None:
         self._database = database
         self.bell = bell
+        self._param_sets: frozenset[str] = frozenset()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -98,7 +107,9 @@ class Transactions:
         under_way: Transaction | None = None
         try:
             with self._database.write(name) as connection:
-                transaction = Transaction(connection, self.is_postgresql, foreseen=foreseen)
+                transaction = Transaction(
+                    connection, self.is_postgresql, foreseen=foreseen, param_sets=self._param_sets
+                )
                 if transaction.is_postgresql:
                     transaction.server = _server(connection)
                 result = work(transaction)
@@ -108,6 +119,8 @@ class Transactions:
         except StoreUnavailable:
             if under_way is None or under_way.xid is None or not self._is_committed(under_way.xid, under_way.server):
                 raise
+        if transaction.new_param_sets:
+            self._param_sets |= transaction.new_param_sets
         if transaction.is_waking:
             self.bell.ring()
         return result

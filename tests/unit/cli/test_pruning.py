@@ -62,8 +62,9 @@ def test_what_is_never_to_go_stays(project: Path, capsys: pytest.CaptureFixture[
 def test_the_ages_are_those_of_the_settings() -> None:
     """Each kind has one."""
     ages = ages_of(RetentionSettings())
-    assert set(ages.used) == set(Kind) - {Kind.INSTANCES}
+    assert set(ages.used) == set(Kind)
     assert ages_of(RetentionSettings(instances=timedelta(days=2))).used[Kind.INSTANCES] == 2 * DAY
+    assert ages.used[Kind.INSTANCES] == 90 * DAY
     assert (ages.used[Kind.ALERTS], ages.used[Kind.AUDIT]) == (30 * DAY, 400 * DAY)
 
 

@@ -455,3 +455,26 @@ def test_what_is_stored_and_not_text_is_shown(folder: Path, capsys: pytest.Captu
     assert entry.run(["restart", "w", "1", "--from-beginning", "-p", "n=mended"]) == 0
     assert entry.run(["status", "w", "1", "--json"]) == 0
     assert '"evaluated_result": "mended"' in capsys.readouterr().out
+
+
+def test_push_says_how_long_instances_are_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Once, with the first version of a workflow; not if they are kept for ever."""
+    assert entry.run(["push", "w.yaml"]) == 0
+    said = capsys.readouterr()
+    assert (said.out, said.err) == (
+        "w version 1\n",
+        "Instances are kept for 90 days; set retention.instances to change it.\n",
+    )
+    assert entry.run(["push", "w.yaml"]) == 0
+    assert capsys.readouterr().err == ""
+    assert entry.run(["push", "w.yaml", "--json"]) == 0
+    assert _json(capsys)["instances_kept_seconds"] == 90 * 86_400
+    (folder / "w.yaml").write_text(QUICK.replace("id: w,", "id: v,"))
+    (folder / "calve.toml").write_text('[retention]\ninstances = "36h"\n')
+    assert entry.run(["push", "w.yaml"]) == 0
+    assert "kept for 1 d 12 h;" in capsys.readouterr().err
+    for never in ('"never"', "0", '"0"'):
+        (folder / "calve.toml").write_text(f"[retention]\ninstances = {never}\n")
+        (folder / "w.yaml").write_text(QUICK.replace("id: w,", f"id: w{ord(never[0])}{len(never)},"))
+        assert entry.run(["push", "w.yaml"]) == 0
+        assert capsys.readouterr().err == ""

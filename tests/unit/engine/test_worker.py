@@ -258,3 +258,22 @@ def test_the_worker_that_is_silent_too_long_is_told_of(
     """By the others, who take over what it held."""
     with live(playground, lease=0):
         wait_for(lambda: any("is gone; others take over" in message for message in caplog.messages))
+
+
+def test_a_worker_tidies_up_now_and_then_and_at_last(playground: Playground) -> None:
+    """What goes wrong meanwhile does not end it."""
+    tidied = threading.Semaphore(0)
+
+    def upkeep() -> None:
+        tidied.release()
+        raise StoreUnavailable
+
+    with live(playground, upkeep=upkeep, upkeep_seconds=0.01):
+        for _ in range(3):
+            assert tidied.acquire(timeout=30)
+    while tidied.acquire(blocking=False):
+        pass
+    with live(playground, upkeep=upkeep):
+        pass
+    assert tidied.acquire(blocking=False)
+    assert not tidied.acquire(blocking=False)

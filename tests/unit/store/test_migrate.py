@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from sqlalchemy.schema import CreateIndex
 from calve.capture.model import Artifacts
 from calve.delivery import BranchStatus, Delivery, StagedTarget
 from calve.engine.actions import Action
-from calve.engine.model import Breakpoint, LogChunk, TagPermit, TaskKind
+from calve.engine.model import RUN_EVENT, STEP_EVENT, Breakpoint, Changes, LogChunk, TagPermit, TaskKind
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.lake import TableName
 from calve.store import migrate, open_store, tables
@@ -155,3 +156,27 @@ def test_what_the_third_schema_holds_stays_readable(url: str, tmp_path: Path) ->
         assert held.target == StagedTarget(target, "u1", 7, 7)
         assert store.deliveries.delivered_uuid("daily/merge", target) == "u1"
         assert len(store.engine.instances()) == 1
+
+
+def test_what_the_eighth_schema_holds_stays_readable(url: str, tmp_path: Path) -> None:
+    """Runs and attempts that hold the definitions of their params, and events that name themselves as their root."""
+    script = (Path(__file__).parents[2] / "data" / "store" / "0008.sql").read_text()
+    with sqlite3.connect(tmp_path / "calve.db") as connection:
+        connection.executescript(script)
+    connection.close()
+    with open_store(url) as store:
+        engine = store.engine
+        (run,) = engine.instances()
+        assert run.params["day"]["result"] == 20260302
+        assert run.params["RUN_TS"]["definition"]["meta"] == {"source": "SYSTEM_DEFAULT"}
+        (each, last) = engine.attempts(run.uuid)
+        assert (each.step_id, each.root_uuid, each.times["end"] >= each.times["create"]) == ("each", run.uuid, True)
+        assert last.params["step_instance_uuid"]["result"] == last.uuid
+        assert engine.rollup(run.uuid) == {StepStatus.SUCCEEDED: 3}
+        iterations = engine.child_runs(each.uuid)
+        assert [child.root_uuid for child in iterations] == [run.uuid] * 2
+        assert len(engine.events(run_uuid=run.uuid)) == 4
+        assert engine.events(root_uuid=run.uuid) == engine.events()
+        assert [event.kind for event in engine.events(run_uuid=iterations[0].uuid)] == [STEP_EVENT, RUN_EVENT]
+        engine.commit(Changes(runs=[run]))  # written anew, it is the same
+        assert engine.run("loop", 1) == replace(run, seq=run.seq + 1)
