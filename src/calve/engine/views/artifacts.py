@@ -7,13 +7,16 @@ from typing import Any
 from calve.definition.params import Parameter
 from calve.engine import foreach, subworkflows, whiles
 from calve.engine.blueprints import Blueprint
-from calve.engine.model import Attempt, IterationRecord, Json, Leaf, Leaves, Run
+from calve.engine.model import Attempt, IterationRecord, Json, Leaf, Leaves, Run, RunPolicy
 from calve.engine.statuses import FLAGS, StepStatus
 from calve.engine.views.models import (
     CountReference,
     Document,
     ForeachArtifact,
     ForeachOverview,
+    HttpArtifact,
+    KubernetesArtifact,
+    NotebookArtifact,
     RollupOverview,
     RuntimeOverview,
     StatusSummary,
@@ -25,13 +28,39 @@ from calve.engine.views.sources import Child, Loop, StepSource
 Counts = Mapping[StepStatus, int]
 
 
-def artifacts_of(run: Run, attempt: Attempt, source: StepSource | None) -> dict[str, Any]:
-    """Return the artifacts of an attempt; those of the engine's own steps have Maestro's keys."""
+def artifacts_of(run: Run, attempt: Attempt, params: Json, source: StepSource | None) -> dict[str, Any]:
+    """Return the artifacts of an attempt; ``params`` are its params as they are shown.
+
+    Those of the engine's own steps have Maestro's keys. What the work of a step hands over is shown as it is, whatever
+    it is called.
+    """
+    if attempt.is_leaf:
+        found = _of_work(attempt, params)
+        return {**({found[0]: found[1].as_json()} if found else {}), **attempt.artifacts}
     builders = {foreach.KEY: _foreach, whiles.KEY: _while, subworkflows.KEY: _subworkflow}
     return {
         key: builders[key](run, attempt, kept, source).as_json() if key in builders else kept
         for key, kept in attempt.artifacts.items()
     }
+
+
+def _of_work(attempt: Attempt, params: Json) -> tuple[str, Document] | None:
+    """Return what Maestro keeps about the work of some types of steps, which calve has in its params."""
+
+    def given(name: str) -> Any:
+        return params.get(name, {}).get("evaluated_result")
+
+    match attempt.type:
+        case "Notebook" if "output_path" in params:
+            return "maestro_notebook", NotebookArtifact(output_path=given("output_path"))
+        case "Http" if "status_code" in params and attempt.status.is_terminal:
+            status = "SUCCESS" if attempt.status.is_complete else "FAILED"
+            answer = {"status_code": given("status_code"), "body": given("response_body")}
+            return "maestro_http", HttpArtifact(request=given("http"), status=status, **answer)
+        case "Kubernetes" if isinstance(kept := attempt.artifacts.get("kubernetes"), Mapping) and "job" in kept:
+            return "maestro_kubernetes", KubernetesArtifact(job_id=str(kept["job"]), command=given("kubernetes"))
+        case _:
+            return None
 
 
 def _identity(run: Run, attempt: Attempt) -> str:
@@ -44,7 +73,7 @@ def _foreach(run: Run, attempt: Attempt, kept: Json, source: StepSource | None) 
         foreach_workflow_id=kept["loop_workflow_id"],
         foreach_identity=_identity(run, attempt),
         foreach_run_id=run.run_id,
-        run_policy=kept["run_policy"],
+        run_policy=kept.get("run_policy", RunPolicy.START_FRESH_NEW_RUN.value),
         run_id=run.run_id,
         total_loop_count=kept["total"],
         next_loop_index=kept["launched"],
@@ -95,7 +124,7 @@ def _while(run: Run, attempt: Attempt, kept: Json, source: StepSource | None) ->
         loop_workflow_id=kept["loop_workflow_id"],
         loop_identity=_identity(run, attempt),
         loop_run_id=run.run_id,
-        run_policy=kept["run_policy"],
+        run_policy=kept.get("run_policy", RunPolicy.START_FRESH_NEW_RUN.value),
         run_id=run.run_id,
         first_iteration=loop.first if loop else None,
         last_iteration=kept["iteration"],

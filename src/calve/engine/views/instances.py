@@ -59,8 +59,10 @@ def step_instance(run: Run, attempt: Attempt, source: StepSource | None = None) 
     """Return an attempt of a step; ``run`` is the run that shows it, its own may be an earlier one."""
     of_run = source.of_run if source else None
     run = of_run.runs.get(attempt.run_uuid, run) if of_run else run
-    step = of_run.blueprint.steps.get(attempt.step_id) if of_run else None
+    blueprint = of_run.blueprint_of(attempt) if of_run else None
+    step = blueprint.steps.get(attempt.step_id) if blueprint else None
     changed = run.restart.step_params.get(attempt.step_id)
+    params = params_json(attempt.params)
     return StepInstance(
         workflow_id=run.workflow_id,
         workflow_instance_id=run.instance_id,
@@ -77,14 +79,14 @@ def step_instance(run: Run, attempt: Attempt, source: StepSource | None = None) 
         tags=_tags(step, attempt) or None,
         step_run_params=_definitions(changed) if changed else None,
         restart_config=_restart_config(run),
-        params=params_json(attempt.params),
-        transition=_transition(attempt, of_run.blueprint) if of_run and step else None,
+        params=params,
+        transition=_transition(attempt, blueprint) if blueprint and step else None,
         step_retry=_step_retry(run, attempt, step) if step else None,
         timeout_in_millis=_timeout(step.timeout, run) if step else None,
         runtime_state=runtime_state(attempt),
         signal_dependencies=_dependencies(attempt.dependencies),
         signal_outputs=_outputs(of_run.sent.get(attempt.uuid, ())) if of_run else None,
-        artifacts=artifacts_of(run, attempt, source),
+        artifacts=artifacts_of(run, attempt, params, source),
         timeline=_step_timeline(attempt),
     )
 

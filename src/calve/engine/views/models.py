@@ -248,6 +248,40 @@ class SubworkflowArtifact(Document):
     type: str = "SUBWORKFLOW"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotebookArtifact(Document):
+    """What a Notebook step leaves: ``maestro_notebook``."""
+
+    output_path: Any
+    type: str = "NOTEBOOK"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpArtifact(Document):
+    """What an Http step asked, and what it was answered: ``maestro_http``."""
+
+    request: Any
+    status: str
+    """SUCCESS or FAILED."""
+    status_code: Any
+    body: Any = None
+    type: str = "HTTP"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubernetesArtifact(Document):
+    """The job of a Kubernetes step: ``maestro_kubernetes``."""
+
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {
+        "execution_script": "the command is in the params",
+        "execution_output": "what the job prints is in the log",
+    }
+
+    job_id: str
+    command: Any = None
+    type: str = "KUBERNETES"
+
+
 # Steps.
 
 

@@ -97,8 +97,8 @@ def overview_of(tools: Tools, run: Run) -> Overview:
 
 
 def _step(state: EngineState, step_id: str, ordinal: int, type_name: str, attempt: Attempt | None) -> StepOverview:
-    if attempt is None:
-        return StepOverview(step_id, ordinal, type_name)
+    if attempt is None or attempt.is_leaf:
+        return StepOverview(step_id, ordinal, type_name, attempt)
     child = next(iter(state.child_runs(attempt.uuid, limit=1)), None) if subworkflows.KEY in attempt.artifacts else None
     return StepOverview(step_id, ordinal, type_name, attempt, _iterations(state, attempt), child)
 

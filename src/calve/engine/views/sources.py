@@ -5,7 +5,7 @@ document of one step only.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from calve.engine import foreach, subworkflows, whiles
 from calve.engine.blueprints import Blueprint
@@ -28,6 +28,12 @@ class RunSource:
     sent: Mapping[str, list[Signal]] = field(default_factory=dict)
     """The signals that its attempts have sent, by uuid."""
     leaves: Leaves | None = None
+    others: Mapping[str, Blueprint] = field(default_factory=dict)
+    """The blueprints of runs among them that follow another version, by uuid."""
+
+    def blueprint_of(self, attempt: Attempt) -> Blueprint:
+        """Return the blueprint that an attempt follows: that of its own run."""
+        return self.others.get(attempt.run_uuid, self.blueprint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +70,16 @@ def run_source(tools: Tools, run: Run, attempts: Iterable[Attempt], *, with_leav
     state, shown = tools.state, tuple(attempts)
     blueprint = tools.blueprints.get(run.owner_workflow, run.version_id, run.inline_step)
     is_mixed = any(attempt.run_uuid != run.uuid for attempt in shown)
+    runs = {each.uuid: each for each in state.runs(run.workflow_id, run.instance_id)} if is_mixed else {}
+    others = {
+        each.uuid: tools.blueprints.get(each.owner_workflow, each.version_id, each.inline_step)
+        for each in runs.values()
+        if each.version_id != run.version_id
+    }
     ancestors = tuple(state.ancestors(run.uuid)) if run.parent else ()
-    return RunSource(
-        blueprint,
-        {each.uuid: each for each in state.runs(run.workflow_id, run.instance_id)} if is_mixed else {},
-        ancestors,
-        _sent(state, blueprint, run, ancestors, shown),
-        state.leaves(_scope(run)) if with_leaves else None,
-    )
+    source = RunSource(blueprint, runs, ancestors, others=others)
+    leaves = state.leaves(_scope(run)) if with_leaves else None
+    return replace(source, sent=_sent(state, source, run, shown), leaves=leaves)
 
 
 def _scope(run: Run) -> Scope:
@@ -79,24 +87,26 @@ def _scope(run: Run) -> Scope:
     return Scope(run.root_uuid, run.workflow_id, run.instance_id) if run.parent else Scope(run.root_uuid)
 
 
-def _sent(
-    state: EngineState, blueprint: Blueprint, run: Run, ancestors: tuple[Ancestor, ...], attempts: tuple[Attempt, ...]
-) -> dict[str, list[Signal]]:
-    uuids = [
-        attempt.uuid
-        for attempt in attempts
-        if blueprint.steps[attempt.step_id].signal_outputs or DYNAMIC in attempt.artifacts
-    ]
+def _sent(state: EngineState, source: RunSource, run: Run, attempts: tuple[Attempt, ...]) -> dict[str, list[Signal]]:
+    """Return the signals that attempts have sent; nothing is asked if none of them can have sent any."""
+    uuids = [attempt.uuid for attempt in attempts if _may_send(source.blueprint_of(attempt), attempt)]
     if not uuids:
         return {}
-    outermost = next((each for each in reversed(ancestors) if each.workflow_id == run.owner_workflow), None)
+    outermost = next((each for each in reversed(source.ancestors) if each.workflow_id == run.owner_workflow), None)
     number = run.instance_id if outermost is None or not run.is_inline else outermost.instance_id
     return state.sent_signals(run.owner_workflow, number, uuids)
+
+
+def _may_send(blueprint: Blueprint, attempt: Attempt) -> bool:
+    step = blueprint.steps.get(attempt.step_id)
+    return DYNAMIC in attempt.artifacts or (step is not None and bool(step.signal_outputs))
 
 
 def step_source(tools: Tools, run: Run, attempt: Attempt) -> StepSource:
     """Return all that is known about an attempt, what lies inside it too."""
     of_run = run_source(tools, run, [attempt], with_leaves=False)
+    if attempt.is_leaf:
+        return StepSource(of_run)
     if subworkflows.KEY in attempt.artifacts:
         children = tools.state.child_runs(attempt.uuid, limit=1)
         return StepSource(of_run, _child(tools, children[0]) if children else None)

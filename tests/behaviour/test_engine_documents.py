@@ -66,6 +66,9 @@ MAESTRO: dict[type[Document], str] = {
         "subworkflow_id subworkflow_version_id subworkflow_instance_id subworkflow_run_id subworkflow_uuid "
         "subworkflow_overview type"
     ),
+    models.NotebookArtifact: "output_path type",
+    models.HttpArtifact: "request status status_code body type",
+    models.KubernetesArtifact: "job_id execution_script execution_output command type",
     models.SignalDependencies: "dependencies info",
     models.SignalOutputs: "outputs info",
     models.SignalOutput: "name params payload signal_id announce_time",
@@ -149,7 +152,7 @@ CHILD = {
     },
 }
 LOOP = {"type": "MAP", "value": {"i": {"type": "LONG_ARRAY", "value": [1, 2, 3]}}}
-EVERYTHING = {
+EVERYTHING: dict[str, Any] = {
     "properties": {
         "owner": {"name": "ann", "team": "data"},
         "run_strategy": "parallel",
@@ -287,6 +290,9 @@ class Seen:
         self.add(models.SignalOutput, *step.get("signal_outputs", {}).get("outputs", ()))
         self.add_timeline(step["timeline"])
         kept = step["artifacts"]
+        self.add(models.NotebookArtifact, kept.get("maestro_notebook"))
+        self.add(models.HttpArtifact, kept.get("maestro_http"))
+        self.add(models.KubernetesArtifact, kept.get("maestro_kubernetes"))
         self.add(models.SubworkflowArtifact, kept.get("maestro_subworkflow"))
         self.add_overview(kept.get("maestro_subworkflow", {}).get("subworkflow_overview"))
         self.add(models.WhileArtifact, kept.get("maestro_while"))
@@ -565,6 +571,53 @@ def test_triggers_are_initiators_as_in_maestro(site: Site) -> None:
     assert first["timeline"][0]["message"] == "Started by the time trigger time."
 
 
+WORK = """
+Workflow:
+  id: work
+  jobs:
+    - job: {id: book, type: Notebook, notebook: {input_path: a.ipynb}}
+    - job: {id: ask, type: Http, http: {url: 'https://host/'}}
+    - job: {id: refused, type: Http, failure_mode: IGNORE_FAILURE, http: {url: 'https://host/'}}
+    - job: {id: box, type: Kubernetes, kubernetes: {image: python:3}}
+"""
+
+
+def test_the_work_of_steps_has_maestros_artifacts(site: Site) -> None:
+    """What Maestro keeps about notebooks, requests and jobs is told by what their steps have given."""
+    site.push(WORK)
+    answer = {"status_code": 200, "response_body": "yes"}
+    site.playground.script.parts |= {
+        "book": Outcome(State.DONE, {"output_path": "/out/a.ipynb"}),
+        "ask": Outcome(State.DONE, answer),
+        "refused": Outcome(State.FATAL_ERROR, {**answer, "status_code": 404}, message="HTTP 404"),
+        "box": Outcome(State.DONE, artifacts={"kubernetes": {"job": "job-1"}}),
+    }
+    site.start("work")
+    site.playground.settle()
+    kept = {step["step_id"]: step["artifacts"] for step in site.get("/workflows/work/instances/1/steps")}
+    assert kept["book"] == {"maestro_notebook": {"output_path": "/out/a.ipynb", "type": "NOTEBOOK"}}
+    assert kept["ask"]["maestro_http"].items() >= {"status": "SUCCESS", "status_code": 200, "body": "yes"}.items()
+    assert kept["ask"]["maestro_http"]["request"]["url"] == "https://host/"
+    assert kept["refused"]["maestro_http"]["status_code"] == 404
+    assert kept["box"]["maestro_kubernetes"]["job_id"] == "job-1"
+    assert kept["box"]["maestro_kubernetes"]["command"]["image"] == "python:3"
+
+
+@pytest.mark.parametrize("name", ["maestro_foreach", "maestro_while", "maestro_subworkflow"])
+@pytest.mark.parametrize("value", [5, {}, [1], {"loop_workflow_id": "x", "last": "y"}])
+def test_an_artifact_of_a_steps_work_is_shown_as_it_is(playground: Playground, name: str, value: Any) -> None:
+    """Whatever its name: a program may hand over what it likes, and its instance stays readable."""
+    playground.push("Workflow: {id: w, jobs: [{job: {id: job, type: Sleep}}, {job: {id: next, type: NoOp}}]}")
+    playground.script.parts["job"] = Outcome(State.DONE, artifacts={name: value})
+    with site_on(playground) as site:
+        site.start()
+        playground.settle()
+        assert site.get("/workflows/w/instances/1")["steps"][0]["artifacts"] == {name: value}
+        assert site.get("/workflows/w/instances/1/steps/job")["artifacts"] == {name: value}
+        site.get("/workflows/w/instances/1/steps/job/1/inner", 404)
+        site.get("/workflows/w/instances/1/steps/job/inner", 404)
+
+
 def test_every_field_is_in_an_answer_and_no_other_is(ended: Site) -> None:
     """Whatever a model declares comes from the server in some case, and nothing comes that it does not declare."""
     seen, playground = Seen(), ended.playground
@@ -613,6 +666,16 @@ def test_every_field_is_in_an_answer_and_no_other_is(ended: Site) -> None:
     run = "/workflows/all/instances/1/runs/1/steps"
     first = [ended.get(f"{run}/{name}/attempts/latest") for name in ("first", "never", "waits", "sub", "again", "each")]
     for step in (paused, waited, _step(ended, "first"), *first):
+        seen.add_step(step)
+    ended.push(WORK)
+    told = {"status_code": 200, "response_body": "yes"}
+    playground.script.parts |= {
+        "book": Outcome(State.DONE, {"output_path": "a"}),
+        "ask": Outcome(State.DONE, told),
+        "box": Outcome(State.DONE, artifacts={"kubernetes": {"job": "j"}}),
+    }
+    playground.start("work")
+    for step in ended.get("/workflows/work/instances/1/steps"):
         seen.add_step(step)
     for model in MAESTRO:
         _compare(model, seen.found[model])
