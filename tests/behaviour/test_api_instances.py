@@ -42,7 +42,7 @@ def test_an_instance_is_started_and_seen(site: Site) -> None:
     seen = site.get("/workflows/w/instances/1")
     assert (seen["status"], seen["params"]["day"]["evaluated_result"]) == ("SUCCEEDED", "2")
     assert seen["params"]["more"]["evaluated_result"] == [1, 2]
-    assert seen["initiator"] == {"type": "MANUAL", "user": "local"}
+    assert seen["initiator"] == {"type": "MANUAL", "user": "local", "depth": 0}
     assert seen == site.get("/workflows/w/instances/1/runs/1") == site.get("/workflows/w/instances/1/runs/latest")
     step = site.get("/workflows/w/instances/1/steps/job")
     assert step["status"] == "SUCCEEDED"

@@ -66,7 +66,7 @@ def test_templates_are_kept_by_type_and_version(site: Site, playground: Playgrou
         "owner": "ann",
         "status": "stable",
         "support": "us",
-        "version_author": {"name": "local"},
+        "version_author": "local",
         "create_time": playground.clock(),
     }
     assert (pushed["definition"]["job_type"], pushed["definition"]["version"]) == ("nap", "default")

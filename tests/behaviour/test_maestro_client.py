@@ -130,12 +130,13 @@ def values(params: Any, *names: str) -> dict[str, Any]:
 
 def test_what_its_dsl_says_is_kept_and_runs(client: MaestroClient, tmp_path: Path) -> None:
     """Checked, pushed from a file, started, and read back: each kind of param, job and transition means the same."""
-    assert client.push_yaml(child().to_yaml())["metadata"]["version_author"] == {"name": "tester"}
+    assert client.push_yaml(child().to_yaml())["metadata"]["version_author"] == "tester"
     file = tmp_path / "sample.yaml"
     described().to_yaml(file)
     assert client.validate(file)["message"] == "the workflow definition is valid."
     pushed = client.push(file)
-    assert pushed == {**client.get_workflow("sample"), "modify_time": pushed["modify_time"]}
+    version = client.get_workflow("sample")
+    assert pushed == {**version, "workflow_definition": version}
     assert pushed["properties_snapshot"]["run_strategy"] == {"rule": "PARALLEL", "workflow_concurrency": 3}
     kinds = {name: param["type"] for name, param in pushed["workflow"]["params"].items()}
     assert kinds == {
@@ -160,7 +161,7 @@ def test_what_its_dsl_says_is_kept_and_runs(client: MaestroClient, tmp_path: Pat
     done = finished(client, "sample")
     assert done["status"] == "SUCCEEDED"
     assert values(done["params"], "said", "sum", "few") == {"said": "z5", "sum": 6, "few": [1.0]}
-    assert done["initiator"] == {"type": "MANUAL", "user": "tester"}
+    assert done["initiator"] == {"type": "MANUAL", "user": "tester", "depth": 0}
     assert done["aggregated_info"]["workflow_instance_status"] == "SUCCEEDED"
     views = done["aggregated_info"]["step_aggregated_views"]
     assert {step_id: view["status"] for step_id, view in views.items()} == {
@@ -173,7 +174,7 @@ def test_what_its_dsl_says_is_kept_and_runs(client: MaestroClient, tmp_path: Pat
     assert values(client.get_instance("sample", 1, step_id="first")["params"], "own_sum") == {"own_sum": 7}
     assert values(client.get_instance("sample.child", 1)["params"], "given") == {"given": "z"}
     assert client.get_instance("sample", 1, step_id="each/4/two")["status"] == "SUCCEEDED"
-    assert client.get_instance("sample", 1, step_id="again")["artifacts"]["maestro_while"]["iteration"] == 2
+    assert client.get_instance("sample", 1, step_id="again")["artifacts"]["maestro_while"]["last_iteration"] == 2
 
 
 def test_what_is_asked_for_can_be_named_in_all_its_ways(client: MaestroClient) -> None:

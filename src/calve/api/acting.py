@@ -9,10 +9,13 @@ from starlette.responses import Response
 
 from calve.api.answers import Document
 from calve.api.callers import Caller
-from calve.api.documents import Json, action_event, present
+from calve.api.documents import action_event
 from calve.api.effects import wait_for_effect
+from calve.api.models import StepAction
 from calve.engine import Action, Address
 from calve.engine.addresses import Found, find
+from calve.engine.views import runtime_state
+from calve.engine.views.models import ActionEvent, RuntimeState
 
 Blocking = Annotated[bool, Query(description="Wait up to 5 seconds for the effect.")]
 
@@ -33,17 +36,17 @@ class Asking:
             wait_for_effect(engine.state, self.address, action)
         message = f"{action} was asked of {self.address}."
         event = action_event(action, self.call.name, engine.tools.clock(), message, "".join(said.values()))
-        return Document({**_standing(find(engine.state, self.address)), "timeline_event": event})
+        return Document(_standing(find(engine.state, self.address), event).as_json())
 
 
-def _standing(found: Found) -> Json:
+def _standing(found: Found, event: ActionEvent) -> StepAction:
     attempt = found.attempt
-    times = {f"{moment}_time": at for moment, at in (attempt.times if attempt else {}).items()}
-    return present(
+    return StepAction(
         workflow_id=found.run.workflow_id,
         workflow_instance_id=found.run.instance_id,
         workflow_run_id=found.run.run_id,
         step_id=found.step_id,
         step_attempt_id=attempt.attempt_id if attempt else None,
-        step_runtime_state={"status": attempt.status.value if attempt else "NOT_CREATED", **times},
+        step_runtime_state=runtime_state(attempt) if attempt else RuntimeState(status="NOT_CREATED"),
+        timeline_event=event,
     )

@@ -1,8 +1,60 @@
-"""The shapes of answers, for whoever reads the OpenAPI document; what they hold besides is allowed."""
+"""The shapes of answers, for whoever reads the OpenAPI document: Maestro's, and ours; more than they say is allowed."""
 
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
+
+from calve.api.models import (
+    BreakpointDeleted,
+    InstanceAction,
+    PausedAttempt,
+    PropertiesSnapshot,
+    StepAction,
+    StepBreakpoint,
+    TagPermit,
+    WorkflowAction,
+    WorkflowDefinition,
+    WorkflowOverview,
+)
+from calve.engine.views.models import (
+    ActionEvent,
+    SignalInstance,
+    StartResponse,
+    StepInstance,
+    StepRestartResponse,
+    WorkflowInstance,
+    WorkflowTimeline,
+)
+
+__all__ = [
+    "ActionEvent",
+    "BreakpointDeleted",
+    "Error",
+    "Health",
+    "InstanceAction",
+    "Instances",
+    "Page",
+    "PageInfo",
+    "PausedAttempt",
+    "PropertiesSnapshot",
+    "SignalInstance",
+    "StartResponse",
+    "Step",
+    "StepAction",
+    "StepBreakpoint",
+    "StepInstance",
+    "StepRestartResponse",
+    "TagPermit",
+    "Template",
+    "Versions",
+    "Workflow",
+    "WorkflowAction",
+    "WorkflowDefinition",
+    "WorkflowInstance",
+    "WorkflowOverview",
+    "WorkflowTimeline",
+    "Workflows",
+]
 
 
 class _Shape(BaseModel):
@@ -32,35 +84,6 @@ class PageInfo(_Shape):
     has_next_page: bool
 
 
-class TimelineEvent(_Shape):
-    """Something that was done."""
-
-    type: str
-    message: str
-    timestamp: int
-
-
-class Version(_Shape):
-    """A version of a workflow."""
-
-    properties_snapshot: dict[str, Any]
-    metadata: dict[str, Any]
-    workflow: dict[str, Any]
-    is_active: bool
-    is_default: bool
-    is_latest: bool
-    modify_time: int
-    warnings: list[dict[str, Any]] = []
-    """What looks wrong in a definition that was pushed."""
-
-
-class Properties(_Shape):
-    """The newest properties of a workflow."""
-
-    workflow_id: str
-    create_time: int
-
-
 class Workflow(_Shape):
     """A workflow in a list."""
 
@@ -71,59 +94,6 @@ class Workflow(_Shape):
     modify_time: int
 
 
-class WorkflowOverview(_Shape):
-    """A workflow at a glance."""
-
-    workflow_id: str
-    latest_version_id: int
-    default_version_id: int
-    nonterminal_instances: dict[str, int]
-    failed_instances: int
-
-
-class Timeline(_Shape):
-    """What was done to a workflow."""
-
-    workflow_id: str
-    timeline_events: list[dict[str, Any]]
-
-
-class Run(_Shape):
-    """Which run it is, and where it stands."""
-
-    workflow_id: str
-    workflow_version_id: int
-    workflow_instance_id: int
-    workflow_run_id: int
-    workflow_uuid: str
-    status: str
-
-
-class Started(Run):
-    """Which run was started."""
-
-    warnings: list[dict[str, Any]] = []
-    """Params that were given and that nothing in the definition knows; left out if there are none."""
-
-
-class Instance(Run):
-    """A run of an instance."""
-
-    create_time: int
-    run_policy: str
-    initiator: dict[str, Any]
-
-
-class InstanceDetails(Instance):
-    """A run of an instance, with its params and steps."""
-
-    params: dict[str, Any]
-    runtime_overview: dict[str, Any]
-    aggregated_info: dict[str, Any]
-    timeline: list[dict[str, Any]]
-    steps: list[dict[str, Any]]
-
-
 class Step(_Shape):
     """A step of an instance, as its newest attempt leaves it."""
 
@@ -131,72 +101,6 @@ class Step(_Shape):
     step_instance_id: int
     type: str
     status: str
-
-
-class Attempt(Step):
-    """An attempt of a step."""
-
-    workflow_id: str
-    workflow_instance_id: int
-    workflow_run_id: int
-    step_attempt_id: int
-    step_instance_uuid: str
-    runtime_state: dict[str, Any]
-    params: dict[str, Any]
-    artifacts: dict[str, Any]
-    timeline: list[dict[str, Any]]
-
-
-class WorkflowAction(_Shape):
-    """What was done to a workflow."""
-
-    workflow_id: str
-    workflow_version_id: int
-    timeline_event: TimelineEvent
-
-
-class InstanceAction(_Shape):
-    """What was asked of an instance."""
-
-    workflow_id: str
-    workflow_instance_id: int
-    workflow_run_id: int
-    workflow_instance_status: str
-    completed: bool
-    info: str
-    timeline_event: TimelineEvent
-
-
-class StepAction(_Shape):
-    """What was asked of a step."""
-
-    workflow_id: str
-    workflow_instance_id: int
-    workflow_run_id: int
-    step_id: str
-    step_attempt_id: int | None = None
-    step_runtime_state: dict[str, Any]
-    timeline_event: TimelineEvent
-
-
-class Breakpoint(_Shape):
-    """Where attempts pause; 0 stands for all."""
-
-    workflow_id: str
-    step_id: str
-    workflow_version_id: int
-    workflow_instance_id: int
-    workflow_run_id: int
-    step_attempt_id: int
-    create_time: int
-
-
-class TagPermit(_Shape):
-    """How many steps of a tag may run at once."""
-
-    tag: str
-    max_allowed: int
-    held: int
 
 
 class Template(_Shape):
@@ -216,14 +120,14 @@ class Workflows(_Shape):
 class Versions(_Shape):
     """A page of versions."""
 
-    elements: list[Version]
+    elements: list[WorkflowDefinition]
     page_info: PageInfo
 
 
 class Instances(_Shape):
     """A page of instances."""
 
-    elements: list[Instance]
+    elements: list[WorkflowInstance]
     page_info: PageInfo
 
 

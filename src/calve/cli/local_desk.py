@@ -212,9 +212,10 @@ class LocalDesk:
     def attempt(self, place: "Address", attempt_id: int | None) -> Document:
         """Return an attempt of a step, the newest if none is named."""
         from calve.engine.addresses import find_attempt
-        from calve.engine.views import attempt_json
+        from calve.engine.views import attempt_json, step_source
 
-        return attempt_json(*find_attempt(self._state, place, attempt_id))
+        run, attempt = find_attempt(self._state, place, attempt_id)
+        return attempt_json(run, attempt, step_source(self.workplace.engine.tools, run, attempt))
 
     def log(self, place: "Address", attempt: Document, *, is_followed: bool) -> Iterator[str]:
         """Yield what an attempt has written."""

@@ -33,7 +33,7 @@ class RemoteDesk:
             "workflow_version_id": about["workflow_version_id"],
             "is_active": answer["is_active"],
             "create_time": about["create_time"],
-            "author": about.get("version_author", {}).get("name", ""),
+            "author": about.get("version_author", ""),
         }
 
     def instances_kept(self) -> int | None:
@@ -160,7 +160,7 @@ class RemoteDesk:
         """Return what was said about an attempt of a step."""
         which = run["workflow_id"], run["workflow_instance_id"], step_id
         attempt = self.client.attempt(*which, attempt_id, run_id=run["workflow_run_id"])
-        return " ".join(entry["message"] for entry in attempt.get("timeline", ()))
+        return " ".join(entry["message"] for entry in attempt.get("timeline", ()) if "message" in entry)
 
     def failures(self, run: Document) -> list[Failed]:
         """Return the steps that a run failed of; what failed inside of them is not told apart."""

@@ -78,8 +78,8 @@ def progress(iterations: "Document") -> str:
 
 def last_message(step: "Document") -> str:
     """Return what was said about a step last."""
-    timeline = step.get("timeline")
-    return str(timeline[-1]["message"]) if timeline else ""
+    said = [entry["message"] for entry in step.get("timeline", ()) if "message" in entry]
+    return str(said[-1]) if said else ""
 
 
 def _run_row(run: "Document", now: int) -> tuple[Any, ...]:

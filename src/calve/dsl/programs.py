@@ -135,7 +135,7 @@ def notebook(
         papermill_arguments: More options of papermill: a command line, a list or a map.
         parameters: Values for the cell that is tagged parameters.
         kernel: The kernel to run it with; the notebook's own, if not given.
-        init_command: A command line to run before.
+        init_command: A prefix of papermill's command line, as in Maestro; end it with && to run a command first.
         git_repo: A repository that holds the notebook.
         git_branch: The branch to take it from.
         git_commit: The commit to take it from.

@@ -132,7 +132,8 @@ def _no_attempt(address: Address, attempt_id: int | None, known: list[Attempt]) 
 def _inside(instances: Instances, run: Run, step_id: str, following: str, address: Address) -> Run:
     """Return the child run of a step: the iteration that follows in the path, or the subworkflow's instance."""
     attempt = instances.newest_attempt(run.workflow_id, run.instance_id, step_id)
-    artifacts = attempt.artifacts if attempt else {}
+    # The work of a leaf may hand over artifacts of any name.
+    artifacts = attempt.artifacts if attempt and not attempt.is_leaf else {}
     loop = next((artifacts[key] for key in _LOOPS if key in artifacts), None)
     child = None
     if loop is not None and following.isdecimal():

@@ -59,7 +59,7 @@ def _begin(work: Work, state: RunState) -> bool:
             timeout_at = work.now + run_timeout(state)
             work.set_run(state, params=stored(state.params), timeout_at=timeout_at)
     except OF_THE_WORKFLOW as error:
-        work.set_run(state, message=error.message, timeline=noted(run.timeline, work.now, error.message))
+        work.set_run(state, message=error.message, timeline=noted(run.timeline, work.now, error.message, "ERROR"))
         _finish_run(work, state, RunStatus.FAILED)
         return False
     work.set_run(state, status=RunStatus.IN_PROGRESS, run_status=RunStatus.IN_PROGRESS, started_at=work.now)

@@ -9,7 +9,7 @@ from calve.engine.states import RunState
 from calve.engine.statuses import StepStatus
 from calve.engine.work import Work, noted
 
-_MOMENTS = {
+MOMENTS = {
     StepStatus.CREATED: "create",
     StepStatus.INITIALIZED: "initialize",
     StepStatus.PAUSED: "pause",
@@ -49,12 +49,12 @@ def next_attempt(work: Work, state: RunState, before: Attempt, retries: dict[str
 
 def moved(attempt: Attempt, status: StepStatus, now: int, **changes: Any) -> Attempt:
     """Return an attempt in another state."""
-    moment = _MOMENTS.get(status, "end")
+    moment = MOMENTS.get(status, "end")
     if moment == "end":
         changes = {"ended_at": now, "due_at": None, "timeout_at": None, "action": None, **changes}
     return replace(attempt, status=status, times={**attempt.times, moment: now}, **changes)
 
 
-def told(attempt: Attempt, now: int, message: str) -> Attempt:
+def told(attempt: Attempt, now: int, message: str, level: str = "INFO") -> Attempt:
     """Return an attempt with one more line in its timeline; with the same, if there is nothing to say."""
-    return replace(attempt, timeline=noted(attempt.timeline, now, message)) if message else attempt
+    return replace(attempt, timeline=noted(attempt.timeline, now, message, level)) if message else attempt

@@ -3,7 +3,9 @@
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
+from typing import Any
 
 from calve.definition.model.steps import FailureMode, ForeachStep, Step, TypedStep, WhileStep
 from calve.definition.model.workflow import Definition, Workflow
@@ -18,7 +20,7 @@ _APPROVAL = "Approval"
 Versions = Callable[[str, int], VersionRecord | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Blueprint:
     """What the runs of one workflow version, or of one loop in it, have in common."""
 
@@ -39,6 +41,11 @@ class Blueprint:
             modes={step.id: step.failure_mode for step in steps if step.failure_mode is not None},
             ordinals={step.id: position for position, step in enumerate(steps, start=1)},
         )
+
+    @cached_property
+    def written(self) -> Mapping[str, Any]:
+        """The workflow in JSON's types, with the steps of this level."""
+        return {**self.workflow.as_json(), "steps": [{step.kind: step.as_json()} for step in self.steps.values()]}
 
 
 def type_of(step: Step) -> str:

@@ -26,25 +26,26 @@ from calve.texts import text_fault
 _PARAM: TypeAdapter[Param] = TypeAdapter(Param)
 _NOWHERE = Node(None, Mark(1, 1), "")
 _RETRY = "maestro_retry"
+_AS_WISHED = frozenset({State.DONE, State.STOPPED})
 
 
 def end(work: Work, state: RunState, attempt: Attempt, outcome: Outcome) -> Attempt:
     """Record how the work of an attempt ended; a failure may leave it to be tried again later."""
     step = state.blueprint.steps[attempt.step_id]
-    attempt = told(attempt, work.now, outcome.message)
+    attempt = told(attempt, work.now, outcome.message, "INFO" if outcome.state in _AS_WISHED else "ERROR")
     if outcome.outputs or outcome.artifacts:
         try:
             attempt = take_artifacts(attempt, outcome.artifacts)
             attempt = take_outputs(work, state, attempt, outcome.outputs) if outcome.outputs else attempt
         except OF_THE_WORKFLOW as error:
-            attempt = told(attempt, work.now, error.message)
+            attempt = told(attempt, work.now, error.message, "ERROR")
             if outcome.state is State.DONE:
                 return finish(work, state, attempt, StepStatus.FATALLY_FAILED)
     try:
         policy = retry_policy(step, state)
         status = end_of(_escalated(outcome.state, attempt), attempt.retries, policy)
     except OF_THE_WORKFLOW as error:
-        return finish(work, state, told(attempt, work.now, error.message), StepStatus.INTERNALLY_FAILED)
+        return finish(work, state, told(attempt, work.now, error.message, "ERROR"), StepStatus.INTERNALLY_FAILED)
     if status.is_retryable:
         reason = reason_of(status)
         delay = max(policy.delay(reason, attempt.retries.get(reason, 0)), ceil(outcome.retry_after))
@@ -82,7 +83,8 @@ def finish(
             try:
                 edges[target] = condition_holds(work, state, ended, condition)
             except OF_THE_WORKFLOW as error:
-                ended = told(ended, work.now, f"The condition of {target} gave no answer: {error.message}")
+                message = f"The condition of {target} gave no answer: {error.message}"
+                ended = told(ended, work.now, message, "ERROR")
                 if status is not StepStatus.SKIPPED:  # nothing was run, so nothing can be missing for good
                     failed = moved(ended, StepStatus.INTERNALLY_FAILED, work.now)
                     return work.set_attempt(state, failed)
@@ -90,7 +92,8 @@ def finish(
         try:
             send_signals(work, state, step, ended)
         except OF_THE_WORKFLOW as error:
-            ended = told(ended, work.now, f"The signals cannot be sent: {error.message} {error.remedy}".rstrip())
+            message = f"The signals cannot be sent: {error.message} {error.remedy}".rstrip()
+            ended = told(ended, work.now, message, "ERROR")
             return work.set_attempt(state, moved(ended, StepStatus.INTERNALLY_FAILED, work.now))
     return work.set_attempt(state, replace(ended, edges=edges))
 

@@ -151,7 +151,7 @@ class Facts:
     def foreach_results(self, foreach_id: str, step_id: str, param: str) -> ForeachResults | None:
         """Return a param over the iterations of a foreach."""
         attempt = self._attempt(foreach_id)
-        loop = attempt.artifacts.get("maestro_foreach") if attempt else None
+        loop = attempt.artifacts.get("maestro_foreach") if attempt and not attempt.is_leaf else None
         if loop is None:
             return None
         if not loop["total"]:

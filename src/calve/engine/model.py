@@ -24,6 +24,8 @@ class WorkflowRecord:
     """The newest snapshot of its properties, as JSON of ``calve.definition``'s ``Properties``."""
     created_at: int
     modified_at: int
+    activated_at: int | None = None
+    """When the active version became that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,6 +420,61 @@ class Children:
     failed: int = 0
     timed_out: int = 0
     stopped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where leaf steps are counted: in a whole tree, in one of its instances, or in all iterations of a loop."""
+
+    root_uuid: str
+    workflow_id: str | None = None
+    """Of the instance, or the name of the loop; without it the whole tree is meant."""
+    instance_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """An attempt of a leaf step, wherever it lies."""
+
+    status: StepStatus
+    workflow_id: str
+    instance_id: int
+    run_id: int
+    step_id: str
+    attempt_id: int
+    is_live: bool
+    """Whether the instance or the iteration of the scope that it belongs to is not over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """The leaf steps of a scope by the status of their newest attempt, and the first that are unfinished or failed."""
+
+    over: Mapping[StepStatus, int] = field(default_factory=dict)
+    """Of instances and iterations that are over."""
+    live: Mapping[StepStatus, int] = field(default_factory=dict)
+    """Of the others."""
+    named: tuple[Leaf, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IterationRecord:
+    """An iteration of a loop: the latest run of it."""
+
+    number: int
+    status: RunStatus
+    params: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestor:
+    """An attempt that a run belongs to, directly or not."""
+
+    workflow_id: str
+    instance_id: int
+    run_id: int
+    step_id: str
+    attempt_id: int
 
 
 @dataclass(frozen=True, slots=True)

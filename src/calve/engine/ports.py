@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from calve.definition.templates import JobTemplate
 from calve.engine.model import (
+    Ancestor,
     Attempt,
     Beat,
     Breakpoint,
@@ -15,10 +16,13 @@ from calve.engine.model import (
     Children,
     Committed,
     Event,
+    IterationRecord,
     Json,
+    Leaves,
     LogChunk,
     Run,
     RunEnd,
+    Scope,
     Snapshot,
     TagPermit,
     Task,
@@ -204,6 +208,18 @@ class Instances(Protocol):
         """Count the leaf steps of a whole tree by the status of their newest attempt."""
         ...
 
+    def leaves(self, scope: Scope, limit: int = 100) -> Leaves:
+        """Count the leaf steps of a scope, and name the first that a rollup names."""
+        ...
+
+    def iterations(self, workflow_id: str, *, with_params: bool = False) -> list[IterationRecord]:
+        """Return the iterations under the name of a loop, by number."""
+        ...
+
+    def ancestors(self, run_uuid: str) -> list[Ancestor]:
+        """Return the attempts that a run belongs to, from that of the root."""
+        ...
+
     def overdue(self, now: int, limit: int = 100) -> list[str]:
         """Return the uuids of unfinished runs that are past their ``timeout_at``, or whose unfinished attempts are."""
         ...
@@ -327,6 +343,10 @@ class SignalBoard(Protocol):
 
     def match_signal(self, name: str, wanted: Sequence[Wanted]) -> Signal | None:
         """Return the latest signal of a name whose params fit."""
+        ...
+
+    def sent_signals(self, workflow_id: str, instance_id: int, attempt_uuids: Sequence[str]) -> dict[str, list[Signal]]:
+        """Return the signals that attempts of an instance, or of what runs inside it, have sent, by attempt."""
         ...
 
 

@@ -24,7 +24,7 @@ def quarantine(tools: Tools, task: Task, reason: str) -> Changes:
     run = found.run
     for attempt in found.attempts:
         if attempt.run_uuid == run.uuid and not attempt.status.is_final:
-            failed = moved(told(attempt, now, reason), StepStatus.INTERNALLY_FAILED, now)
+            failed = moved(told(attempt, now, reason, "ERROR"), StepStatus.INTERNALLY_FAILED, now)
             changes.attempts.append(failed)
             changes.events.append(step_event(run, failed, attempt.status, now))
             if not attempt.is_leaf:
@@ -34,7 +34,7 @@ def quarantine(tools: Tools, task: Task, reason: str) -> Changes:
         replace(
             over(run, RunStatus.FAILED, RunStatus.FAILED, now),
             message=reason,
-            timeline=noted(run.timeline, now, reason),
+            timeline=noted(run.timeline, now, reason, "ERROR"),
         )
     )
     changes.events.append(event_of(run, RUN_EVENT, now, before=run.status, after=RunStatus.FAILED))

@@ -150,7 +150,7 @@ def prepare(
     except OF_THE_WORKFLOW as error:
         if not persist_failed_run:
             raise
-        run = replace(run, message=error.message, timeline=noted((), now, error.message))
+        run = replace(run, message=error.message, timeline=noted((), now, error.message, "ERROR"))
     return run
 
 

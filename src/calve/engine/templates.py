@@ -15,7 +15,7 @@ _SHOWN = 5
 def push(tools: Tools, template: JobTemplate, author: str) -> JobTemplate:
     """Keep a template; return it with who did so, and when."""
     now = tools.clock()
-    about = {"version_author": {"name": author}, "create_time": now}
+    about = {"version_author": author, "create_time": now}
     kept = template.model_copy(update={"metadata": template.metadata.model_copy(update=about)})
     tools.state.keep_template(kept, now)
     return kept

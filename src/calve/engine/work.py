@@ -260,6 +260,7 @@ def step_event(run: Run, attempt: Attempt, before: StepStatus | None, at: int) -
     return replace(event, step_id=attempt.step_id, attempt_id=attempt.attempt_id)
 
 
-def noted(timeline: tuple[Json, ...], at: int, message: str, kind: str = "LOG") -> tuple[Json, ...]:
+def noted(timeline: tuple[Json, ...], at: int, message: str, level: str = "INFO") -> tuple[Json, ...]:
     """Return a timeline with one more entry; the oldest ones go."""
-    return (*timeline, {"type": kind, "timestamp": at, "message": only_text(message)})[-TIMELINE:]
+    entry = {"type": "LOG", "timestamp": at, "message": only_text(message)}
+    return (*timeline, entry if level == "INFO" else {**entry, "level": level})[-TIMELINE:]

@@ -95,9 +95,10 @@ def _check(item: Field, value: Any, name: str) -> None:
 
 def _check_choice(choose: Choose, config: Mapping[str, Any], prefix: str) -> None:
     there = [name for name in choose.names if config.get(name) is not None]
-    if not choose.least <= len(there) <= choose.most:
+    least = 0 if choose.is_optional else choose.least
+    if not least <= len(there) <= choose.most:
         names = ", ".join(f"{prefix}{name}" for name in choose.names)
-        raise fatal(f"Of {names}, {len(there)} are given: {choose.least} to {choose.most} must be.")
+        raise fatal(f"Of {names}, {len(there)} are given: {least} to {choose.most} must be.")
 
 
 def texts(values: Mapping[str, Any]) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Carries out Notebook steps: papermill runs a Jupyter notebook, in a process of its own."""
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -14,7 +15,7 @@ from calve.steps.configs import fields, text
 from calve.steps.endings import outcome
 from calve.steps.failures import fatal, settled
 from calve.steps.places import Place
-from calve.steps.processes import Ending, Program, end, run
+from calve.steps.processes import Ending, Program, end, refuse_shown_secrets, run
 from calve.steps.repositories import fetch
 from calve.steps.surroundings import Surroundings
 
@@ -23,7 +24,7 @@ _REMOTE = "://"
 
 
 class Notebook:
-    """Runs a notebook with papermill, after fetching its repository and running a command, if there are such."""
+    """Runs a notebook with papermill, after fetching its repository, if it has one."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
@@ -38,29 +39,27 @@ class Notebook:
 
     def _execute(self, context: StepContext) -> Outcome:
         config = fields(context, NOTEBOOK)
-        folder, failed = self._prepared(context, config)
+        folder, failed = self._fetched(context, config)
         if failed is not None:
             return failed
         source = self._source(config, folder)
         target = self._target(context, config, source)
-        ending = run(context, self._surroundings, lambda place: self._program(context, config, place, source, target))
-        return _told(ending, context, target)
 
-    def _prepared(self, context: StepContext, config: Mapping[str, Any]) -> tuple[Path, Outcome | None]:
-        """Fetch the repository and run the command before; return the folder of it all, and what went wrong."""
-        folder = self._surroundings.project
-        if "git_repo" in config:
-            branch, commit = config.get("git_branch"), config.get("git_commit")
-            folder, ending = fetch(context, self._surroundings, config["git_repo"], branch, commit)
-            failed = _failure(ending, context, "The repository could not be fetched.")
-            if failed is not None:
-                return folder, failed
-        if "init_command" not in config:
-            return folder, None
-        argv = ("bash", "-c", config["init_command"])
-        program = Program(argv, self._environment(context, config), folder)
-        ending = run(context, self._surroundings, lambda _: program, name="init")
-        return folder, _failure(ending, context, "init_command failed.")
+        def program(place: Place) -> Program:
+            made = self._program(context, config, place, source, target)
+            prefix = config.get("init_command", "").strip()
+            refuse_shown_secrets(context, made.argv)
+            return _prefixed(made, prefix, folder, place) if prefix else made
+
+        return _told(run(context, self._surroundings, program), context, target)
+
+    def _fetched(self, context: StepContext, config: Mapping[str, Any]) -> tuple[Path, Outcome | None]:
+        """Fetch the repository, if there is one; return the folder that paths begin in, and what went wrong."""
+        if "git_repo" not in config:
+            return self._surroundings.project, None
+        branch, commit = config.get("git_branch"), config.get("git_commit")
+        folder, ending = fetch(context, self._surroundings, config["git_repo"], branch, commit)
+        return folder, _failure(ending, context, "The repository could not be fetched.")
 
     def _environment(self, context: StepContext, config: Mapping[str, Any]) -> dict[str, str]:
         named = {"PAPERMILL_RUN_ID": config["run_id"]} if "run_id" in config else {}
@@ -97,6 +96,20 @@ class Notebook:
         argv = (self._surroundings.python, "-m", "papermill", *options, source, target)
         cwd = None if _REMOTE in source else Path(source).parent
         return Program(argv, self._environment(context, config), cwd)
+
+
+def _prefixed(program: Program, prefix: str, folder: Path, place: Place) -> Program:
+    """Return a program with a text before its command line, as Maestro builds it: one line for a shell.
+
+    The text may install or activate another papermill, so the name is looked up on PATH; calve's own comes last there.
+    It runs in ``folder``, the notebook where it would without the text.
+    """
+    own = place.write("bin/papermill", f'#!/bin/sh\nexec {shlex.join(program.argv[:3])} "$@"\n')
+    own.chmod(0o700)
+    environment = {**program.environment, "PATH": f"{program.environment.get('PATH', os.defpath)}:{own.parent}"}
+    options = [*program.argv[3:-2], *(["--cwd", str(program.cwd)] if program.cwd else []), *program.argv[-2:]]
+    script = place.write("command", f"{prefix} {shlex.join(['papermill', *options])}\n")
+    return Program(("bash", str(script)), environment, folder)
 
 
 def _options(given: str | list[Any] | Mapping[str, Any]) -> list[str]:

@@ -103,7 +103,7 @@ def run(
         _tell_loss(context)
         try:
             program = make(place)
-            _refuse_shown_secrets(context, program.argv)
+            refuse_shown_secrets(context, program.argv)
             context.keep({"process": {**machine(), "key": context.key, "name": name}})
             return _Process(context, surroundings, place, program).follow(lock)
         finally:
@@ -127,7 +127,12 @@ def end(context: StepContext, surroundings: Surroundings) -> None:
             pass
 
 
-def _refuse_shown_secrets(context: StepContext, argv: tuple[str, ...]) -> None:
+def refuse_shown_secrets(context: StepContext, argv: tuple[str, ...]) -> None:
+    """Refuse a command line that would show a secret.
+
+    Raises:
+        StepFailed: a word of it holds one.
+    """
     if any(context.holds_secret(word) for word in argv):
         raise fatal(
             "A secret cannot be an argument of a program: everybody on the machine could read it. "

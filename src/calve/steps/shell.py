@@ -5,13 +5,24 @@ from pathlib import Path
 from typing import Any
 
 from calve.definition.step_types.programs import SHELL
-from calve.engine.ports import Outcome, StepContext
+from calve.engine.ports import Outcome, State, StepContext
 from calve.steps.configs import fields, text
 from calve.steps.endings import outcome
 from calve.steps.failures import settled
 from calve.steps.places import Place
 from calve.steps.processes import Program, end, run
 from calve.steps.surroundings import Surroundings
+
+(_CHOOSE,) = SHELL.choose
+_PROGRAMS = _CHOOSE.names
+
+
+def _with_script(config: dict[str, Any], context: StepContext) -> dict[str, Any]:
+    """Return the fields with the script that stands beside them, where Maestro's shell template looks for it."""
+    script = context.params.get(_CHOOSE.beside)
+    if script is None or any(name in config for name in _PROGRAMS):
+        return config
+    return {**config, "script": text(script)}
 
 
 class Shell:
@@ -29,7 +40,9 @@ class Shell:
         end(context, self._surroundings)
 
     def _execute(self, context: StepContext) -> Outcome:
-        config = fields(context, SHELL)
+        config = _with_script(fields(context, SHELL), context)
+        if not any(name in config for name in _PROGRAMS):
+            return Outcome(State.DONE, {"exit_code": 0}, message="There was nothing to run: the step has no command.")
         ending = run(context, self._surroundings, lambda place: self._program(context, config, place))
         fatal = config.get("fatal_codes", ())
         return outcome(ending, context, success=config["success_codes"], fatal=fatal)

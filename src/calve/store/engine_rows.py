@@ -372,6 +372,7 @@ def workflow_of(row: Row[Any]) -> WorkflowRecord:
         properties=loaded(row.properties),
         created_at=row.created_at,
         modified_at=row.modified_at,
+        activated_at=row.activated_at,
     )
 
 

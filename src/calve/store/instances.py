@@ -15,7 +15,22 @@ from sqlalchemy import (
     union_all,
 )
 
-from calve.engine.model import Attempt, Changes, Children, Committed, Event, Json, LogChunk, Run, RunEnd, Snapshot
+from calve.engine.model import (
+    Ancestor,
+    Attempt,
+    Changes,
+    Children,
+    Committed,
+    Event,
+    IterationRecord,
+    Json,
+    Leaves,
+    LogChunk,
+    Run,
+    RunEnd,
+    Scope,
+    Snapshot,
+)
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.store.committing import commit
 from calve.store.engine_rows import attempt_of, loaded, run_of
@@ -38,6 +53,7 @@ from calve.store.namespaces import is_below
 from calve.store.param_sets import read_params
 from calve.store.recording import append_logs, read_events
 from calve.store.transacting import Transactions
+from calve.store.trees import read_ancestors, read_iterations, read_leaves
 
 _later = attempt.alias("later")
 _IS_NEWEST = not_(
@@ -271,6 +287,21 @@ class SqlInstances:
         with self._transactions.read() as connection:
             rows = connection.execute(_ROLLUP, {"root_uuid": root_uuid})
             return {StepStatus(row.status): row.number for row in rows}
+
+    def leaves(self, scope: Scope, limit: int = 100) -> Leaves:
+        """Count the leaf steps of a scope, and name the first that a rollup names."""
+        with self._transactions.read() as connection:
+            return read_leaves(connection, scope, limit)
+
+    def iterations(self, workflow_id: str, *, with_params: bool = False) -> list[IterationRecord]:
+        """Return the iterations under the name of a loop, by number."""
+        with self._transactions.read() as connection:
+            return read_iterations(connection, workflow_id, with_params=with_params)
+
+    def ancestors(self, run_uuid: str) -> list[Ancestor]:
+        """Return the attempts that a run belongs to, from that of the root."""
+        with self._transactions.read() as connection:
+            return read_ancestors(connection, run_uuid)
 
     def overdue(self, now: int, limit: int = 100) -> list[str]:
         """Return the uuids of unfinished runs that are past their ``timeout_at``, or whose unfinished attempts are."""

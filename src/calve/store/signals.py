@@ -6,7 +6,7 @@ from typing import Any, assert_never
 from sqlalchemy import ColumnElement, and_, select
 
 from calve.definition.model.triggers import Operator
-from calve.engine.signals import Announced, Announcement, Signal, SignalUse, Wanted
+from calve.engine.signals import Announced, Announcement, Signal, SignalUse, UseKind, Wanted
 from calve.store.announcing import announce, call_triggers, encoded, signal_of, use_of, woken
 from calve.store.enqueuing import enqueue
 from calve.store.fencing import chunks
@@ -56,6 +56,26 @@ class SqlSignals:
                 return None
             row = connection.execute(_newest(name, seq)).one_or_none()
         return None if row is None else signal_of(row)
+
+    def sent_signals(self, workflow_id: str, instance_id: int, attempt_uuids: Sequence[str]) -> dict[str, list[Signal]]:
+        """Return the signals that attempts of an instance, or of what runs inside it, have sent, by attempt."""
+        is_its = and_(signal.c.name == signal_use.c.name, signal.c.seq == signal_use.c.seq)
+        query = (
+            select(signal_use.c.attempt_uuid, *signal.c)
+            .join(signal, is_its)
+            .where(
+                signal_use.c.workflow_id == workflow_id,
+                signal_use.c.instance_id == instance_id,
+                signal_use.c.kind == UseKind.SENT.value,
+            )
+            .order_by(signal.c.announced_at, signal.c.name, signal.c.seq)
+        )
+        found: dict[str, list[Signal]] = {}
+        with self._transactions.read() as connection:
+            for some in chunks(list(attempt_uuids)):
+                for row in connection.execute(query.where(signal_use.c.attempt_uuid.in_(some))):
+                    found.setdefault(row.attempt_uuid, []).append(signal_of(row))
+        return found
 
     def awaited_signals(self, prefix: str) -> list[str]:
         """Return the names with a prefix that steps or triggers wait for."""

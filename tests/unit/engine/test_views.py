@@ -74,6 +74,12 @@ def test_a_start_is_answered_as_maestro_does(playground: Playground) -> None:
         "workflow_run_id": 1,
         "workflow_uuid": started.run.uuid,
         "status": "CREATED",
+        "timeline_event": {
+            "timestamp": START,
+            "type": "LOG",
+            "level": "INFO",
+            "message": "Started by an unknown user.",
+        },
     }
     assert started_json(started) == answer
     again = Started(StartStatus.DUPLICATED, started.run)
@@ -87,9 +93,14 @@ def test_an_instance_says_who_began_it_and_when(playground: Playground) -> None:
     said = instance_json(run)
     assert said == {
         **run_json(run),
-        "initiator": {"type": "MANUAL", "user": "ann"},
+        "correlation_id": run.uuid,
+        "run_config": {"policy": "START_FRESH_NEW_RUN"},
+        "run_properties": {},
+        "initiator": {"type": "MANUAL", "user": "ann", "depth": 0},
         "run_policy": "START_FRESH_NEW_RUN",
+        "request_time": START,
         "create_time": START,
+        "modify_time": START,
     }
     full = replace(
         run,
@@ -97,17 +108,19 @@ def test_an_instance_says_who_began_it_and_when(playground: Playground) -> None:
         message="why",
         tags=("t",),
         request_id="r",
-        started_at=2,
-        ended_at=3,
+        started_at=START + 2,
+        ended_at=START + 3,
         initiator=Initiator(timezone="UTC", trigger={"signals": {}}),
     )
     assert instance_json(full) == {
         **said,
-        "initiator": {"type": "MANUAL", "timezone": "UTC", "trigger": {"signals": {}}},
+        "initiator": {"type": "MANUAL", "timezone": "UTC", "trigger": {"signals": {}}, "depth": 0},
+        "run_config": {"policy": "START_FRESH_NEW_RUN", "runtime_tags": [{"name": "t", "namespace": "RUNTIME"}]},
         "request_id": "r",
         "tags": ["t"],
-        "start_time": 2,
-        "end_time": 3,
+        "start_time": START + 2,
+        "end_time": START + 3,
+        "modify_time": START + 3,
         "is_queued": True,
         "message": "why",
     }
@@ -128,7 +141,7 @@ def test_an_overview_has_every_step_also_those_that_have_not_begun(playground: P
     assert said["runtime_overview"] == {
         "total_step_count": 2,
         "step_overview": {"RUNNING": {"cnt": 1, "steps": [[1, START, None]]}, "NOT_CREATED": {"cnt": 1}},
-        "rollup_overview": {"total_leaf_count": 1, "overview": {"RUNNING": {"cnt": 1}}},
+        "rollup_overview": {"total_leaf_count": 1, "overview": {"RUNNING": {"cnt": 1, "ref": {"w:1": ["1:a:1"]}}}},
         "run_status": "IN_PROGRESS",
     }
     assert said["aggregated_info"] == {
@@ -155,7 +168,7 @@ def test_an_attempt_shows_its_times_and_no_secret(playground: Playground) -> Non
     playground.advance(3_600)
     said = attempt_json(run, playground.attempt(run, "a"))
     assert (said["step_id"], said["step_attempt_id"], said["step_instance_id"]) == ("a", 2, 1)
-    assert (said["retries"], said["tags"], said["artifacts"]) == ({"error": 1}, ["slow"], {"job": 7})
+    assert (said["retries"], said["tags"], said["artifacts"]) == ({"error": 1}, [{"name": "slow"}], {"job": 7})
     assert said["runtime_state"]["status"] == said["status"] == "SUCCEEDED"
     assert said["runtime_state"].keys() >= {"create_time", "start_time", "end_time"}
     assert said["params"]["hidden"]["evaluated_result"] == "***"
@@ -185,8 +198,11 @@ def test_a_foreach_is_a_count_of_its_iterations(playground: Playground) -> None:
     iteration = playground.state.child_runs(loop.attempt.uuid)[0]
     inner = overview_of(playground.tools, iteration)
     assert [step.step_id for step in inner.steps] == ["job"]
-    assert inner.rollup is None
-    assert "rollup_overview" not in overview_json(inner)["runtime_overview"]
+    assert inner.rollup == {StepStatus.SUCCEEDED: 1}
+    assert overview_json(inner)["runtime_overview"]["rollup_overview"] == {
+        "total_leaf_count": 1,
+        "overview": {"SUCCEEDED": {"cnt": 1}},
+    }
 
 
 def test_a_while_does_not_know_how_many_there_will_be(playground: Playground) -> None:

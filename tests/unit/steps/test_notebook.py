@@ -151,19 +151,57 @@ def test_more_options_may_be_given(tmp_path: Path, told: dict[str, str], given: 
     assert _words(context)[4:-2] == words
 
 
-def test_a_command_may_run_before(tmp_path: Path, told: dict[str, str]) -> None:
-    """In the project's folder; if it fails, so does the step."""
-    context = _context(tmp_path, init_command="pwd > init.txt; echo ready >&2")
-    assert _run(context, environment=told).state is State.DONE
+def test_the_init_command_stands_before_papermill(tmp_path: Path, told: dict[str, str]) -> None:
+    """As in Maestro: with && papermill runs after it, in the same shell, and not at all if it fails."""
+    (tmp_path / "books").mkdir()
+    (tmp_path / "books" / "it's.ipynb").write_text("{}")
+    config = {"input_path": "books/it's.ipynb", "run_id": "r", "papermill_arguments": ["--stdout-file", "a b"]}
+    context = _context(tmp_path, **config, init_command="pwd > init.txt && export PAPERMILL_RUN_ID=other &&")
+    found = _run(context, environment=told)
+    assert found.state is State.DONE, context.text
     assert (tmp_path / "init.txt").read_text() == f"{tmp_path}\n"
-    failing = FakeContext(tmp_path, {"notebook": {"input_path": "report.ipynb", "init_command": "exit 4"}}, key="f")
-    found = _run(failing, environment=told)
-    assert found == Outcome(State.USER_ERROR, message="init_command failed. The program ended with exit code 4.")
+    words = _words(context)
+    assert words[4:-2] == ["--stdout-file", "a b", "--cwd", str(tmp_path / "books")]
+    assert words[-2:] == [str(tmp_path / "books" / "it's.ipynb"), found.outputs["output_path"]]
+    assert context.text.splitlines()[-1] == f"{tmp_path} other"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "is_run"),
+    [("exit 4;", False), ("false &&", False), ("A=b", True), ("nice -n 1", True), ("  ", True), ("true; ", True)],
+)
+def test_the_init_command_is_a_prefix_and_no_more(
+    tmp_path: Path, told: dict[str, str], *, prefix: str, is_run: bool
+) -> None:
+    """What fails before papermill fails the step; a wrapper or a variable wraps papermill."""
+    context = _context(tmp_path, init_command=prefix)
+    found = _run(context, environment=told)
+    assert (found.state is State.DONE) is is_run, context.text
+    assert ("parameters_file" in context.text) is is_run
+
+
+def test_the_init_command_may_bring_another_papermill(tmp_path: Path, told: dict[str, str]) -> None:
+    """One that it installs or activates comes first."""
+    other = tmp_path / "venv" / "papermill"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\necho the other one\n")
+    other.chmod(0o700)
+    context = _context(tmp_path, init_command=f"export PATH={other.parent}:$PATH &&")
+    assert _run(context, environment=told).state is State.DONE
+    assert context.text == "the other one\n"
+
+
+def test_a_secret_is_no_argument_of_papermill_behind_a_prefix(tmp_path: Path, told: dict[str, str]) -> None:
+    """The shell would show it as plainly as we would."""
+    context = _context(tmp_path, init_command="true &&", papermill_arguments=["-p", "token", "cAnArY"])
+    context.secrets = ("cAnArY",)
+    found = _run(context, environment=told)
+    assert (found.state, context.text) == (State.FATAL_ERROR, "")
 
 
 def test_what_was_done_is_not_done_again(tmp_path: Path, told: dict[str, str]) -> None:
     """A worker that takes over goes on where the other one was."""
-    context = _context(tmp_path, init_command=f"echo once >> {tmp_path}/counted")
+    context = _context(tmp_path, init_command=f"echo once >> {tmp_path}/counted &&")
     first = _run(context, environment=told)
     assert _run(context.again(), environment=told) == first
     assert (tmp_path / "counted").read_text() == "once\n"
@@ -178,7 +216,7 @@ def test_a_notebook_may_come_from_a_repository(
     """From its head, a branch, or a commit, whole or abbreviated; commands before run in it."""
     if "git_commit" in wanted:
         wanted = {"git_commit": _git(repository, "rev-parse", "main~1")[: wanted["git_commit"]]}
-    config = {"input_path": "nb.ipynb", "git_repo": "origin", "init_command": "cat nb.ipynb; echo", **wanted}
+    config = {"input_path": "nb.ipynb", "git_repo": "origin", "init_command": "cat nb.ipynb && echo &&", **wanted}
     context = _context(tmp_path, **config)
     found = _run(context, environment=told)
     assert found.state is State.DONE, found

@@ -48,6 +48,25 @@ def test_a_script_may_have_many_lines(tmp_path: Path) -> None:
     assert context.text == "got a\n"
 
 
+def test_a_script_may_stand_beside_the_map(tmp_path: Path) -> None:
+    """Where Maestro's shell template takes it from; what the map says comes first."""
+    context = FakeContext(tmp_path, {"script": "echo beside $1", "shell": {"args": ["a"]}})
+    assert _run(context) == Outcome(State.DONE, {"exit_code": 0})
+    assert context.text == "beside a\n"
+    both = FakeContext(tmp_path, {"script": "echo beside", "shell": {"command": "echo inside"}}, key="both")
+    assert _run(both).state is State.DONE
+    assert both.text == "inside\n"
+
+
+@pytest.mark.parametrize("params", [{}, {"shell": {}}, {"shell": {"env": {"A": "b"}}}])
+def test_without_a_command_nothing_is_run(tmp_path: Path, params: dict[str, Any]) -> None:
+    """The step succeeds, as it does in Maestro, and says so."""
+    context = FakeContext(tmp_path, params)
+    nothing = "There was nothing to run: the step has no command."
+    assert _run(context) == Outcome(State.DONE, {"exit_code": 0}, message=nothing)
+    assert context.text == ""
+
+
 def test_a_file_is_looked_for_in_the_project(tmp_path: Path) -> None:
     """A relative path starts at the project's folder, an absolute one is taken as it is."""
     (tmp_path / "jobs").mkdir()

@@ -11,12 +11,14 @@ from calve.api.acting import Asking, Blocking
 from calve.api.answers import Document
 from calve.api.bodies import BreakpointRequest
 from calve.api.callers import Call
-from calve.api.documents import action_event, breakpoint_json, paused_json
+from calve.api.documents import breakpoint_json, paused_json
 from calve.api.identifiers import NAME, AttemptId, InstanceId, RunId, StepPath, WorkflowId, number_of, step_address
+from calve.api.models import BreakpointDeleted
 from calve.api.policy import READ_SOMEWHERE, RUN, RUN_SOMEWHERE
 from calve.api.routing import Routes
 from calve.engine import Action, Breakpoint, Engine
 from calve.engine.addresses import find_attempt
+from calve.engine.views.models import LogEvent
 from calve.errors import Conflict
 
 routes = Routes("breakpoints")
@@ -24,7 +26,7 @@ _Name = Annotated[str, Query(alias="workflowId", pattern=f"^{NAME}$")]
 _Step = Annotated[str, Query(alias="stepId", pattern=f"^{NAME}$")]
 
 
-@routes.post("/workflows/steps/breakpoints", "add_breakpoint", RUN_SOMEWHERE, shapes.Breakpoint)
+@routes.post("/workflows/steps/breakpoints", "add_breakpoint", RUN_SOMEWHERE, shapes.StepBreakpoint)
 def add(call: Call, request: BreakpointRequest) -> Response:
     """Let attempts of a step pause before they begin."""
     call.require(Permission.RUN, request.workflow_id)
@@ -42,7 +44,7 @@ def add(call: Call, request: BreakpointRequest) -> Response:
     return Document(breakpoint_json(point))
 
 
-@routes.get("/workflows/steps/breakpoints", "list_breakpoints", READ_SOMEWHERE, list[shapes.Breakpoint])
+@routes.get("/workflows/steps/breakpoints", "list_breakpoints", READ_SOMEWHERE, list[shapes.StepBreakpoint])
 def list_breakpoints(call: Call, workflow_id: _Name, step_id: _Step) -> Response:
     """Return the breakpoints at a step."""
     call.require(Permission.READ, workflow_id)
@@ -50,7 +52,7 @@ def list_breakpoints(call: Call, workflow_id: _Name, step_id: _Step) -> Response
     return Document([breakpoint_json(point) for point in points if point.step_id == step_id])
 
 
-@routes.delete("/workflows/steps/breakpoints", "delete_breakpoint", RUN_SOMEWHERE)
+@routes.delete("/workflows/steps/breakpoints", "delete_breakpoint", RUN_SOMEWHERE, shapes.BreakpointDeleted)
 def delete(
     call: Call,
     workflow_id: _Name,
@@ -66,12 +68,17 @@ def delete(
     else:
         call.engine.remove_breakpoint(point)
         resumed = 0
-    message = f"The breakpoint is gone. [{resumed}] steps were resumed."
-    event = action_event("DELETE", call.name, call.engine.tools.clock(), message)
-    return Document({"workflow_id": workflow_id, "step_id": step_id, "timeline_event": event})
+    message = f"{call.name} has removed the breakpoint. [{resumed}] steps were resumed."
+    event = LogEvent(timestamp=call.engine.tools.clock(), message=message)
+    return Document(BreakpointDeleted(workflow_id=workflow_id, step_id=step_id, timeline_event=event).as_json())
 
 
-@routes.get("/workflows/steps/breakpoints/paused-step-attempts", "list_paused_attempts", READ_SOMEWHERE)
+@routes.get(
+    "/workflows/steps/breakpoints/paused-step-attempts",
+    "list_paused_attempts",
+    READ_SOMEWHERE,
+    list[shapes.PausedAttempt],
+)
 def paused(call: Call, workflow_id: _Name, step_id: _Step) -> Response:
     """Return the attempts of a step that are paused."""
     call.require(Permission.READ, workflow_id)

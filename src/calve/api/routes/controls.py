@@ -11,6 +11,7 @@ from calve.api.bodies import NOTHING, ActionRequest, Why
 from calve.api.callers import Call, Caller
 from calve.api.documents import action_event
 from calve.api.identifiers import InstanceId, RunId, Version, WorkflowId, number_of
+from calve.api.models import InstanceAction, WorkflowAction
 from calve.api.policy import EDIT, RUN
 from calve.api.routing import Routes
 from calve.engine import Action, Address, Engine
@@ -39,24 +40,24 @@ def deactivate(call: Call, workflow_id: WorkflowId) -> Response:
 
 def _of_workflow(call: Caller, workflow_id: str, version: int, action: str, message: str) -> dict[str, Any]:
     event = action_event(action, call.name, call.engine.tools.clock(), message)
-    return {"workflow_id": workflow_id, "workflow_version_id": version, "timeline_event": event}
+    return WorkflowAction(workflow_id=workflow_id, workflow_version_id=version, timeline_event=event).as_json()
 
 
-@routes.put("/workflows/{workflow_id}/actions/stop", "stop_workflow", RUN, shapes.TimelineEvent, status=202)
+@routes.put("/workflows/{workflow_id}/actions/stop", "stop_workflow", RUN, shapes.ActionEvent, status=202)
 def stop_all(call: Call, workflow_id: WorkflowId, why: Why = None) -> Response:
     """Stop every instance of a workflow that is not over."""
     runs = call.engine.stop_all(workflow_id, by=call.name, reason=(why or NOTHING).reason)
     return Document(_of_all(call, Action.STOP, runs), 202)
 
 
-@routes.put("/workflows/{workflow_id}/actions/kill", "kill_workflow", RUN, shapes.TimelineEvent, status=202)
+@routes.put("/workflows/{workflow_id}/actions/kill", "kill_workflow", RUN, shapes.ActionEvent, status=202)
 def kill_all(call: Call, workflow_id: WorkflowId, why: Why = None) -> Response:
     """Kill every instance of a workflow that is not over."""
     runs = call.engine.kill_all(workflow_id, by=call.name, reason=(why or NOTHING).reason)
     return Document(_of_all(call, Action.KILL, runs), 202)
 
 
-@routes.put("/workflows/{workflow_id}/actions/unblock", "unblock_workflow", RUN, shapes.TimelineEvent)
+@routes.put("/workflows/{workflow_id}/actions/unblock", "unblock_workflow", RUN, shapes.ActionEvent)
 def unblock_all(call: Call, workflow_id: WorkflowId) -> Response:
     """Let STRICT_SEQUENTIAL go on in spite of all failed instances."""
     return Document(_of_all(call, Action.UNBLOCK, call.engine.unblock_all(workflow_id, by=call.name)))
@@ -64,7 +65,7 @@ def unblock_all(call: Call, workflow_id: WorkflowId) -> Response:
 
 def _of_all(call: Caller, action: Action, runs: list[Run]) -> dict[str, Any]:
     message = f"{action} was asked of [{len(runs)}] instances."
-    return action_event(action, call.name, call.engine.tools.clock(), message)
+    return action_event(action, call.name, call.engine.tools.clock(), message).as_json()
 
 
 _INSTANCE = "/workflows/{workflow_id}/instances/{instance_id}"
@@ -119,14 +120,13 @@ def _asked(
     run = find_run(call.engine.state, address)
     is_done = action is Action.UNBLOCK or run.status.is_terminal
     message = f"{action} was asked of {address}."
-    return Document(
-        {
-            "workflow_id": run.workflow_id,
-            "workflow_instance_id": run.instance_id,
-            "workflow_run_id": run.run_id,
-            "workflow_instance_status": run.status.value,
-            "completed": is_done,
-            "info": "The action is done." if is_done else _ACCEPTED,
-            "timeline_event": action_event(action, call.name, call.engine.tools.clock(), message, reason),
-        }
+    answer = InstanceAction(
+        workflow_id=run.workflow_id,
+        workflow_instance_id=run.instance_id,
+        workflow_run_id=run.run_id,
+        workflow_instance_status=run.status.value,
+        info="The action is done." if is_done else _ACCEPTED,
+        timeline_event=action_event(action, call.name, call.engine.tools.clock(), message, reason),
+        completed=is_done,
     )
+    return Document(answer.as_json())

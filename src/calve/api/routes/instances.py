@@ -114,7 +114,7 @@ def list_of_workflow(call: Call, workflow_id: WorkflowId, page: Paged, statuses:
     return Document(page_json(found, page, instance_json, lambda run: str(run.instance_id)))
 
 
-@routes.get("/workflows/{workflow_id}/instances/{instance_id}", "get_instance", READ, shapes.InstanceDetails)
+@routes.get("/workflows/{workflow_id}/instances/{instance_id}", "get_instance", READ, shapes.WorkflowInstance)
 def get_instance(call: Call, workflow_id: WorkflowId, instance_id: InstanceId) -> Response:
     """Return an instance as its latest run leaves it."""
     return _shown(call, Address(workflow_id, instance_id))
@@ -127,7 +127,7 @@ def list_runs(call: Call, workflow_id: WorkflowId, instance_id: InstanceId, page
     return Document(page_of_numbers(runs, page, lambda run: run.run_id, instance_json))
 
 
-@routes.get("/workflows/{workflow_id}/instances/{instance_id}/runs/{run_id}", "get_run", READ, shapes.InstanceDetails)
+@routes.get("/workflows/{workflow_id}/instances/{instance_id}/runs/{run_id}", "get_run", READ, shapes.WorkflowInstance)
 def get_run(call: Call, workflow_id: WorkflowId, instance_id: InstanceId, run_id: RunId) -> Response:
     """Return a run of an instance."""
     return _shown(call, Address(workflow_id, instance_id, number_of(run_id)))

@@ -41,7 +41,7 @@ class SignalRequest(BaseModel):
         return dict(self.model_extra or {})
 
 
-@routes.post("/signals", "announce_signal", RUN_SOMEWHERE)
+@routes.post("/signals", "announce_signal", RUN_SOMEWHERE, shapes.SignalInstance)
 def announce(call: Call, request: SignalRequest) -> Response:
     """Announce a signal: whatever waits for it starts or goes on."""
     call.require(Permission.RUN, request.name)
@@ -89,7 +89,7 @@ def lineage(call: Call, name: Name, number: Number) -> Response:
     return Document(document)
 
 
-@routes.get("/signals/{name:path}/instances/{number}", "get_signal", READ_SOMEWHERE)
+@routes.get("/signals/{name:path}/instances/{number}", "get_signal", READ_SOMEWHERE, shapes.SignalInstance)
 def get_signal(call: Call, name: Name, number: Number) -> Response:
     """Return a signal by its number, or the latest one of a name."""
     call.require(Permission.READ, name)

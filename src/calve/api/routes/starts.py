@@ -19,7 +19,7 @@ from calve.engine.views import started_json
 routes = Routes("starts")
 
 
-@routes.post("/workflows/{workflow_id}/versions/{version}/actions/start", "start_workflow", RUN, shapes.Started)
+@routes.post("/workflows/{workflow_id}/versions/{version}/actions/start", "start_workflow", RUN, shapes.StartResponse)
 def start(call: Call, workflow_id: WorkflowId, version: Version, request: StartRequest) -> Response:
     """Start an instance; the same request id starts it once."""
     started = call.engine.start(workflow_id, version=version, **request.as_start(call.initiator))
@@ -41,7 +41,7 @@ def start_batch(
     "/workflows/{workflow_id}/instances/{instance_id}/steps/{step_id:path}/actions/restart",
     "restart_step",
     RUN,
-    shapes.Started,
+    shapes.StepRestartResponse,
 )
 def restart_step(
     call: Call, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath, request: StepRestartRequest
@@ -53,7 +53,7 @@ def restart_step(
 
 
 @routes.post(
-    "/workflows/{workflow_id}/instances/{instance_id}/actions/restart", "restart_instance", RUN, shapes.Started
+    "/workflows/{workflow_id}/instances/{instance_id}/actions/restart", "restart_instance", RUN, shapes.StartResponse
 )
 def restart(call: Call, workflow_id: WorkflowId, instance_id: InstanceId, request: RestartRequest) -> Response:
     """Run an instance again: what is incomplete, or everything."""

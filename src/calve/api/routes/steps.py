@@ -15,7 +15,7 @@ from calve.api.policy import READ, READ_SOMEWHERE, RUN
 from calve.api.routing import Routes
 from calve.engine import STEP_ACTIONS, Action, Address, Engine
 from calve.engine.addresses import find_attempt, find_run
-from calve.engine.views import attempt_json, overview_json, overview_of
+from calve.engine.views import attempt_json, overview_json, overview_of, step_source
 
 routes = Routes("steps")
 _INSTANCE = "/workflows/{workflow_id}/instances/{instance_id}"
@@ -47,7 +47,10 @@ def _steps(call: Caller, address: Address) -> Response:
 
 
 @routes.get(
-    f"{_INSTANCE}/runs/{{run_id}}/steps/{{step_id:path}}/attempts/{{attempt_id}}", "get_attempt", READ, shapes.Attempt
+    f"{_INSTANCE}/runs/{{run_id}}/steps/{{step_id:path}}/attempts/{{attempt_id}}",
+    "get_attempt",
+    READ,
+    shapes.StepInstance,
 )
 def get_attempt(
     call: Call,
@@ -60,7 +63,7 @@ def get_attempt(
     """Return an attempt of a step."""
     address = step_address(workflow_id, instance_id, step_id, number_of(run_id))
     run, attempt = find_attempt(call.engine.state, address, number_of(attempt_id))
-    return Document(attempt_json(run, attempt))
+    return Document(attempt_json(run, attempt, step_source(call.engine.tools, run, attempt)))
 
 
 async def _asking(
@@ -114,8 +117,8 @@ def reject(asked: _Asked, why: Why = None) -> Response:
     return asked.do(Action.REJECT, Engine.reject, comment=(why or NOTHING).comment)
 
 
-@routes.get(_STEP, "get_step", READ, shapes.Attempt)
+@routes.get(_STEP, "get_step", READ, shapes.StepInstance)
 def get_step(call: Call, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath) -> Response:
     """Return a step as its newest attempt leaves it."""
     run, attempt = find_attempt(call.engine.state, step_address(workflow_id, instance_id, step_id))
-    return Document(attempt_json(run, attempt))
+    return Document(attempt_json(run, attempt, step_source(call.engine.tools, run, attempt)))

@@ -48,12 +48,12 @@ def push(call: Call, body: Raw) -> Response:
     return Document(_written(call.engine.push_template(template, author=call.name)))
 
 
-@routes.delete("/job-templates/{type}", "delete_job_template", _EDIT, shapes.TimelineEvent)
+@routes.delete("/job-templates/{type}", "delete_job_template", _EDIT, shapes.ActionEvent)
 def delete(call: Call, type: Word, version: _Versions = None) -> Response:  # noqa: A002 - Maestro's name
     """Forget a job template that was pushed, and that no version of a workflow uses that is active or at work."""
     count = call.engine.delete_template(type, version)
     message = f"Removed [{count}] job template versions for job type: [{type}][{version}]"
-    return Document(action_event("DELETE", call.name, call.engine.tools.clock(), message))
+    return Document(action_event("DELETE", call.name, call.engine.tools.clock(), message).as_json())
 
 
 def _written(template: JobTemplate) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from calve.api import shapes
 from calve.api.answers import Document
 from calve.api.bodies import Raw
 from calve.api.callers import Call, Caller
-from calve.api.documents import action_event, version_json, workflow_json, workflow_overview_json
-from calve.api.enriching import enriched_json
+from calve.api.documents import action_event, timeline_json, version_json, workflow_json, workflow_overview_json
+from calve.api.enriching import extras_of
 from calve.api.examples import JSON_BODY, YAML_BODY
 from calve.api.identifiers import Version, WorkflowId
 from calve.api.paging import Paged, page_json, page_of_numbers
@@ -19,7 +19,6 @@ from calve.api.policy import EDIT, EDIT_SOMEWHERE, READ, READ_SOMEWHERE
 from calve.api.reaching import sent_by, started_by
 from calve.api.routing import Routes
 from calve.definition import Definition, load
-from calve.engine.model import VersionRecord
 from calve.errors import WorkflowMissing
 
 TIMELINE = 300
@@ -27,22 +26,31 @@ routes = Routes("workflows")
 _Enriched = Annotated[bool, Query(description="Add the params as they will be, and when it starts next.")]
 
 
-@routes.post("/workflows", "push_workflow", EDIT_SOMEWHERE, shapes.Version, openapi_extra=JSON_BODY, is_slow=True)
 @routes.post(
-    "/workflows/yaml", "push_workflow_yaml", EDIT_SOMEWHERE, shapes.Version, openapi_extra=YAML_BODY, is_slow=True
+    "/workflows", "push_workflow", EDIT_SOMEWHERE, shapes.WorkflowDefinition, openapi_extra=JSON_BODY, is_slow=True
+)
+@routes.post(
+    "/workflows/yaml",
+    "push_workflow_yaml",
+    EDIT_SOMEWHERE,
+    shapes.WorkflowDefinition,
+    openapi_extra=YAML_BODY,
+    is_slow=True,
 )
 def push(call: Call, body: Raw) -> Response:
     """Keep a definition as the next version of its workflow."""
     definition, warnings = _read(call, body)
     record = call.engine.push(definition, author=call.name)
-    return Document({**version_json(call.engine.workflow(record.workflow_id), record), **warnings})
+    written = version_json(call.engine.workflow(record.workflow_id), record)
+    # Maestro has the document inside; calve's own clients look for its fields outside.
+    return Document({"workflow_definition": written, **written, **warnings})
 
 
 @routes.put(
     "/workflows/actions/validate",
     "validate_workflow",
     EDIT_SOMEWHERE,
-    shapes.TimelineEvent,
+    shapes.ActionEvent,
     openapi_extra=JSON_BODY,
     is_slow=True,
 )
@@ -50,7 +58,7 @@ def push(call: Call, body: Raw) -> Response:
     "/workflows/actions/validate/yaml",
     "validate_workflow_yaml",
     EDIT_SOMEWHERE,
-    shapes.TimelineEvent,
+    shapes.ActionEvent,
     openapi_extra=YAML_BODY,
     is_slow=True,
 )
@@ -58,7 +66,8 @@ def validate(call: Call, body: Raw) -> Response:
     """Check a definition, and keep nothing."""
     _, warnings = _read(call, body)
     message = "the workflow definition is valid."
-    return Document({**action_event("VALIDATE", call.name, call.engine.tools.clock(), message), **warnings})
+    event = action_event("VALIDATE", call.name, call.engine.tools.clock(), message)
+    return Document({**event.as_json(), **warnings})
 
 
 def defined(call: Caller, body: bytes) -> Definition:
@@ -96,12 +105,12 @@ def list_workflows(call: Call, page: Paged, search: Annotated[str, Query(max_len
     return Document(page_json(found, page, workflow_json, lambda one: one.workflow_id))
 
 
-@routes.delete("/workflows/{workflow_id}", "delete_workflow", EDIT, shapes.TimelineEvent)
+@routes.delete("/workflows/{workflow_id}", "delete_workflow", EDIT, shapes.ActionEvent)
 def delete(call: Call, workflow_id: WorkflowId) -> Response:
     """Forget a workflow and everything that it has done."""
     call.engine.delete(workflow_id)
     message = f"The workflow [{workflow_id}] is deleted."
-    return Document(action_event("DELETE", call.name, call.engine.tools.clock(), message))
+    return Document(action_event("DELETE", call.name, call.engine.tools.clock(), message).as_json())
 
 
 @routes.get("/workflows/{workflow_id}/versions/pagination", "list_versions", READ, shapes.Versions, is_slow=True)
@@ -114,15 +123,14 @@ def list_versions(call: Call, workflow_id: WorkflowId, page: Paged) -> Response:
     )
 
 
-@routes.get("/workflows/{workflow_id}/versions/{version}", "get_version", READ, shapes.Version, is_slow=True)
+@routes.get("/workflows/{workflow_id}/versions/{version}", "get_version", READ, shapes.WorkflowDefinition, is_slow=True)
 def get_version(call: Call, workflow_id: WorkflowId, version: Version, *, enriched: _Enriched = False) -> Response:
     """Return a version of a workflow."""
     workflow = call.engine.workflow(workflow_id)
     record = call.engine.state.version(workflow_id, version.lower())
     if record is None:
         raise WorkflowMissing(f"{workflow_id} has no version {version}.", workflow=workflow_id)
-    extras = {"enriched_extras": enriched_json(call, record)} if enriched else {}
-    return Document({**version_json(workflow, record), **extras})
+    return Document(version_json(workflow, record, extras_of(call, record) if enriched else None))
 
 
 @routes.get("/workflows/{workflow_id}/overview", "get_workflow_overview", READ, shapes.WorkflowOverview)
@@ -134,17 +142,9 @@ def overview(call: Call, workflow_id: WorkflowId) -> Response:
     return Document(workflow_overview_json(workflow, state.instance_counts(workflow_id), latest))
 
 
-@routes.get("/workflows/{workflow_id}/timeline", "get_workflow_timeline", READ, shapes.Timeline, is_slow=True)
+@routes.get("/workflows/{workflow_id}/timeline", "get_workflow_timeline", READ, shapes.WorkflowTimeline, is_slow=True)
 def timeline(call: Call, workflow_id: WorkflowId) -> Response:
     """Return which versions were pushed, when and by whom, newest first."""
     call.engine.workflow(workflow_id)
     versions = call.engine.state.versions(workflow_id)[:TIMELINE]
-    return Document({"workflow_id": workflow_id, "timeline_events": [_pushed(version) for version in versions]})
-
-
-def _pushed(version: VersionRecord) -> dict[str, Any]:
-    return {
-        "author": {"name": version.author},
-        "log": f"Version [{version.version_id}] was pushed.",
-        "timestamp": version.created_at,
-    }
+    return Document(timeline_json(workflow_id, versions))

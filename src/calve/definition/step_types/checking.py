@@ -7,6 +7,7 @@ from calve.definition.model.params import ParamType
 from calve.definition.problems import Problems, did_you_mean
 from calve.definition.step_types import reading
 from calve.definition.step_types.model import LISTS, Choose, Field, StepType
+from calve.definition.step_types.programs import CLUSTER_FIELDS, KUBERNETES
 from calve.definition.step_types.reading import Given
 from calve.definition.walking import entries, items
 
@@ -51,6 +52,8 @@ def check_step(step: Node, step_type: StepType, problems: Problems) -> None:
     for name, entry in found.items():
         if name in known:
             _check_field(known[name], entry, f"{prefix}{name}", problems)
+        elif name in CLUSTER_FIELDS:
+            _warn_of_cluster(entry.node, f"{prefix}{name}", step_type, problems)
         else:
             hint = did_you_mean(name, known)
             message = f"{step_type.config} of a {step_type.name} step has no field {name}"
@@ -60,6 +63,7 @@ def check_step(step: Node, step_type: StepType, problems: Problems) -> None:
     if is_whole:
         _check_missing(step, step_type, problems)
     _check_targets(step, step_type, found, problems)
+    _check_cluster(named, step_type, problems)
     step_type.check(config.node if config else step, {name: entry.plain() for name, entry in found.items()}, problems)
 
 
@@ -75,6 +79,21 @@ def _check_targets(step: Node, step_type: StepType, found: Mapping[str, Given], 
             if name in found and "merge" not in found:
                 message, hint = f"{step_type.config}.{name} needs targets", "write targets: [db.table] beside the type"
                 problems.add(found[name].node, "missing_field", message, hint=hint, at_key=True)
+
+
+def _check_cluster(named: Mapping[str, Given], step_type: StepType, problems: Problems) -> None:
+    """Warn about the map of a Kubernetes step beside a step that runs elsewhere."""
+    config = named.get(KUBERNETES.config or "")
+    if config is None or step_type.config == KUBERNETES.config or not step_type.is_leaf:
+        return
+    for name, entry in config.inside().items():
+        if name in KUBERNETES.known():
+            _warn_of_cluster(entry.node, f"{KUBERNETES.config}.{name}", step_type, problems)
+
+
+def _warn_of_cluster(node: Node, field: str, step_type: StepType, problems: Problems) -> None:
+    message = f"{field} has no effect: a {step_type.name} step does not run on Kubernetes"
+    problems.warn(node, "kubernetes_only", message, hint="leave it out, or write a Kubernetes step")
 
 
 def _is_map(config: Given, prefix: str, problems: Problems) -> bool:
@@ -103,9 +122,14 @@ def _check_missing(step: Node, step_type: StepType, problems: Problems) -> None:
             hint = _misplaced((item.name,), step_type, named) or item.doc
             problems.add(place, "missing_field", f"{who} needs {prefix}{item.name}", hint=hint, at_key=True)
     for choose in step_type.choose:
-        if sum(name in found for name in choose.names) < choose.least:
-            what = _listed(f"{prefix}{name}" for name in choose.names)
-            hint = _misplaced(choose.names, step_type, named)
+        if sum(name in found for name in choose.names) >= choose.least or choose.beside in named:
+            continue
+        what = _listed(f"{prefix}{name}" for name in choose.names)
+        hint = _misplaced(choose.names, step_type, named)
+        if choose.without and not hint:
+            message = f"{who} without {what} {choose.without}"
+            problems.warn(place, "does_nothing", message, hint=f"give {what}")
+        else:
             problems.add(place, "missing_field", f"{who} needs one of {what}", hint=hint, at_key=True)
 
 

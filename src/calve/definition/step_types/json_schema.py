@@ -1,5 +1,6 @@
 """The declaration of a step type as JSON Schema."""
 
+from itertools import combinations
 from typing import Any
 
 from calve.definition.model.params import ParamType
@@ -104,6 +105,6 @@ def _required(fields: tuple[Field, ...]) -> Schema:
 
 def _chosen(choose: Choose) -> Schema:
     each: list[Schema] = [{"required": [name]} for name in choose.names]
-    if choose.least == 0:
-        return {"not": {"required": list(choose.names)}}
+    if choose.is_optional:
+        return {"not": {"anyOf": [{"required": list(pair)} for pair in combinations(choose.names, choose.most + 1)]}}
     return {"oneOf": each} if choose.most == 1 else {"anyOf": each}

@@ -48,6 +48,15 @@ class Choose:
     names: tuple[str, ...]
     least: int = 1
     most: int = 1
+    beside: str = ""
+    """A param of the step itself that may be given in their place."""
+    without: str = ""
+    """What the step does without any of them, where that is allowed: a definition that gives none is warned about."""
+
+    @property
+    def is_optional(self) -> bool:
+        """Tell whether a step may give none of them."""
+        return self.least == 0 or bool(self.without)
 
 
 @dataclass(frozen=True, slots=True)

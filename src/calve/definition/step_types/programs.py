@@ -1,6 +1,10 @@
 """Steps that run a program: Shell, Python, Notebook, Java, Docker, Kubernetes."""
 
+import re
+
+from calve.definition.document import Node
 from calve.definition.model.params import ParamType
+from calve.definition.problems import Problems
 from calve.definition.step_types.model import (
     LISTS,
     MAPS,
@@ -10,6 +14,7 @@ from calve.definition.step_types.model import (
     TEXTS,
     WHOLE,
     Choose,
+    Config,
     Field,
     Output,
     StepType,
@@ -21,6 +26,20 @@ EXIT_CODE = Output("exit_code", ParamType.LONG, "What the program ended with.")
 _ENV = Field("env", MAPS, "Environment variables, added to those of the worker.", values=SCALARS)
 _CWD = Field("cwd", TEXT, "The folder to run in; a fresh one for each attempt, if not given.")
 _ARGS = Field("args", LISTS, "Arguments, one item each.")
+
+_RUNS_BEFORE = re.compile(r"[;&|({\n]\s*$")
+"""The end of a text after which a shell begins another command."""
+_ASSIGNS = re.compile(r"\s*(\w+=(\S*|'[^']*'|\"[^\"]*\")\s*)+$")
+
+
+def _check_notebook(node: Node, config: Config, problems: Problems) -> None:
+    """Warn about an init_command that would take papermill's command line for its arguments."""
+    prefix = config.get("init_command")
+    if not isinstance(prefix, str) or not prefix.strip() or _RUNS_BEFORE.search(prefix) or _ASSIGNS.match(prefix):
+        return
+    message = "notebook.init_command stands before papermill's command line, which becomes its arguments"
+    problems.warn(node, "prefix_takes_arguments", message, hint="end it with && to run it before papermill")
+
 
 SHELL = StepType(
     "Shell",
@@ -50,7 +69,7 @@ SHELL = StepType(
             maximum=255,
         ),
     ),
-    choose=(Choose(("command", "script", "file")),),
+    choose=(Choose(("command", "script", "file"), beside="script", without="does nothing"),),
     outputs=(EXIT_CODE,),
 )
 
@@ -87,7 +106,11 @@ NOTEBOOK = StepType(
         ),
         Field("parameters", MAPS, "Values for the cell that is tagged parameters."),
         Field("kernel", TEXT, "The kernel to run it with; the notebook's own, if not given."),
-        Field("init_command", TEXT, "A command line to run before."),
+        Field(
+            "init_command",
+            TEXT,
+            "A prefix of papermill's command line, as in Maestro; end it with && to run a command first.",
+        ),
         Field("git_repo", TEXT, "A repository that holds the notebook."),
         Field("git_branch", TEXT, "The branch to take it from."),
         Field("git_commit", TEXT, "The commit to take it from."),
@@ -95,6 +118,7 @@ NOTEBOOK = StepType(
     ),
     choose=(Choose(("git_branch", "git_commit"), least=0),),
     outputs=(Output("output_path", ParamType.STRING, "The notebook with its results."),),
+    check=_check_notebook,
 )
 
 JAVA = StepType(
@@ -159,3 +183,6 @@ KUBERNETES = StepType(
     ),
     outputs=(Output("exit_code", WHOLE[0], "What the program ended with."),),
 )
+
+CLUSTER_FIELDS = frozenset(KUBERNETES.known()) - {"command", "args", "env"}
+"""Fields that mean something to Kubernetes alone; Maestro's notebooks have them too, since they run there."""

@@ -1,7 +1,9 @@
 """What others see of the engine's records: overviews of instances, and documents in Maestro's shape."""
 
 from calve.engine.views.documents import attempt_json, instance_json, overview_json, run_json, started_json
+from calve.engine.views.instances import runtime_state
 from calve.engine.views.overview import Failure, Iterations, Overview, StepOverview, failures, overview_of
+from calve.engine.views.sources import step_source
 
 __all__ = [
     "Failure",
@@ -14,5 +16,7 @@ __all__ = [
     "overview_json",
     "overview_of",
     "run_json",
+    "runtime_state",
     "started_json",
+    "step_source",
 ]

@@ -1,14 +1,14 @@
-"""Documents in Maestro's shape: snake_case, times in milliseconds, nothing where there is no value, no secret. Pure."""
+"""Documents in Maestro's shape, and what calve adds to them: no secret, nothing where there is no value. Pure."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from calve.engine.awaiting import SEEN
-from calve.engine.facts import parsed
-from calve.engine.model import Attempt, Initiator, Json, Run, Started
-from calve.engine.statuses import FLAGS, StepStatus
+from calve.engine.model import Attempt, Run, Started
+from calve.engine.statuses import StepStatus
+from calve.engine.views.instances import start_event, step_instance, workflow_instance
+from calve.engine.views.models import StartResponse
 from calve.engine.views.overview import Overview, StepOverview
+from calve.engine.views.sources import RunSource, StepSource
 
 Document = dict[str, Any]
 
@@ -27,20 +27,30 @@ def run_json(run: Run) -> Document:
 
 def started_json(started: Started) -> Document:
     """Return the answer to a start: which run it is, and whether it was created by it."""
-    answer = {**run_json(started.run), "status": started.status.value}
-    return {**answer, "warnings": [dict(one) for one in started.warnings]} if started.warnings else answer
+    run = started.run
+    return StartResponse(
+        workflow_id=run.workflow_id,
+        workflow_version_id=run.version_id,
+        workflow_instance_id=run.instance_id,
+        workflow_run_id=run.run_id,
+        workflow_uuid=run.uuid,
+        status=started.status.value,
+        timeline_event=start_event(run),
+        warnings=started.warnings or None,
+    ).as_json()
 
 
 def instance_json(run: Run) -> Document:
-    """Return a run of an instance, without its steps."""
-    return run_json(run) | _present(
-        initiator=_initiator(run.initiator),
+    """Return a run of an instance as it stands in a list."""
+    return workflow_instance(run).as_json() | _own(run)
+
+
+def _own(run: Run) -> Document:
+    """Return what calve says of a run besides."""
+    return _present(
         run_policy=run.policy.value,
         request_id=run.request_id,
         tags=list(run.tags) or None,
-        create_time=run.created_at,
-        start_time=run.started_at,
-        end_time=run.ended_at,
         is_queued=run.is_queued or None,
         message=run.message or None,
     )
@@ -48,112 +58,32 @@ def instance_json(run: Run) -> Document:
 
 def overview_json(overview: Overview) -> Document:
     """Return a run of an instance in full, with its params and its steps."""
-    run = overview.run
-    return instance_json(run) | {
-        "params": _params(run.params),
-        "runtime_overview": _runtime_overview(overview),
-        "aggregated_info": _aggregated_info(overview),
-        "timeline": [dict(entry) for entry in run.timeline],
-        "steps": [_step(run, step) for step in overview.steps],
-    }
+    run, source = overview.run, overview.source
+    attempts = [step.attempt for step in overview.steps if step.attempt is not None]
+    steps = [_step(run, step, source) for step in overview.steps]
+    return workflow_instance(run, source, attempts).as_json() | _own(run) | {"steps": steps}
 
 
-def attempt_json(run: Run, attempt: Attempt) -> Document:
+def attempt_json(run: Run, attempt: Attempt, source: StepSource | None = None) -> Document:
     """Return an attempt of a step."""
-    times = {f"{moment}_time": at for moment, at in attempt.times.items()}
-    return _present(
-        workflow_id=run.workflow_id,
-        workflow_instance_id=run.instance_id,
-        workflow_run_id=run.run_id,
-        step_id=attempt.step_id,
-        step_instance_id=attempt.step_instance_id,
-        step_attempt_id=attempt.attempt_id,
+    return step_instance(run, attempt, source).as_json() | _present(
         step_instance_uuid=attempt.uuid,
         type=attempt.type,
         status=attempt.status.value,
-        runtime_state={"status": attempt.status.value, **times},
         retries=dict(attempt.retries) or None,
         next_attempt_time=attempt.due_at,
-        tags=list(attempt.tags) or None,
-        signal_dependencies=_dependencies(attempt.dependencies),
         worker=attempt.worker,
-        params=_params(attempt.params),
-        artifacts=dict(attempt.artifacts),
-        timeline=[dict(entry) for entry in attempt.timeline],
     )
 
 
-def _step(run: Run, step: StepOverview) -> Document:
+def _step(run: Run, step: StepOverview, source: RunSource) -> Document:
     if step.attempt is None:
         waiting = StepStatus.NOT_CREATED.value
         return {"step_id": step.step_id, "step_instance_id": step.ordinal, "type": step.type, "status": waiting}
-    return attempt_json(run, step.attempt) | _present(
+    return attempt_json(run, step.attempt, StepSource(source)) | _present(
         iterations=_present(**asdict(step.iterations)) if step.iterations else None,
         child=run_json(step.child) if step.child else None,
     )
-
-
-def _dependencies(dependencies: Iterable[Json]) -> Document | None:
-    """Return what an attempt's dependencies matched; how far it has looked is its own affair."""
-    found = [{key: value for key, value in each.items() if key != SEEN} for each in dependencies]
-    return {"dependencies": found} if found else None
-
-
-def _params(stored: Json) -> Document:
-    return {name: _present(**param.as_json()) for name, param in parsed(stored).items()}
-
-
-def _initiator(initiator: Initiator) -> Document:
-    return _present(
-        type=initiator.type.value,
-        user=initiator.user,
-        timezone=initiator.timezone,
-        trigger=dict(initiator.trigger) or None,
-    )
-
-
-def _runtime_overview(overview: Overview) -> Document:
-    return _present(
-        total_step_count=len(overview.steps),
-        step_overview=_step_overview(overview.steps),
-        rollup_overview=None if overview.rollup is None else _rollup(overview.rollup),
-        run_status=overview.run.run_status.value,
-    )
-
-
-def _aggregated_info(overview: Overview) -> Document:
-    """Return where the instance and its steps stand, all runs taken together: what Maestro's clients watch."""
-    run = overview.run
-    views = {step.step_id: _aggregated(run, step) for step in overview.steps}
-    return {"workflow_instance_status": run.status.value, "step_aggregated_views": views}
-
-
-def _aggregated(run: Run, step: StepOverview) -> Document:
-    attempt = step.attempt
-    if attempt is None:
-        return {"status": step.status.value}
-    return _present(
-        status=attempt.status.value,
-        workflow_run_id=run.run_id if attempt.run_uuid == run.uuid else None,
-        start_time=attempt.times.get("start"),
-        end_time=attempt.times.get("end"),
-    )
-
-
-def _step_overview(steps: Iterable[StepOverview]) -> Document:
-    found: Document = {}
-    for step in steps:
-        summary = found.setdefault(step.status.value, {"cnt": 0})
-        summary["cnt"] += 1
-        if step.attempt is not None:
-            times = step.attempt.times
-            summary.setdefault("steps", []).append([step.ordinal, times.get("start"), times.get("end")])
-    return found
-
-
-def _rollup(rollup: Mapping[StepStatus, int]) -> Document:
-    counts = {status.value: {"cnt": rollup[status]} for status in FLAGS if rollup.get(status)}
-    return {"total_leaf_count": sum(rollup.values()), "overview": counts}
 
 
 def _present(**values: Any) -> Document:

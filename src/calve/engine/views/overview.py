@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from calve.engine import foreach, subworkflows, whiles
 from calve.engine.blueprints import type_of
-from calve.engine.model import Attempt, Run
+from calve.engine.model import Attempt, Leaves, Run
 from calve.engine.ports import EngineState, Instances
 from calve.engine.statuses import RunStatus, StepStatus
+from calve.engine.views.artifacts import counted
+from calve.engine.views.sources import RunSource, run_source
 from calve.engine.work import Tools
 
 _WRONG = (RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.STOPPED)
@@ -54,8 +56,12 @@ class Overview:
 
     run: Run
     steps: tuple[StepOverview, ...]
-    rollup: Mapping[StepStatus, int] | None = None
-    """The leaf steps of the whole tree by status; not known of an instance below another one."""
+    source: RunSource
+
+    @property
+    def rollup(self) -> Mapping[StepStatus, int]:
+        """The leaf steps of the run, however deep they lie, by status."""
+        return counted(self.source.leaves or Leaves())
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +92,13 @@ def overview_of(tools: Tools, run: Run) -> Overview:
         _step(state, step_id, blueprint.ordinals[step_id], type_of(step), known.get(step_id))
         for step_id, step in blueprint.steps.items()
     )
-    rollup = state.rollup(run.uuid) if run.uuid == run.root_uuid else None
-    return Overview(snapshot.run if snapshot else run, tuple(steps), rollup)
+    source = run_source(tools, run, known.values())
+    return Overview(snapshot.run if snapshot else run, tuple(steps), source)
 
 
 def _step(state: EngineState, step_id: str, ordinal: int, type_name: str, attempt: Attempt | None) -> StepOverview:
-    if attempt is None:
-        return StepOverview(step_id, ordinal, type_name)
+    if attempt is None or attempt.is_leaf:
+        return StepOverview(step_id, ordinal, type_name, attempt)
     child = next(iter(state.child_runs(attempt.uuid, limit=1)), None) if subworkflows.KEY in attempt.artifacts else None
     return StepOverview(step_id, ordinal, type_name, attempt, _iterations(state, attempt), child)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from calve.engine.signals import Announced, Party, Signal
+from calve.engine.views.models import SignalInstance
 from calve.triggers.signals.signals import InstanceLineage, SignalLineage
 
 Document = dict[str, Any]
@@ -11,14 +12,15 @@ Document = dict[str, Any]
 
 def signal_json(signal: Signal) -> Document:
     """Return a signal."""
-    return {
-        "name": signal.name,
-        "seq_id": signal.seq,
-        "instance_id": signal.instance_id,
-        "params": dict(signal.params),
-        "payload": dict(signal.payload),
-        "create_time": signal.announced_at,
-    }
+    return SignalInstance(
+        name=signal.name,
+        seq_id=signal.seq,
+        instance_id=signal.instance_id,
+        params=dict(signal.params),
+        payload=dict(signal.payload),
+        request_time=signal.announced_at,
+        create_time=signal.announced_at,
+    ).as_json()
 
 
 def announced_json(announced: Announced) -> Document:

@@ -7,7 +7,7 @@ from tests.unit.definition.placing import only, placed
 from tests.unit.definition.step_types.steps import step, with_fields
 
 from calve.definition.document import Mark, Node
-from calve.definition.problems import Problem, Problems
+from calve.definition.problems import Problem, Problems, Severity
 from calve.definition.step_types import STEP_TYPES, Field, StepType, StepTypes
 from calve.definition.step_types.model import MAPS, NUMBER, TEXT
 
@@ -68,6 +68,62 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
 def test_a_step_that_says_what_it_needs_has_no_problems(name: str, params: dict[str, Any]) -> None:
     """Literals of the accepted types, references and expressions are all fine."""
     assert not _found(step(name, **params))
+
+
+WARNED: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
+    (
+        "Shell",
+        {},
+        [("does_nothing", "a Shell step without shell.command, shell.script or shell.file does nothing")],
+    ),
+    (
+        "Shell",
+        {"shell": {"env": {"A": "b"}}},
+        [("does_nothing", "a Shell step without shell.command, shell.script or shell.file does nothing")],
+    ),
+    ("Shell", {"script": "echo hi"}, []),
+    (
+        "Shell",
+        {"shell": {"command": "x", "cpu": 2, "image": "python:3"}},
+        [
+            ("kubernetes_only", "shell.cpu has no effect: a Shell step does not run on Kubernetes"),
+            ("kubernetes_only", "shell.image has no effect: a Shell step does not run on Kubernetes"),
+        ],
+    ),
+    (
+        "Notebook",
+        {"notebook": {"input_path": "x"}, "kubernetes": {"image": "python:3", "env": {"A": "b"}, "mine": 1}},
+        [
+            ("kubernetes_only", "kubernetes.image has no effect: a Notebook step does not run on Kubernetes"),
+            ("kubernetes_only", "kubernetes.env has no effect: a Notebook step does not run on Kubernetes"),
+        ],
+    ),
+    ("NoOp", {"kubernetes": "production"}, []),
+    ("Kubernetes", {"kubernetes": {"image": "x", "cpu": 1}}, []),
+    ("Docker", {"docker": {"image": "x", "cpu": 1}}, []),
+    (
+        "Notebook",
+        {"notebook": {"input_path": "x", "init_command": "pip install x"}},
+        [
+            (
+                "prefix_takes_arguments",
+                "notebook.init_command stands before papermill's command line, which becomes its arguments",
+            )
+        ],
+    ),
+    *(
+        ("Notebook", {"notebook": {"input_path": "x", "init_command": prefix}}, [])
+        for prefix in ("pip install x &&", "pip install x;", "cd a\n", "", "A=b C='d e'", "${prepare}", "echo a | ")
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "params", "wanted"), WARNED)
+def test_what_looks_wrong_is_a_warning(name: str, params: dict[str, Any], wanted: list[tuple[str, str]]) -> None:
+    """The definition is taken: Maestro takes it too."""
+    found = _found(step(name, **params))
+    assert [(problem.code, problem.message) for problem in found] == wanted
+    assert all(problem.severity is Severity.WARNING for problem in found)
 
 
 BAD: list[tuple[str, dict[str, Any], str, str, str]] = [

@@ -1,0 +1,213 @@
+"""What loops and subworkflows keep, as Maestro says it; and the overviews of runs that it holds. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from calve.definition.params import Parameter
+from calve.engine import foreach, subworkflows, whiles
+from calve.engine.blueprints import Blueprint
+from calve.engine.model import Attempt, IterationRecord, Json, Leaf, Leaves, Run, RunPolicy
+from calve.engine.statuses import FLAGS, StepStatus
+from calve.engine.views.models import (
+    CountReference,
+    Document,
+    ForeachArtifact,
+    ForeachOverview,
+    HttpArtifact,
+    KubernetesArtifact,
+    NotebookArtifact,
+    RollupOverview,
+    RuntimeOverview,
+    StatusSummary,
+    SubworkflowArtifact,
+    WhileArtifact,
+)
+from calve.engine.views.sources import Child, Loop, StepSource
+
+Counts = Mapping[StepStatus, int]
+
+
+def artifacts_of(run: Run, attempt: Attempt, params: Json, source: StepSource | None) -> dict[str, Any]:
+    """Return the artifacts of an attempt; ``params`` are its params as they are shown.
+
+    Those of the engine's own steps have Maestro's keys. What the work of a step hands over is shown as it is, whatever
+    it is called.
+    """
+    if attempt.is_leaf:
+        found = _of_work(attempt, params)
+        return {**({found[0]: found[1].as_json()} if found else {}), **attempt.artifacts}
+    builders = {foreach.KEY: _foreach, whiles.KEY: _while, subworkflows.KEY: _subworkflow}
+    return {
+        key: builders[key](run, attempt, kept, source).as_json() if key in builders else kept
+        for key, kept in attempt.artifacts.items()
+    }
+
+
+def _of_work(attempt: Attempt, params: Json) -> tuple[str, Document] | None:
+    """Return what Maestro keeps about the work of some types of steps, which calve has in its params."""
+
+    def given(name: str) -> Any:
+        return params.get(name, {}).get("evaluated_result")
+
+    match attempt.type:
+        case "Notebook" if "output_path" in params:
+            return "maestro_notebook", NotebookArtifact(output_path=given("output_path"))
+        case "Http" if "status_code" in params and attempt.status.is_terminal:
+            status = "SUCCESS" if attempt.status.is_complete else "FAILED"
+            answer = {"status_code": given("status_code"), "body": given("response_body")}
+            return "maestro_http", HttpArtifact(request=given("http"), status=status, **answer)
+        case "Kubernetes" if isinstance(kept := attempt.artifacts.get("kubernetes"), Mapping) and "job" in kept:
+            return "maestro_kubernetes", KubernetesArtifact(job_id=str(kept["job"]), command=given("kubernetes"))
+        case _:
+            return None
+
+
+def _identity(run: Run, attempt: Attempt) -> str:
+    parts = (run.workflow_id, run.instance_id, run.run_id, attempt.step_id, attempt.attempt_id, attempt.uuid)
+    return "".join(f"[{part}]" for part in parts)
+
+
+def _foreach(run: Run, attempt: Attempt, kept: Json, source: StepSource | None) -> Document:
+    return ForeachArtifact(
+        foreach_workflow_id=kept["loop_workflow_id"],
+        foreach_identity=_identity(run, attempt),
+        foreach_run_id=run.run_id,
+        run_policy=kept.get("run_policy", RunPolicy.START_FRESH_NEW_RUN.value),
+        run_id=run.run_id,
+        total_loop_count=kept["total"],
+        next_loop_index=kept["launched"],
+        foreach_overview=_foreach_overview(source.loop) if source and source.loop else None,
+        concurrency=kept["concurrency"],
+    )
+
+
+def _foreach_overview(loop: Loop) -> ForeachOverview:
+    over = Counter(each.status.value for each in loop.iterations if each.status.is_terminal)
+    live = Counter(each.status.value for each in loop.iterations if not each.status.is_terminal)
+    return ForeachOverview(
+        checkpoint=_checkpoint(loop.iterations),
+        stats=dict(over) or None,
+        running_stats=dict(live) or None,
+        rollup=rollup(loop.leaves.over, loop.leaves.named, is_live=False) if over else None,
+        running_rollup=rollup(loop.leaves.live, loop.leaves.named, is_live=True) if live else None,
+        details=_details(loop.iterations) or None,
+    )
+
+
+def _checkpoint(iterations: Iterable[IterationRecord]) -> int:
+    found = 0
+    for each in iterations:
+        if each.number != found + 1 or not each.status.is_terminal:
+            break
+        found = each.number
+    return found
+
+
+def _details(iterations: Iterable[IterationRecord]) -> dict[str, list[int | list[int]]]:
+    """Return the numbers of iterations by status, consecutive ones as an interval."""
+    spans: dict[str, list[list[int]]] = {}
+    for each in iterations:
+        known = spans.setdefault(each.status.value, [])
+        if known and known[-1][1] + 1 == each.number:
+            known[-1][1] = each.number
+        else:
+            known.append([each.number, each.number])
+    return {
+        status: [first if first == last else [first, last] for first, last in known] for status, known in spans.items()
+    }
+
+
+def _while(run: Run, attempt: Attempt, kept: Json, source: StepSource | None) -> Document:
+    loop, last = (source.loop, source.child) if source else (None, None)
+    return WhileArtifact(
+        loop_workflow_id=kept["loop_workflow_id"],
+        loop_identity=_identity(run, attempt),
+        loop_run_id=run.run_id,
+        run_policy=kept.get("run_policy", RunPolicy.START_FRESH_NEW_RUN.value),
+        run_id=run.run_id,
+        first_iteration=loop.first if loop else None,
+        last_iteration=kept["iteration"],
+        last_status=last.run.status.value if last else None,
+        last_overview=_of_child(last) if last else None,
+        rollup=_all_but(loop.leaves, last.leaves if last else Leaves()) if loop else None,
+        loop_param_values=_loop_values(attempt, loop) if loop else None,
+    )
+
+
+def _all_but(leaves: Leaves, last: Leaves) -> RollupOverview:
+    left = Counter(counted(leaves))
+    left.subtract(counted(last))
+    gone = set(last.named)
+    named = [each for each in leaves.named if each not in gone]
+    return rollup({status: number for status, number in left.items() if number}, named)
+
+
+def _loop_values(attempt: Attempt, loop: Loop) -> dict[str, list[Any]]:
+    names = Parameter.from_stored(attempt.params["loop_params"]).result
+    return {name: [_shown(each.params[name]) for each in loop.iterations if name in each.params] for name in names}
+
+
+def _shown(stored: Json) -> Any:
+    """Return the value of a stored param; of a secret, stars."""
+    return Parameter.from_stored(stored).as_json().get("evaluated_result")
+
+
+def _subworkflow(run: Run, attempt: Attempt, kept: Json, source: StepSource | None) -> Document:
+    del run, attempt
+    child = source.child if source else None
+    return SubworkflowArtifact(
+        subworkflow_id=kept["subworkflow_id"],
+        subworkflow_version_id=child.run.version_id if child else kept["subworkflow_version_id"],
+        subworkflow_instance_id=child.run.instance_id if child else kept.get("subworkflow_instance_id"),
+        subworkflow_run_id=child.run.run_id if child else kept.get("subworkflow_run_id"),
+        subworkflow_uuid=child.run.uuid if child else kept.get("subworkflow_uuid"),
+        subworkflow_overview=_of_child(child) if child else None,
+    )
+
+
+def _of_child(child: Child) -> RuntimeOverview:
+    return runtime_overview(child.run, child.blueprint, child.attempts, child.leaves)
+
+
+def runtime_overview(
+    run: Run, blueprint: Blueprint, attempts: Iterable[Attempt], leaves: Leaves | None
+) -> RuntimeOverview:
+    """Return a run at a glance: its steps by status, and the leaf steps below it."""
+    known = {attempt.step_id: attempt for attempt in attempts}
+    return RuntimeOverview(
+        total_step_count=len(blueprint.steps),
+        step_overview=_step_overview(blueprint, known),
+        rollup_overview=None if leaves is None else rollup(counted(leaves), leaves.named),
+        run_status=run.run_status.value,
+    )
+
+
+def _step_overview(blueprint: Blueprint, known: Mapping[str, Attempt]) -> dict[str, StatusSummary]:
+    found: dict[str, list[list[int | None]]] = {}
+    for step_id, ordinal in blueprint.ordinals.items():
+        attempt = known.get(step_id)
+        if attempt is not None:
+            times = [ordinal, attempt.times.get("start"), attempt.times.get("end")]
+            found.setdefault(attempt.status.value, []).append(times)
+    summaries = {status: StatusSummary(cnt=len(steps), steps=steps) for status, steps in found.items()}
+    missing = sum(step_id not in known for step_id in blueprint.steps)
+    return summaries | ({StepStatus.NOT_CREATED.value: StatusSummary(cnt=missing)} if missing else {})
+
+
+def counted(leaves: Leaves) -> Counts:
+    """Return how many leaf steps are in each status, live or over."""
+    return Counter(leaves.over) + Counter(leaves.live)
+
+
+def rollup(counts: Counts, named: Iterable[Leaf] = (), *, is_live: bool | None = None) -> RollupOverview:
+    """Return leaf steps by status, with references to those that Maestro names."""
+    refs: dict[StepStatus, dict[str, list[str]]] = {}
+    for leaf in named:
+        if is_live in {None, leaf.is_live}:
+            place = refs.setdefault(leaf.status, {}).setdefault(f"{leaf.workflow_id}:{leaf.run_id}", [])
+            place.append(f"{leaf.instance_id}:{leaf.step_id}:{leaf.attempt_id}")
+    overview = {
+        status.value: CountReference(cnt=counts[status], ref=refs.get(status)) for status in FLAGS if counts.get(status)
+    }
+    return RollupOverview(total_leaf_count=sum(counts.values()), overview=overview or None)

@@ -1,0 +1,139 @@
+"""What Maestro's documents are made of besides the rows of a run: its definition, what is around it and inside it.
+
+A list costs the same few queries however many steps it has; what lies inside loops and subworkflows is read for the
+document of one step only.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from calve.engine import foreach, subworkflows, whiles
+from calve.engine.blueprints import Blueprint
+from calve.engine.model import Ancestor, Attempt, IterationRecord, Leaves, Run, Scope
+from calve.engine.ports import EngineState
+from calve.engine.sending import DYNAMIC
+from calve.engine.signals import Signal
+from calve.engine.work import Tools
+
+
+@dataclass(frozen=True, slots=True)
+class RunSource:
+    """What is known about a run besides its row and its attempts."""
+
+    blueprint: Blueprint
+    runs: Mapping[str, Run] = field(default_factory=dict)
+    """The runs that its attempts belong to, if some are of earlier ones, by uuid."""
+    ancestors: tuple[Ancestor, ...] = ()
+    """The attempts that it belongs to, from that of the root."""
+    sent: Mapping[str, list[Signal]] = field(default_factory=dict)
+    """The signals that its attempts have sent, by uuid."""
+    leaves: Leaves | None = None
+    others: Mapping[str, Blueprint] = field(default_factory=dict)
+    """The blueprints of runs among them that follow another version, by uuid."""
+
+    def blueprint_of(self, attempt: Attempt) -> Blueprint:
+        """Return the blueprint that an attempt follows: that of its own run."""
+        return self.others.get(attempt.run_uuid, self.blueprint)
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A run inside a step: the instance of a subworkflow, or the last iteration of a while."""
+
+    run: Run
+    blueprint: Blueprint
+    attempts: tuple[Attempt, ...]
+    leaves: Leaves
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The iterations of a loop."""
+
+    iterations: tuple[IterationRecord, ...]
+    leaves: Leaves
+    first: int | None = None
+    """The first iteration that this attempt began."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepSource:
+    """What is known about an attempt besides its row."""
+
+    of_run: RunSource
+    child: Child | None = None
+    loop: Loop | None = None
+
+
+def run_source(tools: Tools, run: Run, attempts: Iterable[Attempt], *, with_leaves: bool = True) -> RunSource:
+    """Return what is known about a run."""
+    state, shown = tools.state, tuple(attempts)
+    blueprint = tools.blueprints.get(run.owner_workflow, run.version_id, run.inline_step)
+    is_mixed = any(attempt.run_uuid != run.uuid for attempt in shown)
+    runs = {each.uuid: each for each in state.runs(run.workflow_id, run.instance_id)} if is_mixed else {}
+    others = {
+        each.uuid: tools.blueprints.get(each.owner_workflow, each.version_id, each.inline_step)
+        for each in runs.values()
+        if each.version_id != run.version_id
+    }
+    ancestors = tuple(state.ancestors(run.uuid)) if run.parent else ()
+    source = RunSource(blueprint, runs, ancestors, others=others)
+    leaves = state.leaves(_scope(run)) if with_leaves else None
+    return replace(source, sent=_sent(state, source, run, shown), leaves=leaves)
+
+
+def _scope(run: Run) -> Scope:
+    """Return the scope of an instance's leaf steps: that of a root is its whole tree, which an index counts."""
+    return Scope(run.root_uuid, run.workflow_id, run.instance_id) if run.parent else Scope(run.root_uuid)
+
+
+def _sent(state: EngineState, source: RunSource, run: Run, attempts: tuple[Attempt, ...]) -> dict[str, list[Signal]]:
+    """Return the signals that attempts have sent; nothing is asked if none of them can have sent any."""
+    uuids = [attempt.uuid for attempt in attempts if _may_send(source.blueprint_of(attempt), attempt)]
+    if not uuids:
+        return {}
+    outermost = next((each for each in reversed(source.ancestors) if each.workflow_id == run.owner_workflow), None)
+    number = run.instance_id if outermost is None or not run.is_inline else outermost.instance_id
+    return state.sent_signals(run.owner_workflow, number, uuids)
+
+
+def _may_send(blueprint: Blueprint, attempt: Attempt) -> bool:
+    step = blueprint.steps.get(attempt.step_id)
+    return DYNAMIC in attempt.artifacts or (step is not None and bool(step.signal_outputs))
+
+
+def step_source(tools: Tools, run: Run, attempt: Attempt) -> StepSource:
+    """Return all that is known about an attempt, what lies inside it too."""
+    of_run = run_source(tools, run, [attempt], with_leaves=False)
+    if attempt.is_leaf:
+        return StepSource(of_run)
+    if subworkflows.KEY in attempt.artifacts:
+        children = tools.state.child_runs(attempt.uuid, limit=1)
+        return StepSource(of_run, _child(tools, children[0]) if children else None)
+    if foreach.KEY in attempt.artifacts:
+        name = attempt.artifacts[foreach.KEY]["loop_workflow_id"]
+        return StepSource(of_run, loop=_loop(tools.state, run, name))
+    if whiles.KEY in attempt.artifacts:
+        return _of_while(tools, run, attempt, of_run)
+    return StepSource(of_run)
+
+
+def _of_while(tools: Tools, run: Run, attempt: Attempt, of_run: RunSource) -> StepSource:
+    kept, state = attempt.artifacts[whiles.KEY], tools.state
+    begun = state.child_runs(attempt.uuid, limit=1)
+    first = begun[0].instance_id if begun else None
+    last = state.load(kept["last"]) if kept["last"] else None
+    loop = _loop(state, run, kept["loop_workflow_id"], first, with_params=True)
+    return StepSource(of_run, _child(tools, last.run) if last else None, loop)
+
+
+def _loop(state: EngineState, run: Run, name: str, first: int | None = None, *, with_params: bool = False) -> Loop:
+    iterations = state.iterations(name, with_params=with_params)
+    return Loop(tuple(iterations), state.leaves(Scope(run.root_uuid, name)), first)
+
+
+def _child(tools: Tools, run: Run) -> Child:
+    snapshot = tools.state.load(run.uuid)
+    blueprint = tools.blueprints.get(run.owner_workflow, run.version_id, run.inline_step)
+    leaves = tools.state.leaves(Scope(run.root_uuid, run.workflow_id, run.instance_id))
+    return Child(run, blueprint, snapshot.attempts if snapshot else (), leaves)
