@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from calve.engine.model import Ancestor, IterationRecord, Leaf, Leaves, Scope
 from calve.engine.statuses import FLAGS, RunStatus, StepStatus
-from calve.store.engine_tables import IS_COUNTED, IS_INNER, attempt, run
+from calve.store.engine_tables import IS_COUNTED, attempt, run
 from calve.store.param_sets import read_params
 
 _LIVE = [status.value for status in RunStatus if not status.is_terminal]
@@ -59,8 +59,9 @@ def _of_tree() -> tuple[Select[Any], Select[Any]]:
     """Return what counts the leaf steps of a whole tree, by an index alone, and what names some of them."""
     is_live = literal(0).label("is_live")
     root: BindParameter[str] = bindparam("root_uuid")
-    is_its = or_(  # each side has an index: see IS_INNER
-        and_(attempt.c.root_uuid == root, text(IS_INNER)), and_(attempt.c.run_uuid == root, attempt.c.root_uuid == "")
+    is_its = or_(  # each side has an index, that of the first for those that are not empty
+        and_(attempt.c.root_uuid == root, attempt.c.root_uuid != ""),
+        and_(attempt.c.run_uuid == root, attempt.c.root_uuid == ""),
     )
     counts = select(is_live, attempt.c.status, _NUMBER).where(is_its, text(IS_COUNTED)).group_by(attempt.c.status)
     named = select(attempt.c.status, *_PLACE, is_live).join(run, run.c.uuid == attempt.c.run_uuid)
