@@ -10,7 +10,7 @@ from calve.definition.model.triggers import CronTrigger, IntervalTrigger, Predef
 from calve.definition.model.workflow import Definition
 from calve.definition.params import parse_duration, parse_retry_policy, values_of
 from calve.definition.problems import Problems, did_you_mean
-from calve.definition.resolving import Failure, Missing, resolve
+from calve.definition.resolving import Failure, Missing, Resolution, UnknownOutput, resolve
 from calve.definition.schedules import cron_of, interval_of, predefined_of, zone_of
 from calve.definition.sources import all_expressions
 from calve.definition.vocabulary import Vocabulary
@@ -20,6 +20,9 @@ from calve.expressions import Clock, ParamCall, calls, complete, parse
 
 _NOT_GIVEN = "give it when the workflow starts; a dollar sign of your own, for a shell say, is written $$"
 
+_OF_EVERY_STEP = frozenset({"MAESTRO_STEP_STATUS", "MAESTRO_STEP_END_TIME"})
+"""What ``params.getFromStep`` tells of a step besides its params."""
+
 
 def dry_run(definition: Definition, document: Node, vocabulary: Vocabulary, problems: Problems, clock: Clock) -> None:
     """Note what will go wrong with a definition when it runs, as far as that can be told now."""
@@ -27,15 +30,16 @@ def dry_run(definition: Definition, document: Node, vocabulary: Vocabulary, prob
     places = {str(text(entry(step, "id"))): step for _, step in all_steps(workflow)}
     resolution = resolve(definition, vocabulary, run={}, clock=clock, places=places)
     for missing in resolution.missing:
-        _note_missing(missing, _place(missing.step_id, missing.param, workflow, places), definition, problems)
+        _note_missing(missing, _place(missing.step_id, missing.keys, workflow, places), problems)
     for failure in resolution.failures:
-        _note_failure(failure, _place(failure.step_id, failure.param, workflow, places), problems)
+        keys = () if failure.param is None else ("params", failure.param)
+        _note_failure(failure, _place(failure.step_id, keys, workflow, places), problems)
     values = _Guesses(values_of(resolution.workflow))
     _try(lambda: _timeout(definition.workflow.timeout, values), entry(workflow, "timeout") or workflow, problems)
     for step in definition.workflow.all_steps():
         _try_step(step, places[step.id], values, problems)
     signals = {name for trigger in definition.workflow.signal_triggers for name in trigger.definitions}
-    _try_calls(document, {"step": places, "signal": signals}, problems)
+    _try_calls(document, {"step": places, "signal": signals}, resolution, problems)
     for trigger, node in zip(definition.workflow.time_triggers, items(entry(workflow, "time_triggers")), strict=True):
         _try_trigger(trigger, node, problems)
     incremental = items(entry(workflow, "incremental_triggers"))
@@ -51,21 +55,32 @@ class _Guesses(dict[str, Any]):
         return super().get(name, default)
 
 
-def _place(step_id: str | None, param: str | None, workflow: Node, places: Mapping[str, Node]) -> Node:
-    """Return where a param is written; where it is not, its step or the workflow."""
+def _place(step_id: str | None, keys: tuple[str, ...], workflow: Node, places: Mapping[str, Node]) -> Node:
+    """Return where something of a step or the workflow is written; where it is not, the step or the workflow."""
     holder = places[step_id] if step_id is not None else workflow
-    return (entry(holder, "params", param) if param is not None else None) or holder
+    return (entry(holder, *keys) if keys else None) or holder
 
 
-def _note_missing(missing: Missing, place: Node, definition: Definition, problems: Problems) -> None:
-    if missing.is_output:
-        message = f"{missing.param} refers to {missing.name}, which that step does not give"
-        problems.add(place, "unknown_output", message)
+def _note_missing(missing: Missing, place: Node, problems: Problems) -> None:
+    if missing.unknown is not None:
+        message, hint = _worded(missing.unknown, is_of_workflow=missing.step_id is None)
+        problems.add(place, "unknown_output", f"{missing.what} refers to {missing.name}: {message}", hint=hint)
         return
-    message = f"{missing.param} refers to {missing.name}, which nothing here defines"
-    near = did_you_mean(missing.name, definition.workflow.params)
+    message = f"{missing.what} refers to {missing.name}, which nothing here defines"
+    near = did_you_mean(missing.name, missing.known)
     hint = near if near.startswith("did you mean") else _NOT_GIVEN
     problems.warn(place, "param_not_given", message, hint=hint)
+
+
+def _worded(unknown: UnknownOutput, *, is_of_workflow: bool) -> tuple[str, str]:
+    """Return what is wrong with a reference to a step, and a hint."""
+    if is_of_workflow:
+        return "params of the workflow have their values before any step runs", "move it to the step that uses it"
+    if not unknown.path:
+        step_id = unknown.step_id
+        return f"{step_id} is a step, not a param", f"write {step_id}__NAME for an output of it"
+    message = f"step {unknown.step_id} has no output {unknown.path}"
+    return message, did_you_mean(unknown.path, unknown.known)
 
 
 def _note_failure(failure: Failure, place: Node, problems: Problems) -> None:
@@ -91,14 +106,29 @@ def _try_step(step: Step, place: Node, values: Mapping[str, Any], problems: Prob
         _try(lambda: parse_retry_policy(policy, values), entry(place, "retry_policy") or place, problems)
 
 
-def _try_calls(document: Node, known: Mapping[str, Collection[str]], problems: Problems) -> None:
-    """Find calls of ``params`` that name a step or a signal which is not there."""
+def _try_calls(
+    document: Node, known: Mapping[str, Collection[str]], resolution: Resolution, problems: Problems
+) -> None:
+    """Find calls of ``params`` that name a step, an output or a signal which is not there."""
     for node in all_expressions(document):
         for call in _calls(str(node.value)):
             what, name = _named_by(call)
             if name not in known.get(what, (name,)):
                 message = f"params.{call.name} names the {what} {name}, which is not there"
                 problems.add(node, f"unknown_{what}", message, hint=did_you_mean(name, known[what]))
+            elif unknown := _unknown_output(call, known["step"], resolution):
+                message, hint = _worded(unknown, is_of_workflow=False)
+                problems.add(node, "unknown_output", f"params.{call.name}: {message}", hint=hint)
+
+
+def _unknown_output(call: ParamCall, steps: Collection[str], resolution: Resolution) -> UnknownOutput | None:
+    match call:
+        case ParamCall("getFromStep", (str(step_id), str(name))) if step_id in steps and name not in _OF_EVERY_STEP:
+            return resolution.unknown(step_id, name)
+        case ParamCall("getFromForeach", (_, str(step_id), str(name))) if step_id in steps:
+            return resolution.unknown(step_id, name)
+        case _:
+            return None
 
 
 def _named_by(call: ParamCall) -> tuple[str, str]:

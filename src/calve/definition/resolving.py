@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from calve.definition.document import Mark, Node
 from calve.definition.foretelling import DryRunFacts, asks_the_run
 from calve.definition.model.names import SEPARATOR
-from calve.definition.model.params import Params
+from calve.definition.model.params import BooleanParam, Param, Params, StringArrayParam
 from calve.definition.model.steps import ForeachStep, Step, TypedStep, WhileStep
 from calve.definition.model.workflow import Definition
 from calve.definition.params import (
@@ -41,10 +41,26 @@ class Missing:
     """A param refers to something that nothing in the definition gives."""
 
     step_id: str | None
-    param: str
+    what: str
+    """What refers to it: a param, the targets, a condition."""
     name: str
-    is_output: bool = False
-    """It looks like an output of a step, which has none of that name."""
+    keys: tuple[str, ...]
+    """Where that stands in the step or the workflow."""
+    known: tuple[str, ...] = ()
+    """What it may have meant."""
+    unknown: "UnknownOutput | None" = None
+    """What is wrong with a name that begins with that of a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownOutput:
+    """A step does not give what a name asks of it."""
+
+    step_id: str
+    path: str
+    """What it is asked for; nothing, if only the step is named."""
+    known: tuple[str, ...]
+    """What it gives instead, at the same place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +80,8 @@ class Resolution:
     steps: Mapping[str, Mapping[str, Parameter]]
     missing: tuple[Missing, ...]
     failures: tuple[Failure, ...]
+    unknown: Callable[[str, str], UnknownOutput | None]
+    """Tells what is wrong with a param of a step, by its path; None if it has that, or only the run can tell."""
 
 
 def resolve(
@@ -120,7 +138,7 @@ class _Resolving:
             self.outputs[step.id] = self.vocabulary.types.outputs(self.places[step.id], kind=step.kind)
         self._workflow(run)
         self._steps(workflow.steps, frozenset())
-        return Resolution(self.workflow, self.steps, tuple(self.missing), tuple(self.failures))
+        return Resolution(self.workflow, self.steps, tuple(self.missing), tuple(self.failures), self._unknown)
 
     def _workflow(self, run: Params) -> None:
         workflow, defaults = self.definition.workflow, self.vocabulary.defaults
@@ -185,6 +203,48 @@ class _Resolving:
             lambda name: self._is_later(name, own, loops),
         )
         self.steps[step.id] = self._evaluated(level)
+        self._more(step, level)
+
+    def _more(self, step: Step, level: _Level) -> None:
+        """Note what conditions and targets of a step refer to and nothing gives; they see its own outputs."""
+        texts: dict[tuple[str, ...], tuple[str, Param]] = {
+            ("transition", "successors", target): (f"the condition of {target}", BooleanParam(expression=condition))
+            for target, condition in step.transition.successors.items()
+        }
+        if isinstance(step, WhileStep):
+            texts[("condition",)] = ("condition", BooleanParam(expression=step.condition))
+        if isinstance(step, TypedStep) and step.targets:
+            texts[("targets",)] = ("targets", StringArrayParam(value=list(step.targets)))
+        inside = getattr(step.params.get("loop_params"), "value", None) or {}
+        given = {*self.outputs[step.id].params, *inside, "loop_index"}
+        is_open = self.outputs[step.id].is_open
+        for keys, (what, param) in texts.items():
+            for name in needs(param):
+                is_own = name in given or (is_open and step_reference(name, self.outputs) is None)
+                if not is_own and level.later(name) is None:
+                    self._miss(step.id, what, name, keys)
+
+    def _miss(self, step_id: str | None, what: str, name: str, keys: tuple[str, ...]) -> None:
+        found = step_reference(name, self.outputs) or _separated(name, self.outputs)
+        owner, path = found if found[0] else (name if name in self.outputs else "", "")
+        unknown = (self._unknown(owner, path) or UnknownOutput(owner, "", ())) if owner else None
+        own = tuple(self.outputs[step_id].params) if step_id is not None and keys[0] != "params" else ()
+        steps = tuple(f"{each}.{output}" for each in self.outputs for output in self.outputs[each].params)
+        known = (*self.declared, *own, *(steps if "." in name else ()))
+        self.missing.append(Missing(step_id, what, name, keys, known, unknown))
+
+    def _unknown(self, step_id: str, path: str) -> UnknownOutput | None:
+        """Return what is wrong with the path to an output; None where nothing is, or only the run can tell."""
+        outputs, declared = self.outputs[step_id], set(self._declared_by(step_id))
+        head, _, rest = path.partition(".")
+        if outputs.is_open or path in outputs.params or head in declared:
+            return None
+        if head not in outputs.params:
+            return UnknownOutput(step_id, path, tuple(outputs.params) or tuple(sorted(declared)))
+        inside = [each.name for each in outputs.params[head].params]
+        if not inside or rest.partition(".")[0] in inside:
+            return None
+        return UnknownOutput(step_id, path, tuple(f"{head}.{name}" for name in inside))
 
     def _template(self, step: Step) -> Params:
         if not isinstance(step, TypedStep) or step.sub_type is None:
@@ -206,9 +266,7 @@ class _Resolving:
         step_id, param = step_reference(name, self.outputs) or _separated(name, self.outputs)
         if not step_id:
             return True if SEPARATOR in name else None  # a signal's param
-        outputs, head = self.outputs[step_id], param.partition(".")[0]
-        is_there = outputs.is_open or head in outputs.params or head in self._declared_by(step_id)
-        return True if is_there else None
+        return True if self._unknown(step_id, param) is None else None
 
     def _declared_by(self, step_id: str) -> Iterator[str]:
         for step in self.definition.workflow.all_steps():
@@ -229,8 +287,7 @@ class _Resolving:
                 # A script that has not been read is up to the push, as an output is up to the run.
                 state = True if other == SCRIPT else level.later(other)
                 if state is None:
-                    is_output = step_reference(other, self.outputs) is not None
-                    self.missing.append(Missing(level.step_id, name, other, is_output))
+                    self._miss(level.step_id, name, other, ("params", name))
                 if state is not False:
                     later.add(name)
         while True:

@@ -23,6 +23,13 @@ _WORDS = {
     "model_attributes_type": "must be a mapping",
 }
 """What pydantic's own names for mistakes are called here."""
+_BOUNDS = {
+    "less_than": ("less than", "lt"),
+    "less_than_equal": ("at most", "le"),
+    "greater_than": ("more than", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+}
+"""The bounds of numbers: the words, and where pydantic keeps the number."""
 
 
 def validated(document: Node, problems: Problems) -> Definition | None:
@@ -54,16 +61,33 @@ def _note(line: ErrorDetails, document: Node, problems: Problems) -> None:
             problems.add(node, "missing_kind", _untagged(context))
         case "enum" | "literal_error":
             known = [_bare(word) for word in context["expected"].replace(" or ", ", ").split(", ")]
-            message = f"{name} may not be {line['input']!r}"
+            message = f"{_called(node, name)} may not be {_shown(line['input'])}"
             problems.add(node, "unknown_word", message, hint=did_you_mean(str(line["input"]), known))
-        case code if code in _WORDS:
-            problems.add(node, "wrong_type", f"{name} {_WORDS[code]}, not {_shown(line['input'])}")
+        case code if expected := _expected(code, line):
+            message = f"{_called(node, name)} {expected}, not {_shown(line['input'])}"
+            problems.add(node, "wrong_type" if code in _WORDS else code, message)
         case "too_short" | "string_too_short" if node.value:
             pass  # it has items, each of which is wrong and noted
         case "too_short" | "string_too_short":
             problems.add(node, "empty", f"{name} may not be empty")
         case code:
             problems.add(node, code, f"{name}: {line['msg']}")
+
+
+def _expected(code: str, line: ErrorDetails) -> str:
+    """Return what a value must be, in words; nothing, if that is not what is wrong with it."""
+    if code in _BOUNDS:
+        words, key = _BOUNDS[code]
+        return f"must be {words} {line['ctx'][key]}"
+    return line["msg"] if code == "not_a_duration" else _WORDS.get(code, "")
+
+
+def _called(node: Node, name: str) -> str:
+    """Return what a value is called where it was written: YAML's jobs are steps in the model."""
+    tail = node.path.rpartition(".")[2]
+    if name.isdigit():
+        return f"an item of {tail.partition('[')[0]}"
+    return tail if tail.isidentifier() else name
 
 
 def _fields_at(steps: tuple[str | int, ...]) -> set[str]:

@@ -69,14 +69,41 @@ CASES: list[tuple[dict[str, Any], tuple[str, str, str, str]]] = [
     (definition(), ("empty", "workflow.steps", "steps may not be empty", "")),
     (
         definition(step("a"), timeout=True),
-        ("not_a_duration", "workflow.timeout", "timeout: must be a whole number or a text such as 2 hours", ""),
+        (
+            "not_a_duration",
+            "workflow.timeout",
+            "timeout must be a whole number or a text such as 2 hours, not True",
+            "",
+        ),
     ),
     (
         definition(step("a"), instance_step_concurrency=1000),
         (
             "less_than",
             "workflow.instance_step_concurrency",
-            "instance_step_concurrency: Input should be less than 1000",
+            "instance_step_concurrency must be less than 1000, not 1000",
+            "",
+        ),
+    ),
+    (
+        definition(step("a"), instance_step_concurrency=[1]),
+        (
+            "wrong_type",
+            "workflow.instance_step_concurrency",
+            "instance_step_concurrency must be a whole number, not a list",
+            "",
+        ),
+    ),
+    (
+        definition(step("a"), params={"a b": 3}),
+        ("wrong_type", "workflow.params.a b", "a b must be a mapping, not 3", ""),
+    ),
+    (
+        definition(step("a"), incremental_triggers=[3]),
+        (
+            "wrong_type",
+            "workflow.incremental_triggers[0]",
+            "an item of incremental_triggers must be a mapping, not 3",
             "",
         ),
     ),

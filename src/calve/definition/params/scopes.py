@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, Protocol
 
 from calve.definition.model.names import SEPARATOR
@@ -160,7 +161,12 @@ class StepScope:
     def _of_step(self, step_id: str, path: str) -> Any:
         found = walk(values_of(self.steps[step_id]), path)
         if found is None:
-            raise ParamError(f"Cannot find the referenced param name [{path}] in step [{step_id}]", reference=path)
+            near = get_close_matches(path, self.steps[step_id], n=1)
+            raise ParamError(
+                f"Cannot find the referenced param name [{path}] in step [{step_id}]",
+                remedy=f"Did you mean {near[0]}?" if near else "",
+                reference=path,
+            )
         return _result(found, path, f"step [{step_id}]")
 
 
