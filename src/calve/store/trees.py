@@ -71,10 +71,12 @@ def _of_tree() -> tuple[Select[Any], Select[Any]]:
 def _of_part(*, is_instance: bool) -> tuple[Select[Any], Select[Any]]:
     """Return the same for an instance, or for the iterations of a loop."""
     inside = _inside(is_instance=is_instance)
-    is_its = attempt.c.run_uuid == inside.c.uuid
-    counts = select(inside.c.is_live, attempt.c.status, _NUMBER).join(inside, is_its).where(*_IS_LEAF)
-    named = select(attempt.c.status, *_PLACE, inside.c.is_live).join(inside, is_its)
-    named = named.join(run, run.c.uuid == attempt.c.run_uuid).where(*_IS_LEAF, attempt.c.status.in_(_NAMED))
+    is_its = and_(attempt.c.run_uuid == inside.c.uuid, *_IS_LEAF)
+    # An outer join keeps SQLite from going through all attempts that there are, to look up the run of each.
+    leaves = inside.outerjoin(attempt, is_its)
+    counts = select(inside.c.is_live, attempt.c.status, func.count(attempt.c.uuid).label("number")).select_from(leaves)
+    named = select(attempt.c.status, *_PLACE, inside.c.is_live).select_from(leaves)
+    named = named.join(run, run.c.uuid == inside.c.uuid).where(attempt.c.status.in_(_NAMED))
     return counts.group_by(inside.c.is_live, attempt.c.status), named.order_by(*_ORDER)
 
 
@@ -108,7 +110,8 @@ def read_leaves(connection: Connection, scope: Scope, limit: int) -> Leaves:
     over: dict[StepStatus, int] = {}
     live: dict[StepStatus, int] = {}
     for row in connection.execute(counts, place):
-        (live if row.is_live else over)[StepStatus(row.status)] = row.number
+        if row.number:
+            (live if row.is_live else over)[StepStatus(row.status)] = row.number
     first = connection.execute(named.limit(limit), place)
     return Leaves(over, live, tuple(_leaf_of(row) for row in first))
 

@@ -18,6 +18,7 @@ from calve.engine.views import (
     overview_of,
     run_json,
     started_json,
+    step_source,
 )
 
 TWO = """
@@ -247,3 +248,62 @@ def test_what_is_gone_has_neither_steps_nor_failures(playground: Playground) -> 
     run = replace(playground.start(), uuid="gone")
     assert overview_of(playground.tools, run).steps[0] == StepOverview("a", 1, "Sleep")
     assert failures(playground.state, run) == []
+
+
+INSIDE = """
+Workflow:
+  id: w
+  times: 7
+  jobs:
+    - foreach:
+        id: loop
+        ranges: {i: {from: 0, to: 1}}
+        jobs:
+          - job: {id: job, type: Sleep, timeout: '${times} min', retry_policy: {error_retry_limit: '${times}'}}
+          - job: {id: plain, type: NoOp}
+"""
+
+
+def test_a_step_in_a_loop_knows_the_params_of_its_instance(playground: Playground) -> None:
+    """Its timeout and its retries refer to them; where they cannot be told, they are left out."""
+    playground.push(INSIDE)
+    run = playground.start()
+    loop = playground.attempt(run, "loop")
+    (iteration,) = playground.state.child_runs(loop.uuid)
+    attempt = playground.attempt(iteration, "job")
+    source = step_source(playground.tools, iteration, attempt)
+    said = attempt_json(iteration, attempt, source)
+    assert (said["timeout_in_millis"], said["step_retry"]["error_retry_limit"]) == (420_000, 7)
+    nothing = replace(source, of_run=replace(source.of_run, around={}))
+    said = attempt_json(iteration, attempt, nothing)
+    assert "timeout_in_millis" not in said
+    assert said["step_retry"] == {
+        "error_retries": 0,
+        "platform_retries": 0,
+        "timeout_retries": 0,
+        "retryable": True,
+    }
+
+
+def test_an_attempt_of_another_version_shows_its_own_definition(playground: Playground) -> None:
+    """What a restart carries over was made from the definition of its own run."""
+    playground.push(TWO)
+    playground.script.parts["b"] = FATAL_ERROR
+    run = playground.start()
+    playground.push(TWO.replace("id: a, type: Sleep", "id: a, type: NoOp"))
+    attempt = playground.attempt(run, "a")
+    later = replace(run, uuid="later", run_id=2, version_id=2)
+    said = attempt_json(later, attempt, step_source(playground.tools, later, attempt))
+    assert said["definition"]["step"]["type"] == "Sleep"
+    assert (said["workflow_run_id"], said["workflow_version_id"], said["workflow_uuid"]) == (1, 1, run.uuid)
+
+
+def test_a_loop_that_has_not_begun_has_nothing_inside(playground: Playground) -> None:
+    """Its document is that of any step."""
+    playground.push(OUTER.replace("sub, ", "sub, tags: [few], "))
+    playground.push(TWO)
+    playground.engine.limit_tag("few", 0)
+    run = playground.start("outer")
+    attempt = playground.attempt(run, "sub")
+    said = attempt_json(run, attempt, step_source(playground.tools, run, attempt))
+    assert (said["status"], said["artifacts"]) == ("WAITING_FOR_PERMITS", {})

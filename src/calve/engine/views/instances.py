@@ -63,6 +63,7 @@ def step_instance(run: Run, attempt: Attempt, source: StepSource | None = None) 
     step = blueprint.steps.get(attempt.step_id) if blueprint else None
     changed = run.restart.step_params.get(attempt.step_id)
     params = params_json(attempt.params)
+    known = {**of_run.around, **run.params} if of_run else run.params
     return StepInstance(
         workflow_id=run.workflow_id,
         workflow_instance_id=run.instance_id,
@@ -81,8 +82,8 @@ def step_instance(run: Run, attempt: Attempt, source: StepSource | None = None) 
         restart_config=_restart_config(run),
         params=params,
         transition=_transition(attempt, blueprint) if blueprint and step else None,
-        step_retry=_step_retry(run, attempt, step) if step else None,
-        timeout_in_millis=_timeout(step.timeout, run) if step else None,
+        step_retry=_step_retry(known, attempt, step) if step else None,
+        timeout_in_millis=_timeout(step.timeout, known) if step else None,
         runtime_state=runtime_state(attempt),
         signal_dependencies=_dependencies(attempt.dependencies),
         signal_outputs=_outputs(of_run.sent.get(attempt.uuid, ())) if of_run else None,
@@ -127,8 +128,8 @@ def _edge(condition: str, attempt: Attempt, target: str) -> Json:
     return {**written, "evaluated_result": attempt.edges[target], "evaluated_time": attempt.ended_at}
 
 
-def _step_retry(run: Run, attempt: Attempt, step: Step) -> StepRetry:
-    policy = _retry_policy(run, step)
+def _step_retry(known: Json, attempt: Attempt, step: Step) -> StepRetry:
+    policy = _retry_policy(known, step)
     said = attempt.artifacts.get("maestro_retry")
     counts = {f"{reason}_retries": attempt.retries.get(reason, 0) for reason in RetryReason}
     limits = {f"{reason}_retry_limit": policy.of(reason).limit for reason in RetryReason} if policy else {}
@@ -140,11 +141,11 @@ def _step_retry(run: Run, attempt: Attempt, step: Step) -> StepRetry:
     )
 
 
-def _retry_policy(run: Run, step: Step) -> ParsedRetryPolicy | None:
+def _retry_policy(known: Json, step: Step) -> ParsedRetryPolicy | None:
     """Return how often a step is tried again; None if that cannot be told."""
     given = step.retry_policy if isinstance(step, TypedStep) else None
     try:
-        return parse_retry_policy(given, results_of(parsed(run.params)) if given else {})
+        return parse_retry_policy(given, results_of(parsed(known)) if given else {})
     except OF_THE_WORKFLOW:
         return None
 
@@ -160,12 +161,12 @@ def _backoff(step: Step, policy: ParsedRetryPolicy) -> Json:
     return {**found, "type": "FIXED_BACKOFF" if isinstance(given, FixedBackoff) else "EXPONENTIAL_BACKOFF"}
 
 
-def _timeout(given: int | str | None, run: Run) -> int | None:
+def _timeout(given: int | str | None, known: Json) -> int | None:
     """Return how many milliseconds something may take; None if its definition sets no limit."""
     if given is None:
         return None
     try:
-        return parse_duration(given, results_of(parsed(run.params)))
+        return parse_duration(given, results_of(parsed(known)))
     except OF_THE_WORKFLOW:
         return None
 
@@ -326,7 +327,7 @@ def _runtime_dag(blueprint: Blueprint) -> Json:
 
 
 def _run_timeout(run: Run, blueprint: Blueprint) -> int | None:
-    return None if run.is_inline else _timeout(blueprint.workflow.timeout, run)
+    return None if run.is_inline else _timeout(blueprint.workflow.timeout, run.params)
 
 
 def _initiator(run: Run, source: RunSource | None) -> InitiatorDocument:

@@ -7,9 +7,10 @@ document of one step only.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from calve.definition.model.steps import Step, TypedStep
 from calve.engine import foreach, subworkflows, whiles
 from calve.engine.blueprints import Blueprint
-from calve.engine.model import Ancestor, Attempt, IterationRecord, Leaves, Run, Scope
+from calve.engine.model import Ancestor, Attempt, IterationRecord, Json, Leaves, Run, Scope
 from calve.engine.ports import EngineState
 from calve.engine.sending import DYNAMIC
 from calve.engine.signals import Signal
@@ -28,6 +29,8 @@ class RunSource:
     sent: Mapping[str, list[Signal]] = field(default_factory=dict)
     """The signals that its attempts have sent, by uuid."""
     leaves: Leaves | None = None
+    around: Json = field(default_factory=dict)
+    """Of an iteration whose steps refer to them in timeouts or retries: the stored params of its instance."""
     others: Mapping[str, Blueprint] = field(default_factory=dict)
     """The blueprints of runs among them that follow another version, by uuid."""
 
@@ -78,8 +81,12 @@ def run_source(tools: Tools, run: Run, attempts: Iterable[Attempt], *, with_leav
     }
     ancestors = tuple(state.ancestors(run.uuid)) if run.parent else ()
     source = RunSource(blueprint, runs, ancestors, others=others)
-    leaves = state.leaves(_scope(run)) if with_leaves else None
-    return replace(source, sent=_sent(state, source, run, shown), leaves=leaves)
+    return replace(
+        source,
+        sent=_sent(state, source, run, shown),
+        leaves=state.leaves(_scope(run)) if with_leaves else None,
+        around=_around(state, source, run),
+    )
 
 
 def _scope(run: Run) -> Scope:
@@ -92,9 +99,27 @@ def _sent(state: EngineState, source: RunSource, run: Run, attempts: tuple[Attem
     uuids = [attempt.uuid for attempt in attempts if _may_send(source.blueprint_of(attempt), attempt)]
     if not uuids:
         return {}
-    outermost = next((each for each in reversed(source.ancestors) if each.workflow_id == run.owner_workflow), None)
-    number = run.instance_id if outermost is None or not run.is_inline else outermost.instance_id
+    number = _outermost(source, run).instance_id if run.is_inline else run.instance_id
     return state.sent_signals(run.owner_workflow, number, uuids)
+
+
+def _outermost(source: RunSource, run: Run) -> Ancestor:
+    """Return the instance that an iteration belongs to."""
+    return next(each for each in reversed(source.ancestors) if each.workflow_id == run.owner_workflow)
+
+
+def _around(state: EngineState, source: RunSource, run: Run) -> Json:
+    if not run.is_inline or not any(_refers(step) for step in source.blueprint.steps.values()):
+        return {}
+    place = _outermost(source, run)
+    outer = state.run(place.workflow_id, place.instance_id, place.run_id)
+    return outer.params if outer else {}
+
+
+def _refers(step: Step) -> bool:
+    """Tell whether a step's timeout or retries refer to params."""
+    policy = step.retry_policy if isinstance(step, TypedStep) else None
+    return "$" in f"{step.timeout}{policy and policy.as_json()}"
 
 
 def _may_send(blueprint: Blueprint, attempt: Attempt) -> bool:
