@@ -6,8 +6,8 @@ import click
 
 from calve.cli.output import print_json, print_table, working
 from calve.cli.state import State, json_option
-from calve.cli.statements import split
-from calve.errors import SqlFailed
+from calve.cli.statements import reference_index, split, unescaped
+from calve.errors import RequestInvalid, SqlFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,10 +27,11 @@ def sql(state: State, statements: str | None, file: IO[str] | None, limit: int) 
     """Run SQL on the lake, with Spark.
 
     STATEMENTS are separated by semicolons. With --json, each one prints a line: the array of its rows.
+    References such as ${day} are for the steps of workflows, and an error here; write $${ for the characters ${.
     """
     if (statements is None) == (file is None):
         raise click.UsageError("Give either the statements or --file.")
-    parts = split(statements or (file.read() if file else ""))
+    parts = split(_without_references(statements or (file.read() if file else ""), file.name if file else "STATEMENTS"))
     if not parts:
         raise click.UsageError("There is no statement.")
     state.check_here()
@@ -45,6 +46,20 @@ def sql(state: State, statements: str | None, file: IO[str] | None, limit: int) 
             with lake_spark.watched(spark, _shown(say, head)):
                 columns, rows = _run(spark, statement, number, None if state.json else limit + 1)
         _print(columns, rows, None if state.json else limit)
+
+
+def _without_references(text: str, name: str) -> str:
+    """Return the text to run; refuse references, for which there are no params here."""
+    index = reference_index(text)
+    if index is None:
+        return unescaped(text)
+    from calve.definition.params import braced_text, line_and_column
+
+    line, column = line_and_column(text, index)
+    raise RequestInvalid(
+        f"{name}:{line}:{column}: {braced_text(text, index)} is a reference, and there are no params here.",
+        remedy="Run it in a step of a workflow, or write the value. For the characters ${ write $${.",
+    )
 
 
 def _run(spark: "SparkSession", statement: str, number: int, limit: int | None) -> tuple[list[str], list[Any]]:

@@ -13,6 +13,19 @@ _TOKEN = re.compile(
 )
 
 
+_DOLLAR = re.compile(r"\$(?:(?P<escaped>\$)|\{)")
+
+
+def reference_index(text: str) -> int | None:
+    """Return where the first ``${`` is that is not written ``$${``; None if there is none."""
+    return next((found.start() for found in _DOLLAR.finditer(text) if not found["escaped"]), None)
+
+
+def unescaped(text: str) -> str:
+    """Return a text in which ``$${`` has become ``${``."""
+    return text.replace("$${", "${")
+
+
 def split(text: str) -> list[str]:
     """Return the statements, without those that are only blanks and comments."""
     statements: list[str] = []

@@ -1,5 +1,6 @@
 """The dry run of a definition: its params tried before anybody starts it."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from typing import Any, assert_never
@@ -10,8 +11,9 @@ from calve.definition.model.triggers import CronTrigger, IntervalTrigger, Predef
 from calve.definition.model.workflow import Definition
 from calve.definition.params import parse_duration, parse_retry_policy, values_of
 from calve.definition.problems import Problems, did_you_mean
-from calve.definition.resolving import Failure, Missing, resolve
+from calve.definition.resolving import CheckedFile, Failure, Missing, resolve
 from calve.definition.schedules import cron_of, interval_of, predefined_of, zone_of
+from calve.definition.scripts import StepFiles
 from calve.definition.sources import all_expressions
 from calve.definition.vocabulary import Vocabulary
 from calve.definition.walking import all_steps, entry, items, text
@@ -21,15 +23,24 @@ from calve.expressions import Clock, ParamCall, calls, complete, parse
 _NOT_GIVEN = "give it when the workflow starts; a dollar sign of your own, for a shell say, is written $$"
 
 
-def dry_run(definition: Definition, document: Node, vocabulary: Vocabulary, problems: Problems, clock: Clock) -> None:
+def dry_run(
+    definition: Definition,
+    document: Node,
+    vocabulary: Vocabulary,
+    problems: Problems,
+    clock: Clock,
+    files: StepFiles | None = None,
+) -> None:
     """Note what will go wrong with a definition when it runs, as far as that can be told now."""
     workflow = entry(document, "workflow") or document
     places = {str(text(entry(step, "id"))): step for _, step in all_steps(workflow)}
-    resolution = resolve(definition, vocabulary, run={}, clock=clock, places=places)
+    resolution = resolve(definition, vocabulary, run={}, clock=clock, places=places, files=files)
     for missing in resolution.missing:
         _note_missing(missing, _place(missing.step_id, missing.param, workflow, places), definition, problems)
     for failure in resolution.failures:
         _note_failure(failure, _place(failure.step_id, failure.param, workflow, places), problems)
+    for file in resolution.files:
+        _note_file(file, _place(file.step_id, file.field, workflow, places), problems)
     values = _Guesses(values_of(resolution.workflow))
     _try(lambda: _timeout(definition.workflow.timeout, values), entry(workflow, "timeout") or workflow, problems)
     for step in definition.workflow.all_steps():
@@ -52,17 +63,24 @@ class _Guesses(dict[str, Any]):
 
 
 def _place(step_id: str | None, param: str | None, workflow: Node, places: Mapping[str, Node]) -> Node:
-    """Return where a param is written; where it is not, its step or the workflow."""
+    """Return where a param is written, or a field of it; where it is not, its step or the workflow."""
     holder = places[step_id] if step_id is not None else workflow
-    return (entry(holder, "params", param) if param is not None else None) or holder
+    if param is None:
+        return holder
+    whole = entry(holder, "params", param)
+    fields = re.findall(r"[^.\[\]]+", param)
+    # The members of a MAP are params, each with a value of its own; those of a STRING_MAP are the texts.
+    steps = [step for name in fields for step in ("value", int(name) if name.isdecimal() else name)]
+    return whole or holder.at(("params", *steps[1:]))
 
 
 def _note_missing(missing: Missing, place: Node, definition: Definition, problems: Problems) -> None:
+    where = f" ({missing.where})" if missing.where else ""
     if missing.is_output:
-        message = f"{missing.param} refers to {missing.name}, which that step does not give"
+        message = f"{missing.param} refers to {missing.name}, which that step does not give{where}"
         problems.add(place, "unknown_output", message)
         return
-    message = f"{missing.param} refers to {missing.name}, which nothing here defines"
+    message = f"{missing.param} refers to {missing.name}, which nothing here defines{where}"
     near = did_you_mean(missing.name, definition.workflow.params)
     hint = near if near.startswith("did you mean") else _NOT_GIVEN
     problems.warn(place, "param_not_given", message, hint=hint)
@@ -70,6 +88,18 @@ def _note_missing(missing: Missing, place: Node, definition: Definition, problem
 
 def _note_failure(failure: Failure, place: Node, problems: Problems) -> None:
     problems.add(place, failure.error.code, failure.error.message, hint=failure.error.remedy)
+
+
+def _note_file(file: CheckedFile, place: Node, problems: Problems) -> None:
+    """Note a file that cannot be checked: a worker on another machine may have it, or a step make it."""
+    hint = "a worker looks for it in the folder of its project"
+    if file.error is not None:
+        problems.warn(place, "file_unreadable", f"{file.field}: {file.error.message}", hint=file.error.remedy)
+    elif file.text is None:
+        problems.warn(place, "file_missing", f"{file.field}: there is no file {file.path} here", hint=hint)
+    elif not file.is_in_project:
+        message = f"{file.field}: {file.path} is beside the definition, but not in the folder of the project"
+        problems.warn(place, "file_elsewhere", message, hint=hint)
 
 
 def _try(what: Callable[[], object], place: Node, problems: Problems) -> None:

@@ -1,15 +1,16 @@
 """What the params of a definition will be, as far as that can be told before a run."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from calve.definition.document import Mark, Node
 from calve.definition.foretelling import DryRunFacts, asks_the_run
 from calve.definition.model.names import SEPARATOR
-from calve.definition.model.params import Params
+from calve.definition.model.params import Param, Params
 from calve.definition.model.steps import ForeachStep, Step, TypedStep, WhileStep
 from calve.definition.model.workflow import Definition
 from calve.definition.params import (
+    FileText,
     InitiatorType,
     InstanceFunctions,
     Language,
@@ -17,16 +18,25 @@ from calve.definition.params import (
     Parameter,
     ParamSource,
     StepScope,
+    escaped,
+    evaluate_file,
     evaluate_step_params,
     evaluate_workflow_params,
     fresh_workflow_params,
+    line_and_column,
+    literal_texts,
     merge,
     needs,
+    reference_index,
+    references,
     step_params,
     step_reference,
+    unresolved_index,
+    values_of,
 )
-from calve.definition.scripts import SCRIPT
-from calve.definition.step_types import Outputs
+from calve.definition.scripts import SCRIPT, StepFiles
+from calve.definition.step_types import FileField, Outputs, StepType, files_of, unresolved_references
+from calve.definition.step_types.model import DYNAMIC
 from calve.definition.vocabulary import Vocabulary
 from calve.errors import CalveError
 from calve.expressions import Clock
@@ -42,18 +52,38 @@ class Missing:
 
     step_id: str | None
     param: str
+    """The param, or the field of it in which the text is: ``spark.script``."""
     name: str
     is_output: bool = False
     """It looks like an output of a step, which has none of that name."""
+    where: str = ""
+    """The place in the text: ``line 2, column 8``, or ``copy.sql:2:8`` in a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A param cannot be evaluated."""
+    """A param cannot be evaluated, or not be handed on."""
 
     step_id: str | None
     param: str | None
     error: CalveError
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """A file that a step reads when it runs."""
+
+    step_id: str
+    field: str
+    """The field that names it: ``spark.file``."""
+    path: str
+    holds: str = ""
+    """The field that the text could stand in instead, where there is one."""
+    text: str | None = None
+    """As it could stand in a definition, its references resolved if all are known; None if it is not here."""
+    is_in_project: bool = True
+    error: CalveError | None = None
+    """Why it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +94,7 @@ class Resolution:
     steps: Mapping[str, Mapping[str, Parameter]]
     missing: tuple[Missing, ...]
     failures: tuple[Failure, ...]
+    files: tuple[CheckedFile, ...] = ()
 
 
 def resolve(
@@ -73,6 +104,7 @@ def resolve(
     run: Params,
     clock: Clock,
     places: Mapping[str, Node] | None = None,
+    files: StepFiles | None = None,
 ) -> Resolution:
     """Evaluate all params that do not depend on what only a run can tell.
 
@@ -82,9 +114,10 @@ def resolve(
         run: params given at the start.
         clock: what time it is.
         places: the steps in canonical form, where the caller has them.
+        files: finds the files that steps read; they are not looked for unless it is given.
     """
     found = places or {step.id: _NOWHERE.made(step.as_json()) for step in definition.workflow.all_steps()}
-    return _Resolving(definition, vocabulary, clock, found).all(run)
+    return _Resolving(definition, vocabulary, clock, found, files).all(run)
 
 
 @dataclass(slots=True)
@@ -104,12 +137,14 @@ class _Resolving:
     vocabulary: Vocabulary
     clock: Clock
     places: Mapping[str, Node]
+    files: StepFiles | None
     workflow: dict[str, Parameter] = field(default_factory=dict)
     declared: Params = field(default_factory=dict)
     steps: dict[str, dict[str, Parameter]] = field(default_factory=dict)
     outputs: dict[str, Outputs] = field(default_factory=dict)
     missing: list[Missing] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    checked: list[CheckedFile] = field(default_factory=list)
     until: int = 0
 
     def all(self, run: Params) -> Resolution:
@@ -120,7 +155,7 @@ class _Resolving:
             self.outputs[step.id] = self.vocabulary.types.outputs(self.places[step.id], kind=step.kind)
         self._workflow(run)
         self._steps(workflow.steps, frozenset())
-        return Resolution(self.workflow, self.steps, tuple(self.missing), tuple(self.failures))
+        return Resolution(self.workflow, self.steps, tuple(self.missing), tuple(self.failures), tuple(self.checked))
 
     def _workflow(self, run: Params) -> None:
         workflow, defaults = self.definition.workflow, self.vocabulary.defaults
@@ -185,6 +220,65 @@ class _Resolving:
             lambda name: self._is_later(name, own, loops),
         )
         self.steps[step.id] = self._evaluated(level)
+        step_type = self.vocabulary.types.find(kind)
+        if step_type is not None:
+            self._texts(level, step_type, lambda file: self._resolved(file, level, scope, language))
+
+    def _texts(self, level: _Level, step_type: StepType, resolved: Callable[[FileText], str | None]) -> None:
+        """Check the references that a step hands on: in its SQL and values, and in the files that it reads."""
+        step_id = str(level.step_id)
+        results = values_of(self.steps[step_id])
+        for where, error in unresolved_references(step_type, level.params, results, self.declared.get):
+            self.failures.append(Failure(step_id, where, error))
+        if self.files is None:
+            return
+        path = f"{step_type.config}.path"
+        for found in files_of(step_type, level.params, lambda text: resolved(FileText(text, "", path)) or DYNAMIC):
+            self._file(level, found, f"{step_type.config}.{found.field}", self.files, resolved)
+
+    def _file(
+        self,
+        level: _Level,
+        named: FileField,
+        where: str,
+        files: StepFiles,
+        resolved: Callable[[FileText], str | None],
+    ) -> None:
+        step_id = str(level.step_id)
+        checked = CheckedFile(step_id, where, named.path, named.holds)
+        try:
+            found = files.find(named.path)
+        except CalveError as error:
+            self.checked.append(replace(checked, error=error))
+            return
+        if found is None:
+            self.checked.append(checked)
+            return
+        file = FileText(found.text, named.path, where)
+        for name in references(file.text):
+            if level.later(name) is None:
+                place = file.at(reference_index(file.text, name) or 0)
+                self.missing.append(Missing(step_id, where, name, self._is_output(name), place))
+        text = resolved(file)
+        written = found.text if text is None else escaped(text)
+        self.checked.append(replace(checked, text=written, is_in_project=found.is_in_project))
+
+    def _resolved(self, file: FileText, level: _Level, scope: StepScope, language: Language) -> str | None:
+        """Return a text with its references resolved; None if that is up to the run, or goes wrong."""
+        own = self.steps[scope.step_id]
+        known = {name for name in (*own, *scope.workflow) if level.later(name) is False}
+        if unresolved_index(file.text) is None and not known.issuperset(references(file.text)):
+            return None
+        try:
+            found = evaluate_file(file, own=own, scope=scope, language=language)
+        except CalveError as error:
+            if file.file:  # of a path this is told as of any field
+                self.failures.append(Failure(scope.step_id, file.field, error))
+            return None
+        return found if isinstance(found, str) else None
+
+    def _is_output(self, name: str) -> bool:
+        return step_reference(name, self.outputs) is not None
 
     def _template(self, step: Step) -> Params:
         if not isinstance(step, TypedStep) or step.sub_type is None:
@@ -229,8 +323,8 @@ class _Resolving:
                 # A script that has not been read is up to the push, as an output is up to the run.
                 state = True if other == SCRIPT else level.later(other)
                 if state is None:
-                    is_output = step_reference(other, self.outputs) is not None
-                    self.missing.append(Missing(level.step_id, name, other, is_output))
+                    where, place = _located(name, level.params[name], other)
+                    self.missing.append(Missing(level.step_id, where, other, self._is_output(other), place))
                 if state is not False:
                     later.add(name)
         while True:
@@ -251,6 +345,16 @@ class _Resolving:
     def _language(self, step: Step | None) -> Language:
         facts = DryRunFacts(self.definition, step)
         return Language(functions=InstanceFunctions(facts), clock=self.clock, until=self.until)
+
+
+def _located(name: str, param: Param, reference: str) -> tuple[str, str]:
+    """Return the field of a param in whose text a reference stands, and where in it, if that says more."""
+    for where, text in literal_texts(param, name):
+        index = reference_index(text, reference)
+        if index is not None:
+            line, column = line_and_column(text, index)
+            return where, f"line {line}, column {column}" if where != name or "\n" in text else ""
+    return name, ""
 
 
 def _separated(name: str, steps: Iterable[str]) -> tuple[str, str]:

@@ -333,3 +333,29 @@ def test_the_log_tells_the_statements_and_not_the_values(tmp_path: Path) -> None
 def test_there_is_nothing_to_end(tmp_path: Path) -> None:
     """A transaction ends with its connection."""
     Sql({}, tmp_path).terminate(FakeContext(tmp_path))
+
+
+def test_references_in_a_file_are_resolved(url: str, tmp_path: Path) -> None:
+    """As those of a text; what is escaped is text."""
+    (tmp_path / "load.sql").write_text("SELECT '${day}' AS day, '$${day}' AS literal")
+    context = FakeContext(tmp_path, {"sql": {"url": url, "file": "load.sql", "fetch": "row"}}, values={"day": 20260301})
+    outcome = Sql({}, tmp_path).execute(context)
+    assert outcome.outputs["row"] == {"day": "20260301", "literal": "${day}"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT 1,\n ${dya}", "load.sql:2:2: Param [sql.file]: Cannot find the referenced param [dya]"),
+        ("SELECT '${ day }'", "load.sql:1:9: ${ day } is not a reference. Write ${name}"),
+        (None, "sql.file cannot be read: "),
+    ],
+)
+def test_a_file_that_cannot_be_resolved_fails_the_step(tmp_path: Path, text: str | None, message: str) -> None:
+    """Before a connection is opened; no retry cures it."""
+    if text is not None:
+        (tmp_path / "load.sql").write_text(text)
+    outcome = Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": {"url": "sqlite:///x.db", "file": "load.sql"}}))
+    assert outcome.state is State.FATAL_ERROR
+    assert outcome.message.startswith(message)
+    assert not (tmp_path / "x.db").exists()
