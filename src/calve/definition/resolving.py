@@ -221,8 +221,7 @@ class _Resolving:
         )
         self.steps[step.id] = self._evaluated(level)
         step_type = self.vocabulary.types.find(kind)
-        if step_type is not None:
-            self._texts(level, step_type, lambda file: self._resolved(file, level, scope, language))
+        self._texts(level, step_type, lambda file: self._resolved(file, level, scope, language))
 
     def _texts(self, level: _Level, step_type: StepType, resolved: Callable[[FileText], str | None]) -> None:
         """Check the references that a step hands on: in its SQL and values, and in the files that it reads."""

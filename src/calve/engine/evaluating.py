@@ -119,10 +119,9 @@ def evaluate_step(work: Work, state: RunState, step: Step, attempt: Attempt) -> 
     scope = StepScope(step.id, of_run, StepParams(state))
     found = evaluate_step_params(params, scope=scope, language=_language(work, state, attempt), known=known)
     step_type = work.tools.vocabulary.types.find(type_of(step))
-    if step_type is not None:
-        defined = {name: param.definition for name, param in of_run.items()}
-        for _, error in unresolved_references(step_type, params, values_of(found), defined.get):
-            raise error
+    defined = {name: param.definition for name, param in of_run.items()}
+    for _, error in unresolved_references(step_type, params, values_of(found), defined.get):
+        raise error
     return found
 
 

@@ -134,6 +134,36 @@ def test_a_rendered_definition_shows_the_text_of_its_files() -> None:
     assert spark["audit"]["value"] == "SELECT '${capture.changed}', '$$x', '$day'"
 
 
+def test_what_could_not_hold_the_text_shows_the_name() -> None:
+    """One file among several audits, a file of parameters, a map that is an expression; a map of texts does hold it."""
+    files = Files({"a.sql": "SELECT true", "days.yaml": "day: $day"})
+    shown = rendered(loaded("{script: x, audit: [a.sql, SELECT 1]}", files).required(), {}, installed(), files=files)
+    [_, copy, _] = shown.as_json()["workflow"]["steps"]
+    assert copy["step"]["params"]["spark"]["value"]["audit"]["value"] == ["a.sql", "SELECT 1"]
+    text = """{workflow: {id: w, steps: [
+        {step: {id: a, type: Notebook, params: {notebook: {type: MAP, value: {
+            input_path: {type: STRING, value: n.ipynb},
+            papermill_arguments: {type: STRING, value: -f days.yaml}}}}}},
+        {step: {id: b, type: SQL, params: {sql: {type: STRING_MAP, value: {url: x, file: a.sql}}}}}]}}"""
+    definition = load(text, name="w.yaml", vocabulary=installed(), files=files).required()
+    [a, b] = rendered(definition, {}, installed(), files=files).as_json()["workflow"]["steps"]
+    assert a["step"]["params"]["notebook"]["value"]["papermill_arguments"]["value"] == "-f days.yaml"
+    assert b["step"]["params"]["sql"]["value"] == {"url": "x", "query": "SELECT true"}
+
+
+def test_a_path_that_is_no_reference_is_told_of_once() -> None:
+    """No file is looked for then, nor one whose path is a secret."""
+    found = loaded("{file: '${ name }.sql'}", Files())
+    assert problems(found) == [("param_error", "spark.file, line 1, column 1: ${ name } is not a reference")]
+    assert not problems(loaded("{file: '${key}'}", Files(), "key<secret>: k"))
+
+
+def test_a_reference_in_an_expression_has_no_place() -> None:
+    """Its param is enough."""
+    found = loaded("{script: x}", None, "'!a': dya + 1")
+    assert [problem.message for problem in found.problems] == ["a refers to dya, which nothing here defines"]
+
+
 def test_files_are_found_where_a_worker_would_look(tmp_path: Path) -> None:
     """In the project, else beside the definition; absolute paths are what they are."""
     project, beside = tmp_path / "project", tmp_path / "flows"

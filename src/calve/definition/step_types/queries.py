@@ -197,7 +197,7 @@ SQL = StepType(
         Field("url", TEXT, "The database, as an SQLAlchemy URL; a secret, if it holds a password."),
         Field("connection", TEXT, "The name of a connection in the settings."),
         Field("query", TEXT, "The statements, parted by semicolons.", content=Content.SQL),
-        Field("file", TEXT, "The path of a file with the statements."),
+        Field("file", TEXT, "The path of a file with the statements.", content=Content.VALUES),
         Field(
             "parameters",
             MAPS,
@@ -221,7 +221,7 @@ SPARK = StepType(
     config="spark",
     fields=(
         Field("script", TEXT, "SQL text: one statement or several, parted by semicolons.", content=Content.SQL),
-        Field("file", TEXT, "The path of a .sql file."),
+        Field("file", TEXT, "The path of a .sql file.", content=Content.VALUES),
         Field("application", TEXT, "The path of a .py file; it runs through spark-submit."),
         Field("jar", TEXT, "The path of a jar; it runs through spark-submit."),
         Field("main_class", TEXT, "The class to run of the jar."),

@@ -59,7 +59,7 @@ def test_what_may_hold_such_a_brace_is_left_alone() -> None:
     assert not found(SPARK, config(script="SELECT '${x}'"), {"script": "SELECT '${ what a value holds }'"})
     assert not found(SPARK, config(parameters=config(x="${x}")), {"parameters": {"x": "${ data }"}})
     assert not found(NOTEBOOK, config(parameters=config(n=1)))
-    assert not [*unresolved_references(SPARK, {}, {}, {}.get)]
+    assert not [*unresolved_references(SPARK, {}, {}, params().get)]
 
 
 LEFT = "SELECT 1,\n '${day}'"
