@@ -22,9 +22,14 @@ driver_memory = "1g"
 
 @contextmanager
 def connect_server(folder: Path) -> Iterator[str]:
-    """Start a server that lives as long as the block; give its address, token and all."""
+    """Start a server that lives as long as the block; give its address, token and all.
+
+    As on most servers of others, Spark's own substitution of variables is on.
+    """
     (folder / settings.FILE).write_text(_TOML)
     loaded = settings.load(folder)
+    on = {**loaded.spark.conf, settings.VARIABLE_SUBSTITUTION: "true"}  # which the settings themselves refuse
+    loaded = loaded.model_copy(update={"spark": loaded.spark.model_copy(update={"conf": on})})
     around = Surroundings(
         project=folder,
         environment=os.environ,  # noqa: TID251 - handed to the server, never read

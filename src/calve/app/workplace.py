@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calve.app.attempt_folders import AttemptFolders, folders_on
@@ -117,14 +118,15 @@ def open_workplace(settings: Settings | None = None) -> Iterator[Workplace]:
 
     settings = settings or load()
     with open_lake(settings) as lake, open_store(settings.store.url) as store:
-        yield Workplace(settings, store, Engine(tools_on(store, settings.store.url)), lake)
+        yield Workplace(settings, store, Engine(tools_on(store, settings.store.url, settings.project)), lake)
 
 
-def tools_on(store: Store, url: str) -> "Tools":
-    """Return what the engine works with on a store."""
-    from calve.definition import vocabulary_with
+def tools_on(store: Store, url: str, project: Path | None = None) -> "Tools":
+    """Return what the engine works with on a store; it looks for files of steps in the folder of the project."""
+    from calve.definition import ProjectFiles, vocabulary_with
     from calve.engine import AnchoredClock, Blueprints, Cache, Tools
 
     state = store.engine
     clock = AnchoredClock(state.now, is_shared=not url.startswith("sqlite"))
-    return Tools(state, Blueprints(state.version), vocabulary_with(state), Cache(), clock, new_uuid)
+    files = None if project is None else ProjectFiles(project, project)
+    return Tools(state, Blueprints(state.version), vocabulary_with(state), Cache(), clock, new_uuid, files=files)

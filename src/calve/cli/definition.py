@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calve.cli.files import found, is_workflow, load_file, show_problem
+from calve.cli.files import found, is_workflow, load_file, show_problem, step_files
 from calve.cli.given import params_option
 from calve.cli.output import print_json
 from calve.cli.state import State, json_option
@@ -28,7 +28,7 @@ def validate(state: State, files: tuple[Path, ...]) -> int:
     results: list[Loaded] = []
     others: list[Loaded] = []
     for file, is_named in found(files):
-        for result in load_file(file):
+        for result in load_file(file, state.settings.project):
             (results if is_named or is_workflow(result) else others).append(result)
     failed = sum(result.definition is None for result in results)
     if state.json:
@@ -52,12 +52,14 @@ def validate(state: State, files: tuple[Path, ...]) -> int:
 def render(state: State, file: Path, params: Mapping[str, Any]) -> None:
     """Show a definition with its params resolved.
 
-    What only a run can tell (outputs of steps, ids of the instance) stays as it is written.
+    What only a run can tell (outputs of steps, ids of the instance) stays as it is written. Files of SQL are shown
+    as text.
     """
     from calve.definition import installed, rendered, to_json, to_yaml
 
-    for result in load_file(file):
-        shown = rendered(result.required(), params, installed()).as_json()
+    project = state.settings.project
+    for result in load_file(file, project):
+        shown = rendered(result.required(), params, installed(), files=step_files(file, project)).as_json()
         click.echo(to_json(shown, indent=2) if state.json else to_yaml(shown).rstrip("\n"))
 
 

@@ -41,17 +41,18 @@ def push(state: State, files: tuple[Path, ...], *, inactive: bool) -> int:
     loaded = [
         result
         for file, is_named in found(files)
-        for result in load_file(file, known)
+        for result in load_file(file, state.settings.project, known)
         if is_named or is_workflow(result)
     ]
     definitions = accepted(state, loaded)
     if definitions is None:
         return 1
+    _show_warnings(state, loaded)
     with state.desk() as desk:
         pushed = [keep(desk, definition, inactive=inactive) for definition in definitions]
         kept = desk.instances_kept()
     if state.json:
-        print_json({"ok": True, "pushed": pushed, "instances_kept_seconds": kept})
+        print_json({"ok": True, "pushed": pushed, "problems": _problems(loaded), "instances_kept_seconds": kept})
         return 0
     for version in pushed:
         click.echo(f"{shown(version)}{' (not active)' if inactive else ''}")
@@ -63,6 +64,12 @@ def push(state: State, files: tuple[Path, ...], *, inactive: bool) -> int:
 def _span(seconds: int) -> str:
     days, rest = divmod(seconds, 86_400)
     return duration(timedelta(seconds=seconds)) if rest else f"{days} days"
+
+
+def _show_warnings(state: State, loaded: "Iterable[Loaded]") -> None:
+    for result in () if state.json else loaded:
+        for problem in result.problems:
+            show_problem(result.name, problem, err=True)
 
 
 def shown(version: "Document") -> str:
@@ -78,8 +85,7 @@ def accepted(state: State, loaded: "Iterable[Loaded]") -> "list[Definition] | No
         _check_different(loaded)
         return definitions
     if state.json:
-        problems = [{"file": result.name, **problem.as_json()} for result in loaded for problem in result.problems]
-        print_json({"ok": False, "pushed": [], "problems": problems})
+        print_json({"ok": False, "pushed": [], "problems": _problems(loaded)})
         return None
     for result in loaded:
         for problem in result.problems:
@@ -93,6 +99,10 @@ def accepted(state: State, loaded: "Iterable[Loaded]") -> "list[Definition] | No
 def keep(desk: "Desk", definition: "Definition", *, inactive: bool = False) -> "Document":
     """Push one definition."""
     return desk.push(definition.model_copy(update={"is_active": False}) if inactive else definition)
+
+
+def _problems(loaded: "Iterable[Loaded]") -> "list[Document]":
+    return [{"file": result.name, **problem.as_json()} for result in loaded for problem in result.problems]
 
 
 def _lacks_script(result: "Loaded") -> bool:

@@ -202,7 +202,7 @@ def _is_file(word: str) -> bool:
 
 def _pushed(state: State, desk: Desk, file: Path) -> Document | None:
     """Push the one workflow of a file; show what is wrong with it, and return nothing."""
-    definitions = pushing.accepted(state, load_file(file, words(state)))
+    definitions = pushing.accepted(state, load_file(file, state.settings.project, words(state)))
     if definitions is None:
         return None
     if len(definitions) > 1:

@@ -1,12 +1,15 @@
 """``calve sql``: statements on the lake."""
 
+import re
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from calve.cli.output import print_json, print_table, working
 from calve.cli.state import State, json_option
-from calve.errors import SqlFailed
+from calve.errors import RequestInvalid, SqlFailed
+
+_DOLLAR = re.compile(r"\$(?:(?P<escaped>\$)|\{)")
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,14 +32,16 @@ def sql(state: State, statements: str | None, file: IO[str] | None, limit: int) 
     """Run SQL on the lake, with Spark.
 
     STATEMENTS are separated by semicolons. With --json, each one prints a line: the array of its rows.
+    References such as ${day} are for the steps of workflows, and an error here; write $${ for the characters ${.
     """
     if (statements is None) == (file is None):
         raise click.UsageError("Give either the statements or --file.")
     from calve.steps.sql.positions import Source
     from calve.steps.sql.statements import split
 
-    text = statements or (file.read() if file else "")
-    source = Source(file.name if file else "STATEMENTS", text)
+    name = file.name if file else "STATEMENTS"
+    text = _without_references(statements or (file.read() if file else ""), name)
+    source = Source(name, text)
     parts = split(text, "spark")
     if not parts:
         raise click.UsageError("There is no statement.")
@@ -57,6 +62,20 @@ def sql(state: State, statements: str | None, file: IO[str] | None, limit: int) 
                     message = _told(error, source, statement, which, state.settings)
                     raise SqlFailed(message, statement=number, sql=statement.sql) from error
         _print(columns, rows, None if state.json else limit)
+
+
+def _without_references(text: str, name: str) -> str:
+    """Return the text to run; refuse references, for which there are no params here."""
+    index = next((found.start() for found in _DOLLAR.finditer(text) if not found["escaped"]), None)
+    if index is None:
+        return text.replace("$${", "${")
+    from calve.definition.params import braced_text, line_and_column
+
+    line, column = line_and_column(text, index)
+    raise RequestInvalid(
+        f"{name}:{line}:{column}: {braced_text(text, index)} is a reference, and there are no params here.",
+        remedy="Run it in a step of a workflow, or write the value. For the characters ${ write $${.",
+    )
 
 
 def _run(spark: "SparkSession", statement: str, limit: int | None) -> tuple[list[str], list[Any]]:

@@ -6,8 +6,8 @@ from calve.definition.model.workflow import Definition
 from calve.definition.problems import Problem, Severity
 from calve.definition.rendering import rendered
 from calve.definition.schema import schema
-from calve.definition.script_folder import ScriptFolder
-from calve.definition.scripts import Scripts
+from calve.definition.script_folder import ProjectFiles, ScriptFolder
+from calve.definition.scripts import Scripts, StepFiles
 from calve.definition.template_loading import load_template
 from calve.definition.templates import JobTemplate
 from calve.definition.vocabulary import Vocabulary, installed, vocabulary_with
@@ -18,9 +18,11 @@ __all__ = [
     "JobTemplate",
     "Loaded",
     "Problem",
+    "ProjectFiles",
     "ScriptFolder",
     "Scripts",
     "Severity",
+    "StepFiles",
     "Vocabulary",
     "given_params",
     "installed",

@@ -1,5 +1,6 @@
 """The dry run of a definition: its params tried before anybody starts it."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from typing import Any, assert_never
@@ -10,8 +11,9 @@ from calve.definition.model.triggers import CronTrigger, IntervalTrigger, Predef
 from calve.definition.model.workflow import Definition
 from calve.definition.params import parse_duration, parse_retry_policy, values_of
 from calve.definition.problems import Problems, did_you_mean
-from calve.definition.resolving import Failure, Missing, Resolution, UnknownOutput, resolve
+from calve.definition.resolving import CheckedFile, Failure, Missing, Resolution, UnknownOutput, resolve
 from calve.definition.schedules import cron_of, interval_of, predefined_of, zone_of
+from calve.definition.scripts import StepFiles
 from calve.definition.sources import all_expressions
 from calve.definition.vocabulary import Vocabulary
 from calve.definition.walking import all_steps, entry, items, text
@@ -24,16 +26,25 @@ _OF_EVERY_STEP = frozenset({"MAESTRO_STEP_STATUS", "MAESTRO_STEP_END_TIME"})
 """What ``params.getFromStep`` tells of a step besides its params."""
 
 
-def dry_run(definition: Definition, document: Node, vocabulary: Vocabulary, problems: Problems, clock: Clock) -> None:
+def dry_run(
+    definition: Definition,
+    document: Node,
+    vocabulary: Vocabulary,
+    problems: Problems,
+    clock: Clock,
+    files: StepFiles | None = None,
+) -> None:
     """Note what will go wrong with a definition when it runs, as far as that can be told now."""
     workflow = entry(document, "workflow") or document
     places = {str(text(entry(step, "id"))): step for _, step in all_steps(workflow)}
-    resolution = resolve(definition, vocabulary, run={}, clock=clock, places=places)
+    resolution = resolve(definition, vocabulary, run={}, clock=clock, places=places, files=files)
     for missing in resolution.missing:
         _note_missing(missing, _place(missing.step_id, missing.keys, workflow, places), problems)
     for failure in resolution.failures:
         keys = () if failure.param is None else ("params", failure.param)
         _note_failure(failure, _place(failure.step_id, keys, workflow, places), problems)
+    for file in resolution.files:
+        _note_file(file, _place(file.step_id, ("params", file.field), workflow, places), problems)
     values = _Guesses(values_of(resolution.workflow))
     _try(lambda: _timeout(definition.workflow.timeout, values), entry(workflow, "timeout") or workflow, problems)
     for step in definition.workflow.all_steps():
@@ -58,15 +69,23 @@ class _Guesses(dict[str, Any]):
 def _place(step_id: str | None, keys: tuple[str, ...], workflow: Node, places: Mapping[str, Node]) -> Node:
     """Return where something of a step or the workflow is written; where it is not, the step or the workflow."""
     holder = places[step_id] if step_id is not None else workflow
-    return (entry(holder, *keys) if keys else None) or holder
+    whole = entry(holder, *keys) if keys else holder
+    if whole is not None or keys[0] != "params":
+        return whole or holder
+    # A field of a param: members of a MAP are params, each with a value of its own, those of a STRING_MAP are texts.
+    fields = re.findall(r"[^.\[\]]+", keys[1])
+    steps = [step for name in fields for step in ("value", int(name) if name.isdecimal() else name)]
+    return holder.at(("params", *steps[1:]))
 
 
 def _note_missing(missing: Missing, place: Node, problems: Problems) -> None:
+    refers = f"{missing.what} refers to {missing.name}"
+    where = f" ({missing.where})" if missing.where else ""
     if missing.unknown is not None:
         message, hint = _worded(missing.unknown, is_of_workflow=missing.step_id is None)
-        problems.add(place, "unknown_output", f"{missing.what} refers to {missing.name}: {message}", hint=hint)
+        problems.add(place, "unknown_output", f"{refers}: {message}{where}", hint=hint)
         return
-    message = f"{missing.what} refers to {missing.name}, which nothing here defines"
+    message = f"{refers}, which nothing here defines{where}"
     near = did_you_mean(missing.name, missing.known)
     hint = near if near.startswith("did you mean") else _NOT_GIVEN
     problems.warn(place, "param_not_given", message, hint=hint)
@@ -85,6 +104,18 @@ def _worded(unknown: UnknownOutput, *, is_of_workflow: bool) -> tuple[str, str]:
 
 def _note_failure(failure: Failure, place: Node, problems: Problems) -> None:
     problems.add(place, failure.error.code, failure.error.message, hint=failure.error.remedy)
+
+
+def _note_file(file: CheckedFile, place: Node, problems: Problems) -> None:
+    """Note a file that cannot be checked: a worker on another machine may have it, or a step make it."""
+    hint = "a worker looks for it in the folder of its project"
+    if file.error is not None:
+        problems.warn(place, "file_unreadable", f"{file.field}: {file.error.message}", hint=file.error.remedy)
+    elif file.text is None:
+        problems.warn(place, "file_missing", f"{file.field}: there is no file {file.path} here", hint=hint)
+    elif not file.is_in_project:
+        message = f"{file.field}: {file.path} is beside the definition, but not in the folder of the project"
+        problems.warn(place, "file_elsewhere", message, hint=hint)
 
 
 def _try(what: Callable[[], object], place: Node, problems: Problems) -> None:

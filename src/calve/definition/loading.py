@@ -12,7 +12,7 @@ from calve.definition.graph import check_graph
 from calve.definition.model.workflow import Definition
 from calve.definition.problems import Problem, Problems, TooManyProblems
 from calve.definition.reading import read
-from calve.definition.scripts import Scripts, inline
+from calve.definition.scripts import Scripts, StepFiles, inline
 from calve.definition.templates import expand
 from calve.definition.validating import validated
 from calve.definition.vocabulary import Vocabulary
@@ -35,8 +35,23 @@ class Loaded:
         return self.definition
 
 
-def load(text: str | bytes, *, name: str, vocabulary: Vocabulary, scripts: Scripts | None = None) -> Loaded:
-    """Read a definition in any of its forms, check all that can be checked, and try its params."""
+def load(
+    text: str | bytes,
+    *,
+    name: str,
+    vocabulary: Vocabulary,
+    scripts: Scripts | None = None,
+    files: StepFiles | None = None,
+) -> Loaded:
+    """Read a definition in any of its forms, check all that can be checked, and try its params.
+
+    Args:
+        text: the definition.
+        name: what messages call it.
+        vocabulary: the words that it may use.
+        scripts: the files that ``$S3{path}`` stands for; left as they are, unless given.
+        files: the files that steps read when they run; not checked, unless given.
+    """
     problems = Problems()
     definition = None
     # A large definition makes so many values that collecting garbage among them takes a quarter of the time.
@@ -46,7 +61,7 @@ def load(text: str | bytes, *, name: str, vocabulary: Vocabulary, scripts: Scrip
         document = read(text, name=name, problems=problems)
         shaped = canonical(document, problems, vocabulary.types) if document is not None else None
         if shaped is not None:
-            definition = checked(shaped, problems, vocabulary, scripts)
+            definition = checked(shaped, problems, vocabulary, scripts, files)
     except TooManyProblems:
         pass
     finally:
@@ -55,7 +70,11 @@ def load(text: str | bytes, *, name: str, vocabulary: Vocabulary, scripts: Scrip
 
 
 def checked(
-    document: Node, problems: Problems, vocabulary: Vocabulary, scripts: Scripts | None = None
+    document: Node,
+    problems: Problems,
+    vocabulary: Vocabulary,
+    scripts: Scripts | None = None,
+    files: StepFiles | None = None,
 ) -> Definition | None:
     """Check a canonical document and return its definition, with its templates expanded and its captures named."""
     document = complete(expand(document, vocabulary.templates, problems), problems)
@@ -71,5 +90,5 @@ def checked(
     check_document(document, problems)
     check_graph(workflow, problems)
     if definition is not None and not problems.errors:
-        dry_run(definition, document, vocabulary, problems, system_millis)
+        dry_run(definition, document, vocabulary, problems, system_millis, files)
     return definition

@@ -5,20 +5,27 @@ from dataclasses import replace
 from typing import Any
 
 from calve.definition.giving import given_params
-from calve.definition.model.params import Param, Params
+from calve.definition.model.params import MapParam, Param, Params, StringMapParam, StringParam
 from calve.definition.model.steps import ForeachStep, Step, WhileStep
 from calve.definition.model.workflow import Definition
 from calve.definition.params import Parameter, holds_secret
-from calve.definition.resolving import Resolution, resolve
+from calve.definition.resolving import CheckedFile, Resolution, resolve
 from calve.definition.run_params import known_to_workflow, refusal, unknown_params
+from calve.definition.scripts import StepFiles
 from calve.definition.vocabulary import Vocabulary
 from calve.expressions import Clock, system_millis
 
 
 def rendered(
-    definition: Definition, given: Mapping[str, Any], vocabulary: Vocabulary, clock: Clock = system_millis
+    definition: Definition,
+    given: Mapping[str, Any],
+    vocabulary: Vocabulary,
+    clock: Clock = system_millis,
+    files: StepFiles | None = None,
 ) -> Definition:
     """Return the definition with each param that can be told before a run replaced by its value.
+
+    A file of SQL that ``files`` finds is shown as text in the field that could hold it.
 
     Raises:
         ParamError: a param cannot be evaluated, or a given value does not fit the one it is for.
@@ -29,11 +36,11 @@ def rendered(
     unknown = unknown_params(
         f"Workflow {definition.workflow.id}",
         run,
-        lambda: known_to_workflow(definition.workflow, vocabulary, lambda *_: None),
+        lambda: known_to_workflow(definition.workflow, vocabulary, lambda *_: None, files),
     )
     if unknown:
         raise refusal(unknown)
-    resolution = resolve(definition, vocabulary, run=run, clock=clock)
+    resolution = resolve(definition, vocabulary, run=run, clock=clock, files=files)
     if resolution.failures:
         raise resolution.failures[0].error
     workflow = definition.workflow
@@ -43,7 +50,10 @@ def rendered(
 
 
 def _step(step: Step, resolution: Resolution) -> Step:
-    update: dict[str, Any] = {"params": _replaced(step.params, resolution.steps.get(step.id, {}))}
+    params = _replaced(step.params, resolution.steps.get(step.id, {}))
+    for file in resolution.files:
+        params = _with_text(params, file) if file.step_id == step.id and file.text is not None else params
+    update: dict[str, Any] = {"params": params}
     if isinstance(step, ForeachStep | WhileStep):
         update["steps"] = tuple(_step(inner, resolution) for inner in step.steps)
     return step.model_copy(update=update)
@@ -58,3 +68,15 @@ def _value(written: Param, param: Parameter) -> Param:
     if holds_secret(param.result):
         return written
     return replace(param, definition=written).as_literal()
+
+
+def _with_text(params: Params, file: CheckedFile) -> Params:
+    """Return params with the text of a file in the field that could hold it, in place of its name."""
+    config, _, field = file.field.partition(".")
+    held = params.get(config)
+    if not file.holds or not isinstance(held, MapParam | StringMapParam) or held.value is None:
+        return params
+    text = str(file.text)
+    others = {name: member for name, member in held.value.items() if name != field}
+    added = {file.holds: StringParam(value=text) if isinstance(held, MapParam) else text}
+    return {**params, config: held.model_copy(update={"value": {**others, **added}})}

@@ -1,7 +1,7 @@
 """What the params of a definition will be, as far as that can be told before a run."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from calve.definition.document import Mark, Node
 from calve.definition.foretelling import DryRunFacts, asks_the_run
@@ -10,6 +10,7 @@ from calve.definition.model.params import BooleanParam, Param, Params, StringArr
 from calve.definition.model.steps import ForeachStep, Step, TypedStep, WhileStep
 from calve.definition.model.workflow import Definition
 from calve.definition.params import (
+    FileText,
     InitiatorType,
     InstanceFunctions,
     Language,
@@ -17,16 +18,25 @@ from calve.definition.params import (
     Parameter,
     ParamSource,
     StepScope,
+    escaped,
+    evaluate_file,
     evaluate_step_params,
     evaluate_workflow_params,
     fresh_workflow_params,
+    line_and_column,
+    literal_texts,
     merge,
     needs,
+    reference_index,
+    references,
     step_params,
     step_reference,
+    unresolved_index,
+    values_of,
 )
-from calve.definition.scripts import SCRIPT
-from calve.definition.step_types import Outputs
+from calve.definition.scripts import SCRIPT, StepFiles
+from calve.definition.step_types import FileField, Outputs, StepType, files_of, unresolved_references
+from calve.definition.step_types.model import DYNAMIC
 from calve.definition.vocabulary import Vocabulary
 from calve.errors import CalveError
 from calve.expressions import Clock
@@ -42,7 +52,7 @@ class Missing:
 
     step_id: str | None
     what: str
-    """What refers to it: a param, the targets, a condition."""
+    """What refers to it: a param, a field of one (``spark.script``), the targets, a condition."""
     name: str
     keys: tuple[str, ...]
     """Where that stands in the step or the workflow."""
@@ -50,6 +60,8 @@ class Missing:
     """What it may have meant."""
     unknown: "UnknownOutput | None" = None
     """What is wrong with a name that begins with that of a step."""
+    where: str = ""
+    """The place in the text: ``line 2, column 8``, or ``copy.sql:2:8`` in a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +77,28 @@ class UnknownOutput:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A param cannot be evaluated."""
+    """A param cannot be evaluated, or not be handed on."""
 
     step_id: str | None
     param: str | None
     error: CalveError
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """A file that a step reads when it runs."""
+
+    step_id: str
+    field: str
+    """The field that names it: ``spark.file``."""
+    path: str
+    holds: str = ""
+    """The field that the text could stand in instead, where there is one."""
+    text: str | None = None
+    """As it could stand in a definition, its references resolved if all are known; None if it is not here."""
+    is_in_project: bool = True
+    error: CalveError | None = None
+    """Why it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +111,7 @@ class Resolution:
     failures: tuple[Failure, ...]
     unknown: Callable[[str, str], UnknownOutput | None]
     """Tells what is wrong with a param of a step, by its path; None if it has that, or only the run can tell."""
+    files: tuple[CheckedFile, ...] = ()
 
 
 def resolve(
@@ -91,6 +121,7 @@ def resolve(
     run: Params,
     clock: Clock,
     places: Mapping[str, Node] | None = None,
+    files: StepFiles | None = None,
 ) -> Resolution:
     """Evaluate all params that do not depend on what only a run can tell.
 
@@ -100,9 +131,10 @@ def resolve(
         run: params given at the start.
         clock: what time it is.
         places: the steps in canonical form, where the caller has them.
+        files: finds the files that steps read; they are not looked for unless it is given.
     """
     found = places or {step.id: _NOWHERE.made(step.as_json()) for step in definition.workflow.all_steps()}
-    return _Resolving(definition, vocabulary, clock, found).all(run)
+    return _Resolving(definition, vocabulary, clock, found, files).all(run)
 
 
 @dataclass(slots=True)
@@ -122,12 +154,14 @@ class _Resolving:
     vocabulary: Vocabulary
     clock: Clock
     places: Mapping[str, Node]
+    files: StepFiles | None
     workflow: dict[str, Parameter] = field(default_factory=dict)
     declared: Params = field(default_factory=dict)
     steps: dict[str, dict[str, Parameter]] = field(default_factory=dict)
     outputs: dict[str, Outputs] = field(default_factory=dict)
     missing: list[Missing] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    checked: list[CheckedFile] = field(default_factory=list)
     until: int = 0
 
     def all(self, run: Params) -> Resolution:
@@ -138,7 +172,8 @@ class _Resolving:
             self.outputs[step.id] = self.vocabulary.types.outputs(self.places[step.id], kind=step.kind)
         self._workflow(run)
         self._steps(workflow.steps, frozenset())
-        return Resolution(self.workflow, self.steps, tuple(self.missing), tuple(self.failures), self._unknown)
+        found = (tuple(self.missing), tuple(self.failures), self._unknown, tuple(self.checked))
+        return Resolution(self.workflow, self.steps, *found)
 
     def _workflow(self, run: Params) -> None:
         workflow, defaults = self.definition.workflow, self.vocabulary.defaults
@@ -204,6 +239,61 @@ class _Resolving:
         )
         self.steps[step.id] = self._evaluated(level)
         self._more(step, level)
+        step_type = self.vocabulary.types.find(kind)
+        self._texts(level, step_type, lambda file: self._resolved(file, level, scope, language))
+
+    def _texts(self, level: _Level, step_type: StepType, resolved: Callable[[FileText], str | None]) -> None:
+        """Check the references that a step hands on: in its SQL and values, and in the files that it reads."""
+        step_id = str(level.step_id)
+        results = values_of(self.steps[step_id])
+        for where, error in unresolved_references(step_type, level.params, results, self.declared.get):
+            self.failures.append(Failure(step_id, where, error))
+        if self.files is None:
+            return
+        path = f"{step_type.config}.path"
+        for found in files_of(step_type, level.params, lambda text: resolved(FileText(text, "", path)) or DYNAMIC):
+            self._file(level, found, f"{step_type.config}.{found.field}", self.files, resolved)
+
+    def _file(
+        self,
+        level: _Level,
+        named: FileField,
+        where: str,
+        files: StepFiles,
+        resolved: Callable[[FileText], str | None],
+    ) -> None:
+        step_id = str(level.step_id)
+        checked = CheckedFile(step_id, where, named.path, named.holds)
+        try:
+            found = files.find(named.path)
+        except CalveError as error:
+            self.checked.append(replace(checked, error=error))
+            return
+        if found is None:
+            self.checked.append(checked)
+            return
+        file = FileText(found.text, named.path, where)
+        for name in references(file.text):
+            if level.later(name) is None:
+                place = file.at(reference_index(file.text, name) or 0)
+                self._miss(step_id, where, name, ("params", where), place)
+        text = resolved(file)
+        written = found.text if text is None else escaped(text)
+        self.checked.append(replace(checked, text=written, is_in_project=found.is_in_project))
+
+    def _resolved(self, file: FileText, level: _Level, scope: StepScope, language: Language) -> str | None:
+        """Return a text with its references resolved; None if that is up to the run, or goes wrong."""
+        own = self.steps[scope.step_id]
+        known = {name for name in (*own, *scope.workflow) if level.later(name) is False}
+        if unresolved_index(file.text) is None and not known.issuperset(references(file.text)):
+            return None
+        try:
+            found = evaluate_file(file, own=own, scope=scope, language=language)
+        except CalveError as error:
+            if file.file:  # of a path this is told as of any field
+                self.failures.append(Failure(scope.step_id, file.field, error))
+            return None
+        return found if isinstance(found, str) else None
 
     def _more(self, step: Step, level: _Level) -> None:
         """Note what conditions and targets of a step refer to and nothing gives; they see its own outputs."""
@@ -224,14 +314,14 @@ class _Resolving:
                 if not is_own and level.later(name) is None:
                     self._miss(step.id, what, name, keys)
 
-    def _miss(self, step_id: str | None, what: str, name: str, keys: tuple[str, ...]) -> None:
+    def _miss(self, step_id: str | None, what: str, name: str, keys: tuple[str, ...], where: str = "") -> None:
         found = step_reference(name, self.outputs) or _separated(name, self.outputs)
         owner, path = found if found[0] else (name if name in self.outputs else "", "")
         unknown = (self._unknown(owner, path) or UnknownOutput(owner, "", ())) if owner else None
         own = tuple(self.outputs[step_id].params) if step_id is not None and keys[0] != "params" else ()
         steps = tuple(f"{each}.{output}" for each in self.outputs for output in self.outputs[each].params)
         known = (*self.declared, *own, *(steps if "." in name else ()))
-        self.missing.append(Missing(step_id, what, name, keys, known, unknown))
+        self.missing.append(Missing(step_id, what, name, keys, known, unknown, where))
 
     def _unknown(self, step_id: str, path: str) -> UnknownOutput | None:
         """Return what is wrong with the path to an output; None where nothing is, or only the run can tell."""
@@ -287,7 +377,8 @@ class _Resolving:
                 # A script that has not been read is up to the push, as an output is up to the run.
                 state = True if other == SCRIPT else level.later(other)
                 if state is None:
-                    self._miss(level.step_id, name, other, ("params", name))
+                    where, place = _located(name, level.params[name], other)
+                    self._miss(level.step_id, where, other, ("params", where), place)
                 if state is not False:
                     later.add(name)
         while True:
@@ -308,6 +399,16 @@ class _Resolving:
     def _language(self, step: Step | None) -> Language:
         facts = DryRunFacts(self.definition, step)
         return Language(functions=InstanceFunctions(facts), clock=self.clock, until=self.until)
+
+
+def _located(name: str, param: Param, reference: str) -> tuple[str, str]:
+    """Return the field of a param in whose text a reference stands, and where in it, if that says more."""
+    for where, text in literal_texts(param, name):
+        index = reference_index(text, reference)
+        if index is not None:
+            line, column = line_and_column(text, index)
+            return where, f"line {line}, column {column}" if where != name or "\n" in text else ""
+    return name, ""
 
 
 def _separated(name: str, steps: Iterable[str]) -> tuple[str, str]:

@@ -9,7 +9,9 @@ from calve.definition.model.steps import Step, SubworkflowStep, TypedStep
 from calve.definition.model.workflow import Workflow
 from calve.definition.params.interpolation import references, step_reference
 from calve.definition.problems import nearest
+from calve.definition.scripts import StepFiles
 from calve.definition.sources import all_expressions, expressions_of
+from calve.definition.step_types import file_references
 from calve.definition.subworkflows import FindWorkflow, subworkflow_of
 from calve.definition.vocabulary import Vocabulary
 from calve.errors import DefinitionInvalid, ExpressionError, RequestInvalid
@@ -83,24 +85,30 @@ def refusal(unknown: Collection[UnknownParam]) -> RequestInvalid:
     )
 
 
-def known_to_workflow(workflow: Workflow, vocabulary: Vocabulary, find: FindWorkflow) -> KnownParams:
+def known_to_workflow(
+    workflow: Workflow, vocabulary: Vocabulary, find: FindWorkflow, files: StepFiles | None = None
+) -> KnownParams:
     """Return the params that a run of a workflow can be given.
 
-    A subworkflow step passes all params of its workflow down, unless it is explicit: so those that the subworkflow
-    knows count too. Where a run chooses the subworkflow, or an expression the name of a param, any name may be right.
+    A file of SQL may refer to params too. A subworkflow step passes all params of its workflow down, unless it is
+    explicit: so those that the subworkflow knows count too. Where a file cannot be read here, where a run chooses the
+    subworkflow, or an expression the name of a param, any name may be right.
     """
-    return _known_to_workflow(workflow, vocabulary, find, {workflow.id})
+    return _known_to_workflow(workflow, vocabulary, find, files, {workflow.id})
 
 
-def _known_to_workflow(workflow: Workflow, vocabulary: Vocabulary, find: FindWorkflow, seen: set[str]) -> KnownParams:
+def _known_to_workflow(
+    workflow: Workflow, vocabulary: Vocabulary, find: FindWorkflow, files: StepFiles | None, seen: set[str]
+) -> KnownParams:
     document = _PLACE.made({"workflow": workflow.as_json()})
     known = KnownParams(frozenset({*workflow.params, *vocabulary.defaults.workflow}), tuple(workflow.params))
     known = known.plus(_referred(document, all_expressions(document), [step.id for step in workflow.all_steps()]))
     known = known.also(name for trigger in workflow.signal_triggers for name in trigger.params)
     for step in workflow.all_steps():
         known = known.also(step.params).plus(_of_template(step, workflow, vocabulary))
+        known = known.plus(_in_files(step, vocabulary, files))
         if isinstance(step, SubworkflowStep) and not step.explicit_params:
-            known = known.plus(_below(step, vocabulary, find, seen))
+            known = known.plus(_below(step, vocabulary, find, files, seen))
     return known
 
 
@@ -115,7 +123,25 @@ def known_to_step(step: Step, workflow: Workflow, vocabulary: Vocabulary) -> Kno
     return known.plus(_of_template(step, workflow, vocabulary))
 
 
-def _below(step: SubworkflowStep, vocabulary: Vocabulary, find: FindWorkflow, seen: set[str]) -> KnownParams:
+def _in_files(step: Step, vocabulary: Vocabulary, files: StepFiles | None) -> KnownParams:
+    """Return the names that the files of a step refer to."""
+
+    def read(path: str) -> str | None:
+        try:
+            found = files.find(path) if files else None
+        except RequestInvalid:  # the run will say what is wrong with the file
+            return None
+        return found.text if found else None
+
+    if not isinstance(step, TypedStep):
+        return KnownParams(frozenset())
+    names = file_references(vocabulary.types.find(step.type), step.params, read)
+    return KnownParams(names or frozenset(), is_open=names is None)
+
+
+def _below(
+    step: SubworkflowStep, vocabulary: Vocabulary, find: FindWorkflow, files: StepFiles | None, seen: set[str]
+) -> KnownParams:
     """Return the params that the workflow below a step knows."""
     child = subworkflow_of(step)
     if child.workflow_id in seen:
@@ -123,7 +149,7 @@ def _below(step: SubworkflowStep, vocabulary: Vocabulary, find: FindWorkflow, se
     found = find(child.workflow_id, child.version) if child.workflow_id and child.version else None
     if found is None:
         return KnownParams(frozenset(), is_open=True)
-    return _known_to_workflow(found, vocabulary, find, {*seen, found.id})
+    return _known_to_workflow(found, vocabulary, find, files, {*seen, found.id})
 
 
 def _of_template(step: Step, workflow: Workflow, vocabulary: Vocabulary) -> KnownParams:

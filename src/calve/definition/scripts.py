@@ -1,6 +1,7 @@
-"""``$S3{path}``: texts that stand in files beside the definition."""
+"""``$S3{path}``: texts that stand in files beside the definition; and the files that steps read when they run."""
 
 import re
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Protocol
 
@@ -20,6 +21,27 @@ class Scripts(Protocol):
 
     def read(self, path: str) -> str | None:
         """Return the file's text, or nothing if there is no such file."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file that a step will read."""
+
+    text: str
+    is_in_project: bool = True
+    """Not so where it was found beside the definition, and a worker would look elsewhere."""
+
+
+class StepFiles(Protocol):
+    """Finds the files that steps read when they run, so that their references can be checked before."""
+
+    def find(self, path: str) -> FoundFile | None:
+        """Return the file; None if there is none.
+
+        Raises:
+            RequestInvalid: it cannot be read, or is too large to be checked.
+        """
         ...
 
 

@@ -128,7 +128,7 @@ def spark(
         branch: The branch that tables are read from and written to, for write-audit-publish.
         capture: The id of the capture that the step works on; that of the one capture step before it, if not given.
         audit: SQL that looks at what was written, before anybody else can see it: every value of every row must be
-            true.
+            true. Or the paths of .sql files.
         publish: When others see what was written to the targets: when the step has ended well, or with the commit of
             the capture; ``"step"`` unless told.
         fetch: What to keep of the last statement's rows: nothing, the first value, the first row, or all of them;

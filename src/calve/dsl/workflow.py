@@ -10,7 +10,7 @@ from calve.definition.document import Node
 from calve.definition.loading import Loaded, checked
 from calve.definition.model.workflow import Definition
 from calve.definition.problems import Problems, TooManyProblems
-from calve.definition.scripts import Scripts
+from calve.definition.scripts import Scripts, StepFiles
 from calve.definition.vocabulary import Vocabulary, installed
 from calve.definition.writing import to_json, to_yaml
 from calve.dsl.building import Document, steps_of
@@ -139,15 +139,22 @@ class Workflow(Source):
             raise document.error(self._graph.name)
         return definition
 
-    def load(self, *, vocabulary: Vocabulary | None = None, scripts: Scripts | None = None) -> Loaded:
+    def load(
+        self,
+        *,
+        vocabulary: Vocabulary | None = None,
+        scripts: Scripts | None = None,
+        files: StepFiles | None = None,
+    ) -> Loaded:
         """Return the definition and all that was noticed, warnings too, as ``calve.definition.load`` does for a text.
 
         Args:
             vocabulary: The step types, templates and default params there are; those installed, unless told.
             scripts: The files that ``$S3{path}`` stands for; left as they are, unless told.
+            files: The files that steps read when they run; not checked, unless told.
         """
         document = Document(Problems(), self._place)
-        definition = self._checked(document, vocabulary, scripts)
+        definition = self._checked(document, vocabulary, scripts, files)
         return Loaded(self._place.file, definition, tuple(document.problems))
 
     def to_yaml(self) -> str:
@@ -169,11 +176,15 @@ class Workflow(Source):
         return Definition.model_validate(described.plain()).as_json()
 
     def _checked(
-        self, document: Document, vocabulary: Vocabulary | None = None, scripts: Scripts | None = None
+        self,
+        document: Document,
+        vocabulary: Vocabulary | None = None,
+        scripts: Scripts | None = None,
+        files: StepFiles | None = None,
     ) -> Definition | None:
         definition = None
         with suppress(TooManyProblems):
-            definition = checked(self._document(document), document.problems, vocabulary or installed(), scripts)
+            definition = checked(self._document(document), document.problems, vocabulary or installed(), scripts, files)
         return definition if not document.problems.errors else None
 
     def _document(self, document: Document) -> Node:

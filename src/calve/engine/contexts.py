@@ -2,17 +2,18 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from calve.definition.params import HIDDEN, Resolve, reveal, shown, values_of
+from calve.definition.params import HIDDEN, FileText, Resolve, SecretText, reveal, shown, values_of
 from calve.engine.model import LogChunk
-from calve.engine.ports import Outcome, Place
+from calve.engine.ports import Outcome, Place, State
 from calve.engine.states import Params
+from calve.errors import ParamError, StepFailed
 from calve.folders import writing
 
 LOG_BYTES = 8_000_000
@@ -79,6 +80,8 @@ class Context:
     """When the attempt's time is up, on the clock of ``monotonic``."""
     monotonic: Callable[[], float]
     record: Callable[[dict[str, Any]], None]
+    evaluate: Callable[[FileText], str | SecretText]
+    secret: Resolve
     lines: Log
     secrets: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
@@ -105,6 +108,15 @@ class Context:
         """Append to the attempt's log, secrets blackened."""
         text = str(self._hidden(text)).replace("\0", "\N{REPLACEMENT CHARACTER}")  # which PostgreSQL cannot keep
         self.lines.write(text if text.endswith("\n") else f"{text}\n")
+
+    def resolve(self, file: FileText) -> str:
+        """Return the text of a file with the values of its references; its secrets are blackened from then on."""
+        try:
+            text, used = _clear(self.evaluate(file), self.secret)
+        except ParamError as error:
+            raise StepFailed(f"{error.message}.", remedy=error.remedy, state=State.FATAL_ERROR) from error
+        self.secrets = _longest_first({*self.secrets, *used})
+        return str(text)
 
     def holds_secret(self, text: str) -> bool:
         """Tell whether a text has one of the step's secrets in it."""
@@ -151,15 +163,24 @@ def revealed(params: Params, resolve: Resolve) -> tuple[dict[str, Any], tuple[st
     Raises:
         ParamError: a secret has no text.
     """
-    used: dict[str, None] = {}
+    values, used = _clear(values_of(params), resolve)
+    return values, _longest_first(used)
+
+
+def _clear(value: Any, resolve: Resolve) -> tuple[Any, set[str]]:
+    """Return a value with its secrets in clear, and how they may look in what programs print."""
+    used: set[str] = set()
 
     def remembering(name: str) -> str:
         text = resolve(name)
-        used.update(dict.fromkeys(_guises(text)))
+        used.update(_guises(text))
         return text
 
-    values = reveal(values_of(params), remembering)
-    return values, tuple(sorted(used, key=len, reverse=True))
+    return reveal(value, remembering), used
+
+
+def _longest_first(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(texts, key=len, reverse=True))
 
 
 def _guises(secret: str) -> set[str]:

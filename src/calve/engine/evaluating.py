@@ -11,16 +11,19 @@ from calve.definition.model.steps import Step, TypedStep
 from calve.definition.params import (
     DEFAULT_PARAMS,
     DEFAULT_TIMEOUT_DAYS,
+    FileText,
     InstanceFunctions,
     Language,
     MergeContext,
     Parameter,
     ParamSource,
     ParsedRetryPolicy,
+    SecretText,
     StepScope,
     cleaned,
     evaluate_before_step,
     evaluate_condition,
+    evaluate_file,
     evaluate_in_step,
     evaluate_step_params,
     evaluate_workflow_params,
@@ -33,6 +36,7 @@ from calve.definition.params import (
     template_params,
     values_of,
 )
+from calve.definition.step_types import unresolved_references
 from calve.engine.blueprints import type_of
 from calve.engine.facts import Facts, StepParams, params_of, parsed, run_params
 from calve.engine.model import Attempt, Json, RunPolicy
@@ -111,8 +115,25 @@ def evaluate_step(work: Work, state: RunState, step: Step, attempt: Attempt) -> 
         ExpressionError: an expression gave no value.
     """
     known, params = _defined(work, state, step, attempt)
-    scope = StepScope(step.id, run_params(state), StepParams(state))
-    return evaluate_step_params(params, scope=scope, language=_language(work, state, attempt), known=known)
+    of_run = run_params(state)
+    scope = StepScope(step.id, of_run, StepParams(state))
+    found = evaluate_step_params(params, scope=scope, language=_language(work, state, attempt), known=known)
+    step_type = work.tools.vocabulary.types.find(type_of(step))
+    defined = {name: param.definition for name, param in of_run.items()}
+    for _, error in unresolved_references(step_type, params, values_of(found), defined.get):
+        raise error
+    return found
+
+
+def evaluate_file_of(work: Work, state: RunState, attempt: Attempt, file: FileText) -> str | SecretText:
+    """Return the text of a file that a step reads, with the values of its references.
+
+    Raises:
+        ParamError: a reference has no value; names file, line and column.
+    """
+    scope = StepScope(attempt.step_id, run_params(state), StepParams(state))
+    language = _language(work, state, attempt)
+    return evaluate_file(file, own=params_of(state, attempt), scope=scope, language=language)
 
 
 def evaluate_ahead(

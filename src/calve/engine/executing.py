@@ -12,7 +12,7 @@ from pathlib import Path
 
 from calve.engine.about import about
 from calve.engine.contexts import Context, Log, hidden, revealed
-from calve.engine.evaluating import targets_of
+from calve.engine.evaluating import evaluate_file_of, targets_of
 from calve.engine.facts import params_of, place_of, run_params
 from calve.engine.model import Attempt, LogChunk, Task
 from calve.engine.ports import Closing, Outcome, Runtimes, State, StepRuntime
@@ -191,7 +191,9 @@ class Executor:
 
     def _context(self, task: Task, state: RunState, attempt: Attempt, lines: Log) -> Context:
         run, now = state.run, self.tools.clock()
-        params, secrets = revealed(params_of(state, attempt), partial(self.secret_for, run.owner_workflow))
+        work = Work(self.tools, now)
+        secret = partial(self.secret_for, run.owner_workflow)
+        params, secrets = revealed(params_of(state, attempt), secret)
         left = None if attempt.timeout_at is None else max(0, attempt.timeout_at - now) / 1_000
         return Context(
             key=attempt.uuid,
@@ -205,9 +207,11 @@ class Executor:
             deadline=None if left is None else self.monotonic() + left,
             monotonic=self.monotonic,
             record=lambda artifacts: self._kept(task, artifacts),
+            evaluate=partial(evaluate_file_of, work, state, attempt),
+            secret=secret,
             lines=lines,
             secrets=secrets,
-            targets=targets_of(Work(self.tools, now), state, attempt),
+            targets=targets_of(work, state, attempt),
         )
 
     @contextmanager

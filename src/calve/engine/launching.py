@@ -101,7 +101,7 @@ def unknown_run_params(tools: Tools, run: Run, before: Run | None = None) -> lis
 
     def known() -> KnownParams:
         workflow = tools.blueprints.get(run.owner_workflow, run.version_id).workflow
-        found = known_to_workflow(workflow, tools.vocabulary, partial(find_workflow, tools))
+        found = known_to_workflow(workflow, tools.vocabulary, partial(find_workflow, tools), tools.files)
         return found.also(before.params if before else ())
 
     return unknown_params(f"Workflow {run.workflow_id}", run.run_params, known)

@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from calve.definition.params import FileText
 from calve.definition.templates import JobTemplate
 from calve.engine.model import (
     Ancestor,
@@ -515,6 +516,14 @@ class StepContext(Protocol):
 
     def log(self, text: str) -> None:
         """Append to the attempt's log; secrets are blackened."""
+        ...
+
+    def resolve(self, file: FileText) -> str:
+        """Return the text of a file with the values of its references, as those of the definition; secrets in clear.
+
+        Raises:
+            StepFailed: a reference has no value; names file, line and column.
+        """
         ...
 
     def holds_secret(self, text: str) -> bool:

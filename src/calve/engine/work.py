@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from calve.definition.scripts import StepFiles
 from calve.definition.vocabulary import Vocabulary
 from calve.engine.blueprints import Blueprints
 from calve.engine.model import (
@@ -47,6 +48,8 @@ class Tools:
     new_id: NewId
     environment: str = "local"
     """What ``params.getExecutionEnvironment()`` gives."""
+    files: StepFiles | None = None
+    """Finds the files that steps read, where a worker of this project would."""
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from calve.errors import SettingsInvalid
-from calve.settings import CatalogSettings, Settings
+from calve.settings import VARIABLE_SUBSTITUTION, CatalogSettings, Settings
 
 # Iceberg 1.11's parser loses the values of :name in SQL otherwise (apache/iceberg#16625).
 _LEGACY_PARAMETERS = "spark.sql.legacy.parameterSubstitution.constantsOnly"
@@ -31,7 +31,8 @@ _LIBPQ = {"connect_timeout": "connectTimeout", "application_name": "ApplicationN
 
 def session_conf(settings: Settings) -> dict[str, str]:
     """Return what a session needs to know of the lake; enough for a remote one."""
-    conf = {"spark.sql.defaultCatalog": settings.default_catalog}
+    # calve has resolved the references: Spark would take what is left for variables, and replace them by nothing.
+    conf = {"spark.sql.defaultCatalog": settings.default_catalog, VARIABLE_SUBSTITUTION: "false"}
     for name, catalog in settings.catalogs.items():
         conf |= {f"spark.sql.catalog.{name}.default-namespace": settings.default_namespace}
         conf |= catalog_conf(name, catalog)

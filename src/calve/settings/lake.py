@@ -5,10 +5,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from calve.settings.fields import Duration, Section, Strings, Words
 
+VARIABLE_SUBSTITUTION = "spark.sql.variable.substitute"
+"""Spark's own ``${…}`` in SQL, which replaces a name that it does not know by nothing."""
 _KINDS = {"http": "rest", "thrift": "hive", "sqlite": "sql", "postgresql": "sql"}
 
 
@@ -47,6 +49,16 @@ class SparkSettings(Section):
     """More Maven coordinates for Spark."""
     jars_cache: Path
     java_home: Path | None = None
+
+    @field_validator("conf")
+    @classmethod
+    def _without_substitution(cls, conf: dict[str, str]) -> dict[str, str]:
+        if conf.get(VARIABLE_SUBSTITUTION, "").strip().lower() == "true":
+            raise ValueError(
+                f"{VARIABLE_SUBSTITUTION} cannot be true: calve resolves ${{…}} in SQL. "
+                "Set it in the conf of a step that runs an application or a jar"
+            )
+        return conf
 
 
 class CaptureSettings(Section):

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from calve.definition.step_types.programs import NOTEBOOK
+from calve.definition.step_types.programs import NOTEBOOK, parameters_files
 from calve.engine.ports import Outcome, State, StepContext
 from calve.steps.configs import fields, text
 from calve.steps.endings import outcome
@@ -92,10 +92,19 @@ class Notebook:
         parameters = place.write("parameters.yaml", given)
         options = ["--no-progress-bar", "--log-output", "--parameters_file", str(parameters)]
         options += ["--kernel", config["kernel"]] if "kernel" in config else []
-        options += _options(config.get("papermill_arguments", ()))
-        argv = (self._surroundings.python, "-m", "papermill", *options, source, target)
         cwd = None if _REMOTE in source else Path(source).parent
+        options += self._resolved(_options(config.get("papermill_arguments", ())), context, place, cwd)
+        argv = (self._surroundings.python, "-m", "papermill", *options, source, target)
         return Program(argv, self._environment(context, config), cwd)
+
+    def _resolved(self, options: list[str], context: StepContext, place: Place, cwd: Path | None) -> list[str]:
+        """Return papermill's options with copies of their parameters files, in which references are resolved."""
+        found = list(options)
+        folder = replace(self._surroundings, project=cwd or self._surroundings.project)
+        for index, option, path in parameters_files(options):
+            text = folder.read(path, "notebook.papermill_arguments", "The parameters file", context)
+            found[index] = f"{option}{place.write(f'parameters-{index}{Path(path).suffix}', text)}"
+        return found
 
 
 def _prefixed(program: Program, prefix: str, folder: Path, place: Place) -> Program:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from calve.definition.params import FileText
 from calve.engine.ports import StepContext
 from calve.steps.configs import texts
 from calve.steps.failures import fatal
@@ -56,6 +57,14 @@ class Surroundings:
             raise fatal(f"{what} is not there: {text}. It was looked for at {path}.")
         return path
 
+    def read(self, text: str, field: str, what: str, context: StepContext) -> str:
+        """Return the text of a file of the project, with its references resolved as those of the definition.
+
+        Raises:
+            StepFailed: it is not there or cannot be read, or a reference in it has no value.
+        """
+        return resolved_file(self.locate(text, what), text, field, context)
+
     def resolve(self, text: str, what: str) -> Path:
         """Return the path that a text means, whether there is something or not.
 
@@ -65,3 +74,16 @@ class Surroundings:
         if not text or "\0" in text:
             raise fatal(f"{what} cannot be a path: {text!r}.")
         return self.project / Path(text).expanduser()
+
+
+def resolved_file(path: Path, given: str, field: str, context: StepContext) -> str:
+    """Return the text of a file with its references resolved; messages call it as it was given.
+
+    Raises:
+        StepFailed: it cannot be read, or a reference in it has no value.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise fatal(f"{field} cannot be read: {error}") from None
+    return context.resolve(FileText(text, given, field))

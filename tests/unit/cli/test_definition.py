@@ -153,3 +153,74 @@ def test_the_schema_is_a_json_schema(capsys: pytest.CaptureFixture[str]) -> None
     """For editors."""
     assert entry.run(["schema"]) == 0
     assert "$schema" in _json(capsys)
+
+
+COPY = """\
+Workflow:
+  id: copying
+  day: 20260301
+  jobs:
+    - job:
+        id: copy
+        type: Spark
+        spark: {file: sql/copy.sql}
+"""
+
+
+def test_references_in_files_are_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the place in the definition, and the place in the file."""
+    (folder / "w.yaml").write_text(COPY)
+    (folder / "sql").mkdir()
+    (folder / "sql" / "copy.sql").write_text("SELECT 1;\nSELECT '${dya}'")
+    assert entry.run(["validate", "w.yaml"]) == 0
+    said = capsys.readouterr().out
+    assert "w.yaml:8:23: warning: spark.file refers to dya, which nothing here defines (sql/copy.sql:2:9)" in said
+    assert "→ did you mean day?" in said
+    (folder / "sql" / "copy.sql").write_text("SELECT '${ day }'")
+    assert entry.run(["validate", "w.yaml"]) == 1
+    said = capsys.readouterr().out
+    assert "w.yaml:8:23: error: sql/copy.sql:1:9: ${ day } is not a reference" in said
+
+
+def test_files_are_looked_for_in_the_project(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that is not there is warned of, and so is one that only lies beside the definition."""
+    (folder / "flows").mkdir()
+    (folder / "flows" / "w.yaml").write_text(COPY)
+    assert entry.run(["validate", "flows/w.yaml"]) == 0
+    assert "warning: spark.file: there is no file sql/copy.sql here" in capsys.readouterr().out
+    (folder / "flows" / "sql").mkdir()
+    (folder / "flows" / "sql" / "copy.sql").write_text("SELECT '${dya}'")
+    assert entry.run(["validate", "flows/w.yaml"]) == 0
+    said = capsys.readouterr().out
+    assert "sql/copy.sql is beside the definition, but not in the folder of the project" in said
+    assert "(sql/copy.sql:1:9)" in said
+    (folder / "sql").mkdir()
+    (folder / "sql" / "copy.sql").write_text("SELECT '${day}'")
+    assert entry.run(["validate", "flows/w.yaml"]) == 0
+    assert "warning" not in capsys.readouterr().out
+
+
+def test_files_are_shown_with_their_values(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In place of their names."""
+    (folder / "w.yaml").write_text(COPY)
+    (folder / "sql").mkdir()
+    (folder / "sql" / "copy.sql").write_text("SELECT '${day}'")
+    assert entry.run(["render", "w.yaml", "-p", "day=5", "--json"]) == 0
+    [wrapper] = _json(capsys)["workflow"]["steps"]
+    assert wrapper["step"]["params"]["spark"]["value"] == {"script": {"type": "STRING", "value": "SELECT '5'"}}
+
+
+def test_a_push_checks_files_where_they_are(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it goes to a server; what is wrong is not sent, and warnings are shown."""
+    (folder / "w.yaml").write_text(COPY)
+    assert entry.run(["push", "w.yaml"]) == 0
+    assert "there is no file sql/copy.sql here" in capsys.readouterr().err
+    assert entry.run(["push", "w.yaml", "--json"]) == 0
+    assert [problem["code"] for problem in _json(capsys)["problems"]] == ["file_missing"]
+    (folder / "sql").mkdir()
+    (folder / "sql" / "copy.sql").write_text("SELECT '${}'")
+    monkeypatch.setenv("CALVE_URL", "http://127.0.0.1:1")
+    assert entry.run(["push", "w.yaml"]) == 1
+    assert "sql/copy.sql:1:9: ${} is not a reference" in capsys.readouterr().out

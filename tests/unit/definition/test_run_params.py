@@ -1,9 +1,11 @@
 """The params that a run can be given, and the ones that nothing in a definition knows."""
 
+from pathlib import Path
+
 import pytest
 from tests.unit.definition.templates.makers import template, text_param
 
-from calve.definition import installed, load
+from calve.definition import ProjectFiles, StepFiles, installed, load
 from calve.definition.model.workflow import Workflow
 from calve.definition.run_params import (
     KnownParams,
@@ -211,3 +213,21 @@ def test_the_refusal_names_each_of_them() -> None:
     assert error.message == "Workflow w has no param dya. Workflow w has no param dyaa."
     assert error.remedy == "Did you mean day?"
     assert [one["param"] for one in error.context["unknown_params"]] == ["dya", "dyaa"]
+
+
+IN_FILE = "Workflow: {{id: w, jobs: [{{job: {{id: a, type: SQL, sql: {{url: 'sqlite:///x', file: {path}}}}}}}]}}"
+
+
+def test_names_in_files_are_known(tmp_path: Path) -> None:
+    """As those of texts; where a file cannot be read here, no name can be called wrong."""
+    files = ProjectFiles(tmp_path, tmp_path)
+    (tmp_path / "load.sql").write_text("SELECT '${day}'")
+    (tmp_path / "odd.sql").write_bytes(b"\xff")
+
+    def unknown(path: str, given: StepFiles | None) -> list[str]:
+        workflow = _workflow(IN_FILE.format(path=path))
+        return known_to_workflow(workflow, WORDS, lambda *_: None, given).unknown_among(["day", "dya"])
+
+    assert unknown("load.sql", files) == ["dya"]
+    for path, given in (("load.sql", None), ("nope.sql", files), ("odd.sql", files), ("'${where}.sql'", files)):
+        assert unknown(path, given) == []

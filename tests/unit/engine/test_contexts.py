@@ -28,6 +28,8 @@ def context(folder: Path, **given: Any) -> Context:
         "deadline": None,
         "monotonic": lambda: 100.0,
         "record": lambda _: None,
+        "evaluate": lambda file: file.text,
+        "secret": lambda name: name,
         "lines": Log("key", folder / "key", 0),
     }
     return Context(**{**usual, **given})

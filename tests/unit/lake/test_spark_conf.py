@@ -119,3 +119,11 @@ def test_a_session_knows_all_catalogs_and_the_users_settings_win(tmp_path: Path)
     assert launch["spark.driver.extraJavaOptions"].endswith("-Da=b")
     assert "log4j2.properties" in launch["spark.driver.extraJavaOptions"]
     assert "secret" not in str(launch)
+
+
+def test_spark_replaces_no_references_by_itself(tmp_path: Path) -> None:
+    """A session is told so, wherever it is; settings that say otherwise are refused."""
+    assert session_conf(settings.load(tmp_path, {}))["spark.sql.variable.substitute"] == "false"
+    (tmp_path / settings.FILE).write_text('[spark.conf]\n"spark.sql.variable.substitute" = true')
+    with pytest.raises(SettingsInvalid, match="cannot be true: calve resolves"):
+        settings.load(tmp_path, {})

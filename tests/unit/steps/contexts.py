@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from calve.engine.ports import Place
+from calve.definition.model.params import StringParam
+from calve.definition.params import FileText, Parameter, StepScope, evaluate_file
+from calve.engine.ports import Place, State
+from calve.errors import ParamError, StepFailed
 
 PLACE = Place("demo.pipeline", 3, "job.1")
 
@@ -27,6 +30,8 @@ class FakeContext:
     is_first: bool = True
     timeout: float | None = None
     secrets: tuple[str, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """What references in files stand for."""
     kept: list[dict[str, Any]] = field(default_factory=list)
     """What each ``keep`` stored, in order."""
     lines: list[str] = field(default_factory=list)
@@ -54,6 +59,14 @@ class FakeContext:
     def log(self, text: str) -> None:
         """Remember a piece of the log."""
         self.lines.append(text)
+
+    def resolve(self, file: FileText) -> str:
+        """Resolve a file's references with the engine's own function, over the values that a test named."""
+        workflow = {name: Parameter(name, StringParam(), value) for name, value in self.values.items()}
+        try:
+            return str(evaluate_file(file, own={}, scope=StepScope("job.1", workflow)))
+        except ParamError as error:
+            raise StepFailed(f"{error.message}.", remedy=error.remedy, state=State.FATAL_ERROR) from error
 
     def holds_secret(self, text: str) -> bool:
         """Tell whether a text has one of the secrets in it that a test named."""

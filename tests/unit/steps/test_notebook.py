@@ -18,6 +18,8 @@ import json, os, pathlib, sys
 words = sys.argv[1:]
 print(json.dumps(words))
 print(pathlib.Path(words[words.index("--parameters_file") + 1]).read_text(), end="")
+for copy in (word.removeprefix("--parameters_file=") for word in words if "parameters-" in word):
+    print(pathlib.Path(copy).read_text(), end="")
 print(os.getcwd(), os.environ.get("PAPERMILL_RUN_ID"))
 """
 """Stands in for papermill: prints what it was told."""
@@ -297,3 +299,36 @@ def test_a_kernel_ends_with_its_step(tmp_path: Path) -> None:
     assert runtime.execute(context).state is State.STOPPED
     runtime.terminate(context)
     assert is_gone(number_in(tmp_path / "main"))
+
+
+@pytest.mark.parametrize(
+    ("given", "option"),
+    [
+        ("-f days.yaml", ["-f"]),
+        (["--parameters_file=days.yaml"], []),
+        ({"parameters_file": "days.yaml"}, ["--parameters_file"]),
+    ],
+)
+def test_references_in_a_parameters_file_are_resolved(
+    tmp_path: Path, told: dict[str, str], given: Any, option: list[str]
+) -> None:
+    """In a copy that papermill reads, which is gone afterwards; the file itself is left alone."""
+    (tmp_path / "days.yaml").write_text("day: '${day}'\nliteral: $${day}\n")
+    context = _context(tmp_path, papermill_arguments=given)
+    context.values = {"day": 20260301}
+    assert _run(context, environment=told).state is State.DONE
+    words = _words(context)[4:-2]
+    assert words[:-1] == option
+    assert context.text.splitlines()[2:4] == ["day: '20260301'", "literal: ${day}"]
+    assert not Path(words[-1].removeprefix("--parameters_file=")).exists()
+    assert (tmp_path / "days.yaml").read_text().startswith("day: '${day}'")
+
+
+def test_a_parameters_file_that_cannot_be_resolved_fails_the_step(tmp_path: Path, told: dict[str, str]) -> None:
+    """With its place; papermill is not started."""
+    (tmp_path / "days.yaml").write_text("a: 1\nday: ${dya}\n")
+    context = _context(tmp_path, papermill_arguments="-f days.yaml")
+    found = _run(context, environment=told)
+    assert found.state is State.FATAL_ERROR
+    assert found.message.startswith("days.yaml:2:6: Param [notebook.papermill_arguments]: Cannot find")
+    assert not context.text

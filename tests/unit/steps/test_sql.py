@@ -459,3 +459,29 @@ def test_statements_of_spark_end_at_semicolons_outside_quotes_and_comments(scrip
     found = split(script, "spark")
     assert [statement.sql for statement in found] == statements
     assert all(script[each.start :].startswith(each.sql) for each in found)
+
+
+def test_references_in_a_file_are_resolved(url: str, tmp_path: Path) -> None:
+    """As those of a text; what is escaped is text."""
+    (tmp_path / "load.sql").write_text("SELECT '${day}' AS day, '$${day}' AS literal")
+    context = FakeContext(tmp_path, {"sql": {"url": url, "file": "load.sql", "fetch": "row"}}, values={"day": 20260301})
+    outcome = Sql({}, tmp_path).execute(context)
+    assert outcome.outputs["row"] == {"day": "20260301", "literal": "${day}"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT 1,\n ${dya}", "load.sql:2:2: Param [sql.file]: Cannot find the referenced param [dya]"),
+        ("SELECT '${ day }'", "load.sql:1:9: ${ day } is not a reference. Write ${name}"),
+        (None, "sql.file cannot be read: "),
+    ],
+)
+def test_a_file_that_cannot_be_resolved_fails_the_step(tmp_path: Path, text: str | None, message: str) -> None:
+    """Before a connection is opened; no retry cures it."""
+    if text is not None:
+        (tmp_path / "load.sql").write_text(text)
+    outcome = Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": {"url": "sqlite:///x.db", "file": "load.sql"}}))
+    assert outcome.state is State.FATAL_ERROR
+    assert outcome.message.startswith(message)
+    assert not (tmp_path / "x.db").exists()

@@ -4,25 +4,33 @@ from calve.definition.params.casts import Cast, cast
 from calve.definition.params.defaults import DEFAULT_PARAMS, DefaultParams
 from calve.definition.params.durations import DEFAULT_TIMEOUT_DAYS, TIMEOUT_LIMIT_DAYS, human_duration, parse_duration
 from calve.definition.params.evaluation import (
+    FileText,
     Language,
     evaluate_before_step,
     evaluate_condition,
+    evaluate_file,
     evaluate_in_step,
     evaluate_step_params,
     evaluate_workflow_params,
     needs,
+    unresolved_reference,
 )
 from calve.definition.params.facts import ForeachResults, InstanceFacts, InstanceView, StepView, UpstreamStep
 from calve.definition.params.functions import DRY_RUN_VALUE, InstanceFunctions
 from calve.definition.params.interpolation import (
     NOT_EVALUATED,
     SIZE_LIMIT,
+    braced_text,
     escaped,
     interpolate,
+    is_reference,
+    line_and_column,
+    reference_index,
     references,
     step_reference,
+    unresolved_index,
 )
-from calve.definition.params.literals import evaluate_literal, literal_references
+from calve.definition.params.literals import evaluate_literal, literal_references, literal_texts
 from calve.definition.params.merging import MergeContext, cleaned, merge
 from calve.definition.params.orders import (
     fresh_workflow_params,
@@ -49,6 +57,7 @@ __all__ = [
     "TIMEOUT_LIMIT_DAYS",
     "Cast",
     "DefaultParams",
+    "FileText",
     "ForeachResults",
     "InitiatorType",
     "InstanceFacts",
@@ -68,11 +77,13 @@ __all__ = [
     "StepView",
     "UpstreamStep",
     "WorkflowScope",
+    "braced_text",
     "cast",
     "cleaned",
     "escaped",
     "evaluate_before_step",
     "evaluate_condition",
+    "evaluate_file",
     "evaluate_in_step",
     "evaluate_literal",
     "evaluate_step_params",
@@ -81,11 +92,15 @@ __all__ = [
     "holds_secret",
     "human_duration",
     "interpolate",
+    "is_reference",
+    "line_and_column",
     "literal_references",
+    "literal_texts",
     "merge",
     "needs",
     "parse_duration",
     "parse_retry_policy",
+    "reference_index",
     "references",
     "restarted_workflow_params",
     "reveal",
@@ -94,6 +109,8 @@ __all__ = [
     "step_reference",
     "subworkflow_params",
     "template_params",
+    "unresolved_index",
+    "unresolved_reference",
     "values_of",
     "with_outputs",
 ]

@@ -9,11 +9,19 @@ from typing import Any
 
 from calve.definition.model.params import BooleanParam, MapParam, Param, Params
 from calve.definition.params.casts import NESTING, cast
-from calve.definition.params.interpolation import SIZE_LIMIT
-from calve.definition.params.literals import evaluate_literal, literal_references
+from calve.definition.params.interpolation import (
+    SIZE_LIMIT,
+    braced_text,
+    interpolate,
+    line_and_column,
+    reference_index,
+    references,
+    unresolved_index,
+)
+from calve.definition.params.literals import evaluate_literal, literal_references, literal_texts
 from calve.definition.params.parameter import Parameter, values_of
-from calve.definition.params.scopes import Own, Scope, StepScope, WorkflowScope
-from calve.definition.params.secrets import holds_secret
+from calve.definition.params.scopes import Known, Own, Scope, StepScope, WorkflowScope
+from calve.definition.params.secrets import SecretText, holds_secret
 from calve.errors import ExpressionError, ParamError
 from calve.expressions import Clock, Limits, ParamFunctions, evaluate_text, inputs, parse
 from calve.expressions.evaluation import complete
@@ -114,6 +122,60 @@ def evaluate_condition(
     return result
 
 
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """The text of a file that a step reads, and where the step names it."""
+
+    text: str
+    file: str
+    """The path, as the step gives it."""
+    field: str
+    """The field that gives it, such as ``spark.file``."""
+
+    def at(self, index: int) -> str:
+        """Return the place of a character as editors write it."""
+        line, column = line_and_column(self.text, index)
+        return f"{self.file}:{line}:{column}"
+
+
+def evaluate_file(
+    file: FileText, *, own: Mapping[str, Parameter], scope: StepScope, language: Language = PLAIN
+) -> str | SecretText:
+    """Return the text of a file with the values of its references, as if it stood in the field that names the file.
+
+    Args:
+        file: the text, which may be longer than a param.
+        own: the params of the step, with their results.
+        scope: what else the references may mean.
+        language: how signals are asked for.
+
+    Raises:
+        ParamError: a reference means nothing or has no value, or a ``${`` is not a reference; names file, line, column.
+    """
+    unresolved = unresolved_index(file.text)
+    if unresolved is not None:
+        raise unresolved_reference(file.at(unresolved), file.text, unresolved)
+    # A param of the step that comes after this one has no value yet when this one is evaluated: the workflow's counts.
+    after = _after(file.field.partition(".")[0], own)
+    known = {name: param for name, param in own.items() if name not in after or name not in scope.workflow}
+    evaluation = _Evaluation({}, scope, language, known)
+    values = {name: evaluation.value_in(file, name) for name in references(file.text)}
+    return interpolate(file.text, values, SIZE_LIMIT + len(file.text))
+
+
+def _after(name: str, params: Mapping[str, Parameter]) -> frozenset[str]:
+    names = list(params)
+    return frozenset(names[names.index(name) + 1 :] if name in params else ())
+
+
+def unresolved_reference(where: str, text: str, index: int) -> ParamError:
+    """Return the error about a ``${`` that is not a reference."""
+    return ParamError(
+        f"{where}: {braced_text(text, index)} is not a reference",
+        remedy="Write ${name} with the name of a param or of a step's output. For the characters ${ write $${.",
+    )
+
+
 @dataclass(slots=True)
 class _Frame:
     """A param whose references are being looked up."""
@@ -172,13 +234,8 @@ class _Evaluation:
         """Find what a param refers to; return the param that must be evaluated before it, if there is one."""
         with _naming(frame.name):
             for name in frame.needs[len(frame.values) :]:
-                found = self._scope.find(
-                    name,
-                    frame.name,
-                    declared=self._params,
-                    evaluated=self._evaluated,
-                    functions=self._language.functions,
-                )
+                with _placing(frame.param, frame.name, name):
+                    found = self._find(name, frame.name)
                 if isinstance(found, Own):
                     if found.name not in self._evaluated:
                         return found.name
@@ -186,6 +243,25 @@ class _Evaluation:
                 else:
                     frame.values[name] = found.value
         return None
+
+    def _find(self, name: str, reader: str) -> Own | Known:
+        return self._scope.find(
+            name, reader, declared=self._params, evaluated=self._evaluated, functions=self._language.functions
+        )
+
+    def value_in(self, file: FileText, name: str) -> Any:
+        """Return the value of a name to which a file refers."""
+        place = file.at(reference_index(file.text, name) or 0)
+        try:
+            found = self._find(name, file.field)
+        except ParamError as error:
+            raise ParamError(
+                f"{place}: {error.message}", remedy=error.remedy, **{**error.context, "param": file.field}
+            ) from error
+        value = self._evaluated[found.name].result if isinstance(found, Own) else found.value
+        if value is None:
+            raise ParamError(f"{place}: param [{name}] has no value", param=file.field, reference=name)
+        return value
 
     def _finish(self, frame: _Frame) -> None:
         with _naming(frame.name):
@@ -284,6 +360,21 @@ def _inputs(expression: str) -> list[str]:
             kind="MaestroInvalidExpressionException",
             cause=error.kind,
         ) from error
+
+
+@contextmanager
+def _placing(param: Param, of: str, name: str) -> Iterator[None]:
+    """Let an error about a reference in a text tell the field, the line and the column, where that says more."""
+    try:
+        yield
+    except ParamError as error:
+        for field_, text in literal_texts(param, of):
+            index = reference_index(text, name)
+            if index is not None and (field_ != of or "\n" in text):
+                line, column = line_and_column(text, index)
+                where = f"{field_}, line {line}, column {column}"
+                raise ParamError(f"{error.message} ({where})", remedy=error.remedy, **error.context) from error
+        raise
 
 
 @contextmanager

@@ -23,6 +23,7 @@ NOT_EVALUATED = NotEvaluated.NOT_EVALUATED
 
 # Read from the left, a pair of dollars is one dollar, so what follows it is plain text.
 _REFERENCE = re.compile(r"\$(?:(\$)|\{([a-zA-Z][\-_./a-zA-Z0-9]*)\}|([a-zA-Z][_a-zA-Z0-9]*))")
+_BRACE = re.compile(rf"{_REFERENCE.pattern}|(?P<brace>\$\{{)")
 
 
 def references(text: str) -> tuple[str, ...]:
@@ -31,18 +32,48 @@ def references(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
+def is_reference(text: str) -> bool:
+    """Tell whether a text is one reference and nothing else."""
+    found = _REFERENCE.fullmatch(text.strip())
+    return found is not None and not found[1]
+
+
+def reference_index(text: str, name: str) -> int | None:
+    """Return where ``text`` refers to ``name`` for the first time; None if it does not."""
+    return next((found.start() for found in _REFERENCE.finditer(text) if name in found.groups()[1:]), None)
+
+
+def unresolved_index(text: str) -> int | None:
+    """Return where the first ``${`` is that ``interpolate`` leaves in the text, because no name follows it.
+
+    ``$${`` is not meant: it is how to write a ``${`` of one's own.
+    """
+    return next((found.start() for found in _BRACE.finditer(text) if found["brace"]), None)
+
+
+def braced_text(text: str, index: int) -> str:
+    """Return the ``${…}`` that begins at a character, or the rest of the line where it is not closed."""
+    line = text[index:].split("\n", 1)[0]
+    return line[: line.find("}") + 1 or len(line)][:60]
+
+
+def line_and_column(text: str, index: int) -> tuple[int, int]:
+    """Return the line and the column of a character of a text; both start at 1."""
+    return text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
+
+
 def escaped(text: str) -> str:
     """Return the text that ``interpolate`` gives back as ``text``."""
     return text.replace("$", "$$")
 
 
-def interpolate(text: str, values: Mapping[str, Any]) -> str | SecretText:
+def interpolate(text: str, values: Mapping[str, Any], limit: int = SIZE_LIMIT) -> str | SecretText:
     """Return ``text`` with the values of what it refers to.
 
     Raises:
         ParamError: a param is not found or has no value yet, or the text grows beyond the limit.
     """
-    return joined(_within_limit(text, _parts(text, values)))
+    return joined(_within_limit(text, _parts(text, values), limit))
 
 
 def _parts(text: str, values: Mapping[str, Any]) -> Iterator[str | Secret | SecretText]:
@@ -61,19 +92,31 @@ def _parts(text: str, values: Mapping[str, Any]) -> Iterator[str | Secret | Secr
 def _value(name: str, text: str, values: Mapping[str, Any]) -> Any:
     value = values.get(name)
     if value is None:
-        raise ParamError(f"Cannot interpolate [{text}] as param [{name}] is not found", reference=name)
+        raise ParamError(f"Cannot interpolate [{_line(text, name)}] as param [{name}] is not found", reference=name)
     if value is NOT_EVALUATED:
-        raise ParamError(f"Cannot interpolate [{text}] as param [{name}] is not evaluated yet", reference=name)
+        raise ParamError(
+            f"Cannot interpolate [{_line(text, name)}] as param [{name}] is not evaluated yet", reference=name
+        )
     return value
 
 
-def _within_limit(text: str, parts: Iterator[str | Secret | SecretText]) -> Iterator[str | Secret | SecretText]:
+def _line(text: str, name: str) -> str:
+    """Return the text, or the line of it that refers to a name, with its number."""
+    if "\n" not in text:
+        return text
+    line, column = line_and_column(text, reference_index(text, name) or 0)
+    return f"{text.splitlines()[line - 1].strip()}] at line [{line}] column [{column}"
+
+
+def _within_limit(
+    text: str, parts: Iterator[str | Secret | SecretText], limit: int
+) -> Iterator[str | Secret | SecretText]:
     size = 0
     for part in parts:
         size += len(str(part))
         # A few references to long texts, which refer to longer ones, would fill the memory.
-        if size > SIZE_LIMIT:
-            raise ParamError(f"[{text[:100]}] becomes longer than [{SIZE_LIMIT}] characters")
+        if size > limit:
+            raise ParamError(f"[{text[:100]}] becomes longer than [{limit}] characters")
         yield part
 
 

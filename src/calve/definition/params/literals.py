@@ -21,22 +21,31 @@ KEPT = "kept"
 
 def literal_references(param: Param) -> tuple[str, ...]:
     """Return the names that the texts of a literal refer to, each once."""
-    names = (name for text in _texts(param) for name in references(text))
+    names = (name for _, text in _own_texts(param, "") for name in references(text))
     return tuple(dict.fromkeys(names))
 
 
-def _texts(param: Param) -> Iterator[str]:
+def literal_texts(param: Param, field: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a literal, and of its members if it is a MAP, each with its field: ``spark.audit[0]``."""
+    if isinstance(param, MapParam):
+        for name, member in (param.value or {}).items():
+            yield from literal_texts(member, f"{field}.{name}")
+    else:
+        yield from _own_texts(param, field)
+
+
+def _own_texts(param: Param, field: str) -> Iterator[tuple[str, str]]:
     if KEPT in (param.meta or {}):
         return
     match param:
         case StringParam(value=str(text)):
-            yield text
+            yield field, text
         case StringArrayParam(value=list(texts)):
-            yield from texts
+            yield from ((f"{field}[{index}]", text) for index, text in enumerate(texts))
         case StringMapParam(value=dict(members)):
             for key, text in members.items():
-                yield key
-                yield text
+                yield f"{field}.{key}", key
+                yield f"{field}.{key}", text
         case _:
             pass
 

@@ -1,7 +1,8 @@
 """What a step type declares: its config map, its params and what it gives."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final
 
 from calve.definition.document import Node
@@ -22,6 +23,17 @@ DURATION: Final = (ParamType.STRING, ParamType.LONG)
 """Seconds, or a text such as ``2 hours``."""
 
 
+class Content(Enum):
+    """What the texts of a field are, which decides what a ``${`` in them can be besides a reference."""
+
+    OTHER = "other"
+    """Names, or a program in a language that has a ``${`` of its own, such as a shell's."""
+    VALUES = "values"
+    """Data: a ``${`` must be a reference, or be written ``$${``."""
+    SQL = "sql"
+    """Statements: as VALUES, and a text that comes whole from a param or an expression must be resolved too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """One thing that can be said of a step: an entry of its config map, or a param of the step itself."""
@@ -39,6 +51,7 @@ class Field:
     """The entries of a map; of a map without any, every name is fine."""
     values: tuple[ParamType, ...] = ()
     """The types of a map's values, where they are limited."""
+    content: Content = Content.OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +115,22 @@ def no_check(_: Node, __: Config, ___: Problems) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class FileField:
+    """A file whose references are resolved when the step reads it."""
+
+    field: str
+    """The field that names it; of a list, with its number: ``audit[0]``."""
+    path: str
+    holds: str = ""
+    """The field that the text could stand in instead, where there is one."""
+
+
+def no_files(_: Config) -> Iterable[FileField]:
+    """Return no files."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
 class StepType:
     """A kind of step: what can be said of it, and what it gives."""
 
@@ -118,6 +147,8 @@ class StepType:
     """What it gives besides, depending on its config."""
     check: Callable[[Node, Config, Problems], None] = no_check
     """Finds what is wrong in its config map beyond its fields."""
+    files: Callable[[Config], Iterable[FileField]] = no_files
+    """Lists the files whose references are resolved, as far as their paths are known."""
     is_leaf: bool = True
     """Does something itself, rather than by running other steps."""
     delivers: bool = False

@@ -1,6 +1,10 @@
 """Steps that run a program: Shell, Python, Notebook, Java, Docker, Kubernetes."""
 
 import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+from typing import Any
 
 from calve.definition.document import Node
 from calve.definition.model.params import ParamType
@@ -15,7 +19,9 @@ from calve.definition.step_types.model import (
     WHOLE,
     Choose,
     Config,
+    Content,
     Field,
+    FileField,
     Output,
     StepType,
 )
@@ -92,6 +98,56 @@ PYTHON = StepType(
     outputs=(EXIT_CODE,),
 )
 
+_PARAMETERS_FILE = re.compile(r"(?P<option>--parameters_file=?|-f)(?P<path>.*)")
+_REMOTE = "://"
+
+
+def parameters_files(words: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """Yield the files of parameters in papermill's options: the word's number, what comes before the path, the path.
+
+    A file at an address such as ``s3://…`` is left out: papermill fetches it.
+    """
+    for index, word in enumerate(words):
+        before = words[index - 1] if index else ""
+        found = _PARAMETERS_FILE.fullmatch(word)
+        if before in {"-f", "--parameters_file"}:
+            option, path = "", word
+        elif found and found["path"] and found["option"] != "--parameters_file":
+            option, path = found["option"], found["path"]
+        else:
+            continue
+        if path and _REMOTE not in path:
+            yield index, option, path
+
+
+def _notebook_files(config: Config) -> Iterator[FileField]:
+    """Yield the files of parameters; their paths begin at the notebook, which only the run knows in a repository."""
+    notebook = config.get("input_path")
+    if not isinstance(notebook, str) or _REMOTE in notebook or "git_repo" in config:
+        return
+    for _, _, path in parameters_files(list(_words(config.get("papermill_arguments", ())))):
+        yield FileField("papermill_arguments", str(PurePath(notebook).parent / path))
+
+
+def _words(given: Any) -> Iterator[str]:
+    """Yield the options of papermill that are known before the run, as words."""
+    match given:
+        case str():
+            try:
+                yield from shlex.split(given)
+            except ValueError:
+                return  # the run tells
+        case list() | tuple():
+            yield from (item if isinstance(item, str) else "" for item in given)
+        case dict():
+            for name, value in given.items():
+                if name.lstrip("-") in {"f", "parameters_file"}:
+                    for item in value if isinstance(value, list) else [value]:
+                        yield from ("-f", item if isinstance(item, str) else "")
+        case _:
+            return
+
+
 NOTEBOOK = StepType(
     "Notebook",
     "Runs a Jupyter notebook with papermill.",
@@ -104,7 +160,7 @@ NOTEBOOK = StepType(
             (*TEXT, *TEXTS, *MAPS),
             "More options of papermill: a command line, a list or a map.",
         ),
-        Field("parameters", MAPS, "Values for the cell that is tagged parameters."),
+        Field("parameters", MAPS, "Values for the cell that is tagged parameters.", content=Content.VALUES),
         Field("kernel", TEXT, "The kernel to run it with; the notebook's own, if not given."),
         Field(
             "init_command",
@@ -119,6 +175,7 @@ NOTEBOOK = StepType(
     choose=(Choose(("git_branch", "git_commit"), least=0),),
     outputs=(Output("output_path", ParamType.STRING, "The notebook with its results."),),
     check=_check_notebook,
+    files=_notebook_files,
 )
 
 JAVA = StepType(

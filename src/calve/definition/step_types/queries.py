@@ -1,5 +1,7 @@
 """Steps that ask an engine: SQL and Spark."""
 
+import re
+from collections.abc import Iterator
 from pathlib import PurePath
 
 from calve.definition.document import Node
@@ -14,12 +16,15 @@ from calve.definition.step_types.model import (
     WHOLE,
     Choose,
     Config,
+    Content,
     Dynamic,
     Field,
+    FileField,
     Output,
     Outputs,
     StepType,
 )
+from calve.settings import VARIABLE_SUBSTITUTION
 
 _FETCH = Field(
     "fetch",
@@ -61,7 +66,7 @@ _MERGE = Field(
     "Merges rows into a table, in the cheapest way that their metadata allows.",
     fields=(
         Field("into", TEXT, "The table to merge into.", required=True),
-        Field("using", TEXT, "Where the rows come from: a table, or a query.", required=True),
+        Field("using", TEXT, "Where the rows come from: a table, or a query.", required=True, content=Content.SQL),
         Field("keys", TEXTS, "The columns that tell which row is which.", required=True),
         Field(
             "when_matched",
@@ -71,6 +76,7 @@ _MERGE = Field(
             default="update",
             choices=("update", "ignore", "delete"),
             values=TEXT,
+            content=Content.SQL,
         ),
         Field(
             "when_not_matched",
@@ -79,8 +85,18 @@ _MERGE = Field(
             default="insert",
             choices=("insert", "ignore"),
         ),
-        Field("delete_when", TEXT, "An SQL condition over s: where it holds, the row that is there is deleted."),
-        Field("deletes", TEXT, "The rows that left: a table, or a query; they go the other way round."),
+        Field(
+            "delete_when",
+            TEXT,
+            "An SQL condition over s: where it holds, the row that is there is deleted.",
+            content=Content.SQL,
+        ),
+        Field(
+            "deletes",
+            TEXT,
+            "The rows that left: a table, or a query; they go the other way round.",
+            content=Content.SQL,
+        ),
     ),
 )
 _DELIVERY = (
@@ -92,7 +108,9 @@ _DELIVERY = (
     Field(
         "audit",
         (*TEXT, *TEXTS),
-        "SQL that looks at what was written, before anybody else can see it: every value of every row must be true.",
+        "SQL that looks at what was written, before anybody else can see it: every value of every row must be true. "
+        "Or the paths of .sql files.",
+        content=Content.SQL,
     ),
     Field(
         "publish",
@@ -117,10 +135,24 @@ def _check_spark(node: Node, config: Config, problems: Problems) -> None:
             problems.add(node.at(("value", name)), "wrong_file", message, hint=f"write {meant}: {path}")
     _check_needs(node, config, "main_class", ("jar",), problems)
     _check_needs(node, config, "args", ("application", "jar", "function"), problems)
+    _check_conf(node, config, problems)
     function = config.get("function")
     if isinstance(function, str) and not all(function.rpartition(":")[::2]):
         place, hint = node.at(("value", "function")), "write jobs.daily:run, or jobs/daily.py:run"
         problems.add(place, "wrong_value", f"spark.function is {function}, which names no function", hint=hint)
+
+
+def _check_conf(node: Node, config: Config, problems: Problems) -> None:
+    """Note Spark's own ``${…}`` turned on where calve resolves references."""
+    conf = config.get("conf")
+    given = conf.get(VARIABLE_SUBSTITUTION) if isinstance(conf, dict) else None
+    if str(given).strip().lower() == "true" and not ("application" in config or "jar" in config):
+        message = f"spark.conf: {VARIABLE_SUBSTITUTION} cannot be true, as calve resolves ${{…}} in SQL"
+        place, hint = (
+            node.at(("value", "conf", "value", VARIABLE_SUBSTITUTION)),
+            "leave it out, or run an application or a jar",
+        )
+        problems.add(place, "wrong_value", message, hint=hint)
 
 
 def _check_needs(node: Node, config: Config, name: str, needed: tuple[str, ...], problems: Problems) -> None:
@@ -130,6 +162,33 @@ def _check_needs(node: Node, config: Config, name: str, needed: tuple[str, ...],
         problems.add(node.at(("value", name)), "missing_field", message, at_key=True)
 
 
+_SQL_FILE = re.compile(r"\S+\.sql", re.IGNORECASE)
+
+
+def is_sql_file(text: str) -> bool:
+    """Tell whether a text is the path of a .sql file rather than SQL, of which no statement is one word."""
+    return _SQL_FILE.fullmatch(text.strip()) is not None
+
+
+def _sql_files(config: Config) -> Iterator[FileField]:
+    if isinstance(path := config.get("file"), str):
+        yield FileField("file", path, holds="query")
+
+
+def _spark_files(config: Config) -> Iterator[FileField]:
+    if isinstance(path := config.get("file"), str):
+        yield FileField("file", path, holds="script")
+    match config.get("audit"):
+        case str() as text if is_sql_file(text):
+            yield FileField("audit", text.strip(), holds="audit")
+        case list() | tuple() as texts:
+            for index, text in enumerate(texts):
+                if isinstance(text, str) and is_sql_file(text):
+                    yield FileField(f"audit[{index}]", text.strip())
+        case _:
+            pass
+
+
 SQL = StepType(
     "SQL",
     "Runs statements on a database.",
@@ -137,9 +196,14 @@ SQL = StepType(
     fields=(
         Field("url", TEXT, "The database, as an SQLAlchemy URL; a secret, if it holds a password."),
         Field("connection", TEXT, "The name of a connection in the settings."),
-        Field("query", TEXT, "The statements, parted by semicolons."),
-        Field("file", TEXT, "The path of a file with the statements."),
-        Field("parameters", MAPS, "Values for :name in the statements, passed apart from the text."),
+        Field("query", TEXT, "The statements, parted by semicolons.", content=Content.SQL),
+        Field("file", TEXT, "The path of a file with the statements.", content=Content.VALUES),
+        Field(
+            "parameters",
+            MAPS,
+            "Values for :name in the statements, passed apart from the text.",
+            content=Content.VALUES,
+        ),
         Field("transaction", TRUTH, "Run all statements in one transaction.", default=True),
         _FETCH,
         _MAX_ROWS,
@@ -148,6 +212,7 @@ SQL = StepType(
     choose=(Choose(("url", "connection")), Choose(("query", "file"))),
     outputs=(_ROW_COUNT,),
     outputs_of=_fetched,
+    files=_sql_files,
 )
 
 SPARK = StepType(
@@ -155,8 +220,8 @@ SPARK = StepType(
     "Runs SQL, a merge or a Python function in a session of the warm Spark, or an application through spark-submit.",
     config="spark",
     fields=(
-        Field("script", TEXT, "SQL text: one statement or several, parted by semicolons."),
-        Field("file", TEXT, "The path of a .sql file."),
+        Field("script", TEXT, "SQL text: one statement or several, parted by semicolons.", content=Content.SQL),
+        Field("file", TEXT, "The path of a .sql file.", content=Content.VALUES),
         Field("application", TEXT, "The path of a .py file; it runs through spark-submit."),
         Field("jar", TEXT, "The path of a jar; it runs through spark-submit."),
         Field("main_class", TEXT, "The class to run of the jar."),
@@ -167,7 +232,12 @@ SPARK = StepType(
         ),
         _MERGE,
         Field("args", LISTS, "Arguments of the application, the class or the function."),
-        Field("parameters", MAPS, "Values for :name in SQL text, passed apart from it; of a function, its keywords."),
+        Field(
+            "parameters",
+            MAPS,
+            "Values for :name in SQL text, passed apart from it; of a function, its keywords.",
+            content=Content.VALUES,
+        ),
         Field("conf", MAPS, "Spark settings by name.", values=(*TEXT, *WHOLE, *TRUTH, ParamType.DOUBLE)),
         Field("packages", TEXTS, "Libraries to fetch, as group:artifact:version."),
         Field("jars", TEXTS, "Jars to add."),
@@ -195,5 +265,6 @@ SPARK = StepType(
     ),
     outputs_of=_fetched,
     check=_check_spark,
+    files=_spark_files,
     delivers=True,
 )

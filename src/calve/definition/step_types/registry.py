@@ -156,6 +156,10 @@ class StepTypes:
         """Note what is wrong between the steps of one workflow; see ``check_references``."""
         check_references(steps, problems)
 
+    def find(self, name: str) -> StepType:
+        """Return the step type of a name, whatever its case; of one that is not known, a type that declares nothing."""
+        return self._types.get(self.resolve(name) or "", StepType(name, ""))
+
     def outputs(self, step: Node, *, kind: str = "step") -> Outputs:
         """Return the params that a step gives once it has run."""
         name = text(entry(step, "type")) or "" if kind == "step" else kind

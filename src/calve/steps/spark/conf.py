@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from calve.lake.spark_conf import context_conf, launch_conf, session_conf
-from calve.settings import Settings
+from calve.settings import VARIABLE_SUBSTITUTION, Settings
 from calve.steps.configs import text
+from calve.steps.failures import fatal
 
 STAMP = "spark.sql.iceberg.snapshot-property."
 """What follows it is written into the summary of every snapshot that a session commits."""
@@ -60,6 +61,22 @@ def step_conf(config: Mapping[str, Any], key: str, branch: str) -> dict[str, str
     if branch:
         conf["spark.wap.branch"] = branch
     return conf
+
+
+def sql_conf(config: Mapping[str, Any], key: str, branch: str) -> dict[str, str]:
+    """Return what the session of a step is given in which calve runs SQL or a function.
+
+    Raises:
+        StepFailed: the step turns Spark's own ``${…}`` on, which is for applications and jars.
+    """
+    conf = step_conf(config, key, branch)
+    is_audit = "application" in config or "jar" in config
+    if conf.get(VARIABLE_SUBSTITUTION, "").strip().lower() == "true" and not is_audit:
+        raise fatal(
+            f"spark.conf: {VARIABLE_SUBSTITUTION} cannot be true: calve resolves ${{…}} in SQL.",
+            remedy="Leave it out, or run an application or a jar.",
+        )
+    return conf | {VARIABLE_SUBSTITUTION: "false"}
 
 
 def remote_conf(settings: Settings, conf: Mapping[str, str]) -> dict[str, str]:

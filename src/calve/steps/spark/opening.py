@@ -12,7 +12,7 @@ from calve.merging.sessions import active
 from calve.settings import Settings
 from calve.steps.configs import text
 from calve.steps.failures import fatal
-from calve.steps.spark.conf import remote_conf, step_conf
+from calve.steps.spark.conf import remote_conf, sql_conf
 from calve.steps.spark.events import Usage
 from calve.steps.spark.failing import Hint, cause, translated
 from calve.steps.spark.progress import Progress
@@ -112,7 +112,7 @@ class Opener:
                 "spark.packages is for applications and jars: a server that runs cannot load them.",
                 remedy="Name them as packages in [spark] of the settings.",
             )
-        conf = step_conf(config, opened.context.key, branch)
+        conf = sql_conf(config, opened.context.key, branch)
         _configure(opened.spark, remote_conf(self._settings, conf) if opened.server is None else conf)
         self._add_files(opened.spark, config)
         if config.get("namespace"):

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from calve.definition.step_types.queries import SPARK
+from calve.definition.step_types.queries import SPARK, is_sql_file
 from calve.engine.ports import Outcome, State, StepContext
 from calve.errors import CalveError
 from calve.lake import Lake
@@ -60,7 +60,7 @@ class Spark:
         self._servers.close()
 
     def _execute(self, context: StepContext) -> Outcome:
-        config = fields(context, SPARK)
+        config = self._with_files(fields(context, SPARK), context)
         if context.targets:
             if config.get("branch"):
                 raise fatal("A step with targets writes to a branch of its own; leave spark.branch out.")
@@ -90,7 +90,7 @@ class Spark:
         return self._sql(opened, config)
 
     def _sql(self, opened: Opened, config: Mapping[str, Any]) -> Outcome:
-        source = Source(str(config.get("file", "spark.script")), self._text(config))
+        source = Source(str(config.get("file", "spark.script")), str(config["script"]))
         done = self._script(opened).run(source, config.get("parameters", {}), keep=config["max_rows"])
         last = done[-1]
         results.check(config.get("expect"), last.rows)
@@ -100,14 +100,21 @@ class Spark:
         opened.context.log(told_usage(usage, done))
         return Outcome(State.DONE, outputs, {"spark": artifact(usage, done)})
 
-    def _text(self, config: Mapping[str, Any]) -> str:
-        if "script" in config:
-            return str(config["script"])
-        path = self._surroundings.locate(str(config["file"]), "The SQL file")
-        try:
-            return path.read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            raise fatal(f"spark.file cannot be read: {error}") from None
+    def _with_files(self, config: Mapping[str, Any], context: StepContext) -> dict[str, Any]:
+        """Return the fields with the texts of files, read before anything runs: what is wrong there stops all of it."""
+        found = dict(config)
+        if "file" in found:
+            found["script"] = self._surroundings.read(str(found["file"]), "spark.file", "The SQL file", context)
+        if "audit" in found:
+            given = found["audit"]
+            texts = [given] if isinstance(given, str) else [str(item) for item in given]
+            found["audit"] = [self._audit_text(text, context) for text in texts]
+        return found
+
+    def _audit_text(self, text: str, context: StepContext) -> str:
+        if not is_sql_file(text):
+            return text
+        return self._surroundings.read(text.strip(), "spark.audit", "The audit file", context)
 
     def _submit(self, context: StepContext, config: Mapping[str, Any], branch: str) -> Worked:
         found, events = Submission(self._settings, self._surroundings, config).run(context, branch)
@@ -118,8 +125,7 @@ class Spark:
         return Worked(_lineage(told, config, frozenset() if events is None else events.read(), tables), tables)
 
     def _audit(self, context: StepContext, config: Mapping[str, Any], branch: str) -> None:
-        given = config.get("audit") or ()
-        texts = [given] if isinstance(given, str) else [str(item) for item in given]
+        texts = config.get("audit")
         if not texts:
             return
         with self._opener.open(context, config, branch) as opened:

@@ -17,6 +17,7 @@ from calve.steps.sql.connecting import connected, parse, translated
 from calve.steps.sql.positions import Source
 from calve.steps.sql.results import Rows
 from calve.steps.sql.statements import Statement, check, split
+from calve.steps.surroundings import resolved_file
 
 _STREAMED = re.compile(r"\s*(select|values|table)\b", re.IGNORECASE)
 _BATCH = 1000
@@ -43,7 +44,7 @@ class Sql:
     def _run(self, context: StepContext) -> Outcome:
         config = fields(context, SQL)
         url = parse(self._url(config), self._project)
-        source = Source(str(config.get("file", "sql.query")), self._text(config))
+        source = Source(str(config.get("file", "sql.query")), self._text(config, context))
         statements = split(source.text, url.get_backend_name())
         values = config.get("parameters", {})
         check(statements, values, "sql.parameters")
@@ -69,13 +70,11 @@ class Sql:
             raise fatal(f"There is no connection {name} in the settings.", remedy=f"[connections] has: {known}.")
         return self._connections[name]
 
-    def _text(self, config: Mapping[str, Any]) -> str:
+    def _text(self, config: Mapping[str, Any], context: StepContext) -> str:
         if "query" in config:
             return str(config["query"])
-        try:
-            return (self._project / str(config["file"])).read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            raise fatal(f"sql.file cannot be read: {error}") from None
+        path = str(config["file"])
+        return resolved_file(self._project / Path(path).expanduser(), path, "sql.file", context)
 
 
 def _execute(

@@ -8,8 +8,10 @@ from tests.unit.definition.params.cases import cases, param, params
 
 from calve.definition.params.casts import NESTING
 from calve.definition.params.evaluation import (
+    FileText,
     Language,
     evaluate_condition,
+    evaluate_file,
     evaluate_in_step,
     evaluate_step_params,
     evaluate_workflow_params,
@@ -216,7 +218,7 @@ def test_a_map_is_evaluated_member_by_member() -> None:
         "n": '{"a":"4","b":5,"c":"2","d":{"e":1.5},"f":{}}',
     }
     assert _refusal(m={"type": "MAP", "value": params(a="1", b="$a")}).message == (
-        "Param [m] referenced a non-existing param [a] in workflow [w]"
+        "Param [m] referenced a non-existing param [a] in workflow [w] (m.b, line 1, column 1)"
     )
     wrong = _refusal(m={"type": "MAP", "value": params(a=expression("'x'", "LONG"))})
     assert wrong.message == 'Param [m]: Param [m.a]: For input string: "x"'
@@ -327,3 +329,72 @@ def test_a_secret_cannot_be_read_in_an_expression(text: str) -> None:
     refused = _refusal(StepScope("step", known), x=expression(text))
     assert "holds a secret and cannot be read in an expression" in refused.message
     assert refused.remedy
+
+
+def test_the_place_of_a_reference_in_a_longer_text_is_told() -> None:
+    """By the field, the line and the column; an expression has only its param."""
+    script = {"type": "MAP", "value": params(script="SELECT 1;\nSELECT ${dya}", audit=["$$dya", "$x"])}
+    assert _refusal(StepScope("s", _known(x=1)), spark=script).message == (
+        "Param [spark]: Cannot find the referenced param [dya] in step [s] or upstream steps or the workflow "
+        "(spark.script, line 2, column 8)"
+    )
+    assert _refusal(StepScope("s", _known(dya=1)), spark=script).message.endswith("(spark.audit[1], line 1, column 1)")
+    assert _refusal(x="a\n$y").message.endswith("(x, line 2, column 1)")
+    assert _refusal(x=expression("y")).message.endswith("in workflow [w]")
+
+
+FILE = FileText("SELECT '${day}', '$$x', $n\nFROM ${job.out}, ${me.own}", "copy.sql", "spark.file")
+
+
+def test_a_file_is_resolved_as_a_text_of_the_step() -> None:
+    """With the params of the workflow, of the step and of the steps before; what is escaped is text."""
+    scope = StepScope("me", _known(day=20_260_301, n=1.5), {"job": _known(out="db.t")})
+    assert evaluate_file(FILE, own=_known(own="o"), scope=scope) == "SELECT '20260301', '$x', 1.5\nFROM db.t, o"
+
+
+def test_a_file_sees_the_params_that_a_text_in_its_place_would_see() -> None:
+    """Of two of one name, that of the step counts if it comes before the field that names the file."""
+    own = _known(before="step", spark={"file": "copy.sql"}, after="step")
+    scope = StepScope("me", _known(before="workflow", after="workflow"))
+    text = "$before $after"
+    inline = _step(scope, before="step", spark={"type": "MAP", "value": params(script=text)}, after="step")
+    found = evaluate_file(FileText(text, "copy.sql", "spark.file"), own=own, scope=scope)
+    assert found == inline["spark"]["script"] == "step workflow"
+
+
+def test_a_secret_in_a_file_stays_one() -> None:
+    """Until the step runs."""
+    found = evaluate_file(FileText("key=${key}", "f", "x.file"), own=_known(key=Secret("k")), scope=StepScope("me"))
+    assert found == SecretText(("key=", Secret("k")))
+
+
+def test_a_file_may_be_longer_than_a_param() -> None:
+    """But what its references add may not."""
+    long = "-" * SIZE_LIMIT
+    scope = StepScope("me", _known(long=long, x=1))
+    assert evaluate_file(FileText(f"{long}$x", "f", "x.file"), own={}, scope=scope) == f"{long}1"
+    with pytest.raises(ParamError, match="becomes longer than"):
+        evaluate_file(FileText(f"{long}$long$long", "f", "x.file"), own={}, scope=scope)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT 1,\n  '${dya}'", "copy.sql:2:4: Param [spark.file]: Cannot find the referenced param [dya] in step"),
+        ("${job.nothing}", "copy.sql:1:1: Cannot find the referenced param name [nothing] in step [job]"),
+        (
+            "${spark.file}",
+            "copy.sql:1:1: Param [spark.file]: Cannot find the referenced param [spark.file] in step [me]",
+        ),
+        ("$null", "copy.sql:1:1: param [null] has no value"),
+        ("$day\n ${ day }", "copy.sql:2:2: ${ day } is not a reference"),
+        ("${hiveconf:day}", "copy.sql:1:1: ${hiveconf:day} is not a reference"),
+        ("'${day'\n}", "copy.sql:1:2: ${day' is not a reference"),
+    ],
+)
+def test_what_a_file_refers_to_in_vain_is_told_with_its_place(text: str, message: str) -> None:
+    """Before anything is done with it."""
+    scope = StepScope("me", _known(day=1) | {"null": Parameter("null", param(), None)}, {"job": _known(out="x")})
+    with pytest.raises(ParamError) as raised:
+        evaluate_file(FileText(text, "copy.sql", "spark.file"), own={}, scope=scope)
+    assert raised.value.message.startswith(message)

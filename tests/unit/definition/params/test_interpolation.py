@@ -8,11 +8,16 @@ from tests.unit.definition.params.cases import cases, param
 from calve.definition.params.interpolation import (
     NOT_EVALUATED,
     SIZE_LIMIT,
+    braced_text,
     escaped,
     interpolate,
+    is_reference,
+    line_and_column,
+    reference_index,
     references,
     rendered,
     step_reference,
+    unresolved_index,
     walk,
 )
 from calve.definition.params.literals import evaluate_literal, literal_references
@@ -119,3 +124,51 @@ def test_a_path_is_walked_through_maps() -> None:
     assert walk(members, "a.c") == {"d": 3}
     assert walk(members, "a.z") is None
     assert walk(members, "x.y") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "index"),
+    [
+        ("$a ${b} $$ $1 $.c {d}", None),
+        ("$${a b} $$$${ x", None),
+        ("${a b}", 0),
+        ("${a} ${}", 5),
+        ("$$${ a}", 2),
+        ("'${", 1),
+        ("${_a}", 0),
+    ],
+)
+def test_a_brace_after_a_dollar_is_a_reference_or_is_escaped(text: str, index: int | None) -> None:
+    """Anything else would be handed on as it is."""
+    assert unresolved_index(text) == index
+
+
+def test_a_reference_has_a_place() -> None:
+    """The first one of its name, which no other name and no escaped one is taken for."""
+    text = "$$day, $days\n ${day.x} $day ${day}"
+    assert reference_index(text, "day") == text.index("$day $")
+    assert line_and_column(text, text.index("$day $")) == (2, 11)
+    assert reference_index(text, "x") is None
+    assert line_and_column("", 0) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [("$a", True), (" ${a.b}\n", True), ("$$", False), ("$a$b", False), ("a", False), ("${a} ", True)],
+)
+def test_a_text_may_be_one_reference(text: str, is_one: bool) -> None:  # noqa: FBT001 - what is expected
+    """And nothing else but blanks."""
+    assert is_reference(text) is is_one
+
+
+def test_what_is_shown_of_a_brace_ends_with_it() -> None:
+    """Or with the line."""
+    assert braced_text("x ${ a } }", 2) == "${ a }"
+    assert braced_text("x ${ a\n}", 2) == "${ a"
+
+
+def test_an_error_in_a_long_text_shows_the_line() -> None:
+    """And where in it the reference stands."""
+    with pytest.raises(ParamError) as raised:
+        interpolate("one\n  two $a", {})
+    assert raised.value.message == "Cannot interpolate [two $a] at line [2] column [7] as param [a] is not found"

@@ -35,6 +35,9 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
     ("SQL", {"sql": {"url": {"type": "SECRET", "value": "warehouse_url"}, "query": "SELECT 1", "fetch": "value"}}),
     ("Spark", {"spark": {"script": "${my_query}"}}),
     ("Spark", {"spark": {"jar": "a.jar", "main_class": "A", "conf": {"spark.sql.shuffle.partitions": 8}}}),
+    ("Spark", {"spark": {"jar": "a.jar", "conf": {"spark.sql.variable.substitute": True}}}),
+    ("Spark", {"spark": {"script": "x", "conf": {"spark.sql.variable.substitute": "false"}}}),
+    ("Spark", {"spark": {"script": "x", "conf": {"type": "MAP", "expression": "m"}}}),
     ("Spark", {"spark": {"file": "${folder}/job.py"}}),
     ("Spark", {"spark": {"application": "jobs/merge"}}),
     ("Spark", {"spark": {"function": "jobs.daily:run", "args": [1], "parameters": {"day": 3}}}),
@@ -212,6 +215,13 @@ BAD: list[tuple[str, dict[str, Any], str, str, str]] = [
         "wrong_file",
         "spark.file is jobs/merge.py, which looks like a .py file",
         "write application: jobs/merge.py",
+    ),
+    (
+        "Spark",
+        {"spark": {"script": "x", "conf": {"spark.sql.variable.substitute": "TRUE"}}},
+        "wrong_value",
+        "spark.conf: spark.sql.variable.substitute cannot be true, as calve resolves ${…} in SQL",
+        "leave it out, or run an application or a jar",
     ),
     (
         "Spark",

@@ -130,3 +130,9 @@ def test_stubs_are_params_that_fit_the_model() -> None:
         if kind is not ParamType.SECRET:
             assert stub(Output("o", kind, "An output."))["type"] == kind.value
     assert TypeAdapter(Params).validate_python(stubs)
+
+
+def test_a_type_that_is_not_known_declares_nothing() -> None:
+    """One that is known is found whatever its case."""
+    assert StepTypes().find("spark") is STEP_TYPES["Spark"]
+    assert StepTypes().find("Nope") == StepType("Nope", "")

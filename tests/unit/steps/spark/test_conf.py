@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
-from calve.settings import load
-from calve.steps.spark.conf import properties, remote_conf, server_conf, step_conf, with_master
+import pytest
+
+from calve.errors import StepFailed
+from calve.settings import VARIABLE_SUBSTITUTION, load
+from calve.steps.spark.conf import properties, remote_conf, server_conf, sql_conf, step_conf, with_master
 
 
 def test_the_commits_of_a_session_are_stamped() -> None:
@@ -43,3 +46,20 @@ def test_a_file_of_properties_keeps_every_letter() -> None:
     """Java gives a meaning to backslashes, and to blanks and colons in keys."""
     text = properties({"a.b c:d": " x\\y\nz", "e": "1=2"})
     assert text == "a.b\\ c\\:d=\\ x\\\\y\\nz\ne=1=2\n"
+
+
+def test_spark_replaces_nothing_in_sql_by_itself(tmp_path: Path) -> None:
+    """On servers, in sessions on servers of others, and in applications, unless those say otherwise."""
+    assert server_conf(load(tmp_path, {}), [], tmp_path)[VARIABLE_SUBSTITUTION] == "false"
+    assert remote_conf(load(tmp_path, {}), {})[VARIABLE_SUBSTITUTION] == "false"
+    assert sql_conf({}, "key-1", "")[VARIABLE_SUBSTITUTION] == "false"
+    own = {"conf": {VARIABLE_SUBSTITUTION: True}}
+    assert step_conf({"application": "a.py", **own}, "key-1", "")[VARIABLE_SUBSTITUTION] == "true"
+    assert sql_conf({"application": "a.py", **own}, "key-1", "")[VARIABLE_SUBSTITUTION] == "false"
+
+
+@pytest.mark.parametrize("value", [True, "true", " TRUE "])
+def test_a_step_cannot_have_spark_replace_what_calve_resolves(value: object) -> None:
+    """It is told so; nothing is turned off in silence."""
+    with pytest.raises(StepFailed, match="cannot be true: calve resolves"):
+        sql_conf({"script": "SELECT 1", "conf": {VARIABLE_SUBSTITUTION: value}}, "key-1", "")

@@ -1,0 +1,169 @@
+"""The texts of a step that calve resolves: SQL and values in its config map, and the files that it names. Pure."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from calve.definition.model.params import MapParam, Param, Params, StringArrayParam, StringMapParam, StringParam
+from calve.definition.params import (
+    braced_text,
+    interpolate,
+    is_reference,
+    line_and_column,
+    literal_texts,
+    needs,
+    references,
+    shown,
+    unresolved_index,
+    unresolved_reference,
+)
+from calve.definition.step_types.model import DYNAMIC, Content, Field, FileField, StepType, no_files
+from calve.errors import ParamError
+
+Fault = tuple[str, ParamError]
+"""A field in which a ``${`` would be handed on as it is, and the error about it."""
+
+
+def unresolved_references(
+    step_type: StepType, params: Params, results: Mapping[str, Any], workflow: Callable[[str], Param | None]
+) -> Iterator[Fault]:
+    """Yield what is wrong with the references in the SQL and the values of a step.
+
+    Args:
+        step_type: which fields hold SQL or values.
+        params: the definitions of the step's params.
+        results: what came of those that have been evaluated, by name.
+        workflow: gives the definition of a param of the workflow, if there is one.
+    """
+    if step_type.config in params:
+        param, result = params[step_type.config], results.get(step_type.config)
+        looking = _Looking(lambda name: params.get(name) or workflow(name))
+        yield from looking.in_fields(step_type.fields, param, result, step_type.config)
+
+
+def files_of(step_type: StepType, params: Params, resolve: Callable[[str], Any]) -> tuple[FileField, ...]:
+    """Return the files of a step whose references are resolved, but for those whose paths only the run can tell.
+
+    Args:
+        step_type: which fields name files.
+        params: the definitions of the step's params.
+        resolve: gives a text with its references resolved, or DYNAMIC where that is not possible yet.
+    """
+    members = _members(params[step_type.config]) if step_type.config in params else {}
+    return tuple(step_type.files({name: _known(member, resolve) for name, member in members.items()}))
+
+
+def step_references(step_type: StepType, params: Params, read: Callable[[str], str | None]) -> frozenset[str]:
+    """Return every name that a step refers to: in its params, and in the files that can be read here.
+
+    Args:
+        step_type: which fields name files.
+        params: the definitions of the step's params.
+        read: gives the text of a file by its path; None for one that is not here.
+    """
+    files = files_of(step_type, params, lambda text: DYNAMIC if references(text) else interpolate(text, {}))
+    texts = [read(file.path) or "" for file in files]
+    names = {name for param in params.values() for name in needs(param)}
+    return frozenset(names.union(*(references(text) for text in texts)))
+
+
+def file_references(step_type: StepType, params: Params, read: Callable[[str], str | None]) -> frozenset[str] | None:
+    """Return the names that the files of a step refer to; None where a file is not here, or only the run names it."""
+    config = _members(params[step_type.config]) if step_type.config in params else {}
+    files = files_of(step_type, params, lambda text: DYNAMIC if references(text) else interpolate(text, {}))
+    texts = [read(file.path) for file in files]
+    is_named_later = (
+        "file" in config and "file" not in {file.field for file in files} and step_type.files is not no_files
+    )
+    if is_named_later or None in texts:
+        return None
+    return frozenset(name for text in texts for name in references(text or ""))
+
+
+def _known(param: Param, resolve: Callable[[str], Any]) -> Any:
+    """Return the texts of a literal, and DYNAMIC for what is none or not known yet."""
+    match param:
+        case StringParam(value=str(text)):
+            return resolve(text)
+        case StringArrayParam(value=list(texts)):
+            return [resolve(text) for text in texts]
+        case MapParam() | StringMapParam():
+            return {name: _known(member, resolve) for name, member in _members(param).items()}
+        case _:
+            return DYNAMIC
+
+
+@dataclass(frozen=True, slots=True)
+class _Looking:
+    """Looks for a ``${`` that would be handed on as it is."""
+
+    definition: Callable[[str], Param | None]
+
+    def in_fields(self, fields: Iterable[Field], param: Param, result: Any, where: str) -> Iterator[Fault]:
+        """Look at the entries of a map; of a map that is an expression there are only results."""
+        members, results = _members(param), result if isinstance(result, Mapping) else {}
+        for item in fields:
+            member, value, field = members.get(item.name), results.get(item.name), f"{where}.{item.name}"
+            if item.fields and member is not None:
+                yield from self.in_fields(item.fields, member, value, field)
+            elif item.content is not Content.OTHER and member is not None:
+                yield from _in_literals(member, field)
+            if item.content is Content.SQL:
+                yield from self._in_result(member, value, field)
+
+    def _in_result(self, member: Param | None, value: Any, field: str) -> Iterator[Fault]:
+        """Look at SQL that is the whole value of an expression or an output: nobody has resolved it."""
+        for text in _texts(shown(value)):
+            index = text.find("${")
+            if index >= 0 and (member is None or self._is_foreign(member)):
+                where = _place(field, text, index)
+                message = f"{where}: {braced_text(text, index)} is left in a text that an expression or a step gave"
+                remedy = "Such a text is not resolved: write the statement into the field, its values as references."
+                yield field, ParamError(message, remedy=remedy)
+
+    def _is_foreign(self, param: Param, seen: frozenset[str] = frozenset()) -> bool:
+        """Tell whether a text is that of an expression or an output, also by way of params that take it whole."""
+        texts = [text for _, text in literal_texts(param, "")]
+        names = [name for text in texts if is_reference(text) for name in references(text)]
+        return param.expression is not None or any(self._is_left(name, seen) for name in names)
+
+    def _is_left(self, name: str, seen: frozenset[str]) -> bool:
+        """Tell whether the value of a name may hold a ``${`` that was not written ``$${``."""
+        param = self.definition(name)
+        if param is None or name in seen or any(_in_literals(param, name)):
+            return True
+        return self._is_foreign(param, seen | {name})
+
+
+def _in_literals(param: Param, field: str) -> Iterator[Fault]:
+    for where, text in literal_texts(param, field):
+        index = unresolved_index(text)
+        if index is not None:
+            yield where, unresolved_reference(_place(where, text, index), text, index)
+
+
+def _texts(value: Any) -> Iterable[str]:
+    match value:
+        case str():
+            return [value]
+        case list():
+            return [item for item in value if isinstance(item, str)]
+        case dict():
+            return [item for item in value.values() if isinstance(item, str)]
+        case _:
+            return []
+
+
+def _place(field: str, text: str, index: int) -> str:
+    line, column = line_and_column(text, index)
+    return f"{field}, line {line}, column {column}"
+
+
+def _members(param: Param) -> dict[str, Param]:
+    match param:
+        case MapParam(value=dict(members)):
+            return members
+        case StringMapParam(value=dict(texts)):
+            return {name: StringParam(value=text) for name, text in texts.items()}
+        case _:
+            return {}
