@@ -16,6 +16,7 @@ from calve.steps.failures import fatal, settled
 from calve.steps.places import Place
 from calve.steps.processes import Ending, Program, end, run
 from calve.steps.repositories import fetch
+from calve.steps.retries import Kind, state_of
 from calve.steps.surroundings import Surroundings
 
 _MISSING = "No module named papermill"
@@ -54,7 +55,8 @@ class Notebook:
             folder, ending = fetch(context, self._surroundings, config["git_repo"], branch, commit)
             failed = _failure(ending, context, "The repository could not be fetched.")
             if failed is not None:
-                return folder, failed
+                state = state_of([(Kind.GIT, failed.message)], failed.state)
+                return folder, replace(failed, state=state if failed.state is State.USER_ERROR else failed.state)
         if "init_command" not in config:
             return folder, None
         argv = ("bash", "-c", config["init_command"])
