@@ -152,12 +152,11 @@ VERIFY = "cannot be found. Verify the spelling and correctness of the schema and
             "  2 |   id / (id - 2) FROM {table}\n    |   ^",
         ),
         (
-            "CREATE TEMP VIEW odd AS SELECT cast(concat('x', id) AS int) n FROM {table};\nSELECT * FROM odd",
+            "CREATE OR REPLACE TEMP VIEW odd AS SELECT 1 / 0 AS n;\nSELECT * FROM odd",
             (
-                "line 2 (statement 2 of 2): [CAST_INVALID_INPUT] The value 'x1' of the type \"STRING\" cannot be cast "
-                'to "INT" because it is malformed. Correct the value as per the syntax, or change its target type. '
-                "Use `try_cast` to tolerate malformed input and return NULL instead. It is in the view odd. "
-                "SQLSTATE: 22018"
+                "line 2 (statement 2 of 2): [DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate divisor "
+                'being 0 and return NULL instead. If necessary set "spark.sql.ansi.enabled" to "false" to bypass this '
+                "error. It is in the view odd. SQLSTATE: 22012"
             ),
             "  2 | SELECT * FROM odd",
         ),

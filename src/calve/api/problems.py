@@ -29,6 +29,7 @@ STATUS: Mapping[type[CalveError], int] = {
     errors.CatalogUnknown: 404,
     errors.NotSupportedByCatalog: 422,
     errors.TableMissing: 404,
+    errors.TableIsView: 422,
     errors.TableEncrypted: 422,
     errors.FormatVersionUnknown: 422,
     errors.FilesLost: 410,

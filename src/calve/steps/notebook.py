@@ -17,6 +17,7 @@ from calve.steps.failures import fatal, settled
 from calve.steps.places import Place
 from calve.steps.processes import Ending, Program, end, refuse_shown_secrets, run
 from calve.steps.repositories import fetch
+from calve.steps.retries import Kind, state_of
 from calve.steps.surroundings import Surroundings
 
 _MISSING = "No module named papermill"
@@ -59,7 +60,10 @@ class Notebook:
             return self._surroundings.project, None
         branch, commit = config.get("git_branch"), config.get("git_commit")
         folder, ending = fetch(context, self._surroundings, config["git_repo"], branch, commit)
-        return folder, _failure(ending, context, "The repository could not be fetched.")
+        failed = _failure(ending, context, "The repository could not be fetched.")
+        if failed is not None and failed.state is State.USER_ERROR:
+            return folder, replace(failed, state=state_of([(Kind.GIT, failed.message)], failed.state))
+        return folder, failed
 
     def _environment(self, context: StepContext, config: Mapping[str, Any]) -> dict[str, str]:
         named = {"PAPERMILL_RUN_ID": config["run_id"]} if "run_id" in config else {}

@@ -59,6 +59,8 @@ class Ending:
     """EXITED: the exit code, or minus the number of the signal that ended it."""
     tail: tuple[str, ...] = ()
     """The last lines of standard error, or why it was not started, or what its supervisor said at last."""
+    printed: tuple[str, ...] = ()
+    """EXITED: the last lines of standard output."""
 
 
 class Owner(Protocol):
@@ -266,7 +268,7 @@ class _Process:
             said = self._place.diagnosis.read_text("utf-8", "replace").splitlines()
             return Ending(How.LOST, self._place, tail=tuple(said[-1:]))
         if self._ending.how is How.EXITED:
-            return Ending(How.EXITED, self._place, self._ending.code, tail)
+            return Ending(How.EXITED, self._place, self._ending.code, tail, tuple(self._output.printed))
         return self._ending
 
 

@@ -28,11 +28,12 @@ class Kind(StrEnum):
     MESSAGE = "message"
     SIGN_IN = "message of a database that refuses a connection"
     IMAGE = "message of an image registry"
+    GIT = "message of git"
     HTTP = "HTTP status"
     EXIT = "exit code"
 
 
-_WORDS_IN_TEXT = frozenset({Kind.MESSAGE, Kind.SIGN_IN, Kind.IMAGE})
+_WORDS_IN_TEXT = frozenset({Kind.MESSAGE, Kind.SIGN_IN, Kind.IMAGE, Kind.GIT})
 _WHOLE = frozenset({Kind.EXCEPTION, Kind.DRIVER, Kind.EXIT})
 Evidence = tuple[Kind, str]
 
@@ -279,6 +280,25 @@ RULES = (
             "no matching manifest",
         ),
         "there is no such image, or it may not be fetched",
+    ),
+    Rule(
+        _FATAL,
+        Kind.GIT,
+        (
+            "couldn't find remote ref",
+            "did not match any",
+            "repository not found",
+            "authentication failed",
+            "could not read username",
+            "permission denied",
+        ),
+        "there is no such repository, branch or commit, or it may not be read",
+    ),
+    Rule(
+        _PLATFORM,
+        Kind.GIT,
+        ("could not resolve host", "connection", "timed out", "early eof", "the remote end hung up"),
+        "the repository cannot be reached",
     ),
     Rule(_PLATFORM, Kind.HTTP, ("408", "425", "429"), "too slow, too early, too many: not before `Retry-After`"),
     Rule(_PLATFORM, Kind.HTTP, ("502", "503", "504"), "the server is away or overloaded: not before `Retry-After`"),

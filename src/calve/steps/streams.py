@@ -10,7 +10,7 @@ LOG_BYTES = 8_388_608
 END_LINES = 200
 """How many last lines are logged after all when there was too much."""
 TAIL_LINES = 60
-"""How many lines of standard error are at hand to tell why a program failed."""
+"""How many lines of each stream are at hand to tell why a program failed."""
 
 
 class Frames:
@@ -62,7 +62,7 @@ class Lines:
 
 
 class Output:
-    """Logs both streams of a program as they come, and remembers the end of standard error."""
+    """Logs both streams of a program as they come, and remembers the end of each."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         self._log = log
@@ -71,6 +71,9 @@ class Output:
         self._left_out = 0
         self._end: deque[str] = deque(maxlen=END_LINES)
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
+        """The last lines of standard error."""
+        self.printed: deque[str] = deque(maxlen=TAIL_LINES)
+        """The last lines of standard output."""
 
     def feed(self, letter: str, data: bytes) -> None:
         """Take the next bytes of a stream: O is standard output, E standard error."""
@@ -85,8 +88,7 @@ class Output:
             self._log("\n".join([f"… {hidden} lines are left out, here are the last ones:", *self._end]) + "\n")
 
     def _take(self, letter: str, lines: list[str]) -> None:
-        if letter == "E":
-            self.tail.extend(lines)
+        (self.tail if letter == "E" else self.printed).extend(lines)
         if lines and self._room > 0:
             text = "\n".join(lines) + "\n"
             self._room -= len(text)

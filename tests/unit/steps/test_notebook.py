@@ -266,6 +266,13 @@ def test_what_cannot_be_is_refused(tmp_path: Path, told: dict[str, str], config:
     assert (found.state, message in found.message) == (State.FATAL_ERROR, True), found
 
 
+def test_a_branch_that_is_not_there_fails_at_once(tmp_path: Path, repository: Path, told: dict[str, str]) -> None:
+    """It will not come by itself."""
+    context = _context(tmp_path, input_path="nb.ipynb", git_repo=f"file://{repository}", git_branch="nope")
+    found = _run(context, environment=told)
+    assert (found.state, "couldn't find remote ref nope" in found.message) == (State.FATAL_ERROR, True)
+
+
 def test_a_repository_that_is_not_there_may_come_back(tmp_path: Path, told: dict[str, str]) -> None:
     """What git says is told, and a retry may help."""
     for number, wanted in enumerate([{}, {"git_commit": "abc1234"}]):

@@ -9,6 +9,7 @@ interruption ends only the program that waits for it.
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,9 @@ class Submission:
             lambda place: self._program(context, place, branch, events),
             name=branch or MAIN,  # what ended on another branch has written nothing to this one
         )
-        found = outcome(ending, context, told_by=telling_lines, is_telling=True)
+        # Spark lets a Python program print its errors to standard output.
+        both = replace(ending, tail=(*ending.printed, *ending.tail))
+        found = outcome(both, context, told_by=telling_lines, is_telling=True)
         if _is_out_of_memory(ending):
             found = Outcome(State.PLATFORM_ERROR, message=f"Spark ran out of memory.\n{found.message}")
         outputs = {name: value for name, value in found.outputs.items() if name != "exit_code"}

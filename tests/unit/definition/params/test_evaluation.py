@@ -190,6 +190,8 @@ def test_a_text_may_name_a_step_and_a_path_with_dots() -> None:
     """The longest id that fits; a param of that very name comes first."""
     steps = {"job": _known(out="a"), "job.1": _known(out="b", capture={"table": {"id": 7}})}
     scope = StepScope("s", _known(**{"job.out": "literal"}), steps)
+    assert _refusal(scope, x="${job.1.captur}").remedy == "Did you mean capture?"
+    assert _refusal(scope, x="${job.1.nothing_like_it}").remedy == ""
     assert _step(scope, x="${job.out} ${job.1.out} ${job.1.capture.table.id}") == {"x": "literal b 7"}
     assert "Cannot find the referenced param name [none] in step [job.1]" in _refusal(scope, x="${job.1.none}").message
     assert "Cannot find the referenced param [none.x]" in _refusal(scope, x="${none.x}").message
