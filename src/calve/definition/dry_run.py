@@ -5,12 +5,13 @@ from datetime import timedelta
 from typing import Any, assert_never
 
 from calve.definition.document import Node
-from calve.definition.model.steps import Step, TypedStep
+from calve.definition.loops import count
+from calve.definition.model.steps import ForeachStep, Step, TypedStep
 from calve.definition.model.triggers import CronTrigger, IntervalTrigger, PredefinedTrigger, TimeTrigger
 from calve.definition.model.workflow import Definition
 from calve.definition.params import parse_duration, parse_retry_policy, values_of
 from calve.definition.problems import Problems, did_you_mean
-from calve.definition.resolving import Failure, Missing, resolve
+from calve.definition.resolving import Failure, Missing, Resolution, resolve
 from calve.definition.schedules import cron_of, interval_of, predefined_of, zone_of
 from calve.definition.sources import all_expressions
 from calve.definition.vocabulary import Vocabulary
@@ -34,6 +35,7 @@ def dry_run(definition: Definition, document: Node, vocabulary: Vocabulary, prob
     _try(lambda: _timeout(definition.workflow.timeout, values), entry(workflow, "timeout") or workflow, problems)
     for step in definition.workflow.all_steps():
         _try_step(step, places[step.id], values, problems)
+        _try_iterations(step, places[step.id], resolution, problems)
     signals = {name for trigger in definition.workflow.signal_triggers for name in trigger.definitions}
     _try_calls(document, {"step": places, "signal": signals}, problems)
     for trigger, node in zip(definition.workflow.time_triggers, items(entry(workflow, "time_triggers")), strict=True):
@@ -89,6 +91,12 @@ def _try_step(step: Step, place: Node, values: Mapping[str, Any], problems: Prob
     if isinstance(step, TypedStep):
         policy = step.retry_policy
         _try(lambda: parse_retry_policy(policy, values), entry(place, "retry_policy") or place, problems)
+
+
+def _try_iterations(step: Step, place: Node, resolution: Resolution, problems: Problems) -> None:
+    lists = resolution.steps.get(step.id, {}).get("loop_params")
+    if isinstance(step, ForeachStep) and lists is not None:
+        _try(lambda: count(lists.result), entry(place, "params", "loop_params") or place, problems)
 
 
 def _try_calls(document: Node, known: Mapping[str, Collection[str]], problems: Problems) -> None:
