@@ -12,6 +12,7 @@ from calve.errors import RequestInvalid
 
 _NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
 _CLEAR_KEY = re.compile(r"[\w-]+")
+_NUMBERS = frozenset({int, float, bool})
 _SHOWN = 100
 
 
@@ -45,7 +46,11 @@ def text_fault(value: Any, place: str = "") -> str | None:
                         return f"A key in {where or 'the document'} holds {found}."
                     pending.append((item, _path(where, str(key))))
             case list() | tuple():
-                pending += [(item, f"{where}[{index}]") for index, item in enumerate(one)]
+                pending += [
+                    (item, f"{where}[{index}]")
+                    for index, item in enumerate(one)
+                    if type(item) not in _NUMBERS  # most long lists hold nothing else
+                ]
             case _:
                 pass
     return None

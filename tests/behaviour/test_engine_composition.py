@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.engines import DONE, FATAL_ERROR, Playground, live, wait_for_end
 
+from calve.definition.loops import ITERATIONS
 from calve.engine import Outcome, RunStatus, State, StepContext, StepStatus
-from calve.engine.loops import ITERATIONS
 from calve.engine.model import Changes, Committed, RunPolicy
 from calve.engine.states import RunState
 from calve.errors import DefinitionInvalid

@@ -282,3 +282,17 @@ def test_a_subworkflow_takes_the_params_of_the_workflow_above(playground: Playgr
     playground.state.activate("inner", None, playground.clock())
     assert playground.begin(params={"dya": "2"}, refuse_unknown_params=True).warnings == ()
     playground.settle()
+
+
+def test_run_params_that_no_run_could_have_are_refused(playground: Playground) -> None:
+    """A list to go over that is far too long, as a value or as a definition, for a start and a restart."""
+    jobs = "[{foreach: {id: l, loop_params: {'!i<long_array>': many}, jobs: [{job: {id: a, type: Sleep}}]}}]"
+    playground.push(f"Workflow: {{id: w, many: [1], jobs: {jobs}}}")
+    numbers = list(range(1_000_000))
+    run = playground.start()
+    for given in ({"params": {"many": numbers}}, {"definitions": {"many": {"type": "LONG_ARRAY", "value": numbers}}}):
+        with pytest.raises(ParamError, match=r"The run params have \[\d+\] characters, more than the limit"):
+            playground.begin(**given)
+        with pytest.raises(ParamError, match="more than the limit"):
+            playground.restart(run, policy=RunPolicy.RESTART_FROM_BEGINNING, **given)
+    assert playground.start(params={"many": [1, 2]}).status is RunStatus.SUCCEEDED

@@ -7,13 +7,13 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calve.definition.loops import count, values_at
 from calve.definition.model.steps import FailureMode
 from calve.definition.model.workflow import Rule, RunStrategy
 from calve.definition.params import ParsedRetryPolicy, RetryReason
 from calve.definition.params.retries import Retries
 from calve.engine.dag import Dag
 from calve.engine.deciding import Create, Finish, StopOthers, decide
-from calve.engine.loops import count, values_at
 from calve.engine.model import Attempt, Restart, RunPolicy
 from calve.engine.outcomes import end_of, reason_of, with_mode
 from calve.engine.ports import State

@@ -53,3 +53,8 @@ def test_messages_are_kept_with_a_mark_where_no_character_was() -> None:
     """They are what programs say."""
     assert only_text(f"é {HALF} \0") == "é \ufffd \ufffd"
     assert only_text("plain\n") == "plain\n"
+
+
+def test_numbers_among_texts_are_passed_over() -> None:
+    """The places of the others stay what they are."""
+    assert text_fault([1, 2.5, True, None, HALF], "p") == "p[4] holds \\ud83d, half of a surrogate pair."

@@ -13,6 +13,11 @@ HEADER_COUNT = 100
 BODY = 1_048_576
 DEPTH = 64
 SECONDS = 30.0
+DISCARDED = 67_108_864
+"""How many bytes of a body that is refused are taken in all the same, so that the caller can read why."""
+PAUSE = 5.0
+"""How many seconds such a body may pause."""
+_TOO_SLOW = 408
 _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)|[\[{]|[\]}]', re.DOTALL)
 """Strings, so that what stands in them is not counted, and what opens and closes; an endless string goes to the end."""
 _BREAKS = re.compile(rb"[\r\n\0]")
@@ -29,9 +34,8 @@ class SmallHeaders:
         headers = scope.get("headers", ())
         size = sum(len(name) + len(value) for name, value in headers) + len(scope.get("query_string", b""))
         if len(headers) > HEADER_COUNT or size > HEADERS:
-            await _refused(scope, 431, "headers_too_large", f"Headers and query may have {HEADERS} bytes.")(
-                scope, receive, send
-            )
+            refusal = _Refusal(431, "headers_too_large", f"Headers and query may have {HEADERS} bytes.")
+            await _refuse(refusal, scope, receive, send, is_whole=not _has_body(scope))
             return
         await self._app(scope, receive, send)
 
@@ -70,17 +74,16 @@ class SmallBodies:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it."""
-        headers = dict(scope["headers"]) if scope["type"] == "http" else {}
-        if headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in headers:
+        if not _has_body(scope):
             await self._app(scope, receive, send)
             return
+        body: bytes | None = None
         try:
-            self._check(headers)
+            self._check(dict(scope["headers"]))
             body = await self._body(receive)
             check_depth(body or b"")
         except _Refusal as refusal:
-            refused = _refused(scope, refusal.status, refusal.code, refusal.message)
-            await refused(scope, receive, send)
+            await _refuse(refusal, scope, receive, send, is_whole=body is not None or refusal.status == _TOO_SLOW)
             return
         if body is not None:
             await self._app(scope, _replayed(body, receive), send)
@@ -110,7 +113,7 @@ class SmallBodies:
                     raise self._too_large()
                 if not message.get("more_body", False):
                     return b"".join(parts)
-        raise _Refusal(408, "body_too_slow", f"The body did not come within {self._seconds:g} s.")
+        raise _Refusal(_TOO_SLOW, "body_too_slow", f"The body did not come within {self._seconds:g} s.")
 
 
 def check_depth(body: bytes) -> None:
@@ -141,5 +144,37 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return receiving
 
 
-def _refused(scope: Scope, status: int, code: str, message: str) -> ASGIApp:
-    return answer(accepted(scope), status, message, code=code, headers={"Connection": "close"})
+def _has_body(scope: Scope) -> bool:
+    headers = dict(scope["headers"]) if scope["type"] == "http" else {}
+    return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+
+
+async def _refuse(refusal: _Refusal, scope: Scope, receive: Receive, send: Send, *, is_whole: bool) -> None:
+    """Answer, and if the body has not come whole, take in some of what still comes before the connection is closed.
+
+    To close a connection on which bytes are left unread resets it, and with that the caller loses the answer.
+    """
+
+    async def sending(message: Message) -> None:
+        if is_whole or message["type"] != "http.response.body":
+            await send(message)
+            return
+        await send({**message, "more_body": True})
+        await _discard(receive)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    headers = {"Connection": "close"}
+    refused = answer(accepted(scope), refusal.status, refusal.message, code=refusal.code, headers=headers)
+    await refused(scope, receive, sending)
+
+
+async def _discard(receive: Receive) -> None:
+    """Take in a body that nobody wants, until it ends, pauses, or becomes too much."""
+    size = 0
+    with anyio.move_on_after(SECONDS):
+        while size < DISCARDED:
+            with anyio.move_on_after(PAUSE) as pause:
+                message = await receive()
+            if pause.cancelled_caught or message["type"] == "http.disconnect" or not message.get("more_body", False):
+                return
+            size += len(message.get("body", b""))

@@ -6,7 +6,8 @@ from datetime import timedelta
 from typing import Any, assert_never
 
 from calve.definition.document import Node
-from calve.definition.model.steps import Step, TypedStep
+from calve.definition.loops import count
+from calve.definition.model.steps import ForeachStep, Step, TypedStep
 from calve.definition.model.triggers import CronTrigger, IntervalTrigger, PredefinedTrigger, TimeTrigger
 from calve.definition.model.workflow import Definition
 from calve.definition.params import parse_duration, parse_retry_policy, values_of
@@ -49,6 +50,7 @@ def dry_run(
     _try(lambda: _timeout(definition.workflow.timeout, values), entry(workflow, "timeout") or workflow, problems)
     for step in definition.workflow.all_steps():
         _try_step(step, places[step.id], values, problems)
+        _try_iterations(step, places[step.id], resolution, problems)
     signals = {name for trigger in definition.workflow.signal_triggers for name in trigger.definitions}
     _try_calls(document, {"step": places, "signal": signals}, resolution, problems)
     for trigger, node in zip(definition.workflow.time_triggers, items(entry(workflow, "time_triggers")), strict=True):
@@ -135,6 +137,12 @@ def _try_step(step: Step, place: Node, values: Mapping[str, Any], problems: Prob
     if isinstance(step, TypedStep):
         policy = step.retry_policy
         _try(lambda: parse_retry_policy(policy, values), entry(place, "retry_policy") or place, problems)
+
+
+def _try_iterations(step: Step, place: Node, resolution: Resolution, problems: Problems) -> None:
+    lists = resolution.steps.get(step.id, {}).get("loop_params")
+    if isinstance(step, ForeachStep) and lists is not None:
+        _try(lambda: count(lists.result), entry(place, "params", "loop_params") or place, problems)
 
 
 def _try_calls(

@@ -7,10 +7,10 @@ while one that lies the whole window before it still runs, so that no iteration 
 from collections.abc import Iterator
 from dataclasses import replace
 
+from calve.definition import loops
 from calve.definition.model.steps import FailureMode, ForeachStep
 from calve.definition.model.workflow import DEFAULT_CONCURRENCY
 from calve.definition.params import InitiatorType
-from calve.engine import loops
 from calve.engine.actions import Action
 from calve.engine.blueprints import is_leaf
 from calve.engine.children import Loop, check_depth, inner_policy, new_iteration, outcome_of, replaced_by, worst

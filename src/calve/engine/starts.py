@@ -1,11 +1,13 @@
 """Starting and restarting instances."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from calve.definition import given_params
 from calve.definition.model.steps import FailureMode, Step
+from calve.definition.params import SIZE_LIMIT
 from calve.definition.run_params import UnknownParam, refusal
 from calve.engine.actions import RUN_ACTIONS, STEP_ACTIONS, Action
 from calve.engine.addresses import Address, find, find_run
@@ -20,7 +22,7 @@ from calve.engine.restarts import run_again, supersede
 from calve.engine.states import RunState
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.engine.work import Tools, Work, noted
-from calve.errors import OF_THE_WORKFLOW, RequestInvalid
+from calve.errors import OF_THE_WORKFLOW, ParamError, RequestInvalid
 from calve.texts import check_text
 
 
@@ -139,12 +141,14 @@ def prepare(
         WorkflowMissing: there is no such workflow or version.
         ParamError: the params make no sense.
     """
-    check_text({**(params or {}), **(definitions or {})}, "run_params")
+    given = {**(params or {}), **(definitions or {})}
+    _check_size(given)
+    check_text(given, "run_params")
     now = tools.clock()
     run = new_run(tools, workflow_id, version, run_params={}, initiator=initiator or Initiator(), now=now)
     blueprint = tools.blueprints.get(workflow_id, run.version_id)
-    given = written(given_params(params or {}, blueprint.workflow.params))
-    run = replace(run, run_params={**given, **(definitions or {})})
+    plain = written(given_params(params or {}, blueprint.workflow.params))
+    run = replace(run, run_params={**plain, **(definitions or {})})
     try:
         merged_run_params(Work(tools, now), RunState(run, blueprint, {}))
     except OF_THE_WORKFLOW as error:
@@ -152,6 +156,20 @@ def prepare(
             raise
         run = replace(run, message=error.message, timeline=noted((), now, error.message, "ERROR"))
     return run
+
+
+def _check_size(given: Mapping[str, Any]) -> None:
+    """Refuse run params that no run could have, before they are looked at one by one.
+
+    Raises:
+        ParamError: they are too large together.
+    """
+    size = sum(len(json.dumps(value, separators=(",", ":"), default=str)) for value in given.values())
+    if size > SIZE_LIMIT:
+        raise ParamError(
+            f"The run params have [{size}] characters, more than the limit of [{SIZE_LIMIT}]",
+            remedy="Keep large values in a table or a file, and give its name.",
+        )
 
 
 def restart(
@@ -179,6 +197,7 @@ def restart(
         RequestInvalid: there is nothing to run again, or a param is not known and unknown ones are refused.
         ParamError: the params make no sense.
     """
+    _check_size({**(params or {}), **(definitions or {})})
     check_text({"run_params": params, "step_run_params": step_params, "skip": skip, "request_id": request_id})
     check_text({"run_params": definitions, "step_run_params": step_definitions})
     before = find_run(tools.state, replace(address, run_id=None))

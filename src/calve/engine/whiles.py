@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from calve.definition.loops import ITERATIONS
 from calve.definition.model.steps import WhileStep
 from calve.definition.params import InitiatorType
 from calve.engine.children import Loop, check_depth, inner_policy, loop_param, new_iteration, outcome_of, replaced_by
 from calve.engine.ending import end
 from calve.engine.evaluating import condition_over
 from calve.engine.facts import params_of
-from calve.engine.loops import ITERATIONS
 from calve.engine.model import Attempt, Json, Run, RunPolicy
 from calve.engine.ports import Outcome, State
 from calve.engine.states import RunState

@@ -4,7 +4,14 @@ import uuid
 
 from calve.expressions.boxing import argument, box, unbox
 from calve.expressions.dates import now
-from calve.expressions.failures import class_cast, illegal_argument, null_pointer, number_format, unsupported
+from calve.expressions.failures import (
+    class_cast,
+    illegal_argument,
+    null_pointer,
+    number_format,
+    too_long_array,
+    unsupported,
+)
 from calve.expressions.java.json import json_text
 from calve.expressions.java.longs import INT_MAX, INT_MIN, parse_long, to_int
 from calve.expressions.java_calls import inside_joda
@@ -164,7 +171,7 @@ def _date_ints_between(run: Run, start: Value, end: Value, step: Value) -> Value
         start, end = end, start
     first, last = _DATE_INT.parse(_text_shown(run, start)), _DATE_INT.parse(_text_shown(run, end))
     offsets = range(0, days_between(first, last), min(abs(days), INT_MAX))
-    run.check_room(len(offsets) * OBJECT_SIZE)
+    _check_length(run, offsets)
     dates: list[int] = []
     for offset in offsets:
         run.tick()
@@ -186,8 +193,14 @@ def _ints_between(run: Run, start: Value, end: Value, step: Value) -> Value:
             run.check_room(run.limits.memory)
         return _long_array(run, [])
     numbers = range(first, last, increment)
-    run.check_room(len(numbers) * OBJECT_SIZE)
+    _check_length(run, numbers)
     return _long_array(run, list(numbers))
+
+
+def _check_length(run: Run, numbers: range) -> None:
+    """Refuse an array that would be too long, before it is made."""
+    if len(numbers) >= run.limits.array:
+        raise too_long_array(run.limits.array, len(numbers))
 
 
 def _long_array(run: Run, numbers: list[int]) -> Array:

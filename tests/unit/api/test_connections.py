@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from threading import Event
 from types import SimpleNamespace
+from typing import Any
 
+import httpx
 import pytest
 from websockets.sync.client import connect
 
@@ -151,3 +153,88 @@ def test_a_websocket_stays_open(address: tuple[str, int], monkeypatch: pytest.Mo
             time.sleep(0.2)
             channel.send("still here?")
             assert channel.recv() == "still here?"
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
+    """Give where a server listens that takes small bodies only, and does not wait for long."""
+    from fastapi import FastAPI, Request
+
+    monkeypatch.setattr(limits, "PAUSE", 0.2)
+    app = FastAPI()
+    app.state.services = SimpleNamespace(ending=Event())
+    app.add_middleware(limits.SmallBodies, limit=1_000_000)
+    app.add_middleware(limits.SmallHeaders)
+
+    @app.post("/")
+    async def length(request: Request) -> int:
+        return len(await request.body())
+
+    with serve(app) as serving:
+        host, _, port = serving.url.removeprefix("http://").partition(":")
+        yield host, int(port)
+
+
+BIG = 9_000_000
+LENGTH = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n" % BIG
+IN_CHUNKS = b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n"
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_a_body_that_is_too_large_is_answered_not_cut_off(small: tuple[str, int], *, is_chunked: bool) -> None:
+    """Also for a client that reads nothing before all of it is sent."""
+    content: Any = iter([b"x" * 65_536] * (BIG // 65_536)) if is_chunked else b"x" * BIG
+    with httpx.Client(timeout=30) as client:
+        answer = client.post(f"http://{small[0]}:{small[1]}/", content=content)
+        assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+        assert answer.headers["connection"] == "close"
+        assert client.post(f"http://{small[0]}:{small[1]}/", content=b"x").json() == 1
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        (LENGTH, b"x" * BIG),
+        (LENGTH + b"Content-Encoding: gzip\r\n", b"x" * BIG),
+        (LENGTH + b"X-Long: " + b"x" * 20_000 + b"\r\n", b"x" * BIG),
+        (IN_CHUNKS, b"10000\r\n" + b"x" * 65_536 + b"\r\n"),
+    ],
+    ids=["length", "compressed", "headers", "chunks"],
+)
+def test_whoever_sends_too_much_can_read_why(small: tuple[str, int], head: bytes, body: bytes) -> None:
+    """Byte by byte on a bare connection, which is reset at no time."""
+    times = 1 if head is not IN_CHUNKS else BIG // 65_536
+    with socket.create_connection(small, timeout=30) as connection:
+        connection.sendall(head + b"\r\n")
+        for _ in range(times):
+            connection.sendall(body)
+        if head is IN_CHUNKS:
+            connection.sendall(b"0\r\n\r\n")
+        status = answered(connection).split(b" ", 2)[1]
+    assert status in {b"413", b"415", b"431"}
+
+
+def test_a_client_that_asks_first_sends_nothing(small: tuple[str, int]) -> None:
+    """With Expect: 100-continue, the answer comes in place of the invitation."""
+    with socket.create_connection(small, timeout=30) as connection:
+        connection.sendall(LENGTH + b"Expect: 100-continue\r\n\r\n")
+        assert answered(connection).startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize("sent", [b"", b"x" * 1_000])
+def test_a_body_that_is_refused_is_not_waited_for(small: tuple[str, int], sent: bytes) -> None:
+    """The answer comes at once, and the connection is closed after a pause."""
+    with socket.create_connection(small, timeout=30) as connection:
+        connection.sendall(LENGTH + b"\r\n" + sent)
+        assert answered(connection).startswith(b"HTTP/1.1 413 ")
+
+
+def test_of_a_body_without_end_only_so_much_is_taken_in(
+    small: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the connection is closed, whatever the caller does."""
+    monkeypatch.setattr(limits, "DISCARDED", 1_000_000)
+    with socket.create_connection(small, timeout=30) as connection:
+        connection.sendall(IN_CHUNKS + b"\r\n")
+        with pytest.raises(OSError):  # noqa: PT011 - a reset or a broken pipe, as it happens
+            connection.sendall((b"10000\r\n" + b"x" * 65_536 + b"\r\n") * 2_000)

@@ -471,3 +471,21 @@ def test_a_version_makes_a_type_the_name_of_a_template() -> None:
     """Which may give what the step itself does not say."""
     (step,) = workflow("- job: {id: a, type: spark, type_version: v1}").required().workflow.steps
     assert step.as_json() == {"id": "a", "type": "Spark", "sub_type": "spark", "sub_type_version": "v1"}
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "ranges: {i: {from: 0, to: 1000000}}",
+        "ranges: {i: {from: 0, to: 1000}, j: {from: 0, to: 1000}}",
+        "loop_params: {'!i<long_array>': 'Util.intsBetween(0, 1000000, 1)'}",
+        "loop_params: {'!i<long_array>': 'Util.intsBetween(0, most, 1)'}",
+        f"ranges: {{i: {{to: 251}}}}, loop_params: {{j: {[*range(100)]}}}",
+    ],
+)
+def test_a_foreach_of_too_many_iterations_is_refused(loop: str) -> None:
+    """As far as they are known before a run: 25,000 are allowed."""
+    result = workflow(f"- foreach: {{id: l, {loop}, jobs: [{{job: {{id: a, type: NoOp}}}}]}}", "most: 1000000")
+    (problem,) = result.problems
+    assert "limit" in problem.message
+    assert workflow("- foreach: {id: l, ranges: {i: {to: 25000}}, jobs: [{job: {id: a, type: NoOp}}]}").definition

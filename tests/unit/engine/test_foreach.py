@@ -162,10 +162,14 @@ def test_the_worst_end_counts(playground: Playground, ends: dict[int, State], wa
 
 def test_too_many_iterations_are_refused(playground: Playground) -> None:
     """Nothing begins."""
-    playground.push(loop("[1]").replace("loop_params: {i: [1]}", "ranges: {i: {from: 0, to: 25001}}"))
-    run = playground.start()
+    ranges = "ranges: {i: {to: n}, j: {to: 100}}"
+    playground.push(loop("[1]").replace("loop_params: {i: [1]}", ranges).replace("id: w\n", "id: w\n  n: 1\n"))
+    run = playground.start(params={"n": 251})
     assert playground.statuses(run) == {"loop": StepStatus.FATALLY_FAILED}
-    assert "[25001] iterations is over the limit" in playground.told(run, "loop")
+    assert "[25100] iterations is over the limit" in playground.told(run, "loop")
+    run = playground.start(params={"n": 1_000_000})
+    assert playground.statuses(run) == {"loop": StepStatus.INTERNALLY_FAILED}
+    assert "New array size is over the limit" in playground.told(run, "loop")
 
 
 def test_too_many_steps_are_refused(playground: Playground) -> None:

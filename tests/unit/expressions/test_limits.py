@@ -97,6 +97,10 @@ def test_an_array_is_not_too_long() -> None:
     assert _kind("new int[25001];") == "IllegalArgumentException"
     assert _kind("new int[]{1, 2};", limits=Limits(array=2)) == "IllegalArgumentException"
     assert _kind("new int[-1];") == "NegativeArraySizeException"
+    assert _kind("Util.intsBetween(0, 25001, 1);") == "IllegalArgumentException"
+    assert _kind("Util.intsBetween(0, 2147483647, 1);") == "IllegalArgumentException"
+    assert _kind("Util.dateIntsBetween('00010101', '99990101', 1);") == "IllegalArgumentException"
+    assert len(evaluate("Util.intsBetween(0, 25000, 1);", {}).value) == 25_000
 
 
 def test_time_ends_an_evaluation() -> None:
@@ -105,7 +109,7 @@ def test_time_ends_an_evaluation() -> None:
     assert _kind("while (true) 1;", limits=limits) == "TimeoutException"
     assert _kind("s = 'x'; while (true) { s += 'abcdefghijklmnop'; }", limits=limits) == "TimeoutException"
     text = "Util.dateIntsBetween('00010101', '99990101', 1);"
-    assert _kind(text, limits=Limits(memory=10**12, seconds=0)) == "TimeoutException"
+    assert _kind(text, limits=Limits(array=10**9, memory=10**12, seconds=0)) == "TimeoutException"
 
 
 HOSTILE = [

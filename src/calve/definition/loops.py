@@ -7,6 +7,7 @@ from typing import Any
 from calve.errors import ParamError
 
 ITERATIONS = 25_000
+"""How often a loop may run its steps."""
 
 Lists = Mapping[str, Sequence[Any]]
 

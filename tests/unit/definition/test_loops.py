@@ -2,7 +2,7 @@
 
 import pytest
 
-from calve.engine.loops import ITERATIONS, Lists, count, values_at
+from calve.definition.loops import ITERATIONS, Lists, count, values_at
 from calve.errors import ParamError
 
 
