@@ -19,7 +19,7 @@ def put_outputs(tools: Tools, attempt_uuid: str, outputs: Mapping[str, Any], art
 
     Raises:
         WorkflowMissing: there is no such attempt.
-        ActionRefused: it does not run.
+        ActionRefused: it does not run, or artifacts are given for a step that runs others.
         ParamError: the step declares no such param.
         RequestInvalid: a text in them is not text.
     """
@@ -27,6 +27,11 @@ def put_outputs(tools: Tools, attempt_uuid: str, outputs: Mapping[str, Any], art
     known = tools.state.attempt(attempt_uuid)
     if known is None:
         raise WorkflowMissing(f"There is no attempt {attempt_uuid}.", attempt=attempt_uuid)
+    if artifacts and not known.is_leaf:
+        raise ActionRefused(
+            f"The step {known.step_id} runs other steps: its artifacts are the engine's own.",
+            remedy="Hand over artifacts of the steps inside it.",
+        )
     for _ in range(AGAIN):
         work = Work(tools, tools.clock())
         state = work.state(known.run_uuid, is_fresh=True)

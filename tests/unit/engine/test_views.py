@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import pytest
 from tests.engines import BUSY, FATAL_ERROR, START, USER_ERROR, Playground
 
 from calve.engine import Initiator, Outcome, StartStatus, State, StepStatus
@@ -20,6 +21,7 @@ from calve.engine.views import (
     started_json,
     step_source,
 )
+from calve.errors import ActionRefused
 
 TWO = """
 Workflow:
@@ -307,3 +309,16 @@ def test_a_loop_that_has_not_begun_has_nothing_inside(playground: Playground) ->
     attempt = playground.attempt(run, "sub")
     said = attempt_json(run, attempt, step_source(playground.tools, run, attempt))
     assert (said["status"], said["artifacts"]) == ("WAITING_FOR_PERMITS", {})
+
+
+def test_nobody_hands_over_artifacts_of_a_loop(playground: Playground) -> None:
+    """They say how far it has come: the engine goes on by them."""
+    playground.push(LOOP)
+    playground.script.parts["job"] = BUSY
+    run = playground.start()
+    loop = playground.attempt(run, "loop")
+    with pytest.raises(ActionRefused, match="runs other steps"):
+        playground.engine.put_outputs(loop.uuid, {}, {"maestro_foreach": 5})
+    inner = playground.attempt(playground.state.child_runs(loop.uuid)[0], "job")
+    playground.engine.put_outputs(inner.uuid, {}, {"maestro_foreach": 5})
+    assert playground.attempt(run, "loop").artifacts == loop.artifacts

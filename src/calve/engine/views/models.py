@@ -403,7 +403,7 @@ class StepInstance(Document):
     workflow_version_id: int
     owner: User | None = None
     definition: Json | None = None
-    tags: Sequence[Json] | None = None
+    tags: Sequence[Json]
     step_run_params: Json | None = None
     restart_config: RestartConfig | None = None
     params: Json
