@@ -12,7 +12,8 @@ from tests.faults.pipeline import connected
 
 from calve import settings
 from calve.cli import entry
-from calve.steps.spark.sessions import release
+from calve.lake.spark import make_catalogs
+from calve.steps.spark.sessions import connect, release
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.session import SparkSession
@@ -62,7 +63,9 @@ def project(connect_url: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def spark(project: Path, connect_url: str) -> Iterator["SparkSession"]:
     """Yield a session in which two days of plays have been written, and nothing was copied."""
-    session = connected(settings.load(project), connect_url)
+    loaded = settings.load(project)
+    make_catalogs(loaded)  # with tables as Spark wants them
+    session = connected(loaded, connect_url)
     for statement in (
         "CREATE TABLE db.plays (id INT, day INT)",
         "INSERT INTO db.plays VALUES (1, 20260301), (2, 20260302)",
@@ -82,8 +85,7 @@ def _run(project: Path, workflow: str, *given: str) -> tuple[int, str]:
 
 def test_spark_itself_would_take_references_for_variables(spark: "SparkSession", connect_url: str) -> None:
     """On this server a name that nobody knows becomes nothing, unless the session turns that off, as calve's do."""
-    theirs = connected(settings.load(Path("/nonexistent"), {}), connect_url)
-    theirs.conf.unset(settings.VARIABLE_SUBSTITUTION)
+    theirs = connect(connect_url)
     assert theirs.sql("SELECT '${day}'").collect()[0][0] == ""
     assert spark.sql("SELECT '${day}'").collect()[0][0] == "${day}"
     release(theirs)

@@ -115,24 +115,22 @@ class _Looking:
         """Look at SQL that is the whole value of an expression or an output: nobody has resolved it."""
         for text in _texts(shown(value)):
             index = text.find("${")
-            if index >= 0 and (member is None or self._is_foreign(member)):
+            if index >= 0:
                 where = _place(field, text, index)
                 message = f"{where}: {braced_text(text, index)} is left in a text that an expression or a step gave"
                 remedy = "Such a text is not resolved: write the statement into the field, its values as references."
-                yield field, ParamError(message, remedy=remedy)
+                yield from self._sources(member, (field, ParamError(message, remedy=remedy)), frozenset())
 
-    def _is_foreign(self, param: Param, seen: frozenset[str] = frozenset()) -> bool:
-        """Tell whether a text is that of an expression or an output, also by way of params that take it whole."""
+    def _sources(self, param: Param | None, left: Fault, seen: frozenset[str]) -> Iterator[Fault]:
+        """Look for where a ``${`` comes from; what was written ``$${`` in another param, and is wanted, is no fault."""
+        if param is None or param.expression is not None:
+            yield left
+            return
         texts = [text for _, text in literal_texts(param, "")]
-        names = [name for text in texts if is_reference(text) for name in references(text)]
-        return param.expression is not None or any(self._is_left(name, seen) for name in names)
-
-    def _is_left(self, name: str, seen: frozenset[str]) -> bool:
-        """Tell whether the value of a name may hold a ``${`` that was not written ``$${``."""
-        param = self.definition(name)
-        if param is None or name in seen or any(_in_literals(param, name)):
-            return True
-        return self._is_foreign(param, seen | {name})
+        for name in (name for text in texts if is_reference(text) for name in references(text)):
+            source = None if name in seen else self.definition(name)
+            faults = [] if source is None else [(left[0], error) for _, error in _in_literals(source, name)]
+            yield from faults or self._sources(source, left, seen | {name})
 
 
 def _in_literals(param: Param, field: str) -> Iterator[Fault]:

@@ -72,7 +72,6 @@ LEFT = "SELECT 1,\n '${day}'"
         (config(script={"expression": "'x'"}), {}),
         ({"type": "MAP", "expression": "m"}, {}),
         (config(script=" ${query}"), {"query": "$other", "other": {"expression": "'x'"}}),
-        (config(script=" ${query}"), {"query": "SELECT 1,\n '${ day}"}),
         (config(script=" ${query}"), {"query": "$query"}),
     ],
 )
@@ -83,6 +82,13 @@ def test_a_statement_that_is_whole_a_value_must_be_resolved(given: Any, workflow
     assert message == "spark.script, line 2, column 3: ${day} is left in a text that an expression or a step gave"
     assert not found(SPARK, given, **workflow)
     assert not found(SPARK, given, {"script": "SELECT '$1'"}, **workflow)
+
+
+def test_the_place_in_the_param_that_is_taken_whole_is_told() -> None:
+    """If that is where the brace is not a reference."""
+    given = config(script="${query}")
+    told = found(SPARK, given, {"script": "SELECT 1,\n '${ day}'"}, query="SELECT 1,\n '${ day}'")
+    assert told == [("spark.script", "query, line 2, column 3: ${ day} is not a reference")]
 
 
 def test_what_was_escaped_in_another_param_passes() -> None:
