@@ -115,6 +115,14 @@ class InstanceDetails(Instance):
     aggregated_info: dict[str, Any]
     timeline: list[dict[str, Any]]
     steps: list[dict[str, Any]]
+    failures: list[dict[str, Any]]
+    """The first steps that failed, however deep: their paths, why, and where their logs are."""
+    waiting: list[dict[str, Any]]
+    """The first steps that wait, however deep: for people, another try, signals, permits, at a breakpoint."""
+    waiting_count: int
+    """How many wait."""
+    progress: list[dict[str, Any]]
+    """How far steps have come that tell it."""
 
 
 class Step(_Shape):
@@ -217,6 +225,35 @@ class Instances(_Shape):
     """A page of instances."""
 
     elements: list[Instance]
+    page_info: PageInfo
+
+
+class Approval(_Shape):
+    """An Approval step that waits for people, and how to answer it."""
+
+    workflow_id: str
+    workflow_instance_id: int
+    path: str
+    """The step; inside of loops with their iterations, as paths of steps have them."""
+    step_id: str
+    step_attempt_id: int
+    step_instance_uuid: str
+    question: str
+    approvers: list[str]
+    """Who may decide; nobody in particular: whoever may run the workflow."""
+    min_approvals: int
+    decisions: list[dict[str, Any]]
+    since: int
+    until: int | None = None
+    """When it is decided without people, as ``on_timeout`` says."""
+    on_timeout: str | None = None
+    links: dict[str, str]
+
+
+class Approvals(_Shape):
+    """A page of Approval steps."""
+
+    elements: list[Approval]
     page_info: PageInfo
 
 
