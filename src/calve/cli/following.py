@@ -13,7 +13,7 @@ import click
 from calve.cli.desk import Desk, Document
 from calve.cli.given import address
 from calve.cli.output import print_json
-from calve.cli.showing import OVER, failed, headline, live_view, log_command, name_of, waiting
+from calve.cli.showing import OVER, failed, headline, live_view, log_command, moved, name_of, waiting
 from calve.cli.state import State
 from calve.errors import CalveError, WorkflowMissing
 
@@ -121,6 +121,7 @@ class _Lines:
         self._is_first = True
         self._told: set[tuple[str, int, str]] = set()
         self._run: Document = {}
+        self._found: Document | None = None
         self._look = every(_SELDOM, self._look_inside)
 
     def __call__(self, run: Document) -> None:
@@ -130,10 +131,12 @@ class _Lines:
         self._is_first = False
         while events := self._desk.events(run, self._last):
             self._last = events[-1]["seq"]
+            self._found = None
             for event in events:
                 if event.get("after") is not None and event["after"] not in _PASSED:
                     self._print(run, event)
         if run["status"] not in OVER:  # the summary says the rest
+            self._found = None
             self._look()
 
     def _print(self, run: Document, event: Document) -> None:
@@ -156,9 +159,12 @@ class _Lines:
         return next((one for one in waits if _key(one) == (step_id, number, "RETRY")), None)
 
     def _reason(self, run: Document, step_id: str, number: int, status: str) -> str:
-        """Return what was said about an attempt that has failed."""
+        """Return what was said about an attempt that has failed, or how many rows one has moved that succeeded."""
         from calve.engine import StepStatus
 
+        if status == StepStatus.SUCCEEDED:
+            rows = next((moved(step) for step in self._whole()["steps"] if step["step_id"] == step_id), "")
+            return f": {rows}" if rows else ""
         if StepStatus(status).is_complete or not StepStatus(status).is_terminal:
             return ""
         self._told.add((step_id, number, status))
@@ -166,14 +172,16 @@ class _Lines:
         return f": {said}" if said else ""
 
     def _whole(self) -> Document:
-        return _whole(self._desk, self._run)
+        """Return all that is known of the run, asked for once for what is printed together."""
+        if self._found is None:
+            try:
+                self._found = _whole(self._desk, self._run)
+            except WorkflowMissing:  # somebody has deleted the workflow
+                self._found = {"steps": [], "failures": [], "waiting": [], "progress": []}
+        return self._found
 
     def _look_inside(self) -> None:
-        try:
-            run = self._whole()
-        except WorkflowMissing:  # somebody has deleted the workflow
-            return
-        now = self._desk.now()
+        run, now = self._whole(), self._desk.now()
         for failure in run["failures"]:
             self._once(_key(failure), now, [*failed(failure), *log_command(run, failure)])
         for wait in run["waiting"]:

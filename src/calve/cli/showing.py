@@ -164,6 +164,13 @@ def deciding(wait: "Document", workflow: str, now: int) -> str:
     return " ".join(parts)
 
 
+def moved(step: "Document") -> str:
+    """Return how many rows a Spark step has read and written, where it has told."""
+    told = step.get("artifacts", {}).get("spark", {})
+    counts = [(told.get("rows_read"), "rows read"), (told.get("rows_written"), "rows written")]
+    return ", ".join(f"{number:,} {what}" for number, what in counts if number)
+
+
 def name_of(run: "Document") -> str:
     """Return how commands name the instance of a run."""
     return f"{run['workflow_id']} {run['workflow_instance_id']}"
@@ -259,7 +266,7 @@ def _note(run: "Document", step: "Document", now: int) -> str:
     if inside is not None:
         parts.append(inside)
     elif not parts or not StepStatus(step["status"]).is_complete:
-        parts.append(step.get("message", ""))
+        parts.append(step.get("message") or moved(step))
     return "  ".join(part for part in parts if part)
 
 

@@ -319,3 +319,16 @@ def test_a_retry_of_a_step_at_the_top_is_told_with_its_event(
     top = _run(failures=[{**FAILURE, "path": "load", "step_attempt_id": 3}])
     found = _lines(capsys, monkeypatch, Told(ended), top)
     assert found == [f"{at}  load FATALLY_FAILED (attempt 3): exit code 3.", "          cannot read"]
+
+
+def test_rows_that_a_spark_step_moved_are_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When it has succeeded, as far as it tells; other steps tell nothing."""
+    told = {"spark": {"rows_read": 12_345, "rows_written": 0}}
+    step = _step("load", "SUCCEEDED", artifacts=told)
+    assert _note(RUN, step) == "12,345 rows read"
+    event = {"seq": 1, "at": NOW, "after": "SUCCEEDED", "step_id": "load", "step_attempt_id": 1}
+    run = _run(steps=[step, _step("other", "SUCCEEDED")])
+    found = _lines(capsys, monkeypatch, Told(event, {**event, "seq": 2, "step_id": "other"}), run)
+    assert found == [f"{_clock(NOW)}  load SUCCEEDED: 12,345 rows read", f"{_clock(NOW)}  other SUCCEEDED"]

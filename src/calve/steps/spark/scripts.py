@@ -49,6 +49,8 @@ class Script:
     """Returns what the session has read and written so far, if that is known."""
     is_lost: Callable[[], bool] = lambda: False
     """Tells whether the server is gone."""
+    begin: Callable[[str], None] = lambda _: None
+    """Is told which of several statements comes next."""
 
     def run(self, text: str, values: Mapping[str, Any], *, keep: int, what: str = "Statement") -> list[Done]:
         """Run all statements of a text, and keep so many rows of the last one.
@@ -63,6 +65,7 @@ class Script:
         for number, statement in enumerate(statements, start=1):
             self.context.log(f"-- {number} of {len(statements)}\n{statement.sql}\n")
             title = f"{what} {number} ({_title(statement.sql)})"
+            self.begin(f"{what.lower()} {number} of {len(statements)}" if len(statements) > 1 else "")
             began = time.monotonic()
             with translated(self.context, title, self.is_lost):
                 rows = self._execute(statement, values, keep if number == len(statements) else 0)
