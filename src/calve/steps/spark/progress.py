@@ -56,14 +56,18 @@ class Progress:
     ) -> None:
         """Take a report."""
         self.operation = operation_id or self.operation
+        if stages and not done:
+            over = sum(1 for stage in stages if stage.done)
+            self.tell((over, len(stages)), described(stages, inflight_tasks))
+
+    def tell(self, stages: tuple[int, int], told: str = "") -> None:
+        """Log how far the stages have come, if it is time: how many are over, how many are known, and what of them."""
         now = self._clock()
-        if done or not stages or now < self._soon:
+        if not stages[1] or now < self._soon or (stages == self._stages and now < self._late):
             return
-        found = (sum(1 for stage in stages if stage.done), len(stages))
-        if found == self._stages and now < self._late:
-            return
-        self._stages, self._soon, self._late = found, now + self._every, now + LATE
-        line = ", ".join(filter(None, [self.statement, described(stages, inflight_tasks), counted(self._used())]))
+        self._stages, self._soon, self._late = stages, now + self._every, now + LATE
+        parts = [self.statement, told or stage_of(*stages), counted(self._used())]
+        line = ", ".join(part for part in parts if part)
         if line != self._last:
             self._last = line
             self._log(f"{PROGRESS}{line}\n")
@@ -74,12 +78,17 @@ def described(stages: Sequence[Stage], running: int) -> str:
     over = sum(1 for stage in stages if stage.done)
     tasks, ended = sum(stage.num_tasks for stage in stages), sum(stage.num_completed_tasks for stage in stages)
     read = sum(stage.num_bytes_read for stage in stages)
-    parts = [f"stage {min(over + 1, len(stages))} of {len(stages)}: {ended:,} of {tasks:,} tasks"]
+    parts = [f"{stage_of(over, len(stages))}: {ended:,} of {tasks:,} tasks"]
     if running:
         parts.append(f"{running} running")
     if read:
         parts.append(f"{size(read)} read")
     return ", ".join(parts)
+
+
+def stage_of(over: int, known: int) -> str:
+    """Return which stage it is of how many."""
+    return f"stage {min(over + 1, known):,} of {known:,}"
 
 
 def counted(usage: Usage | None) -> str:
