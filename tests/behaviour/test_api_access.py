@@ -163,6 +163,25 @@ def test_no_list_tells_of_other_namespaces(site: Site, playground: Playground, h
             assert "hidden" not in _ask(site, method, _filled(path, "sales.seen")).text, path
 
 
+def test_approvals_of_other_namespaces_are_not_listed(site: Site, playground: Playground, house: Gatehouse) -> None:
+    """Neither by REST nor by GraphQL, whichever workflow is asked for."""
+    asking = "Workflow: {{id: {}, jobs: [{{job: {{id: ok, type: Approval, approval: {{message: Go?}}}}}}]}}"
+    site.client.headers.update(bearer(house.token("admin")))
+    for workflow_id in ("finance.hidden", "sales.seen"):
+        site.push(asking.format(workflow_id))
+        site.start(workflow_id)
+    playground.settle()
+    assert len(site.get("/approvals")["elements"]) == 2
+    site.client.headers.update(bearer(house.token("viewer@sales")))
+    assert [one["workflow_id"] for one in site.get("/approvals")["elements"]] == ["sales.seen"]
+    assert site.get("/approvals?workflow_id=finance.hidden")["elements"] == []
+    for given in ("", '(workflowId: "finance.hidden")', '(first: 1, after: "0")'):
+        answer = _ask(site, "POST", "/graphql", json={"query": f"{{ approvals{given} }}"})
+        assert "hidden" not in answer.text, given
+        assert answer.json().get("errors") is None, given
+    assert "sales.seen" in _ask(site, "POST", "/graphql", json={"query": "{ approvals }"}).text
+
+
 def test_an_app_with_a_route_without_a_policy_is_not_made(playground: Playground) -> None:
     """48: nobody can forget to think of it; neither for what is mounted."""
     from fastapi import APIRouter

@@ -10,7 +10,7 @@ import pytest
 from tests.engines import BUSY, DONE, USER_ERROR, Playground, live
 from tests.servers import Site, site_on
 
-from calve.engine import Outcome, StepContext
+from calve.engine import Address, Outcome, StepContext
 from calve.engine.model import Changes
 
 JOB = "Workflow:\n  id: w\n  day: '1'\n  run_strategy: parallel\n  jobs:\n    - job: {id: job, type: Sleep, limit: 1}\n"
@@ -418,3 +418,56 @@ def test_what_is_stored_and_not_text_is_still_shown(site: Site) -> None:
     query = '{ workflow(id: "w") { instances { items { params } } } }'
     answer = site.client.post("/graphql", json={"query": query})
     assert answer.status_code == 200, answer.text
+
+
+ASKING = """
+Workflow:
+  id: {}
+  run_strategy: parallel
+  jobs: [{{job: {{id: ok, type: Approval, approval: {{message: Go?, approvers: [ann]}}}}}}]
+"""
+
+
+def test_open_approvals_are_listed_in_pages(site: Site) -> None:
+    """With the question and where to answer it; one that is answered is listed no more."""
+    site.push(ASKING.format("w"))
+    site.push(ASKING.format("other"))
+    for workflow_id in ("w", "w", "other"):
+        site.start(workflow_id)
+    site.playground.settle()
+    first = site.get("/approvals?limit=2")
+    rest = site.get(f"/approvals?cursor={first['page_info']['end_cursor']}")
+    found = [*first["elements"], *rest["elements"]]
+    assert (first["page_info"]["has_next_page"], rest["page_info"]["has_next_page"]) == (True, False)
+    assert [(one["workflow_id"], one["workflow_instance_id"]) for one in found] == [("w", 1), ("w", 2), ("other", 1)]
+    assert (found[0]["path"], found[0]["question"], found[0]["approvers"]) == ("ok", "Go?", ["ann"])
+    (one,) = site.get("/approvals?workflow_id=other")["elements"]
+    link = one["links"]["reject"].removeprefix("/api/v3")
+    site.put(f"{link}?blocking=false", headers={"user": "ann"}, status=400)
+    site.playground.engine.reject(Address("other", 1, path=("ok",)), by="ann")
+    site.playground.settle()
+    assert site.get("/approvals?workflow_id=other")["elements"] == []
+    site.get("/approvals?last=2", 400)
+    site.get("/approvals?cursor=%00", 400)
+
+
+def test_an_instance_names_what_failed_and_what_waits(site: Site) -> None:
+    """In the instance, in its runs, and in the step itself."""
+
+    def act(context: StepContext) -> Outcome:
+        return USER_ERROR if context.place.iterations[-1].number == 2 else DONE
+
+    site.playground.script.parts["inner"] = act
+    site.push(LOOP)
+    site.start()
+    site.playground.settle()
+    (wait,) = site.get("/workflows/w/instances/1")["waiting"]
+    assert (wait["path"], wait["reason"], wait["message"]) == ("loop/2/inner", "RETRY", "wrong input")
+    assert (wait["step_attempt_id"], wait["max_attempts"]) == (1, 3)
+    step = site.get("/workflows/w/instances/1/steps/loop/2/inner")
+    assert step["waiting"]["next_attempt_time"] == wait["next_attempt_time"] == step["next_attempt_time"]
+    for _ in range(2):
+        site.playground.advance(3_600)
+    found = site.get("/workflows/w/instances/1/runs/1")
+    assert [(one["path"], one["message"]) for one in found["failures"]] == [("loop/2/inner", "wrong input")]
+    assert found["waiting"] == []

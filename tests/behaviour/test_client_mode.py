@@ -7,13 +7,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
-from tests.engines import DONE, FATAL_ERROR, Playground, live
+from tests.engines import DONE, FATAL_ERROR, USER_ERROR, Playground, live
 from tests.servers import Site, site_on
 
 from calve.cli import entry
 from calve.client import Client
-from calve.engine import RunStatus
+from calve.engine import Outcome, RunStatus, StepContext
 from calve.errors import ActionRefused, DefinitionInvalid, ParamError, RequestInvalid, WaitedTooLong, WorkflowMissing
 
 TWO = """
@@ -313,3 +314,49 @@ def test_a_param_that_nothing_knows_is_refused_there(there: There, client: Clien
     assert "has no param shel." in there.calve("restart", "w", "1", "--step", "b", "--step-param", "b.shel=2", code=1)
     with pytest.raises(RequestInvalid, match="Workflow w has no param m"):
         client.restart("w", 1, restart_policy="RESTART_FROM_BEGINNING", run_params={"m": 1})
+
+
+def test_a_failing_iteration_is_named_by_a_server_too(there: There) -> None:
+    """With its cause, and a log that can be read by the command that is printed."""
+
+    def act(context: StepContext) -> Outcome:
+        context.log("loading")
+        return FATAL_ERROR if context.place.iterations[-1].number == 2 else DONE
+
+    there.playground.script.parts["inside"] = act
+    there.push(LOOP.replace("NoOp", "Sleep"))
+    with live(there.playground):
+        said = there.calve("run", "looping", "--wait", code=1)
+    where = "loop/2/inside FATALLY_FAILED: no way\n"
+    assert f"{where}  | loading\n  → calve logs looping 1 loop/2/inside\n" in said
+    assert f"{where}  → calve logs looping 1 loop/2/inside\n" in there.calve("status", "looping", "1")
+    assert there.calve("logs", "looping", "1", "loop/2/inside") == "loading\n"
+    (failure,) = there.json("status", "looping", "1")["failures"]
+    assert httpx.get(f"{there.site.url}{failure['links']['log']}").text == "loading\n"
+
+
+def test_approvals_of_a_server_are_listed_and_answered(there: There) -> None:
+    """By the commands that are printed with them."""
+    there.push(ASKING)
+    there.calve("run", "asking")
+    there.playground.settle()
+    said = there.calve("approvals")
+    assert "asking 1 ask asks, since" in said
+    assert "  Go?\n" in said
+    assert "ask asks: Go?" in there.calve("status", "asking", "1")
+    command = next(line for line in said.splitlines() if "calve approve" in line)
+    there.calve(*command.partition("calve ")[2].split())
+    there.playground.settle()
+    assert there.json("approvals", "asking") == []
+    assert "No step waits for approval" in there.calve("approvals")
+    there.calve("approvals", "nope", code=1)
+
+
+def test_a_retry_is_told_by_a_server(there: There) -> None:
+    """With its cause and its time."""
+    there.playground.script.parts["b"] = USER_ERROR
+    there.push(TWO.replace("error_retry_limit: 0", "error_retry_limit: 2"))
+    there.calve("run", "w")
+    there.playground.settle()
+    said = there.calve("status", "w", "1")
+    assert "b USER_FAILED: attempt 1 of 3 failed: wrong input\n  The next try is at " in said

@@ -5,8 +5,9 @@ from typing import Annotated
 from fastapi import Path
 
 from calve.engine import Address
+from calve.engine.views import API
 
-PREFIX = "/api/v3"
+PREFIX = API
 NAME = r"[_a-zA-Z0-9][._a-zA-Z0-9-]{0,127}"
 """The pattern of the names that workflows, steps, tags and params may have."""
 _LARGEST = 2**63 - 1

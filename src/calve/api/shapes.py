@@ -131,6 +131,35 @@ class Instances(_Shape):
     page_info: PageInfo
 
 
+class Approval(_Shape):
+    """An Approval step that waits for people, and how to answer it."""
+
+    workflow_id: str
+    workflow_instance_id: int
+    path: str
+    """The step; inside of loops with their iterations, as paths of steps have them."""
+    step_id: str
+    step_attempt_id: int
+    step_instance_uuid: str
+    question: str
+    approvers: list[str]
+    """Who may decide; nobody in particular: whoever may run the workflow."""
+    min_approvals: int
+    decisions: list[dict[str, Any]]
+    since: int
+    until: int | None = None
+    """When it is decided without people, as ``on_timeout`` says."""
+    on_timeout: str | None = None
+    links: dict[str, str]
+
+
+class Approvals(_Shape):
+    """A page of Approval steps."""
+
+    elements: list[Approval]
+    page_info: PageInfo
+
+
 class Page(_Shape):
     """A page of documents."""
 

@@ -24,17 +24,6 @@ class Again:
     skip: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A step that an instance failed of, and the log of its last attempt."""
-
-    path: str
-    status: str
-    attempt_id: int
-    message: str
-    log: str
-
-
 class Desk(Protocol):
     """Takes what one can ask of workflows."""
 
@@ -130,8 +119,12 @@ class Desk(Protocol):
         """Return what was said about an attempt of a step."""
         ...
 
-    def failures(self, run: Document) -> list[Failed]:
-        """Return the steps that a run failed of."""
+    def approvals(self, workflow: str | None, limit: int) -> list[Document]:
+        """Return the Approval steps that wait for people, oldest first.
+
+        Raises:
+            WorkflowMissing: there is no such workflow.
+        """
         ...
 
     def attempt(self, place: "Address", attempt_id: int | None) -> Document:

@@ -35,6 +35,7 @@ COMMANDS = {
     "resume": "calve.cli.acting:resume",
     "unblock": "calve.cli.acting:unblock",
     "bypass": "calve.cli.acting:bypass",
+    "approvals": "calve.cli.watching:approvals",
     "approve": "calve.cli.acting:approve",
     "reject": "calve.cli.acting:reject",
     "delete": "calve.cli.acting:delete",

@@ -13,9 +13,9 @@ import click
 from calve.cli.desk import Desk, Document
 from calve.cli.given import address
 from calve.cli.output import print_json
-from calve.cli.showing import OVER, headline, live_table
+from calve.cli.showing import OVER, failed, headline, live_view, log_command, moved, name_of, waiting
 from calve.cli.state import State
-from calve.errors import WorkflowMissing
+from calve.errors import CalveError, WorkflowMissing
 
 if TYPE_CHECKING:
     from calve.engine import Address
@@ -26,6 +26,8 @@ Show = Callable[[Document], None]
 LINES = 10
 """How much of a failed step's log is shown."""
 _OFTEN = 0.25
+_SELDOM = 1.0
+"""How often at most to look, in seconds, at what happens inside of steps."""
 _PASSED = frozenset({"CREATED", "INITIALIZED", "EVALUATING_PARAMS", "STARTING", "FINISHING"})
 """States that a step is in for a moment, and of which nobody is told."""
 _PATIENCE = 5_000
@@ -74,8 +76,9 @@ def wondering(desk: Desk, show: Show) -> Show:
         is_idle = run["status"] == "CREATED" and not run.get("is_queued") and desk.now() - since > _PATIENCE
         if is_idle and not is_told:
             is_told = True
-            name = f"{run['workflow_id']} {run['workflow_instance_id']}"
-            click.echo(f"{name} has not begun. Does a worker run there? calve worker and calve up are some.", err=True)
+            click.echo(
+                f"{name_of(run)} has not begun. Does a worker run there? calve worker and calve up are some.", err=True
+            )
 
     return each
 
@@ -86,7 +89,18 @@ def _live(desk: Desk) -> "Iterator[Show]":
     from rich.live import Live
 
     with Live(console=Console(stderr=True), refresh_per_second=8) as live:
-        yield lambda run: live.update(live_table(_whole(desk, run), desk.now()))
+        newest: Document = {}
+        draw = every(_OFTEN, lambda: live.update(live_view(_whole(desk, newest), desk.now())))
+
+        def show(run: Document) -> None:
+            newest.clear()
+            newest.update(run)
+            if run["status"] in OVER:
+                live.update(live_view(_whole(desk, run), desk.now()))
+            else:
+                draw()  # a loop of thousands changes faster than anybody looks
+
+        yield show
 
 
 def _whole(desk: Desk, run: Document) -> Document:
@@ -99,42 +113,99 @@ def place_of(run: Document) -> "Address":
 
 
 class _Lines:
-    """Prints a line for each event of a run."""
+    """Prints a line for each event of a run, and what there is to say of steps that wait, or of steps inside them."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._last = 0
         self._is_first = True
+        self._told: set[tuple[str, int, str]] = set()
+        self._run: Document = {}
+        self._found: Document | None = None
+        self._look = every(_SELDOM, self._look_inside)
 
     def __call__(self, run: Document) -> None:
-        name = f"{run['workflow_id']} {run['workflow_instance_id']}"
+        self._run = run
         if run.get("is_queued") and self._is_first:
-            click.echo(f"{name} waits for its turn: calve status {run['workflow_id']}", err=True)
+            click.echo(f"{name_of(run)} waits for its turn: calve status {run['workflow_id']}", err=True)
         self._is_first = False
         while events := self._desk.events(run, self._last):
             self._last = events[-1]["seq"]
+            self._found = None
             for event in events:
                 if event.get("after") is not None and event["after"] not in _PASSED:
-                    self._print(run, name, event)
+                    self._print(run, event)
+        if run["status"] not in OVER:  # the summary says the rest
+            self._found = None
+            self._look()
 
-    def _print(self, run: Document, name: str, event: Document) -> None:
-        number = event.get("step_attempt_id") or 1
+    def _print(self, run: Document, event: Document) -> None:
+        step_id, number = event.get("step_id"), event.get("step_attempt_id") or 1
+        if step_id is None:
+            _say(event["at"], f"{name_of(run)} {event['after']}")
+            return
+        wait = self._retry(step_id, number, event["after"])
+        if wait is not None:
+            self._once(_key(wait), event["at"], [*waiting(run, wait, self._desk.now())])
+            return
         attempt = f" (attempt {number})" if number > 1 else ""
-        at = datetime.fromtimestamp(event["at"] / 1_000).astimezone()
-        what = f"{event.get('step_id') or name} {event['after']}{attempt}{self._reason(run, event)}"
-        click.echo(f"{at:%H:%M:%S}  {what}", err=True)
+        _say(event["at"], f"{step_id} {event['after']}{attempt}{self._reason(run, step_id, number, event['after'])}")
 
-    def _reason(self, run: Document, event: Document) -> str:
-        """Return what was said about an attempt that has failed."""
+    def _retry(self, step_id: str, number: int, status: str) -> Document | None:
+        """Return when a step that has failed is tried again, if it is, and still waits for it."""
         from calve.engine import StepStatus
 
-        if event.get("step_id") is None:
+        waits = self._whole()["waiting"] if StepStatus(status).is_retryable else ()
+        return next((one for one in waits if _key(one) == (step_id, number, "RETRY")), None)
+
+    def _reason(self, run: Document, step_id: str, number: int, status: str) -> str:
+        """Return what was said about an attempt that has failed, or how many rows one has moved that succeeded."""
+        from calve.engine import StepStatus
+
+        if status == StepStatus.SUCCEEDED:
+            rows = next((moved(step) for step in self._whole()["steps"] if step["step_id"] == step_id), "")
+            return f": {rows}" if rows else ""
+        if StepStatus(status).is_complete or not StepStatus(status).is_terminal:
             return ""
-        status = StepStatus(event["after"])
-        if status.is_complete or not status.is_terminal:
-            return ""
-        said = self._desk.told(run, event["step_id"], event.get("step_attempt_id") or 1)
+        self._told.add((step_id, number, status))
+        said = self._desk.told(run, step_id, number)
         return f": {said}" if said else ""
+
+    def _whole(self) -> Document:
+        """Return all that is known of the run, asked for once for what is printed together."""
+        if self._found is None:
+            try:
+                self._found = _whole(self._desk, self._run)
+            except WorkflowMissing:  # somebody has deleted the workflow
+                self._found = {"steps": [], "failures": [], "waiting": [], "progress": []}
+        return self._found
+
+    def _look_inside(self) -> None:
+        run, now = self._whole(), self._desk.now()
+        for failure in run["failures"]:
+            self._once(_key(failure), now, [*failed(failure), *log_command(run, failure)])
+        for wait in run["waiting"]:
+            self._once(_key(wait), now, [*waiting(run, wait, now)])
+        for each in run["progress"]:
+            self._once(
+                (each["path"], each["step_attempt_id"], each["message"]), now, [f"{each['path']}: {each['message']}"]
+            )
+
+    def _once(self, key: tuple[str, int, str], at: int, lines: list[str]) -> None:
+        if key not in self._told:
+            self._told.add(key)
+            _say(at, "\n".join(lines))
+
+
+def _key(step: Document) -> tuple[str, int, str]:
+    return step["path"], step["step_attempt_id"], step["reason"] if "reason" in step else step["status"]
+
+
+def _say(at: int, text: str) -> None:
+    """Print something with the time, further lines indented."""
+    clock = datetime.fromtimestamp(at / 1_000).astimezone()
+    first, *others = text.splitlines()
+    click.echo("\n".join([f"{clock:%H:%M:%S}  {first}", *(f"          {line}" for line in others)]), err=True)
 
 
 def summarize(state: State, desk: Desk, run: Document) -> int:
@@ -150,15 +221,25 @@ def summarize(state: State, desk: Desk, run: Document) -> int:
 
 
 def _print_failures(desk: Desk, run: Document) -> None:
-    name = f"{run['workflow_id']} {run['workflow_instance_id']}"
-    for failed in desk.failures(run):
-        times = f" (attempt {failed.attempt_id})" if failed.attempt_id > 1 else ""
-        click.echo(f"\n{failed.path} {failed.status}{times}: {failed.message}")
-        for line in failed.log.splitlines()[-LINES:]:
+    run = _whole(desk, run)
+    for failure in run["failures"]:
+        click.echo("\n" + "\n".join(failed(failure)))
+        for line in _logged(desk, run, failure):
             click.echo(f"  | {line}")
-        if failed.log:
-            click.echo(f"  → calve logs {name} {failed.path}")
-    click.echo(f"\n→ calve restart {name}")
+        for line in log_command(run, failure):
+            click.echo(line)
+    click.echo(f"\n→ calve restart {name_of(run)}")
+
+
+def _logged(desk: Desk, run: Document, failure: Document) -> list[str]:
+    """Return the last lines of a step's log, if there is one that may be read."""
+    if "log" not in failure.get("links", {}):
+        return []
+    place = address(run["workflow_id"], run["workflow_instance_id"], failure["path"])
+    try:
+        return "".join(desk.log(place, failure, is_followed=False)).splitlines()[-LINES:]
+    except CalveError:  # who may see an instance may not always read its logs
+        return []
 
 
 def every(seconds: float, what: Callable[[], None]) -> Callable[[], None]:

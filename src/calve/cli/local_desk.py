@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from calve.cli.desk import Action, Again, Document, Failed
+from calve.cli.desk import Action, Again, Document
 from calve.errors import RequestInvalid, StoreBusy
 
 if TYPE_CHECKING:
@@ -191,23 +191,16 @@ class LocalDesk:
         """Return what was said about an attempt of a step."""
         attempts = self._state.attempts(run["workflow_uuid"], step_id)
         meant = [attempt for attempt in attempts if attempt.attempt_id == attempt_id]
-        return " ".join(entry["message"] for attempt in meant for entry in attempt.timeline)
+        return "\n".join(entry["message"] for attempt in meant for entry in attempt.timeline)
 
-    def failures(self, run: Document) -> list[Failed]:
-        """Return the steps that a run failed of, in loops and subworkflows too."""
-        from calve.engine.views import failures
+    def approvals(self, workflow: str | None, limit: int) -> list[Document]:
+        """Return the Approval steps that wait for people, oldest first."""
+        from calve.engine.views import approval_json
 
-        found = self._state.run(run["workflow_id"], run["workflow_instance_id"], run["workflow_run_id"])
-        return [
-            Failed(
-                "/".join(failure.path),
-                failure.attempt.status.value,
-                failure.attempt.attempt_id,
-                failure.message,
-                "".join(chunk.text for chunk in self._state.log(failure.attempt.uuid)),
-            )
-            for failure in (failures(self._state, found) if found else ())
-        ]
+        engine = self.workplace.engine
+        if workflow is not None:
+            engine.workflow(workflow)
+        return [approval_json(one) for one in engine.approvals(workflow_id=workflow, limit=limit)]
 
     def attempt(self, place: "Address", attempt_id: int | None) -> Document:
         """Return an attempt of a step, the newest if none is named."""

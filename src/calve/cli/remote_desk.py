@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from calve.cli.desk import Action, Again, Document, Failed
-from calve.cli.showing import last_message
-from calve.errors import CalveError, RequestInvalid, WorkflowMissing
+from calve.cli.desk import Action, Again, Document
+from calve.errors import RequestInvalid, WorkflowMissing
 
 if TYPE_CHECKING:
     from calve.client import Client
@@ -160,24 +159,13 @@ class RemoteDesk:
         """Return what was said about an attempt of a step."""
         which = run["workflow_id"], run["workflow_instance_id"], step_id
         attempt = self.client.attempt(*which, attempt_id, run_id=run["workflow_run_id"])
-        return " ".join(entry["message"] for entry in attempt.get("timeline", ()) if "message" in entry)
+        return "\n".join(entry["message"] for entry in attempt.get("timeline", ()) if "message" in entry)
 
-    def failures(self, run: Document) -> list[Failed]:
-        """Return the steps that a run failed of; what failed inside of them is not told apart."""
-        from calve.engine import StepStatus
-
-        found = self.client.instance(run["workflow_id"], run["workflow_instance_id"], run["workflow_run_id"])
-        return [
-            Failed(
-                step["step_id"],
-                step["status"],
-                step["step_attempt_id"],
-                last_message(step),
-                self._logged(run, step["step_id"]),
-            )
-            for step in found["steps"]
-            if StepStatus(step["status"]).is_terminal and not StepStatus(step["status"]).is_complete
-        ]
+    def approvals(self, workflow: str | None, limit: int) -> list[Document]:
+        """Return the Approval steps that wait for people, oldest first."""
+        if workflow is not None:
+            self.client.workflow(workflow)
+        return list(islice(self.client.approvals(workflow), limit))
 
     def attempt(self, place: "Address", attempt_id: int | None) -> Document:
         """Return an attempt of a step, the newest if none is named."""
@@ -220,12 +208,6 @@ class RemoteDesk:
     def view(self, run: Document) -> str | None:
         """Return the address of the page that shows an instance."""
         return self.client.view_url(run)
-
-    def _logged(self, run: Document, step_id: str) -> str:
-        try:
-            return "".join(self.client.logs(run["workflow_id"], run["workflow_instance_id"], step_id))
-        except CalveError:  # who may see an instance may not always read its logs
-            return ""
 
 
 def _path(place: "Address") -> str:

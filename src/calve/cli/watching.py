@@ -1,4 +1,4 @@
-"""``calve status``, ``calve instances`` and ``calve logs``."""
+"""``calve status``, ``calve instances``, ``calve approvals`` and ``calve logs``."""
 
 import click
 
@@ -6,7 +6,7 @@ from calve.cli.desk import Desk, Document
 from calve.cli.following import follow, place_of, shown
 from calve.cli.given import address
 from calve.cli.output import print_json, print_table
-from calve.cli.showing import OVER, STEP_COLUMNS, headline, print_runs, step_rows
+from calve.cli.showing import OVER, STEP_COLUMNS, details, headline, name_of, print_approvals, print_runs, step_rows
 from calve.cli.state import State, json_option
 
 _STATUSES = ("CREATED", "IN_PROGRESS", "PAUSED", "SUCCEEDED", "FAILED", "STOPPED", "TIMED_OUT")
@@ -39,7 +39,7 @@ def status(state: State, workflow: str | None, instance: int | None, run_id: int
         if watch:
             with shown(desk, is_quiet=state.json) as show:
                 run = follow(desk, run, show, each=lambda: None)
-        _print_one(state, desk, run)
+        _print_one(state, desk, run, is_latest=run_id is None)
 
 
 @click.command()
@@ -56,6 +56,29 @@ def instances(state: State, workflow: str | None, statuses: tuple[str, ...], lim
     """
     with state.desk() as desk:
         _print_list(state, desk, desk.instances(workflow, statuses=statuses, limit=limit))
+
+
+@click.command()
+@click.argument("workflow", required=False)
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(min=1), help="How many at most.")
+@json_option
+@click.pass_obj
+def approvals(state: State, workflow: str | None, limit: int) -> None:
+    r"""List the Approval steps that wait for people, oldest first, and how to answer them.
+
+    \b
+      calve approvals
+      calve approvals demo.pipeline
+    """
+    with state.desk() as desk:
+        found = desk.approvals(workflow, limit)
+        now = desk.now()
+    if state.json:
+        print_json(found)
+    elif found:
+        print_approvals(found, now)
+    else:
+        click.echo("No step waits for approval.", err=True)
 
 
 @click.command()
@@ -106,7 +129,7 @@ def _print_list(state: State, desk: Desk, runs: list[Document]) -> None:
         click.echo("There are none. To start one: calve run WORKFLOW", err=True)
 
 
-def _print_one(state: State, desk: Desk, run: Document) -> None:
+def _print_one(state: State, desk: Desk, run: Document, *, is_latest: bool) -> None:
     run = desk.overview(place_of(run))
     if state.json:
         print_json(run)
@@ -114,3 +137,7 @@ def _print_one(state: State, desk: Desk, run: Document) -> None:
     now = desk.now()
     click.echo(f"{headline(run, now)}\n")
     print_table(STEP_COLUMNS, step_rows(run, now), numbers=False)
+    for line in details(run, now):
+        click.echo(line)
+    if is_latest and run["status"] in OVER and run["failures"]:
+        click.echo(f"\n→ calve restart {name_of(run)}")

@@ -80,6 +80,10 @@ class Instances:
         found = pages(self.server, path("instances"), **query)
         return found if limit is None else (one for one, _ in zip(found, range(limit), strict=False))
 
+    def approvals(self, workflow_id: str | None = None) -> Iterator[Document]:
+        """Yield the Approval steps that wait for people, oldest first: of a workflow, or of all of them."""
+        return pages(self.server, path("approvals"), workflow_id=workflow_id)
+
     def runs(self, workflow_id: str, instance_id: int) -> list[Document]:
         """Return every run of an instance, newest first."""
         return list(pages(self.server, path("workflows", workflow_id, "instances", instance_id, "runs")))

@@ -58,3 +58,9 @@ def moved(attempt: Attempt, status: StepStatus, now: int, **changes: Any) -> Att
 def told(attempt: Attempt, now: int, message: str, level: str = "INFO") -> Attempt:
     """Return an attempt with one more line in its timeline; with the same, if there is nothing to say."""
     return replace(attempt, timeline=noted(attempt.timeline, now, message, level)) if message else attempt
+
+
+def told_before(attempt: Attempt, now: int, message: str) -> Attempt:
+    """Return an attempt with one more line before the last one of its timeline, which stays what is said of it."""
+    before, last = attempt.timeline[:-1], attempt.timeline[-1:]
+    return replace(attempt, timeline=(*noted(before, now, message), *last))

@@ -14,8 +14,8 @@ from calve.engine.model import VersionRecord
 from calve.errors import WorkflowMissing
 
 KEPT = 500
-_NO_OP = "NoOp"
-_APPROVAL = "Approval"
+NO_OP = "NoOp"
+APPROVAL = "Approval"
 
 Versions = Callable[[str, int], VersionRecord | None]
 
@@ -60,12 +60,12 @@ def is_leaf(step: Step) -> bool:
 
 def is_immediate(step: Step) -> bool:
     """Tell whether a step has nothing to do, so that it needs no worker."""
-    return isinstance(step, TypedStep) and step.type == _NO_OP
+    return isinstance(step, TypedStep) and step.type == NO_OP
 
 
 def is_approval(step: Step) -> bool:
     """Tell whether a step waits for a person."""
-    return isinstance(step, TypedStep) and step.type == _APPROVAL
+    return isinstance(step, TypedStep) and step.type == APPROVAL
 
 
 def needs_worker(step: Step) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from calve.engine.actions import RUN_ACTIONS, STEP_ACTIONS, Action
 from calve.engine.addresses import Address, Found, find, not_begun
 from calve.engine.approvals import with_decision
+from calve.engine.blueprints import APPROVAL
 from calve.engine.facts import parsed
 from calve.engine.model import Attempt, Changes, Json, NewTask, Pending, Run, TaskKind
 from calve.engine.outcomes import ended_by
@@ -72,7 +73,7 @@ def _of_step(address: Address, found: Found, pending: Pending) -> Changes:
 
 def possible_for(attempt: Attempt) -> tuple[Action, ...]:
     """Return what can be done with an attempt as it stands."""
-    is_asking = attempt.type == "Approval" and attempt.status is StepStatus.RUNNING
+    is_asking = attempt.type == APPROVAL and attempt.status is StepStatus.RUNNING
     possible = (*STEP_ACTIONS[attempt.status], *(_DECISIONS if is_asking else ()))
     is_ending = attempt.action is not None and ended_by(attempt.action.action) is not None
     return tuple(action for action in possible if ended_by(action) is not None) if is_ending else possible

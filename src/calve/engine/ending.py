@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from calve.definition.document import Mark, Node
 from calve.definition.model.params import Param, ParamType
 from calve.definition.params import SCALARS, with_outputs
-from calve.engine.attempts import moved, next_attempt, told
+from calve.engine.attempts import moved, next_attempt, told, told_before
 from calve.engine.evaluating import condition_holds, retry_policy
 from calve.engine.facts import params_of, stored
 from calve.engine.model import Attempt
@@ -50,7 +50,7 @@ def end(work: Work, state: RunState, attempt: Attempt, outcome: Outcome) -> Atte
         reason = reason_of(status)
         delay = max(policy.delay(reason, attempt.retries.get(reason, 0)), ceil(outcome.retry_after))
         attempt = moved(attempt, status, work.now, due_at=work.now + delay * 1_000)
-        return work.set_attempt(state, told(attempt, work.now, f"Tried again in {delay} s."))
+        return work.set_attempt(state, told_before(attempt, work.now, f"Tried again in {delay} s."))
     return finish(work, state, attempt, status, is_last=outcome.is_last)
 
 

@@ -13,6 +13,7 @@ from calve.engine.model import Attempt, Breakpoint, Json, Run, Started, VersionR
 from calve.engine.ports import EngineState
 from calve.engine.recording import put_outputs
 from calve.engine.statuses import RunStatus
+from calve.engine.views import Approval, approvals_of
 from calve.engine.work import Tools, Work
 from calve.errors import ActionRefused, RequestInvalid, WorkflowMissing
 from calve.texts import check_text
@@ -210,6 +211,21 @@ class Engine:
     def reject(self, address: Address, *, by: str, comment: str = "") -> Run:
         """Refuse what an Approval step asks."""
         return commands.act(self.tools, address, Action.REJECT, by=by, params={"comment": comment})
+
+    def approvals(
+        self,
+        *,
+        workflow_id: str | None = None,
+        after: str = "",
+        limit: int = 100,
+        namespaces: Sequence[str] = ("",),
+    ) -> list[Approval]:
+        """Return the Approval steps that wait for people, oldest first, from the one after the attempt ``after``.
+
+        Only those of a workflow, and of workflows below ``namespaces``.
+        """
+        found = self.tools.state.approvals(workflow_id=workflow_id, after=after, limit=limit, namespaces=namespaces)
+        return approvals_of(self.tools.state, found)
 
     def pause(self, point: Breakpoint) -> None:
         """Let attempts pause before they begin, where a breakpoint says.

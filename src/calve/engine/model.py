@@ -478,6 +478,32 @@ class Ancestor:
 
 
 @dataclass(frozen=True, slots=True)
+class PermitUse:
+    """A permit that an attempt waits for, and how many attempts hold it."""
+
+    name: str
+    """``workflow:…``, ``tree:…`` or ``tag:…``."""
+    limit: int
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSteps:
+    """Attempts in a run, and in the runs below it that are not over, that will move again: the first of each kind."""
+
+    asking: tuple[Attempt, ...] = ()
+    """Approvals that nobody has decided yet."""
+    retrying: tuple[Attempt, ...] = ()
+    """They have failed and are tried again later."""
+    held: tuple[Attempt, ...] = ()
+    """They wait for signals, permits or a breakpoint."""
+    running: tuple[Attempt, ...] = ()
+    """Their work is under way; leaf steps only."""
+    waiting: int = 0
+    """How many ask, are tried again or are held, those that are left out included."""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """A run as it was read, with the newest attempt of each of its steps, carried ones too."""
 

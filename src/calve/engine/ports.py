@@ -20,7 +20,9 @@ from calve.engine.model import (
     IterationRecord,
     Json,
     Leaves,
+    LiveSteps,
     LogChunk,
+    PermitUse,
     Run,
     RunEnd,
     Scope,
@@ -335,6 +337,43 @@ class Controls(Protocol):
         ...
 
 
+class LiveWork(Protocol):
+    """Tells of steps that are not over: what they wait for, and how far they have come."""
+
+    def live_steps(self, run_uuid: str, limit: int = 5) -> LiveSteps:
+        """Return the attempts in a run, and in the runs below it that are not over, that will move again.
+
+        At most ``limit`` of each kind, oldest first, in time that follows the runs that are not over.
+        """
+        ...
+
+    def ancestry(self, run_uuids: Sequence[str]) -> dict[str, Run]:
+        """Return some runs, and the runs around them up to the roots, by uuid."""
+        ...
+
+    def approvals(
+        self,
+        *,
+        workflow_id: str | None = None,
+        after: str = "",
+        limit: int = 100,
+        namespaces: Sequence[str] = ("",),
+    ) -> list[Attempt]:
+        """Return the attempts of Approval steps that wait for people, by uuid, from the one after ``after``.
+
+        Only those in definitions of ``workflow_id``, and of workflows below ``namespaces``.
+        """
+        ...
+
+    def awaited_permits(self, attempt_uuids: Sequence[str]) -> dict[str, list[PermitUse]]:
+        """Return the permits with a limit that attempts wait for, by attempt."""
+        ...
+
+    def last_lines(self, attempt_uuids: Sequence[str]) -> dict[str, str]:
+        """Return the end of the newest piece of each attempt's log, some thousand characters, where there is one."""
+        ...
+
+
 class SignalBoard(Protocol):
     """Keeps signals; steps send them, and wait for them, by ``Instances.commit``."""
 
@@ -371,7 +410,7 @@ class Templates(Protocol):
         ...
 
 
-class EngineState(Definitions, Instances, Queue, Controls, SignalBoard, Templates, Protocol):
+class EngineState(Definitions, Instances, LiveWork, Queue, Controls, SignalBoard, Templates, Protocol):
     """Everything that the engine keeps."""
 
 
@@ -451,6 +490,10 @@ class Place:
         """Name the step of this instance, whichever run or attempt carries it out."""
         parts = (self.workflow_id, str(self.instance_id), self.part, self.step_id)
         return "/".join(part for part in parts if part)
+
+
+PROGRESS = "-- progress: "
+"""A line of a step's log that begins like this tells how far the work has come; the last one is shown with the step."""
 
 
 class StepContext(Protocol):

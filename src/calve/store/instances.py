@@ -252,9 +252,14 @@ class SqlInstances:
         self, attempt_uuid: str, *, statuses: Sequence[RunStatus] = (), after: int = 0, limit: int = 1000
     ) -> list[Run]:
         """Return the latest child runs of an attempt by instance id, from the one after ``after``."""
-        is_child = run.c.parent_attempt == attempt_uuid
-        query = select(run).where(is_child, run.c.is_latest.is_(True), run.c.instance_id > after, *_is_in(statuses))
-        return self._runs(query.order_by(run.c.instance_id, run.c.workflow_id).limit(limit))
+        query = select(run).where(run.c.parent_attempt == attempt_uuid, run.c.is_latest.is_(True), *_is_in(statuses))
+        number: ColumnElement[int] = run.c.instance_id
+        if statuses and RunStatus.SUCCEEDED not in statuses:
+            query = query.where(text("parent_attempt IS NOT NULL"), text(IS_LATEST), text(IS_UNSUCCESSFUL))
+            # Few of thousands, which have an index of their own. SQLite would rather go through all children by the
+            # index that has their numbers, unless it is asked for something that no index has.
+            number = run.c.instance_id + 0
+        return self._runs(query.where(number > after).order_by(number, run.c.workflow_id).limit(limit))
 
     def child_params(self, workflow_id: str, step_id: str, param: str) -> dict[int, Json]:
         """Return a stored param of a step over the iterations under the name of a loop, by number."""

@@ -366,7 +366,8 @@ def test_a_workflow_that_is_deleted_meanwhile_is_followed_no_further(workplace: 
     run = desk.instance(address("w", 1))
     workplace.engine.delete("w")
     assert following.follow(desk, run, lambda _: None, each=lambda: None) is run
-    assert desk.failures(run) == []
+    with following.shown(desk, is_quiet=False) as show:
+        show({**run, "status": "IN_PROGRESS"})
 
 
 def test_an_error_of_the_work_ends_the_command(
@@ -478,3 +479,70 @@ def test_push_says_how_long_instances_are_kept(folder: Path, capsys: pytest.Capt
         (folder / "w.yaml").write_text(QUICK.replace("id: w,", f"id: w{ord(never[0])}{len(never)},"))
         assert entry.run(["push", "w.yaml"]) == 0
         assert capsys.readouterr().err == ""
+
+
+NESTED = """
+Workflow:
+  id: nested
+  jobs:
+    - foreach:
+        id: parts
+        ranges: {i: {from: 1, to: 4}}
+        jobs:
+          - subworkflow: {id: sub, workflow_id: broken, '!i<long>': i}
+"""
+BROKEN = """
+Workflow:
+  id: broken
+  i: 1
+  jobs:
+    - job:
+        id: load
+        type: Shell
+        retry_policy: {error_retry_limit: 0}
+        shell: {script: 'echo loading; if [ ${i} = 2 ]; then echo "no part ${i}" >&2; exit 3; fi'}
+"""
+
+
+def test_the_deepest_failure_comes_up_with_a_log_that_can_be_read(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From a subworkflow in a loop; the command that is printed works."""
+    (folder / "broken.yaml").write_text(BROKEN)
+    (folder / "nested.yaml").write_text(NESTED)
+    assert entry.run(["push", "broken.yaml"]) == 0
+    assert entry.run(["run", "nested.yaml"]) == 1
+    said = capsys.readouterr().out
+    cause = "parts/2/sub/load FATALLY_FAILED: The program ended with exit code 3.\n  no part 2\n"
+    assert f"{cause}  | loading\n  | no part 2\n  → calve logs nested 1 parts/2/sub/load" in said
+    assert entry.run(["status", "nested", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert f"{cause}  → calve logs nested 1 parts/2/sub/load\n\n→ calve restart nested 1" in shown
+    assert "3/3, 1 failed  parts/2/sub/load: The program ended with exit code 3. no part 2" in shown
+    assert entry.run(["logs", "nested", "1", "parts/2/sub/load"]) == 0
+    assert capsys.readouterr().out == "loading\nno part 2\n"
+    assert entry.run(["status", "nested", "1", "--run", "1"]) == 0
+    assert "calve restart" not in capsys.readouterr().out, "it may not be the latest"
+
+
+def test_open_approvals_are_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the question, who may answer and how; of one workflow, or of all."""
+    assert entry.run(["approvals"]) == 0
+    assert capsys.readouterr().err == "No step waits for approval.\n"
+    _asking(folder, capsys)
+    assert entry.run(["approvals"]) == 0
+    said = capsys.readouterr().out
+    assert "w 1 ask asks, since" in said
+    assert "  Go?\n  May decide: anyone who may run w. Approved: 0 of 1.\n  → calve approve w 1 ask\n" in said
+    assert entry.run(["approvals", "w", "--limit", "1", "--json"]) == 0
+    (one,) = _json(capsys)
+    assert (one["workflow_id"], one["workflow_instance_id"], one["path"], one["question"]) == ("w", 1, "ask", "Go?")
+    assert entry.run(["status", "w", "1"]) == 0
+    assert "ask asks: Go?\n" in capsys.readouterr().out
+    assert entry.run(["approve", "w", "1", "ask"]) == 0
+    _moved(folder)
+    capsys.readouterr()
+    assert entry.run(["approvals", "w", "--json"]) == 0
+    assert _json(capsys) == []
+    assert entry.run(["approvals", "nope"]) == 1
+    assert "nope" in capsys.readouterr().err

@@ -21,6 +21,7 @@ from calve.api.graphql.types import (
 )
 from calve.api.graphql.values import JSON, Info, Long, described
 from calve.engine import RunStatus
+from calve.engine.views import approval_json
 from calve.triggers.signals import lineage_json, signal_json
 
 
@@ -67,6 +68,17 @@ class Query:
         if workflow_id is not None:
             info.context.require(Permission.READ, workflow_id)
         return instances_of(info.context, workflow_id, statuses, first, after)
+
+    @strawberry.field
+    def approvals(self, info: Info, workflow_id: str | None = None, first: int = FEW, after: str = "") -> list[JSON]:
+        """Return the Approval steps that wait for people, oldest first; ``after`` is the step_instance_uuid of one."""
+        found = info.context.engine.approvals(
+            workflow_id=workflow_id,
+            after=after,
+            limit=count(first),
+            namespaces=namespaces(info.context.principal, Permission.READ),
+        )
+        return [JSON(approval_json(one)) for one in found]
 
     @strawberry.field
     def signals(self, info: Info, name: str | None = None, first: int = FEW) -> list[JSON]:

@@ -223,7 +223,6 @@ def instance_of(run: Run) -> Instance:
 def step_of(run: Run, document: dict[str, Any]) -> Step:
     """Return a step of a run."""
     times = document.get("runtime_state", {})
-    said = [entry["message"] for entry in document.get("timeline", ()) if "message" in entry]
     return Step(
         document=JSON(document),
         step_id=document["step_id"],
@@ -232,7 +231,7 @@ def step_of(run: Run, document: dict[str, Any]) -> Step:
         attempt_id=document.get("step_attempt_id"),
         start_time=times.get("start_time"),
         end_time=times.get("end_time"),
-        message=said[-1] if said else None,
+        message=document.get("message"),
         place=run,
     )
 

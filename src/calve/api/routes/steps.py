@@ -2,20 +2,22 @@
 
 from typing import Annotated
 
-from fastapi import Depends
+from fastapi import Depends, Query
 from starlette.responses import Response
 
+from calve.access import Permission, namespaces
 from calve.api import shapes
 from calve.api.acting import Asking, Blocking
 from calve.api.answers import Document
 from calve.api.bodies import NOTHING, Why
 from calve.api.callers import Call, Caller
 from calve.api.identifiers import AttemptId, InstanceId, RunId, StepPath, WorkflowId, number_of, step_address
+from calve.api.paging import Paged, bad_cursor, page_json
 from calve.api.policy import READ, READ_SOMEWHERE, RUN
 from calve.api.routing import Routes
 from calve.engine import STEP_ACTIONS, Action, Address, Engine
 from calve.engine.addresses import find_attempt, find_run
-from calve.engine.views import attempt_json, overview_json, overview_of, step_source
+from calve.engine.views import approval_json, attempt_json, overview_json, overview_of, step_source
 
 routes = Routes("steps")
 _INSTANCE = "/workflows/{workflow_id}/instances/{instance_id}"
@@ -27,6 +29,24 @@ def action_map(call: Call) -> Response:
     """Return what can be done with a step, by its status."""
     del call
     return Document({status.value: [action.value for action in actions] for status, actions in STEP_ACTIONS.items()})
+
+
+@routes.get("/approvals", "list_approvals", READ_SOMEWHERE, shapes.Approvals)
+def list_approvals(
+    call: Call, page: Paged, workflow_id: Annotated[str | None, Query(max_length=128)] = None
+) -> Response:
+    """List the Approval steps that wait for people, oldest first: what they ask, and who may answer."""
+    page = page.forward()
+    cursor = page.cursor or ""
+    if not (cursor.isascii() and cursor.isprintable()):
+        raise bad_cursor(cursor)
+    found = call.engine.approvals(
+        workflow_id=workflow_id,
+        after=cursor,
+        limit=page.limit + 1,
+        namespaces=namespaces(call.principal, Permission.READ),
+    )
+    return Document(page_json(found, page, approval_json, lambda approval: approval.attempt.uuid))
 
 
 @routes.get(f"{_INSTANCE}/steps", "list_steps", READ, list[shapes.Step])

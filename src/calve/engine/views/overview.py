@@ -1,18 +1,22 @@
 """An instance at a glance: its run, its steps, how far its loops have come, what went wrong in it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 
 from calve.engine import foreach, subworkflows, whiles
-from calve.engine.blueprints import type_of
+from calve.engine.blueprints import APPROVAL, NO_OP, type_of
 from calve.engine.model import Attempt, Leaves, Run
 from calve.engine.ports import EngineState, Instances
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.engine.views.artifacts import counted
 from calve.engine.views.sources import RunSource, run_source
+from calve.engine.views.waits import Live, live_of
 from calve.engine.work import Tools
 
 _WRONG = (RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.STOPPED)
+_AROUND = (foreach.KEY, whiles.KEY, subworkflows.KEY)
+"""What the artifacts of a step have that runs others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,10 @@ class Overview:
     run: Run
     steps: tuple[StepOverview, ...]
     source: RunSource
+    failures: "tuple[Failure, ...]" = ()
+    """What failed, the first few, in loops and subworkflows too."""
+    live: Live = field(default_factory=Live)
+    """What waits, and how far the rest has come."""
 
     @property
     def rollup(self) -> Mapping[StepStatus, int]:
@@ -70,11 +78,14 @@ class Failure:
 
     path: tuple[str, ...]
     attempt: Attempt
+    message: str
+    """Why it failed."""
 
     @property
-    def message(self) -> str:
-        """What was said about it last."""
-        return last_message(self.attempt)
+    def has_log(self) -> bool:
+        """Whether its work has begun, so that it may have written something."""
+        has_worker = self.attempt.is_leaf and self.attempt.type not in {NO_OP, APPROVAL}
+        return has_worker and "start" in self.attempt.times
 
 
 def last_message(attempt: Attempt) -> str:
@@ -93,7 +104,8 @@ def overview_of(tools: Tools, run: Run) -> Overview:
         for step_id, step in blueprint.steps.items()
     )
     source = run_source(tools, run, known.values())
-    return Overview(snapshot.run if snapshot else run, tuple(steps), source)
+    run = snapshot.run if snapshot else run
+    return Overview(run, tuple(steps), source, tuple(failures(state, run)), live_of(tools, run))
 
 
 def _step(state: EngineState, step_id: str, ordinal: int, type_name: str, attempt: Attempt | None) -> StepOverview:
@@ -113,24 +125,32 @@ def _iterations(state: EngineState, attempt: Attempt) -> Iterations | None:
 
 
 def failures(instances: Instances, run: Run, limit: int = 5) -> list[Failure]:
-    """Return the attempts that a run did not succeed for, in loops and subworkflows too; at most so many."""
-    found: list[Failure] = []
-    for failure in _failures(instances, run, (), limit):
-        found.append(failure)
-        if len(found) == limit:
-            break
-    return found
+    """Return the attempts that a run did not succeed for, in loops and subworkflows too; at most so many.
+
+    A loop that goes on, or whose failure counts for nothing, has those of its iterations that have failed.
+    """
+    return list(islice(_failures(instances, run, (), limit), limit))
 
 
 def _failures(instances: Instances, run: Run, above: tuple[str, ...], limit: int) -> Iterator[Failure]:
     snapshot = instances.load(run.uuid)
     for attempt in snapshot.attempts if snapshot else ():
-        if not attempt.status.is_restartable:
-            continue
         path = (*above, attempt.step_id)
-        children = [] if attempt.is_leaf else instances.child_runs(attempt.uuid, statuses=_WRONG, limit=limit)
-        if not children:
-            yield Failure(path, attempt)
-        for child in children:
-            inside = (*path, str(child.instance_id)) if child.is_inline else path
-            yield from _failures(instances, child, inside, limit)
+        found = list(islice(_below(instances, attempt, path, limit), limit)) if _has_children(attempt) else []
+        if not found and attempt.status.is_restartable:
+            found = [Failure(path, attempt, last_message(attempt))]
+        yield from found
+
+
+def _has_children(attempt: Attempt) -> bool:
+    """Tell whether runs below an attempt may have failed, and whether that counts."""
+    is_open = not attempt.status.is_complete or attempt.status is StepStatus.COMPLETED_WITH_ERROR
+    return is_open and any(key in attempt.artifacts for key in _AROUND)
+
+
+def _below(instances: Instances, attempt: Attempt, path: tuple[str, ...], limit: int) -> Iterator[Failure]:
+    for child in instances.child_runs(attempt.uuid, statuses=_WRONG, limit=limit):
+        inside = (*path, str(child.instance_id)) if child.is_inline else path
+        found = list(islice(_failures(instances, child, inside, limit), limit))
+        # One that ended before any of its steps did says itself why.
+        yield from found or [Failure(inside, attempt, child.message or last_message(attempt))]

@@ -20,6 +20,7 @@ from typing import Any
 _SESSION = re.compile(r"SparkConnect_OperationTag_User_.*?_Session_([0-9a-f-]{36})_Operation_([0-9a-f-]{36})")
 _PORT = re.compile(r'"bindingPort":(\d+)')
 _JOB_STAGES = re.compile(r'"Stage IDs":\[([\d,]*)\]')
+_JOB = re.compile(r'"Job ID":(\d+)')
 _STAGE = re.compile(r'"Stage ID":(\d+)')
 _EXECUTION = re.compile(r'"executionId":(\d+)')
 _COUNTER = re.compile(r'"Name":"internal\.metrics\.([\w.]+)","Value":(\d+)')
@@ -77,6 +78,10 @@ class _Session:
 
     tables: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
+    jobs: dict[str, list[str]] = field(default_factory=dict)
+    """The stages of each job."""
+    over: set[str] = field(default_factory=set)
+    """The stages that have ended, and those that a job that is over did not need."""
 
     def usage(self) -> Usage:
         found = Usage(**self.counted)
@@ -113,6 +118,11 @@ class Ledger:
         found = self._sessions.get(session)
         return frozenset() if found is None else frozenset(found.read)
 
+    def stages(self, session: str = "") -> tuple[int, int]:
+        """Return how many stages of a session are over, and how many are known."""
+        found = self._sessions.get(session)
+        return (0, 0) if found is None else (len(found.over), len({one for job in found.jobs.values() for one in job}))
+
     def is_quiet(self, session: str) -> bool:
         """Tell whether every operation of a session that was started is over."""
         return all(operation in self.finished for operation, owner in self._started.items() if owner == session)
@@ -131,6 +141,8 @@ class Ledger:
                 self._job(line)
             case "SparkListenerStageCompleted":
                 self._stage(line)
+            case "SparkListenerJobEnd":
+                self._job_end(line)
             case "SQLExecutionStart":
                 self._execution(line)
             case "SQLAdaptiveExecutionUpdate":
@@ -154,14 +166,22 @@ class Ledger:
     def _job(self, line: str) -> None:
         owner = self._owner(line[line.rfind('"Properties"') :])
         if owner is not None:
-            stages = (_found(_JOB_STAGES, line) or "").split(",")
+            stages = [stage for stage in (_found(_JOB_STAGES, line) or "").split(",") if stage]
             self._stages |= dict.fromkeys(stages, owner)
+            self._sessions.setdefault(owner, _Session()).jobs[_found(_JOB, line) or ""] = stages
+
+    def _job_end(self, line: str) -> None:
+        job = _found(_JOB, line) or ""
+        for session in self._sessions.values():
+            session.over.update(session.jobs.get(job, ()))
 
     def _stage(self, line: str) -> None:
         owner = self._stages.get(_found(_STAGE, line) or "")
         if owner is None:
             return
-        counted = self._sessions.setdefault(owner, _Session()).counted
+        session = self._sessions.setdefault(owner, _Session())
+        session.over.add(_found(_STAGE, line) or "")
+        counted = session.counted
         for name, value in _COUNTER.findall(line):
             if name in _COUNTED:
                 counted[_COUNTED[name]] = counted.get(_COUNTED[name], 0) + int(value)
@@ -228,6 +248,12 @@ class EventLog:
                 if is_over or time.monotonic() >= deadline:
                     return self._ledger.usage(session)
             time.sleep(_LOOK_SECONDS)
+
+    def stages(self, session: str = "") -> tuple[int, int]:
+        """Return how many stages of a session are over, and how many are known."""
+        with self._lock:
+            self._read()
+            return self._ledger.stages(session)
 
     def tables(self, session: str = "") -> frozenset[str]:
         """Return the Iceberg tables that a session has written to, as far as was read."""

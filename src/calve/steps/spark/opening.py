@@ -62,7 +62,10 @@ class Opened:
 
     def script(self, hint: Hint) -> Script:
         """Return what runs SQL in the session."""
-        return Script(self.spark, self.context, self.used, self.last_words, hint)
+        return Script(self.spark, self.context, self.used, self.last_words, hint, self._begin_statement)
+
+    def _begin_statement(self, which: str) -> None:
+        self.progress.statement = which
 
 
 class Opener:
@@ -101,7 +104,7 @@ class Opener:
         return self._watched(session, server.sessions.url, context, server)
 
     def _watched(self, session: "SparkSession", url: str, context: StepContext, server: Server | None) -> Opened:
-        progress = Progress(context.log)
+        progress = Progress(context.log, lambda: None if server is None else server.events.usage(session.session_id))
         session.registerProgressHandler(progress)  # type: ignore[arg-type]  # it is one by its shape
         separator = "" if url.endswith(";") else ";" if ";" in url else ";" if url.endswith("/") else "/;"
         return Opened(session, f"{url}{separator}session_id={session.session_id}", context, progress, server)

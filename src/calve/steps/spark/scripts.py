@@ -53,6 +53,8 @@ class Script:
     """Tells whether the server is gone."""
     hint: Hint = lambda _: ""
     """Knows more of an error."""
+    begin: Callable[[str], None] = lambda _: None
+    """Is told which of several statements comes next."""
 
     def run(self, source: Source, values: Mapping[str, Any], *, keep: int) -> list[Done]:
         """Run all statements of a text, and keep so many rows of the last one.
@@ -67,6 +69,7 @@ class Script:
         for number, statement in enumerate(statements, start=1):
             self.context.log(f"-- {number} of {len(statements)}\n{statement.sql}\n")
             which = f"statement {number} of {len(statements)}" if len(statements) > 1 else ""
+            self.begin(which)
             began = time.monotonic()
             with self._translated(source, statement, which, values):
                 rows = self._execute(statement, values, keep if number == len(statements) else 0)

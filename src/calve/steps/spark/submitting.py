@@ -8,7 +8,9 @@ interruption ends only the program that waits for it.
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,10 +28,12 @@ from calve.steps.places import Place
 from calve.steps.processes import MAIN, Ending, How, Program, run
 from calve.steps.spark import conf
 from calve.steps.spark.events import EventLog, Usage
+from calve.steps.spark.progress import Progress
 from calve.steps.spark.servers import environment, spark_home
 from calve.steps.surroundings import Surroundings
 
 _OUT_OF_MEMORY = 52
+_LOOK_SECONDS = 1.0
 _WAITING = {
     "spark.standalone.submit.waitAppCompletion": "true",
     "spark.yarn.submit.waitAppCompletion": "true",
@@ -57,19 +61,20 @@ class Submission:
     def run(self, context: StepContext, branch: str) -> tuple[Outcome, "EventLog | None"]:
         """Run it to its end; return the outcome, and its event log if there is one."""
         events = None if self._is_elsewhere or self._has_own_events else _fresh(context.folder / "events")
-        ending = run(
-            context,
-            self._surroundings,
-            lambda place: self._program(context, place, branch, events),
-            name=branch or MAIN,  # what ended on another branch has written nothing to this one
-        )
+        log = None if events is None else EventLog(events, is_application=True)
+        with nullcontext() if log is None else _watched(context, log):
+            ending = run(
+                context,
+                self._surroundings,
+                lambda place: self._program(context, place, branch, events),
+                name=branch or MAIN,  # what ended on another branch has written nothing to this one
+            )
         # Spark lets a Python program print its errors to standard output.
         both = replace(ending, tail=(*ending.printed, *ending.tail))
         found = outcome(both, context, told_by=telling_lines, is_telling=True)
         if _is_out_of_memory(ending):
             found = Outcome(State.PLATFORM_ERROR, message=f"Spark ran out of memory.\n{found.message}")
         outputs = {name: value for name, value in found.outputs.items() if name != "exit_code"}
-        log = None if events is None else EventLog(events, is_application=True)
         return Outcome(found.state, outputs, found.artifacts, found.message), log
 
     @property
@@ -133,6 +138,26 @@ class Submission:
     def _located(self, path: str, what: str) -> str:
         """Return a file of the project, or an address, which Spark fetches itself."""
         return path if "://" in path else str(self._surroundings.locate(path, what))
+
+
+@contextmanager
+def _watched(context: StepContext, events: EventLog) -> Iterator[None]:
+    """Log how far an application has come, as its event log tells."""
+    over = threading.Event()
+    progress = Progress(context.log, events.usage)
+
+    def watch() -> None:
+        while not over.wait(_LOOK_SECONDS):
+            with suppress(OSError):  # a file that Spark has just left
+                progress.tell(events.stages())
+
+    watcher = threading.Thread(target=watch, name="calve-spark-progress", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
 
 
 def used(events: EventLog | None) -> Usage | None:

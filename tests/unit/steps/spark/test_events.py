@@ -121,3 +121,15 @@ def test_what_a_session_used_is_forgotten_with_it(tmp_path: Path) -> None:
     assert events.usage(A, after=OPERATION, seconds=60).rows_written == 3
     events.forget(A)
     assert events.usage(A) == Usage()
+
+
+def test_stages_that_are_over_are_counted(tmp_path: Path) -> None:
+    """Also those that a job did not need, once it is over."""
+    end = _event("SparkListenerJobEnd", **{"Job ID": 1})
+    file = _file(tmp_path, 1)
+    file.write_text(_job(A, 1, 2, 3) + _stage(2))
+    events = EventLog(tmp_path)
+    assert (events.stages(A), events.stages(B)) == ((1, 3), (0, 0))
+    with file.open("a") as more:
+        more.write(_stage(3) + end + _stage(9))
+    assert events.stages(A) == (3, 3)

@@ -1,5 +1,6 @@
 """Applications, with a program in the place of spark-submit."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from tests.unit.steps.spark.fake import install
 from calve.engine.ports import Outcome, State
 from calve.errors import StepFailed
 from calve.settings import Settings, load
+from calve.steps.spark import submitting
+from calve.steps.spark.progress import Progress
 from calve.steps.spark.submitting import Submission, telling_lines
 
 SHOW = 'echo "args: ${@:3}"; cat "$2"; stat -c "mode: %a" "$(dirname "$2")"'
@@ -125,3 +128,28 @@ def test_the_error_is_told_out_of_the_frames_around_it() -> None:
     """Of Python and of Java."""
     lines = ["Traceback (most recent call last):", '  File "x"', "ValueError: no", "\tat java.lang.X", "INFO done"]
     assert telling_lines(lines) == "ValueError: no"
+
+
+WORKING = """
+here=$(sed -n 's/^spark.eventLog.dir=file:\\/\\///p' "$2")
+mkdir -p "$here/eventlog_v2_x"
+echo '{"Event":"SparkListenerJobStart","Job ID":0,"Stage IDs":[0,1],"Properties":{}}' > "$here/eventlog_v2_x/events_1_x"
+until [ -e "$here/../told" ]; do sleep 0.02; done
+"""
+
+
+def test_an_application_tells_how_far_it_has_come(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its event log, while it works."""
+    install(settings.project, WORKING, monkeypatch)
+    monkeypatch.setattr(submitting, "_LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(submitting, "Progress", partial(Progress, every=0.0))
+
+    class Telling(FakeContext):
+        def log(self, text: str) -> None:
+            super().log(text)
+            (self.folder / "told").touch()
+
+    context = Telling(settings.project)
+    submission = Submission(settings, surroundings(settings.project), {"application": "job.py"})
+    assert submission.run(context, "")[0].state is State.DONE
+    assert context.text == "-- progress: stage 1 of 2\n"

@@ -32,8 +32,53 @@ def test_progress_is_logged_at_most_every_so_often_and_when_it_changes() -> None
         progress(STAGES, 2, "op-1", done=False)
     progress(STAGES, 0, "op-2", done=True)
     Progress(lines.append, every=3600.0)(STAGES, 2, "op-3", done=False)
-    assert lines == ["-- stage 2 of 3: 120 of 201 tasks, 2 running, 1.2 GB read\n"]
+    assert lines == ["-- progress: stage 2 of 3: 120 of 201 tasks, 2 running, 1.2 GB read\n"]
     assert progress.operation == "op-2"
+
+
+def test_progress_is_told_when_a_stage_ends_and_otherwise_seldom() -> None:
+    """Never in the first second; every line is kept, so there are few."""
+    now = 0.0
+    lines: list[str] = []
+    progress = Progress(lines.append, clock=lambda: now)
+
+    def report(at: float, done: int, ended: int) -> int:
+        nonlocal now
+        now = at
+        stages = [_Stage(10, ended if number == done else 10, 0, number < done) for number in range(3)]
+        progress(stages, 1, "op", done=False)
+        return len(lines)
+
+    assert report(0.9, 0, 1) == 0
+    assert report(1.0, 0, 2) == 1
+    assert report(2.5, 0, 3) == 1, "nothing but tasks has ended"
+    assert report(2.6, 1, 1) == 2
+    assert report(2.7, 2, 1) == 2, "a second has not gone by"
+    assert report(3.7, 2, 1) == 3
+    assert report(8.6, 2, 2) == 3
+    assert report(8.7, 2, 3) == 4
+    assert report(20.0, 2, 3) == 4, "there is nothing new"
+    progress(None, 0, "op", done=False)
+    assert len(lines) == 4
+
+
+def test_progress_tells_rows_and_which_statement_it_is() -> None:
+    """As far as they are known."""
+    lines: list[str] = []
+    usage: Usage | None = Usage(rows_read=1_234_567)
+    progress = Progress(lines.append, lambda: usage, every=0.0)
+    progress.statement = "statement 2 of 3"
+    progress(STAGES[1:], 0, "op", done=False)
+    usage = Usage(rows_read=8, rows_written=1)
+    progress(STAGES, 0, "op", done=False)
+    usage = None
+    progress.statement = ""
+    progress(STAGES[:1], 0, "op", done=False)
+    assert lines == [
+        "-- progress: statement 2 of 3, stage 1 of 2: 20 of 101 tasks, 1,234,567 rows read\n",
+        "-- progress: statement 2 of 3, stage 2 of 3: 120 of 201 tasks, 1.2 GB read, 8 rows read, 1 rows written\n",
+        "-- progress: stage 1 of 1: 100 of 100 tasks, 1.2 GB read\n",
+    ]
 
 
 def test_sizes_are_told_in_units_of_a_thousand() -> None:

@@ -1,0 +1,208 @@
+"""What the steps of a run wait for, however deep they lie: people, another try, signals, permits, a breakpoint."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from calve.definition.model.steps import TypedStep
+from calve.definition.params import parse_retry_policy, shown, values_of
+from calve.engine.addresses import Address
+from calve.engine.approvals import KEY
+from calve.engine.awaiting import PENDING
+from calve.engine.blueprints import APPROVAL
+from calve.engine.facts import parsed
+from calve.engine.model import Attempt, Json, PermitUse, Run
+from calve.engine.outcomes import reason_of
+from calve.engine.ports import PROGRESS, EngineState
+from calve.engine.statuses import StepStatus
+from calve.engine.work import Tools
+
+Runs = Mapping[str, Run]
+"""Runs by uuid, each with those around it."""
+
+
+class WaitReason(StrEnum):
+    """What a step waits for."""
+
+    APPROVAL = "APPROVAL"
+    RETRY = "RETRY"
+    SIGNALS = "SIGNALS"
+    PERMITS = "PERMITS"
+    BREAKPOINT = "BREAKPOINT"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A step that waits."""
+
+    path: tuple[str, ...]
+    """Where it is in the run that is looked at."""
+    attempt: Attempt
+    reason: WaitReason
+    max_attempts: int | None = None
+    """RETRY: how many attempts there are, if all of them fail as this one did."""
+    permits: tuple[PermitUse, ...] = ()
+    """PERMITS: those that it waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a step has come whose work is under way."""
+
+    path: tuple[str, ...]
+    attempt: Attempt
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an Approval step asks."""
+
+    message: str
+    approvers: tuple[str, ...]
+    """Who may decide; nobody in particular: whoever may run the workflow."""
+    min_approvals: int
+    decisions: tuple[Json, ...]
+    on_timeout: str
+    """What counts if nobody decides in time: approve or reject."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """An Approval step that waits for people, and where."""
+
+    address: Address
+    attempt: Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What is known of the steps of a run that are not over: the first few of each kind."""
+
+    waits: tuple[Wait, ...] = ()
+    waiting: int = 0
+    """How many wait, those that are left out included."""
+    progress: tuple[Progress, ...] = ()
+
+
+def live_of(tools: Tools, run: Run) -> Live:
+    """Return what the steps of a run wait for, and how far those have come that are under way."""
+    if run.status.is_terminal:
+        return Live()
+    state = tools.state
+    steps = state.live_steps(run.uuid)
+    waiting = (*steps.asking, *steps.retrying, *steps.held)
+    said = _progress(state, steps.running)
+    told = [attempt for attempt in (*waiting, *steps.running) if attempt in waiting or attempt.uuid in said]
+    runs = state.ancestry(sorted({attempt.run_uuid for attempt in told}))
+    permits = _permits(state, steps.held)
+    return Live(
+        waits=tuple(
+            Wait(
+                path_to(runs, attempt, run.uuid),
+                attempt,
+                reason,
+                max_attempts=_max_attempts(tools, runs, attempt) if reason is WaitReason.RETRY else None,
+                permits=tuple(permits.get(attempt.uuid, ())),
+            )
+            for attempt in waiting
+            if (reason := wait_reason(attempt)) is not None
+        ),
+        waiting=steps.waiting,
+        progress=tuple(
+            Progress(path_to(runs, attempt, run.uuid), attempt, said[attempt.uuid])
+            for attempt in steps.running
+            if attempt.uuid in said
+        ),
+    )
+
+
+def approvals_of(state: EngineState, attempts: Iterable[Attempt]) -> list[Approval]:
+    """Return Approval steps with their addresses in the instances of the workflows that define them."""
+    attempts = list(attempts)
+    runs = state.ancestry(sorted({attempt.run_uuid for attempt in attempts}))
+    known = [attempt for attempt in attempts if attempt.run_uuid in runs]  # the others were deleted meanwhile
+    return [Approval(_address(runs, attempt), attempt) for attempt in known]
+
+
+def wait_reason(attempt: Attempt) -> WaitReason | None:
+    """Return what an attempt waits for; None if it does not wait, or waits only for its work."""
+    if attempt.status.is_retryable:
+        return None if attempt.is_superseded or attempt.due_at is None else WaitReason.RETRY
+    if attempt.type == APPROVAL and attempt.status is StepStatus.RUNNING:
+        return WaitReason.APPROVAL
+    return _HOLDS.get(attempt.status)
+
+
+_HOLDS = {
+    StepStatus.PAUSED: WaitReason.BREAKPOINT,
+    StepStatus.WAITING_FOR_SIGNALS: WaitReason.SIGNALS,
+    StepStatus.WAITING_FOR_PERMITS: WaitReason.PERMITS,
+}
+
+
+def question_of(attempt: Attempt) -> Question:
+    """Return what an Approval step asks; secrets are hidden."""
+    config: Mapping[str, Any] = shown(parsed(attempt.params)["approval"].result)
+    return Question(
+        message=str(config.get("message", "")),
+        approvers=tuple(config.get("approvers") or ()),
+        min_approvals=int(config.get("min_approvals", 1)),
+        decisions=tuple(attempt.artifacts.get(KEY, {}).get("decisions", ())),
+        on_timeout=str(config.get("on_timeout", "reject")),
+    )
+
+
+def pending_signals(attempt: Attempt) -> list[Json]:
+    """Return the signals that an attempt still waits for: their names, and what their params must match."""
+    return [
+        {"name": each["name"], "match_params": each.get("match_params", {})}
+        for each in attempt.dependencies
+        if each.get("status") == PENDING
+    ]
+
+
+def path_to(runs: Runs, attempt: Attempt, top: str) -> tuple[str, ...]:
+    """Return the path of an attempt's step from the run ``top`` down, such as parts, 3, load."""
+    parts = [attempt.step_id]
+    run = runs[attempt.run_uuid]
+    while run.uuid != top and run.parent is not None:
+        parts += [str(run.instance_id), run.parent.step_id] if run.is_inline else [run.parent.step_id]
+        run = runs[run.parent.run_uuid]
+    return tuple(reversed(parts))
+
+
+def _address(runs: Runs, attempt: Attempt) -> Address:
+    run = runs[attempt.run_uuid]
+    while run.is_inline and run.parent is not None:
+        run = runs[run.parent.run_uuid]
+    return Address(run.workflow_id, run.instance_id, path=path_to(runs, attempt, run.uuid))
+
+
+def _max_attempts(tools: Tools, runs: Runs, attempt: Attempt) -> int:
+    run = runs[attempt.run_uuid]
+    step = tools.blueprints.get(run.owner_workflow, run.version_id, run.inline_step).steps[attempt.step_id]
+    policy = step.retry_policy if isinstance(step, TypedStep) else None
+    reason = reason_of(attempt.status)
+    limit = parse_retry_policy(policy, _values(runs, run) if policy else {}).of(reason).limit
+    return attempt.attempt_id + limit - attempt.retries.get(reason, 0)
+
+
+def _values(runs: Runs, run: Run) -> dict[str, Any]:
+    """Return the params of a run; an iteration has those of the run around it too."""
+    around = _values(runs, runs[run.parent.run_uuid]) if run.is_inline and run.parent else {}
+    return {**around, **values_of(parsed(run.params))}
+
+
+def _permits(state: EngineState, held: Iterable[Attempt]) -> Mapping[str, list[PermitUse]]:
+    waiting = [attempt.uuid for attempt in held if attempt.status is StepStatus.WAITING_FOR_PERMITS]
+    return state.awaited_permits(waiting) if waiting else {}
+
+
+def _progress(state: EngineState, running: Iterable[Attempt]) -> dict[str, str]:
+    """Return the last line about its progress that each attempt's log has, where it has one."""
+    uuids = [attempt.uuid for attempt in running]
+    ends = state.last_lines(uuids) if uuids else {}
+    lines = {uuid: [line for line in end.splitlines() if line.startswith(PROGRESS)] for uuid, end in ends.items()}
+    return {uuid: found[-1].removeprefix(PROGRESS) for uuid, found in lines.items() if found}
