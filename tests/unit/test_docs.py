@@ -13,7 +13,6 @@ from calve import failpoints
 from calve.capture import CaptureReport, Checkpoint, Collected, DeleteKeys, Lag, StoredCheckpoint, TableReport
 from calve.capture.model import SnapshotStep
 from calve.capture.ranges import Range
-from calve.cli import entry
 from calve.cli.doctor import CHECKS, Finding
 from calve.cli.entry import COMMANDS
 from calve.cli.entry import calve as cli
@@ -181,17 +180,6 @@ def test_decisions_are_short_and_of_one_form() -> None:
 
 def _yaml_in(page: Path) -> list[str]:
     return re.findall(r"^```yaml\n(.*?)^```$", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-
-
-def test_the_workflow_of_the_readme_has_the_mistake_that_is_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Line for line."""
-    text, _ = _yaml_in(ROOT / "README.md")
-    (tmp_path / "pipeline.yaml").write_text(text)
-    assert entry.run(["validate", str(tmp_path / "pipeline.yaml")]) == 1
-    shown = capsys.readouterr().out.replace(f"{tmp_path}/", "")
-    assert shown in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_examples_of_the_definitions_page_load() -> None:

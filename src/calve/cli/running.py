@@ -86,7 +86,8 @@ def run(state: State, /, workflow: str, given: Mapping[str, Any], params: Mappin
                 raise RequestInvalid(f"There is neither a file nor a workflow {workflow}.") from error
             raise
         if _is_awaited(desk, options["wait"]):
-            _tell_where(state, desk, started)
+            if not state.json and (view := desk.view(started)):
+                _tell_where(desk, started, view)
             return carried_out(state, desk, started)
         return _told(state, desk, started)
 
@@ -174,24 +175,25 @@ class _Stopping:
             return  # it is over already
 
 
-def _tell_where(state: State, desk: Desk, started: Document) -> bool:
-    """Say where to look, if there is such a place; tell whether there is."""
-    view = desk.view(started)
-    if view is not None and not state.json:
-        click.echo(f"Workflow run has been successfully submitted. View at {view}")
-    return view is not None
-
-
 def _told(state: State, desk: Desk, started: Document) -> int:
     """Say what was started, and whether anybody will carry it out."""
+    view = desk.view(started)
     if state.json:
-        view = desk.view(started)
         print_json(started if view is None else {**started, "view_url": view})
-    elif not _tell_where(state, desk, started):
-        name = f"{started['workflow_id']} {started['workflow_instance_id']} run {started['workflow_run_id']}"
-        click.echo(f"{name} {started['status']}")
+    else:
+        _tell_where(desk, started, view)
     tell_if_nobody_works(desk)
     return 0
+
+
+def _tell_where(desk: Desk, started: Document, view: str | None) -> None:
+    """Say that a run was submitted, and where to look: at its page, where there is one."""
+    name = f"{started['workflow_id']} {started['workflow_instance_id']}"
+    if isinstance(desk, LocalDesk):
+        click.echo(f"{name} run {started['workflow_run_id']} {started['status']}")
+    else:
+        where = f"View at {view}" if view else f"Follow it with: calve status {name}"
+        click.echo(f"Workflow run has been successfully submitted. {where}")
 
 
 def _is_file(word: str) -> bool:

@@ -43,6 +43,7 @@ class Client(Workflows, Instances, Controls, Data):
         """Let go of all connections."""
         self.server.close()
 
-    def view_url(self, run: Mapping[str, Any]) -> str:
-        """Return the address of the page that shows an instance."""
-        return f"{self.server.url}/workflows/{quote(run['workflow_id'])}/instances/{run['workflow_instance_id']}"
+    def view_url(self, run: Mapping[str, Any]) -> str | None:
+        """Return the address of the page that shows an instance; None if the server has no such page."""
+        place = f"/workflows/{quote(run['workflow_id'])}/instances/{run['workflow_instance_id']}"
+        return f"{self.server.url}{place}" if self.server.has_page(place) else None

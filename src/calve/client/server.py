@@ -87,6 +87,13 @@ class Server:
             given |= {"json": body}
         return _read(self._sent(method, place, given, is_repeatable=is_repeatable), f"{method} {place}")
 
+    def has_page(self, place: str) -> bool:
+        """Tell whether a person would find a page there, if only after signing in."""
+        try:
+            return not self._http.head(place, headers={"Accept": "text/html"}).is_error
+        except httpx.TransportError:
+            return False
+
     @contextmanager
     def stream(
         self, place: str, *, accept: str, silence: float, query: Mapping[str, Any], headers: Mapping[str, str] = _NONE

@@ -1,13 +1,17 @@
 """What was measured, and what follows from it. Pure."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import reduce
 from statistics import median
 from typing import Any, Self
 
+from calve.demo.events import WINDOW
+
 STAGES = ("daily", "aggregates")
+PAYS_FROM = {"daily": 10_000, "aggregates": 1_000_000}
+"""Events a day from which an incremental stage was quicker than its lookback: docs/explain/playback-benchmark.md."""
 Figure = Callable[["Stage"], float]
 """One of the figures of a stage."""
 
@@ -115,6 +119,14 @@ class Result:
 
         return _share(of("incremental"), of("lookback"))
 
+    def capture_seconds(self) -> float:
+        """Return how long a capture took, on average; there is one in each incremental run of a stage."""
+        return _share(self.total("incremental").capture_seconds, len(self.days) * len(STAGES))
+
+    def notes(self) -> list[str]:
+        """Return why a stage took longer or read more rows than its lookback, where it did."""
+        return [note for stage in STAGES for note in _notes(stage, self)]
+
     def profile(self) -> list[Part]:
         """Return what the incremental pipeline spends its time on, a day on average, as it comes."""
         return merged((part for lane in self.lane("incremental") for part in lane.total.parts), len(self.days))
@@ -126,6 +138,7 @@ class Result:
             "equal": self.is_equal,
             "ratio": round(self.ratio(seconds), 4),
             "ratio_bytes_written": round(self.ratio(bytes_written), 4),
+            "ratio_rows_written": round(self.ratio(rows_written), 4),
             "saving": round(1 - self.ratio(seconds), 4),
             "lookback_seconds": round(lookback.seconds, 3),
             "incremental_seconds": round(incremental.seconds, 3),
@@ -133,6 +146,7 @@ class Result:
             "rows": self.rows,
             "late": self.late,
             "stages": {stage: self._stage_json(stage) for stage in STAGES},
+            "notes": self.notes(),
             "profile": [{"name": part.name, "seconds": round(part.seconds, 3)} for part in self.profile()],
             "days": [_day_json(day) for day in self.days],
         }
@@ -162,6 +176,26 @@ def seconds(stage: Stage) -> float:
 def bytes_written(stage: Stage) -> float:
     """Return how much it wrote."""
     return stage.bytes_written
+
+
+def rows_written(stage: Stage) -> float:
+    """Return how many rows it wrote."""
+    return stage.rows_written
+
+
+def _notes(stage: str, result: Result) -> Iterator[str]:
+    before, after = result.total("lookback", stage), result.total("incremental", stage)
+    if after.seconds > before.seconds:
+        yield (
+            f"Stage {stage} took {after.seconds:.1f} s, its lookback {before.seconds:.1f} s: each run of a merge has a "
+            f"fixed cost of some seconds, and {WINDOW} days of {result.rows:,} events are read again in less. "
+            f"On two cores the stage pays from about {PAYS_FROM[stage]:,} events a day on."
+        )
+    if after.rows_read > before.rows_read:
+        yield (
+            f"Stage {stage} read {after.rows_read:,} rows, its lookback {before.rows_read:,}: to find the rows that "
+            f"change, a merge looks through those that are there already, and of most of them reads the key alone."
+        )
 
 
 def _share(part: float, whole: float) -> float:

@@ -82,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    do_GET = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815 - as the library calls them
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815 - as the library calls them
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's signature
         """Say nothing."""
@@ -173,9 +173,20 @@ def test_an_address_may_end_in_a_slash_or_in_the_api() -> None:
     """What people copy works."""
     assert Client("http://x/").server.url == "http://x"
     assert Client("http://x/api/v3/").server.url == "http://x"
-    assert Client("http://x/calve").view_url({"workflow_id": "a", "workflow_instance_id": 2}) == (
-        "http://x/calve/workflows/a/instances/2"
-    )
+
+
+@pytest.mark.parametrize("status", [200, 302, 404, 500])
+def test_the_address_of_a_page_is_given_where_the_page_is(said: Said, client: Client, status: int) -> None:
+    """A page that asks to sign in first is one."""
+    said.answers = [(status, {})]
+    url = client.view_url({"workflow_id": "a", "workflow_instance_id": 2})
+    assert url == (f"{client.server.url}/workflows/a/instances/2" if status < 400 else None)
+
+
+def test_no_page_is_named_of_a_server_that_does_not_answer(said: Said, client: Client) -> None:
+    """What was started is started all the same."""
+    said.answers = [(LOST, None)]
+    assert client.view_url({"workflow_id": "a", "workflow_instance_id": 2}) is None
 
 
 @pytest.mark.parametrize("trouble", [(LOST, None), (503, {}), (429, {}), (502, b"gateway")])

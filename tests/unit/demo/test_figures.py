@@ -1,11 +1,13 @@
 """What follows from what was measured."""
 
+from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import pytest
 
 from calve.demo import Day, Lane, Part, Result, Stage
-from calve.demo.figures import bytes_written, merged, seconds
+from calve.demo.figures import PAYS_FROM, STAGES, bytes_written, merged, seconds
 from calve.demo.report import headline, report, rows
 from calve.steps.spark.progress import size
 
@@ -82,8 +84,8 @@ def test_the_table_ends_with_what_is_saved(result: Result) -> None:
         ("lookback", "both"),
         ("incremental", "both"),
     ]
-    assert found[6][2] == "5.0%"
-    assert found[7][2] == "95.0%"
+    assert found[6][-1] == "5.0%"
+    assert found[7][-1] == "95.0%"
 
 
 def test_the_report_is_a_page_of_its_own(result: Result) -> None:
@@ -101,6 +103,41 @@ def test_results_that_differ_are_called_that() -> None:
     differing = Result(1, 0.0, (_day(1, is_equal=False),))
     assert ">different<" in report(differing)
     assert "DIFFER" in headline(differing)[0]
+
+
+def test_what_holds_at_every_size_comes_first(result: Result) -> None:
+    """Equality, what was written, and the captures; the time comes after them."""
+    assert headline(result) == [
+        "Both pipelines made the same tables, by a hash over all rows after each of 3 days.",
+        "Written: 300 B instead of 3.0 kB (10.0%), 321 rows instead of 600 (53.5%).",
+        "A capture took 50 ms: it reads metadata, no data.",
+        "Time: 3.0 s instead of 60.0 s (5.0%).",
+    ]
+    page = report(result)
+    assert page.index("of the bytes written") < page.index("of the time")
+
+
+def test_a_stage_that_is_slower_or_reads_more_is_explained() -> None:
+    """Why, and from which size on it pays: on the console, in the report and for programs."""
+    slow = Stage(5.0, 9_000, 10_000, 10, 20)
+    day = _day(1)
+    slower = replace(day, incremental=Lane({**day.incremental.stages, "aggregates": slow}))
+    result = Result(1_000, 0.03, (slower,))
+    longer, more = result.notes()
+    assert longer.startswith("Stage aggregates took 5.0 s, its lookback 2.0 s: ")
+    assert "14 days of 1,000 events" in longer
+    assert longer.endswith("pays from about 1,000,000 events a day on.")
+    assert more.startswith("Stage aggregates read 9,000 rows, its lookback 1,000: ")
+    assert headline(result)[-2:] == [longer, more]
+    assert longer in report(result)
+    assert result.as_json()["notes"] == [longer, more]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_size_from_which_a_stage_pays_is_documented(stage: str) -> None:
+    """With the benchmark it comes from."""
+    page = (Path(__file__).parents[3] / "docs/explain/playback-benchmark.md").read_text(encoding="utf-8")
+    assert f"{PAYS_FROM[stage]:,}" in page
 
 
 def test_bytes_are_shown_for_people() -> None:
