@@ -41,6 +41,15 @@ def _rows(spark: "SparkSession", query: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in spark.sql(query).collect()]
 
 
+def test_spark_replaces_nothing_in_statements_by_itself(
+    spark: "SparkSession", lake_settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A brace that is left is a brace; ``calve sql`` takes one only if it is escaped."""
+    assert _rows(spark, "SELECT '${x}'") == [("${x}",)]
+    assert entry.run(["-C", str(lake_settings.project), "sql", "SELECT '$${x}' AS s", "--json"]) == 0
+    assert capsys.readouterr().out.strip().endswith('[{"s": "${x}"}]')
+
+
 def test_what_spark_makes_is_seen_by_the_others(
     spark: "SparkSession", lake: Lake, catalog: Catalog, namespace: str
 ) -> None:

@@ -201,6 +201,16 @@ def test_an_error_of_spark_in_python_fails_at_once(run: Run, lake_settings: Sett
     assert "\tat " not in outcome.message
 
 
+def test_spark_replaces_nothing_in_statements_by_itself(run: Run, lake_settings: Settings) -> None:
+    """References are resolved by calve, in the file of a step too; a brace in a value or an escaped one stays."""
+    (lake_settings.project / "own.sql").write_text("SET x = 5; SELECT '$${x}' AS escaped, :given AS given")
+    outcome, _ = run(file="own.sql", parameters={"given": "${x}"}, fetch="row")
+    assert (outcome.message, outcome.outputs.get("row")) == ("", {"escaped": "${x}", "given": "${x}"})
+    outcome, _ = run(script="SELECT 1", conf={"spark.sql.variable.substitute": True})
+    assert outcome.state is State.FATAL_ERROR
+    assert "cannot be true" in outcome.message
+
+
 def test_what_a_step_reads_and_writes_is_counted(run: Run, table: str) -> None:
     """Per step and per statement; the snapshots are stamped with the attempt."""
     copy = f"INSERT INTO {table} SELECT id FROM {table}"

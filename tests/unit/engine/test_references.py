@@ -50,7 +50,6 @@ def test_a_file_is_resolved_where_the_step_stands(playground: Playground) -> Non
 def test_a_secret_of_a_file_is_blackened_from_then_on(playground: Playground) -> None:
     """Whether or not another param holds it too."""
     playground.secrets["db_password"] = "swordfish"
-    playground.push("{workflow: {id: w, 'key<secret>': db_password, jobs: [{job: {id: a, type: NoOp}}]}}")
     playground.push(
         "{workflow: {id: w, 'key<secret>': db_password, jobs: [{job: {id: a, type: Sleep, sleep: {duration: 1}}}]}}"
     )
