@@ -69,6 +69,7 @@ CalveError
     ├── StoreUnavailable
     ├── StoreBusy                another process schedules on this database
     ├── StoreDamaged             its file is not whole
+    ├── StoreLost                its file was deleted or replaced while a process used it
     └── StoreSchemaUnknown       it was written by a newer calve
 
 The docstring of a class is its default message, ``code`` is for machines, ``remedy`` says what to do,
@@ -541,6 +542,12 @@ class StoreDamaged(StoreError):
 
     code = "store_damaged"
     is_passing = False
+
+
+class StoreLost(StoreError):
+    """The file of the state database was deleted or replaced while it was in use."""
+
+    code = "store_lost"
 
 
 class StoreSchemaUnknown(StoreError):

@@ -8,7 +8,7 @@ from calve.app.ids import new_id, new_uuid
 from calve.app.processes import is_gone, this_process
 from calve.app.secret_store import secret_table_on, secrets_on
 from calve.app.web import web_on
-from calve.app.workplace import Workplace, open_workplace, tools_on
+from calve.app.workplace import Workplace, open_workplace, patiently, tools_on
 
 __all__ = [
     "Follower",
@@ -26,6 +26,7 @@ __all__ = [
     "open_deliveries",
     "open_lake",
     "open_workplace",
+    "patiently",
     "secret_table_on",
     "secrets_on",
     "test_message",

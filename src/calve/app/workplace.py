@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from calve.app.attempt_folders import AttemptFolders, folders_on
 from calve.app.capturing import open_lake
@@ -14,6 +14,7 @@ from calve.app.retaining import pruner_on
 from calve.app.scheduling import schedulers_on, valid_through_on, watcher_on
 from calve.app.secret_store import secrets_on
 from calve.app.working import runtimes_on, worker_on
+from calve.errors import StoreUnavailable
 from calve.settings import Settings, load
 from calve.store import Store, open_store
 
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
     from calve.triggers.tables import Watcher
 
 
+Result = TypeVar("Result")
+Wait = Callable[[StoreUnavailable], None]
+"""Says why the state database does not answer, and waits a while."""
+
+
 @dataclass(frozen=True, slots=True)
 class Workplace:
     """A project's engine, and what it takes to carry out its tasks."""
@@ -37,6 +43,8 @@ class Workplace:
     store: Store
     engine: "Engine"
     lake: "Lake"
+    wait: "Wait | None" = None
+    """Is called while the database restarts, where this process waits for it."""
 
     @property
     def secrets(self) -> "Secrets":
@@ -107,18 +115,36 @@ class Workplace:
         if settings.lineage.is_wanted:
             found.append(lineage_on(self.store, self.lake, settings.lineage, self.secrets))
         for each in found:
-            each.begin()  # here, and not in their threads: a worker may be faster
+            patiently(each.begin, self.wait)  # here, and not in their threads: a worker may be faster
         return [*found]
 
 
 @contextmanager
-def open_workplace(settings: Settings | None = None) -> Iterator[Workplace]:
-    """Open the state database and the lake of a project, and the engine on them."""
+def open_workplace(settings: Settings | None = None, *, wait: Wait | None = None) -> Iterator[Workplace]:
+    """Open the state database and the lake of a project, and the engine on them.
+
+    Args:
+        settings: of the project.
+        wait: is called while the database restarts, and returns when it is time to try again; without it, a database
+            that does not answer is an error at once.
+    """
     from calve.engine import Engine
 
     settings = settings or load()
-    with open_lake(settings) as lake, open_store(settings.store.url) as store:
-        yield Workplace(settings, store, Engine(tools_on(store, settings.store.url, settings.project)), lake)
+    with open_lake(settings) as lake, patiently(lambda: open_store(settings.store.url), wait) as store:
+        tools = patiently(lambda: tools_on(store, settings.store.url, settings.project), wait)
+        yield Workplace(settings, store, Engine(tools), lake, wait)
+
+
+def patiently(what: Callable[[], Result], wait: Wait | None) -> Result:
+    """Do something that needs the state database, as soon as that is back where it restarts."""
+    while True:
+        try:
+            return what()
+        except StoreUnavailable as error:
+            if wait is None or not error.context.get("is_passing"):
+                raise
+            wait(error)
 
 
 def tools_on(store: Store, url: str, project: Path | None = None) -> "Tools":

@@ -9,7 +9,7 @@ import click
 
 from calve.cli.desk import Desk
 from calve.cli.following import every
-from calve.errors import StoreBusy
+from calve.errors import StoreBusy, StoreLost
 
 if TYPE_CHECKING:
     from calve.app import Workplace
@@ -32,6 +32,7 @@ class Hands:
         self.changed = threading.Event()
         """Is set whenever something was done."""
         self._workplace, self._options, self._listener = workplace, options, listener
+        self._watch = workplace.store.watch()
         self._stack = ExitStack()
         self._worker: Worker | None = None
         self._thread: threading.Thread | None = None
@@ -77,9 +78,15 @@ class Hands:
             self._worker.end()
 
     def check(self) -> None:
-        """Raise what the work has ended with, if it has failed."""
+        """Raise what the work has ended with, if it has failed, or that the state database is gone."""
         if self._error is not None:
             raise self._error
+        try:
+            self._watch()
+        except StoreLost:
+            if self._worker is not None:
+                self._worker.leave()
+            raise
 
     def _look(self) -> None:
         self.check()

@@ -57,12 +57,14 @@ def server(state: State, host: str | None, port: int | None, processes: int | No
         _serve_together(state, host, port, number)
         return
     with (
-        state.workplace() as workplace,
+        state.workplace(waits=True) as workplace,
         counted() as signals,
         served(workplace, host, port) as serving,
     ):
         _say_up(state, serving.url)
+        check_store = workplace.store.watch()
         while not signals() and not serving.is_over:
+            check_store()
             time.sleep(_OFTEN)
 
 
@@ -74,7 +76,8 @@ def _serve_together(state: State, host: str | None, port: int | None, number: in
 
     given = state.settings.server
     host = host or given.host
-    with state.workplace() as workplace:  # brings the database up to date
+    with state.workplace(waits=True) as workplace:  # brings the database up to date
+        check_store = workplace.store.watch()
         entrance_on(workplace.store, workplace.settings, host)  # refuses what is not protected
         reserved = reserve(host, given.port if port is None else port)
         url, token = url_of(reserved), bootstrap_on(workplace.store, workplace.settings, host)
@@ -93,6 +96,7 @@ def _serve_together(state: State, host: str | None, port: int | None, number: in
         _say_up(state, url)
         while not signals():
             time.sleep(_OFTEN)
+            check_store()
             crew.look()
 
 
@@ -122,7 +126,7 @@ def served(
         is_anywhere: take a free port where none was named and that of the settings is taken, by another project say.
     """
     from calve.api import listen, serve
-    from calve.app import bootstrap_on, web_on
+    from calve.app import bootstrap_on, patiently, web_on
 
     given = workplace.settings.server
     host = host or given.host
@@ -134,5 +138,6 @@ def served(
             raise
         listener = listen(host, 0)
     with serve(app, listener, threads=given.threads) as serving:
-        _show_first(serving.url, bootstrap_on(workplace.store, workplace.settings, host))
+        first = patiently(lambda: bootstrap_on(workplace.store, workplace.settings, host), workplace.wait)
+        _show_first(serving.url, first)
         yield serving

@@ -1,5 +1,7 @@
 """What one invocation of the command line knows."""
 
+import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calve.errors import RequestInvalid
+from calve.errors import CalveError, RequestInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
 
 OF_A_SERVER = frozenset({"up", "server", "scheduler", "worker"})
 """The commands that are parts of a server, and so have nothing to do with one that is named."""
+
+_PAUSE = 0.5
+"""How long to wait before a database that restarts is tried again, in seconds."""
+_TOLD_EVERY = 60
+"""After how many tries it is said again what is waited for."""
 
 
 @dataclass
@@ -59,12 +66,16 @@ class State:
         self.check_here()
         return open_deliveries(self.settings)
 
-    def workplace(self) -> "AbstractContextManager[Workplace]":
-        """Open the project's engine."""
+    def workplace(self, *, waits: bool = False) -> "AbstractContextManager[Workplace]":
+        """Open the project's engine.
+
+        Args:
+            waits: wait for a state database that restarts, as a process does that is to run for long.
+        """
         from calve.app import open_workplace
 
         self.check_here()
-        return open_workplace(self.settings)
+        return open_workplace(self.settings, wait=Patience() if waits else None)
 
     @contextmanager
     def desk(self) -> "Iterator[Desk]":
@@ -128,6 +139,21 @@ class State:
         """Tell whether ``--debug`` or CALVE_DEBUG was given."""
         loaded = self.__dict__.get("settings")
         return self.debug or (loaded is not None and loaded.debug)
+
+
+class Patience:
+    """Waits for a state database that restarts, and says so now and then."""
+
+    def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._sleep = sleep
+        self._waited = 0
+
+    def __call__(self, error: CalveError) -> None:
+        """Say what is waited for, and wait a while."""
+        if self._waited % _TOLD_EVERY == 0:
+            click.echo(f"{error.message}\nWaiting until it answers. To end: Ctrl-C.", err=True)
+        self._waited += 1
+        self._sleep(_PAUSE)
 
 
 def _remember(ctx: click.Context, _: click.Parameter, value: Any) -> None:

@@ -71,12 +71,14 @@ def scheduler(state: State) -> None:
     everything: calve up.
     """
     with (
-        state.workplace() as workplace,
+        state.workplace(waits=True) as workplace,
         counted() as signals,
         accompanied(workplace, lambda turn: _tell_started(state, turn), is_alone=True) as companions,
     ):
         _say(state, f"scheduler {os.getpid()} is ready", event="up", pid=os.getpid())
+        check_store = workplace.store.watch()
         while not signals():
+            check_store()
             companions.check()
             time.sleep(_OFTEN)
         _say(state, "Ending.", event="end")
@@ -109,7 +111,7 @@ def up(state: State, slots: int | None, processes: int | None, host: str | None,
         )
     team = Team(state, processes, ("--slots", str(slots)) if slots else ())
     with (
-        state.workplace() as workplace,
+        state.workplace(waits=True) as workplace,
         served(workplace, host, port, is_anywhere=True) as serving,
         accompanied(workplace) as companions,
     ):
@@ -135,7 +137,7 @@ def _work(
     port: int | None = None,
 ) -> None:
     with (
-        state.workplace() as workplace,
+        state.workplace(waits=True) as workplace,
         counted() as signals,
         Hands(workplace, options=options, listener=lambda turn: _tell(state, turn)) as hands,
     ):
@@ -151,6 +153,7 @@ def _work(
             while not is_asked() and not hands.is_over:
                 hands.changed.wait(_OFTEN)
                 hands.changed.clear()
+                hands.check()
                 if companions is not None:
                     companions.check()
         hands.check()

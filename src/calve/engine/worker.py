@@ -108,7 +108,8 @@ class Worker:
         works = [self._carry_out_steps] * options.slots + [self._move_runs] * options.turners
         works += [self._beat, self._tidy]
         threads = [threading.Thread(target=work, name=f"calve-{work.__name__}", daemon=True) for work in works]
-        self._heart.register()
+        while not self._ending.is_set() and not self._guarded(self._heart.register):
+            continue
         for thread in threads:
             thread.start()
         try:
@@ -133,6 +134,11 @@ class Worker:
         self._ending.set()
         self._tools.state.wake()
 
+    def leave(self) -> None:
+        """Leave at once: what is under way is ended, since nobody can record how it ends."""
+        self._left.set()
+        self.end()
+
     def _dispatch(self) -> None:
         """Claim what there is room for, or sleep until something comes up."""
         state, now = self._tools.state, self._clock()
@@ -151,16 +157,18 @@ class Worker:
     def _drain(self) -> None:
         """Wait for the steps under way, then have them end."""
         until = self._clock() + self._options.drain * 1_000
-        while not self.is_idle and self._clock() < until:
+        while not self.is_idle and not self._left.is_set() and self._clock() < until:
             self._left.wait(0.05)
 
-    def _guarded(self, what: Callable[[], object]) -> None:
-        """Bear with a database that is away for a while."""
+    def _guarded(self, what: Callable[[], object]) -> bool:
+        """Bear with a database that is away for a while; tell whether it was there."""
         try:
             what()
         except StoreError as error:
             log.warning("%s", error.message)
             self._ending.wait(random.uniform(0.1, 1.0))  # noqa: S311 - so that not all come back at once
+            return False
+        return True
 
     def _own(self, changes: Changes) -> None:
         """Take at once as many of the new steps as there are free hands."""

@@ -1,8 +1,9 @@
 """One database, two dialects: how calve connects, and the only place where a transaction is committed."""
 
+import re
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from calve.errors import EnvironmentUnfit, SettingsInvalid, StoreDamaged, StoreError, StoreUnavailable
+from calve.errors import EnvironmentUnfit, SettingsInvalid, StoreDamaged, StoreError, StoreLost, StoreUnavailable
 from calve.failpoints import reach
 from calve.folders import is_refusal, not_writable
 from calve.store.locking import FileLock
@@ -54,6 +55,16 @@ _POSTGRESQL = {
 """How to connect, where the URL does not say otherwise."""
 SCHEMA_LOCK = 0x63616C7665
 """The advisory lock of PostgreSQL under which the schema is changed: "calve" in ASCII."""
+
+
+_COMING_BACK = frozenset({"57P01", "57P02", "57P03"})
+"""PostgreSQL's codes of a server that shuts down, has crashed, or does not take connections yet."""
+_NOT_YET = re.compile(
+    "connection refused|no such file or directory|the database system is|server closed the connection|"
+    "connection reset|timeout expired|connection timeout|terminating connection|temporary failure in name resolution",
+    re.IGNORECASE,
+)
+"""What is said where a server restarts; a wrong password or a database that is not there is said in other words."""
 
 
 class Database:
@@ -152,6 +163,25 @@ class Database:
                 store=self.shown,
             )
 
+    def watch(self) -> Callable[[], None]:
+        """Return what raises StoreLost once the SQLite file that is there now is no longer there.
+
+        A process that goes on would write to a file without a name, and all of it would be gone when it ends.
+        """
+        if self.file is None:
+            return lambda: None
+        file, before = self.file, _identity(self.file)
+
+        def check() -> None:
+            if _identity(file) != before:
+                raise StoreLost(
+                    f"The state database {file} was deleted or replaced while this process was using it.",
+                    remedy="What was done since then is not kept. Restore the file if it is needed, and start again.",
+                    file=str(file),
+                )
+
+        return check
+
     def lock_schema(self, connection: Connection) -> None:
         """Let nobody else change the schema until the transaction ends; SQLite has one writer anyway."""
         if connection.dialect.name == "postgresql":
@@ -172,7 +202,7 @@ class Database:
                 f"The state database {self.shown} does not answer: {self._reason(error)}",
                 remedy="Check store.url, and that the database runs and lets you in.",
                 store=self.shown,
-                **_state_of(error),
+                **(_state_of(error) if self.is_postgresql else {}),
             ) from None
         except SQLAlchemyError as error:
             raise StoreError(
@@ -193,10 +223,20 @@ def _is_refused(error: Exception) -> bool:
     return is_refusal(error) or name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM"))
 
 
-def _state_of(error: Exception) -> dict[str, str]:
-    """Return PostgreSQL's own code of an error, where it has one."""
+def _state_of(error: Exception) -> dict[str, Any]:
+    """Return PostgreSQL's own code of an error, where it has one, and whether the database may come back by itself."""
     code = getattr(getattr(error, "orig", None), "sqlstate", None)
-    return {} if code is None else {"sqlstate": code}
+    # Whoever cannot connect is told no code.
+    is_passing = code in _COMING_BACK if code is not None else bool(_NOT_YET.search(str(error)))
+    return ({} if code is None else {"sqlstate": code}) | ({"is_passing": True} if is_passing else {})
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def fits(connection: Connection, statement: Executable) -> bool:

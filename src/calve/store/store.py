@@ -1,6 +1,6 @@
 """The state database as the rest of calve sees it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -61,6 +61,10 @@ class Store:
         with only_scheduler(file.with_name(f"{file.name}-scheduler")):
             self._database.check_whole()
             yield
+
+    def watch(self) -> Callable[[], None]:
+        """Return what raises StoreLost once the SQLite file that is there now was deleted or replaced."""
+        return self._database.watch()
 
     def problem(self) -> str | None:
         """Return what is wrong with the database, if anything is.

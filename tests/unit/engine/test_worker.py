@@ -5,7 +5,7 @@ import threading
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from tests.engines import DONE, Playground, Unreliable, live, wait_for, wait_for_end
+from tests.engines import DONE, Playground, Unreliable, live, wait_for, wait_for_end, worker_on
 
 from calve.engine import Outcome, RunStatus, State, StepContext, StepStatus, Turn, WorkerRecord, turns
 from calve.engine.advancing import advance
@@ -277,3 +277,46 @@ def test_a_worker_tidies_up_now_and_then_and_at_last(playground: Playground) -> 
         pass
     assert tidied.acquire(blocking=False)
     assert not tidied.acquire(blocking=False)
+
+
+def test_a_worker_that_leaves_ends_what_is_under_way(playground: Playground) -> None:
+    """It does not wait for its end, which nobody could record; another worker takes over."""
+    begun, gone = threading.Event(), threading.Event()
+
+    def endless(_: StepContext) -> Outcome:
+        begun.set()
+        gone.wait(60)
+        return DONE
+
+    playground.push(ONE)
+    playground.script.parts["a"] = endless
+    worker = worker_on(playground, drain=1)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    run = playground.begin().run
+    assert begun.wait(30)
+    worker.leave()
+    gone.set()
+    thread.join()
+    with live(playground):
+        assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_worker_that_begins_waits_for_a_database_that_is_away(
+    playground: Playground, store: Unreliable, times: int
+) -> None:
+    """It makes itself known as soon as it can."""
+    playground.push(ONE)
+    store.faults["register"] = [StoreUnavailable() for _ in range(times)]
+    run = playground.begin().run
+    with live(playground, state=state_of(store)):
+        assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
+
+
+def test_a_worker_that_cannot_begin_can_end(playground: Playground, store: Unreliable) -> None:
+    """However long the database is away."""
+    store.faults["register"] = [StoreUnavailable() for _ in range(1_000_000)]
+    with live(playground, state=state_of(store)) as worker:
+        wait_for(lambda: len(store.faults["register"]) < 1_000_000)
+        worker.end()
