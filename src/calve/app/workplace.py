@@ -13,7 +13,8 @@ from calve.app.retaining import pruner_on
 from calve.app.scheduling import schedulers_on, valid_through_on, watcher_on
 from calve.app.secret_store import secrets_on
 from calve.app.working import runtimes_on, worker_on
-from calve.settings import Settings, load
+from calve.lake import Files
+from calve.settings import Settings, StepLogSettings, load
 from calve.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -117,14 +118,22 @@ def open_workplace(settings: Settings | None = None) -> Iterator[Workplace]:
 
     settings = settings or load()
     with open_lake(settings) as lake, open_store(settings.store.url) as store:
-        yield Workplace(settings, store, Engine(tools_on(store, settings.store.url)), lake)
+        yield Workplace(settings, store, Engine(tools_on(store, settings.store.url, settings.logs)), lake)
 
 
-def tools_on(store: Store, url: str) -> "Tools":
+def tools_on(store: Store, url: str, logs: StepLogSettings | None = None) -> "Tools":
     """Return what the engine works with on a store."""
     from calve.definition import vocabulary_with
     from calve.engine import AnchoredClock, Blueprints, Cache, Tools
 
     state = store.engine
     clock = AnchoredClock(state.now, is_shared=not url.startswith("sqlite"))
-    return Tools(state, Blueprints(state.version), vocabulary_with(state), Cache(), clock, new_uuid)
+    return Tools(
+        state,
+        Blueprints(state.version),
+        vocabulary_with(state),
+        Cache(),
+        clock,
+        new_uuid,
+        log_files=Files(logs.properties if logs else None),
+    )

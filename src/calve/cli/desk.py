@@ -24,9 +24,29 @@ class Again:
     skip: tuple[str, ...] = ()
 
 
+LOG_LINES = 50
+"""How much of a failed step's log is fetched."""
+FOUND = 100
+"""How many lines a search gives at most, unless it is said."""
+PAGE = 65_536
+"""How many bytes of a log are fetched at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Which:
+    """Which part of a log is wanted; all of it, if nothing is said."""
+
+    offset: int | None = None
+    """The byte to begin at; below 0, from the end."""
+    limit: int | None = None
+    """How many bytes at most; of a search, how many lines."""
+    tail: int | None = None
+    """How many of the last lines."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A step that an instance failed of, and the log of its last attempt."""
+    """A step that an instance failed of, and the end of the log of its last attempt."""
 
     path: str
     status: str
@@ -142,7 +162,11 @@ class Desk(Protocol):
         """
         ...
 
-    def log(self, place: "Address", attempt: Document, *, is_followed: bool) -> Iterator[str]:
+    def find(self, place: "Address", attempt: Document, text: str, which: Which, *, ignore_case: bool) -> Document:
+        """Return the lines of a log that hold a text: ``matches``, ``next_offset``, ``size``, ``left_out``."""
+        ...
+
+    def log(self, place: "Address", attempt: Document, which: Which, *, is_followed: bool) -> Iterator[str]:
         """Yield what an attempt has written; if followed, until it has ended."""
         ...
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from calve.definition.vocabulary import Vocabulary
 from calve.engine.blueprints import Blueprints
+from calve.engine.log_reader import LogFiles
 from calve.engine.model import (
     RUN_EVENT,
     STEP_EVENT,
@@ -46,6 +47,8 @@ class Tools:
     new_id: NewId
     environment: str = "local"
     """What ``params.getExecutionEnvironment()`` gives."""
+    log_files: LogFiles | None = None
+    """What reads logs that are kept outside."""
 
 
 @dataclass(slots=True)
