@@ -84,6 +84,40 @@ class PageInfo(_Shape):
     has_next_page: bool
 
 
+class LogPage(_Shape):
+    """Some of a log."""
+
+    offset: int
+    """Where the text begins, in bytes."""
+    text: str
+    next_offset: int
+    """Where to go on."""
+    size: int
+    """How long the log is by now."""
+    left_out: int
+    """How many bytes before the text are not kept."""
+
+
+class LogMatch(_Shape):
+    """A line of a log."""
+
+    offset: int
+    line: int | None
+    """Its number, from 1, if it is known."""
+    text: str
+
+
+class LogMatches(_Shape):
+    """Lines of a log that hold a text."""
+
+    matches: list[LogMatch]
+    next_offset: int | None
+    """Where to go on, if there is more to look through."""
+    size: int
+    left_out: int
+    """How many bytes are not kept, and could not be looked through."""
+
+
 class Workflow(_Shape):
     """A workflow in a list."""
 

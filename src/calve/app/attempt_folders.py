@@ -39,6 +39,8 @@ class AttemptFolders:
     folder: Path
     keep_seconds: float
     state: Ends
+    has_uploads: bool = False
+    """Whether logs are taken from here to where they are kept; a folder waits for that, but not for ever."""
     now: Callable[[], float] = time.time
 
     def old(self) -> Iterator[Path]:
@@ -54,16 +56,24 @@ class AttemptFolders:
         return sum(_is_removed(path) for path in self.old())
 
     def _is_old(self, path: Path, end: "RunEnd | None") -> bool:
+        from calve.engine.logs import SPOOL
+
         if end is None:
             return self.now() - _touched(path) > self.keep_seconds
         if not end.status.is_terminal:
             return False
-        return end.is_success or self.now() - (end.ended_at or 0) / 1_000 > self.keep_seconds
+        is_done = end.is_success and not (self.has_uploads and (path / SPOOL).exists())
+        return is_done or self.now() - (end.ended_at or 0) / 1_000 > self.keep_seconds
 
 
 def folders_on(settings: Settings, state: Ends) -> AttemptFolders:
     """Return the folders of attempts of a project."""
-    return AttemptFolders(settings.home / "attempts", settings.worker.keep_files.total_seconds(), state)
+    return AttemptFolders(
+        settings.home / "attempts",
+        settings.worker.keep_files.total_seconds(),
+        state,
+        settings.logs.location is not None,
+    )
 
 
 def _touched(path: Path) -> float:

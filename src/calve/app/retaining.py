@@ -3,12 +3,17 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from calve.app.log_location import RetentionWithFiles
+from calve.lake import Files
 from calve.settings import RetentionSettings, Settings
 from calve.store import Store
 
 if TYPE_CHECKING:
     from calve.engine import Tools
     from calve.retention import Ages, Pruner
+
+_CENTURY = timedelta(days=36_525)
+"""Files of logs that are kept for ever are still looked at: they go along with their instances."""
 
 
 def pruner_on(store: Store, tools: "Tools", settings: Settings) -> "Pruner":
@@ -18,7 +23,8 @@ def pruner_on(store: Store, tools: "Tools", settings: Settings) -> "Pruner":
     from calve.retention import Pruner
 
     followers = [EVENTS] * bool(settings.alerts.channels) + [NAME] * settings.lineage.is_wanted
-    return Pruner(store.retention, ages_of(settings.retention), tools.state.now, followers)
+    state = RetentionWithFiles(store.retention, Files(settings.logs.properties))
+    return Pruner(state, ages_of(settings.retention), tools.state.now, followers)
 
 
 def ages_of(settings: RetentionSettings) -> "Ages":
@@ -31,6 +37,7 @@ def ages_of(settings: RetentionSettings) -> "Ages":
         Kind.EVENTS: settings.events,
         Kind.INSTANCES: settings.instances,
         Kind.LOGS: settings.logs,
+        Kind.LOG_FILES: settings.logs or _CENTURY,
         Kind.SESSIONS: settings.credentials,
         Kind.SIGNALS: settings.signals,
         Kind.TOKENS: settings.credentials,

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 
 from calve.app.attempt_folders import AttemptFolders, folders_on
 from calve.app.capturing import captures_on, deliveries_on
+from calve.app.log_location import PART, LogUploads, uploads_on
 from calve.app.processes import is_gone, this_process
 from calve.app.tracing import traced
-from calve.settings import Settings
+from calve.settings import Settings, StepLogSettings
 from calve.store import Store
 
 if TYPE_CHECKING:
     from calve.access.secrets import Secrets
     from calve.engine import Listener, Runtimes, Tools, Worker, WorkerOptions
+    from calve.engine.logs import LogLimits
     from calve.engine.ports import Place
     from calve.lake import Lake
 
@@ -37,17 +39,20 @@ def worker_on(
 
     folders = folders_on(settings, tools.state)
     folder = folders.folder
+    uploads = uploads_on(folder, settings.logs, settings.project, tools.state)
     clock = tools.clock
     assert isinstance(clock, AnchoredClock)  # noqa: S101 - open_workplace made it
     return Worker(
         tools,
-        lambda turns, left: Executor(tools, turns, runtimes, folder, secrets.for_step, time.monotonic, left),
+        lambda turns, left: Executor(
+            tools, turns, runtimes, folder, secrets.for_step, time.monotonic, left, limits_of(settings.logs)
+        ),
         clock=clock,
         identity=this_process(),
         is_gone=is_gone,
         options=options or _options(settings),
         listener=traced(settings.telemetry, listener),
-        upkeep=lambda: _swept(folders),
+        upkeep=lambda: _tidied(folders, uploads),
     )
 
 
@@ -81,7 +86,16 @@ def _options(settings: Settings) -> "WorkerOptions":
     return WorkerOptions(slots=given.slots, lease=given.lease.total_seconds(), drain=given.drain.total_seconds())
 
 
-def _swept(folders: AttemptFolders) -> None:
+def limits_of(settings: StepLogSettings) -> "LogLimits":
+    """Return how much of a log is kept."""
+    from calve.engine.logs import LogLimits
+
+    return LogLimits(settings.head, settings.tail, None if settings.location is None else PART)
+
+
+def _tidied(folders: AttemptFolders, uploads: LogUploads | None) -> None:
+    if uploads is not None:
+        uploads.turn()
     if count := folders.sweep():
         log.info("%d folders of attempts were removed", count)
 

@@ -15,7 +15,8 @@ from calve.app.scheduling import schedulers_on, valid_through_on, watcher_on
 from calve.app.secret_store import secrets_on
 from calve.app.working import runtimes_on, worker_on
 from calve.errors import StoreUnavailable
-from calve.settings import Settings, load
+from calve.lake import Files
+from calve.settings import Settings, StepLogSettings, load
 from calve.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def open_workplace(settings: Settings | None = None, *, wait: Wait | None = None
 
     settings = settings or load()
     with open_lake(settings) as lake, patiently(lambda: open_store(settings.store.url), wait) as store:
-        tools = patiently(lambda: tools_on(store, settings.store.url, settings.project), wait)
+        tools = patiently(lambda: tools_on(store, settings.store.url, settings.project, settings.logs), wait)
         yield Workplace(settings, store, Engine(tools), lake, wait)
 
 
@@ -147,12 +148,20 @@ def patiently(what: Callable[[], Result], wait: Wait | None) -> Result:
             wait(error)
 
 
-def tools_on(store: Store, url: str, project: Path | None = None) -> "Tools":
+def tools_on(store: Store, url: str, project: Path | None = None, logs: StepLogSettings | None = None) -> "Tools":
     """Return what the engine works with on a store; it looks for files of steps in the folder of the project."""
     from calve.definition import ProjectFiles, vocabulary_with
     from calve.engine import AnchoredClock, Blueprints, Cache, Tools
 
     state = store.engine
     clock = AnchoredClock(state.now, is_shared=not url.startswith("sqlite"))
-    files = None if project is None else ProjectFiles(project, project)
-    return Tools(state, Blueprints(state.version), vocabulary_with(state), Cache(), clock, new_uuid, files=files)
+    return Tools(
+        state,
+        Blueprints(state.version),
+        vocabulary_with(state),
+        Cache(),
+        clock,
+        new_uuid,
+        files=None if project is None else ProjectFiles(project, project),
+        log_files=Files(logs.properties if logs else None),
+    )

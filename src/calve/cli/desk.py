@@ -24,6 +24,24 @@ class Again:
     skip: tuple[str, ...] = ()
 
 
+FOUND = 100
+"""How many lines a search gives at most, unless it is said."""
+PAGE = 65_536
+"""How many bytes of a log are fetched at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Which:
+    """Which part of a log is wanted; all of it, if nothing is said."""
+
+    offset: int | None = None
+    """The byte to begin at; below 0, from the end."""
+    limit: int | None = None
+    """How many bytes at most; of a search, how many lines."""
+    tail: int | None = None
+    """How many of the last lines."""
+
+
 class Desk(Protocol):
     """Takes what one can ask of workflows."""
 
@@ -135,7 +153,11 @@ class Desk(Protocol):
         """
         ...
 
-    def log(self, place: "Address", attempt: Document, *, is_followed: bool) -> Iterator[str]:
+    def find(self, place: "Address", attempt: Document, text: str, which: Which, *, ignore_case: bool) -> Document:
+        """Return the lines of a log that hold a text: ``matches``, ``next_offset``, ``size``, ``left_out``."""
+        ...
+
+    def log(self, place: "Address", attempt: Document, which: Which, *, is_followed: bool) -> Iterator[str]:
         """Yield what an attempt has written; if followed, until it has ended."""
         ...
 

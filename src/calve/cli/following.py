@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from calve.cli.desk import Desk, Document
+from calve.cli.desk import Desk, Document, Which
 from calve.cli.given import address
 from calve.cli.output import print_json
 from calve.cli.showing import OVER, failed, headline, live_view, log_command, moved, name_of, waiting
@@ -237,7 +237,7 @@ def _logged(desk: Desk, run: Document, failure: Document) -> list[str]:
         return []
     place = address(run["workflow_id"], run["workflow_instance_id"], failure["path"])
     try:
-        return "".join(desk.log(place, failure, is_followed=False)).splitlines()[-LINES:]
+        return "".join(desk.log(place, failure, Which(tail=LINES), is_followed=False)).splitlines()
     except CalveError:  # who may see an instance may not always read its logs
         return []
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from calve.cli.desk import Action, Again, Document
+from calve.cli.desk import FOUND, PAGE, Action, Again, Document, Which
 from calve.errors import RequestInvalid, StoreBusy
 
 if TYPE_CHECKING:
@@ -210,18 +210,30 @@ class LocalDesk:
         run, attempt = find_attempt(self._state, place, attempt_id)
         return attempt_json(run, attempt, step_source(self.workplace.engine.tools, run, attempt))
 
-    def log(self, place: "Address", attempt: Document, *, is_followed: bool) -> Iterator[str]:
+    def log(self, place: "Address", attempt: Document, which: Which, *, is_followed: bool) -> Iterator[str]:
         """Yield what an attempt has written."""
         del place
-        last, uuid = -1, attempt["step_instance_uuid"]
+        uuid = attempt["step_instance_uuid"]
+        reader = self.workplace.engine.log_reader(uuid)
+        offset = reader.tail(which.tail).offset if which.tail else reader.place(which.offset or 0)
+        left = which.limit
         while True:
             now = self._state.attempt(uuid) if is_followed else None
-            for chunk in self._state.log(uuid, after=last):
-                last = chunk.number
-                yield chunk.text
+            while left != 0 and (not (page := reader.page(offset, min(PAGE, left or PAGE))).is_last or page.text):
+                offset = page.next_offset
+                left = None if left is None else max(0, left - (offset - page.offset))
+                yield page.shown()
             if now is None or now.status.is_terminal:
                 return
             time.sleep(_OFTEN)
+            reader = self.workplace.engine.log_reader(uuid)
+
+    def find(self, place: "Address", attempt: Document, text: str, which: Which, *, ignore_case: bool) -> Document:
+        """Return the lines of a log that hold a text."""
+        del place
+        reader = self.workplace.engine.log_reader(attempt["step_instance_uuid"])
+        found = reader.find(text, ignore_case=ignore_case, offset=which.offset or 0, limit=which.limit or FOUND)
+        return asdict(found)
 
     def permits(self) -> list[Document]:
         """Return the limits of tags."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from calve.cli.desk import Action, Again, Document
+from calve.cli.desk import PAGE, Action, Again, Document, Which
 from calve.errors import RequestInvalid, WorkflowMissing
 
 if TYPE_CHECKING:
@@ -173,14 +173,38 @@ class RemoteDesk:
             return self.client.step(place.workflow_id, place.instance_id, _path(place))
         return self.client.attempt(place.workflow_id, place.instance_id, _path(place), attempt_id)
 
-    def log(self, place: "Address", attempt: Document, *, is_followed: bool) -> Iterator[str]:
+    def log(self, place: "Address", attempt: Document, which: Which, *, is_followed: bool) -> Iterator[str]:
         """Yield what an attempt has written."""
-        return self.client.logs(
+        from calve.engine.log_reader import LogPage
+
+        where = place.workflow_id, place.instance_id, _path(place)
+        number = attempt["step_attempt_id"]
+        if is_followed or which == Which():
+            yield from self.client.logs(
+                *where, attempt=number, is_followed=is_followed, offset=which.offset, tail=which.tail
+            )
+            return
+        page = LogPage(
+            **self.client.log_page(*where, attempt=number, offset=which.offset, limit=which.limit, tail=which.tail)
+        )
+        left = page.size if which.limit is None else which.limit
+        yield page.shown()
+        while (left := left - (page.next_offset - page.offset)) > 0 and not page.is_last:
+            limit = min(PAGE, left)
+            page = LogPage(**self.client.log_page(*where, attempt=number, offset=page.next_offset, limit=limit))
+            yield page.shown()
+
+    def find(self, place: "Address", attempt: Document, text: str, which: Which, *, ignore_case: bool) -> Document:
+        """Return the lines of a log that hold a text."""
+        return self.client.find_in_log(
             place.workflow_id,
             place.instance_id,
             _path(place),
+            text,
             attempt=attempt["step_attempt_id"],
-            is_followed=is_followed,
+            offset=which.offset,
+            limit=which.limit,
+            ignore_case=ignore_case,
         )
 
     def permits(self) -> list[Document]:

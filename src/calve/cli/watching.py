@@ -1,8 +1,11 @@
 """``calve status``, ``calve instances``, ``calve approvals`` and ``calve logs``."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
-from calve.cli.desk import Desk, Document
+from calve.cli.desk import Desk, Document, Which
 from calve.cli.following import follow, place_of, shown
 from calve.cli.given import address
 from calve.cli.output import print_json, print_table
@@ -87,22 +90,41 @@ def approvals(state: State, workflow: str | None, limit: int) -> None:
 @click.argument("step")
 @click.option("-f", "--follow", "is_followed", is_flag=True, help="Go on until the attempt has ended.")
 @click.option("--attempt", "attempt_id", type=int, metavar="N", help="An earlier attempt; default: the newest.")
+@click.option("--tail", type=click.IntRange(1, 100_000), metavar="N", help="Only the last N lines.")
+@click.option("--offset", type=int, metavar="N", help="Begin at byte N; below 0, so many bytes before the end.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N bytes; with --find, N lines.")
+@click.option("--find", "text", metavar="TEXT", help="Only the lines that hold this text, with their numbers.")
+@click.option("-i", "--ignore-case", is_flag=True, help="With --find: small and capital letters alike.")
 @json_option
 @click.pass_obj
-def logs(state: State, workflow: str, instance: int, step: str, attempt_id: int | None, *, is_followed: bool) -> None:
+def logs(state: State, /, workflow: str, instance: int, step: str, attempt_id: int | None, **options: Any) -> None:
     r"""Print what a step has written.
 
     \b
       calve logs demo.pipeline 3 load -f
+      calve logs demo.pipeline 3 load --tail 100
+      calve logs demo.pipeline 3 load --find error -i
+      calve logs demo.pipeline 3 load --offset 1000000 --limit 5000
       calve logs demo.pipeline 3 loop/7/load --attempt 1
+
+    Of a long log the first and the last megabytes are kept, and a line says how much is left out between them, unless
+    whole logs are kept: see logs.location in the settings. An offset counts all bytes, kept or not.
     """
     where = address(workflow, instance, step)
+    which = Which(options["offset"], options["limit"], options["tail"])
+    _check_options(which, options)
     with state.desk() as desk:
         attempt = desk.attempt(where, attempt_id)
+        if options["text"] is not None:
+            found = desk.find(where, attempt, options["text"], which, ignore_case=options["ignore_case"])
+            _print_found(state, found)
+            return
         text = ""
-        for piece in desk.log(where, attempt, is_followed=is_followed):
-            text += piece
-            if not state.json:
+        for piece in desk.log(where, attempt, which, is_followed=options["is_followed"]):
+            if state.json:
+                text += piece
+            else:
+                text = piece or text
                 click.echo(piece, nl=False)
         if state.json:
             print_json({**desk.attempt(where, attempt["step_attempt_id"]), "log": text})
@@ -110,6 +132,27 @@ def logs(state: State, workflow: str, instance: int, step: str, attempt_id: int 
             click.echo(f"{step} has written nothing.", err=True)
         elif not text.endswith("\n"):
             click.echo()
+
+
+def _check_options(which: Which, options: Mapping[str, Any]) -> None:
+    if which.tail is not None and (which.offset is not None or which.limit is not None or options["text"] is not None):
+        raise click.UsageError("Give --tail without --offset, --limit and --find.")
+    if options["is_followed"] and (which.limit is not None or options["text"] is not None):
+        raise click.UsageError("Give --follow without --limit and --find.")
+
+
+def _print_found(state: State, found: Document) -> None:
+    if state.json:
+        print_json(found)
+        return
+    for match in found["matches"]:
+        click.echo(f"{match['line'] or '?'}: {match['text']}")
+    if found["next_offset"] is not None:
+        click.echo(f"There is more to look through: --offset {found['next_offset']}", err=True)
+    elif not found["matches"]:
+        click.echo("No line holds that text.", err=True)
+    if found["left_out"]:
+        click.echo(f"{found['left_out']:,} bytes of the log are not kept, and were not looked through.", err=True)
 
 
 def _recent(desk: Desk, workflow: str | None) -> list[Document]:

@@ -157,12 +157,64 @@ class Instances:
         """Let STRICT_SEQUENTIAL go on in spite of failed instances."""
         return self.act("unblock", workflow_id, instance_id)
 
+    def log_page(
+        self,
+        workflow_id: str,
+        instance_id: int,
+        step_id: str,
+        *,
+        attempt: int | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        tail: int | None = None,
+    ) -> Document:
+        """Return a part of what a step has written: ``text``, ``offset``, ``next_offset``, ``size``, ``left_out``.
+
+        Args:
+            workflow_id: the workflow.
+            instance_id: its instance.
+            step_id: the step, however deep: ``loop/3/job``.
+            attempt: an earlier attempt than the newest.
+            offset: the byte to begin at; below 0, from the end.
+            limit: how many bytes at most.
+            tail: how many of the last lines, in place of an offset.
+        """
+        given = {"attempt": attempt, "offset": offset, "limit": limit, "tail": tail}
+        if tail is None and offset is None:
+            given["offset"] = 0
+        return document(self.server.get(_logs(workflow_id, instance_id, step_id), **given))
+
+    def find_in_log(
+        self,
+        workflow_id: str,
+        instance_id: int,
+        step_id: str,
+        text: str,
+        *,
+        attempt: int | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        ignore_case: bool = False,
+    ) -> Document:
+        """Return the lines that hold a text: ``matches``, each with ``offset``, ``line`` and ``text``."""
+        given = {"attempt": attempt, "offset": offset, "limit": limit, "ignore_case": ignore_case or None}
+        return document(self.server.get(_logs(workflow_id, instance_id, step_id), find=text, **given))
+
     def logs(
-        self, workflow_id: str, instance_id: int, step_id: str, *, attempt: int | None = None, is_followed: bool = False
+        self,
+        workflow_id: str,
+        instance_id: int,
+        step_id: str,
+        *,
+        attempt: int | None = None,
+        is_followed: bool = False,
+        offset: int | None = None,
+        tail: int | None = None,
     ) -> Iterator[str]:
-        """Yield what a step has written; if followed, until the attempt has ended."""
-        place = path("workflows", workflow_id, "instances", instance_id, "steps", step_id, "logs")
-        query = {"attempt": attempt, "follow": is_followed or None}
+        """Yield what a step has written; if followed, until the attempt has ended, from a byte or the last lines on."""
+        place = _logs(workflow_id, instance_id, step_id)
+        start = {"offset": offset, "tail": tail} if is_followed else {}
+        query = {"attempt": attempt, "follow": is_followed or None, **start}
         silence = 3_600.0 if is_followed else self.server.timeout
         try:
             with self.server.stream(place, accept="text/plain", silence=silence, query=query) as answer:
@@ -183,6 +235,10 @@ class Instances:
         """Return what has happened in an instance, and below it, after event number ``after``."""
         query = {"after": after, "workflow_id": workflow_id, "instance_id": instance_id}
         return list(pages(self.server, path("events"), **query))
+
+
+def _logs(workflow_id: str, instance_id: int, step_id: str) -> str:
+    return path("workflows", workflow_id, "instances", instance_id, "steps", step_id, "logs")
 
 
 def _step(step_id: str | None) -> tuple[str, ...]:

@@ -5,63 +5,19 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import Event, Lock
+from threading import Event
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 from calve.definition.params import HIDDEN, FileText, Resolve, SecretText, reveal, shown, values_of
-from calve.engine.model import LogChunk
+from calve.engine.logs import Log
 from calve.engine.ports import Outcome, Place, State
 from calve.engine.states import Params
 from calve.errors import ParamError, StepFailed
 from calve.folders import writing
 
-LOG_BYTES = 8_000_000
-"""How much of a log is kept in the store; more than that stays in a file on the worker."""
-
 LINE = 6
 """How long a line of a secret has to be to be hidden by itself; shorter ones stand in too many other texts."""
-
-
-@dataclass(slots=True)
-class Log:
-    """The log of one attempt: collected here, handed out in pieces."""
-
-    attempt_uuid: str
-    folder: Path
-    number: int
-    """Of the next piece."""
-    _pieces: list[str] = field(default_factory=list)
-    _size: int = 0
-    _lock: Lock = field(default_factory=Lock)
-
-    def write(self, text: str) -> None:
-        """Add text; what is too much for the store goes to a file, and the log says so."""
-        with self._lock:
-            was, self._size = self._size, self._size + len(text)
-            if self._size <= LOG_BYTES:
-                self._pieces.append(text)
-                return
-            file = self.folder / "log.txt"
-            if was <= LOG_BYTES:
-                self._pieces.append(f"\n… the log is longer than {LOG_BYTES:,} characters; the rest is in {file}\n")
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with file.open("a", encoding="utf-8") as rest:
-                rest.write(text)
-
-    def take(self) -> list[LogChunk]:
-        """Return what has been written since the last time, as one piece; nothing, if nothing has."""
-        with self._lock:
-            text, self._pieces = "".join(self._pieces), []
-            if not text:
-                return []
-            self.number += 1
-            return [LogChunk(self.attempt_uuid, self.number - 1, text)]
-
-    def put_back(self, chunk: LogChunk) -> None:
-        """Take a piece back that could not be kept; it comes with the next."""
-        with self._lock:
-            self._pieces.insert(0, chunk.text)
 
 
 @dataclass(slots=True, eq=False)
@@ -106,8 +62,12 @@ class Context:
 
     def log(self, text: str) -> None:
         """Append to the attempt's log, secrets blackened."""
-        text = str(self._hidden(text)).replace("\0", "\N{REPLACEMENT CHARACTER}")  # which PostgreSQL cannot keep
+        text = self.mask(text).replace("\0", "\N{REPLACEMENT CHARACTER}")  # which PostgreSQL cannot keep
         self.lines.write(text if text.endswith("\n") else f"{text}\n")
+
+    def mask(self, text: str) -> str:
+        """Return a text with stars for the step's secrets."""
+        return str(self._hidden(text))
 
     def resolve(self, file: FileText) -> str:
         """Return the text of a file with the values of its references; its secrets are blackened from then on."""

@@ -9,6 +9,7 @@ from calve.engine import commands, properties, starts, subworkflows, templates
 from calve.engine.actions import Action
 from calve.engine.addresses import Address, find
 from calve.engine.launching import known_workflow
+from calve.engine.log_reader import LogReader
 from calve.engine.model import Attempt, Breakpoint, Json, Run, Started, VersionRecord, WorkflowRecord
 from calve.engine.ports import EngineState
 from calve.engine.recording import put_outputs
@@ -34,6 +35,10 @@ class Engine:
     def state(self) -> EngineState:
         """Everything that is kept, to be read."""
         return self.tools.state
+
+    def log_reader(self, attempt_uuid: str) -> LogReader:
+        """Return what reads the log of an attempt, as it is now."""
+        return LogReader(self.tools.state, attempt_uuid, self.tools.log_files)
 
     def push(self, definition: Definition, *, author: str = "") -> VersionRecord:
         """Keep a definition as the next version of its workflow.

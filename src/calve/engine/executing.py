@@ -11,9 +11,10 @@ from itertools import chain, repeat
 from pathlib import Path
 
 from calve.engine.about import about
-from calve.engine.contexts import Context, Log, hidden, revealed
+from calve.engine.contexts import Context, hidden, revealed
 from calve.engine.evaluating import evaluate_file_of, targets_of
 from calve.engine.facts import params_of, place_of, run_params
+from calve.engine.logs import SPOOL, Log, LogLimits, Spool, after
 from calve.engine.model import Attempt, LogChunk, Task
 from calve.engine.ports import Closing, Outcome, Runtimes, State, StepRuntime
 from calve.engine.states import RunState
@@ -44,6 +45,8 @@ class Executor:
     monotonic: Callable[[], float]
     is_dead: threading.Event
     """Set when the worker has to let go of everything."""
+    limits: LogLimits = field(default_factory=LogLimits)
+    """How much of a log is kept."""
     contexts: list[Context] = field(default_factory=list)
     """What is in hand; one attempt twice, if the worker was taken for dead and got it again."""
     _made: dict[str, StepRuntime] = field(default_factory=dict)
@@ -54,13 +57,17 @@ class Executor:
         state, attempt = self._found(task)
         if state is None or attempt is None or attempt.status not in HOLDING:
             return self._recorded(task, Outcome(State.STOPPED), [])
-        lines = Log(attempt.uuid, self.folder / attempt.uuid, self._next_piece(task, attempt))
+        lines = self._log(task, attempt)
         with about(**_ids(state, attempt)):
             outcome = self._outcome(task, state, attempt, lines)
         if outcome is None:
             self._hand_in(lines)
             return None
-        return self._recorded(task, outcome, lines.take())
+        pieces = lines.take()
+        turn = self._recorded(task, outcome, pieces)
+        if turn is not None:
+            lines.kept(pieces)
+        return turn
 
     def interrupt(self, attempt_uuids: Iterable[str]) -> None:
         """Have the work of some attempts end, if it is in our hands."""
@@ -92,12 +99,16 @@ class Executor:
             self._hand_in(context.lines)
 
     def _hand_in(self, lines: Log) -> None:
-        for chunk in lines.take():
+        pieces = lines.take()
+        for number, piece in enumerate(pieces):
             try:
-                self.tools.state.append_log(chunk)
+                self.tools.state.append_log(piece)
             except CalveError as error:
-                lines.put_back(chunk)
-                log.warning("the log of %s cannot be kept yet: %s", chunk.attempt_uuid, error.message)
+                lines.put_back(pieces[number:])
+                lines.kept(pieces[:number])
+                log.warning("the log of %s cannot be kept yet: %s", piece.attempt_uuid, error.message)
+                return
+        lines.kept(pieces)
 
     def _found(self, task: Task) -> tuple[RunState | None, Attempt | None]:
         """Return the attempt, from the cache if it is known there."""
@@ -112,17 +123,23 @@ class Executor:
                     return state, attempt
         return None, None
 
-    def _next_piece(self, task: Task, attempt: Attempt) -> int:
-        """Return the number of the next piece of the log: 0, unless the attempt was called for before.
+    def _log(self, task: Task, attempt: Attempt) -> Log:
+        """Return the log of an attempt, which goes on where it was if the attempt was called for before.
 
         A worker that was taken for dead may go on writing for a while: it is left some numbers.
         """
+        spool = Spool(self.folder / attempt.uuid / SPOOL, self.limits.part)
         if _is_first(task, attempt):
-            return 0
-        pieces = self.tools.state.log(attempt.uuid)
-        last = pieces[-1].number if pieces else -1
+            return Log(attempt.uuid, self.limits, spool)
+        state = self.tools.state
+        extents = state.log_extents(attempt.uuid)
         calls: int = attempt.artifacts.get(CALLS, 0)  # each of them has given the task back
-        return last + 1 + (SPARE if task.generation > calls + 1 else 0)
+        is_taken_over = task.generation > calls + 1
+        text = state.log_text(attempt.uuid, extents[-1].number) if extents else ""
+        lines = Log(attempt.uuid, self.limits, spool, *after(extents, text, SPARE if is_taken_over else 0))
+        if is_taken_over:
+            lines.recover()
+        return lines
 
     def _outcome(self, task: Task, state: RunState, attempt: Attempt, lines: Log) -> Outcome | None:
         """Call the runtime; return None if the worker has to go, so that another one will take over."""
@@ -203,7 +220,7 @@ class Executor:
             workflow_params=hidden(run_params(state)),
             artifacts=dict(attempt.artifacts),
             is_first=_is_first(task, attempt),
-            root=lines.folder,
+            root=self.folder / attempt.uuid,
             deadline=None if left is None else self.monotonic() + left,
             monotonic=self.monotonic,
             record=lambda artifacts: self._kept(task, artifacts),

@@ -348,6 +348,36 @@ class LogChunk:
     attempt_uuid: str
     number: int
     text: str
+    start: int = 0
+    """Its place in the log: how many bytes were written before it."""
+    line: int = 0
+    """How many lines were."""
+    dropped: tuple[int, int] = (0, 0)
+    """When it is kept, pieces that lie wholly between these places are not kept any longer."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return len(self.text.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class LogExtent:
+    """Which part of a log is kept: in a piece of the store, or in a file outside."""
+
+    start: int
+    size: int
+    number: int = 0
+    """Of the piece."""
+    line: int = 0
+    """How many lines end before it; of a file nobody knows."""
+    address: str | None = None
+    """Of the file."""
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.start + self.size
 
 
 @dataclass(frozen=True, slots=True)

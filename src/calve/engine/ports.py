@@ -22,6 +22,7 @@ from calve.engine.model import (
     Leaves,
     LiveSteps,
     LogChunk,
+    LogExtent,
     PermitUse,
     Run,
     RunEnd,
@@ -247,6 +248,22 @@ class Instances(Protocol):
 
     def log(self, attempt_uuid: str, *, after: int = -1) -> list[LogChunk]:
         """Return an attempt's log from the piece after number ``after``."""
+        ...
+
+    def log_extents(self, attempt_uuid: str) -> list[LogExtent]:
+        """Return which pieces of an attempt's log are kept, in order, without their texts; no two of them overlap."""
+        ...
+
+    def log_text(self, attempt_uuid: str, number: int) -> str:
+        """Return the text of a piece of a log; nothing, if it is not kept any longer."""
+        ...
+
+    def log_files(self, attempt_uuid: str) -> list[LogExtent]:
+        """Return the files that hold an attempt's log, in order."""
+        ...
+
+    def keep_log_file(self, attempt_uuid: str, extent: LogExtent) -> None:
+        """Write down that a file holds a part of an attempt's log; one that begins at the same place is replaced."""
         ...
 
 
@@ -559,6 +576,10 @@ class StepContext(Protocol):
 
     def log(self, text: str) -> None:
         """Append to the attempt's log; secrets are blackened."""
+        ...
+
+    def mask(self, text: str) -> str:
+        """Return a text with stars for the step's secrets."""
         ...
 
     def resolve(self, file: FileText) -> str:

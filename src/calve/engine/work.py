@@ -6,6 +6,7 @@ from typing import Any
 from calve.definition.scripts import StepFiles
 from calve.definition.vocabulary import Vocabulary
 from calve.engine.blueprints import Blueprints
+from calve.engine.log_reader import LogFiles
 from calve.engine.model import (
     RUN_EVENT,
     STEP_EVENT,
@@ -50,6 +51,8 @@ class Tools:
     """What ``params.getExecutionEnvironment()`` gives."""
     files: StepFiles | None = None
     """Finds the files that steps read, where a worker of this project would."""
+    log_files: LogFiles | None = None
+    """What reads logs that are kept outside."""
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ class Kind(StrEnum):
     EVENTS = "events"
     INSTANCES = "instances"
     LOGS = "logs"
+    LOG_FILES = "log_files"
     SESSIONS = "sessions"
     SIGNALS = "signals"
     TOKENS = "tokens"

@@ -8,7 +8,14 @@ from calve.settings.lake import VARIABLE_SUBSTITUTION, CaptureSettings, CatalogS
 from calve.settings.loading import embedded, load
 from calve.settings.naming import FILE
 from calve.settings.observing import LineageSettings, LogSettings, TelemetrySettings
-from calve.settings.running import DockerSettings, HttpSettings, KubernetesSettings, TriggerSettings, WorkerSettings
+from calve.settings.running import (
+    DockerSettings,
+    HttpSettings,
+    KubernetesSettings,
+    StepLogSettings,
+    TriggerSettings,
+    WorkerSettings,
+)
 from calve.settings.server import ClientSettings, ServerSettings
 from calve.settings.settings import Settings
 from calve.settings.state import RetentionSettings, StoreSettings
@@ -35,6 +42,7 @@ __all__ = [
     "Settings",
     "SlackChannel",
     "SparkSettings",
+    "StepLogSettings",
     "StoreSettings",
     "TelemetrySettings",
     "TriggerSettings",

@@ -37,6 +37,18 @@ def _duration(value: object) -> object:
     return duration
 
 
+_SIZES = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
+def _size(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(r"\s*(\d+)\s*(KB|MB|GB|)\s*", value.upper())
+    if match is None:
+        raise ValueError(f"{value!r} is not a size like 500KB, 4MB or 1GB")
+    return int(match[1]) * _SIZES[match[2]]
+
+
 _NEVER = ("never", "0", 0)
 
 
@@ -83,5 +95,7 @@ def from_json(value: object) -> object:
 Strings = Annotated[dict[str, str], BeforeValidator(_strings)]
 Words = Annotated[tuple[str, ...], BeforeValidator(words)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Size = Annotated[int, BeforeValidator(_size)]
+"""Bytes, or a text with their unit."""
 Age = Annotated[timedelta | None, BeforeValidator(_age)]
 """After how long something goes; with ``never``, or 0, it stays."""

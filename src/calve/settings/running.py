@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from calve.settings.fields import Duration, Section, Words, is_range
+from calve.settings.fields import Duration, Section, Size, Strings, Words, is_range
 
 _HOST = re.compile(r"\*|(?:\*\.)?[\w-]+(?:\.[\w-]+)*\.?")
 
@@ -32,6 +32,19 @@ class WorkerSettings(Section):
     """How long steps may go on after a worker was told to end."""
     keep_files: Duration = timedelta(days=1)
     """How long the folders of attempts are kept after a run that failed; after one that succeeded, they go."""
+
+
+class StepLogSettings(Section):
+    """What is kept of what steps write into their logs."""
+
+    head: Annotated[Size, Field(ge=1_000, le=100_000_000)] = 4_000_000
+    """How many of the first bytes of a log the state database keeps."""
+    tail: Annotated[Size, Field(ge=1_000, le=100_000_000)] = 4_000_000
+    """How many of the last."""
+    location: str | None = None
+    """Where whole logs are kept: a folder, or an address of an object store; nowhere, if it is not given."""
+    properties: Strings = Field(default_factory=dict)
+    """How to get into the object store, in the words of PyIceberg."""
 
 
 class HttpSettings(Section):

@@ -11,7 +11,14 @@ from calve.settings.alerts import AlertSettings
 from calve.settings.fields import Section
 from calve.settings.lake import CaptureSettings, CatalogSettings, SparkSettings
 from calve.settings.observing import LineageSettings, LogSettings, TelemetrySettings
-from calve.settings.running import DockerSettings, HttpSettings, KubernetesSettings, TriggerSettings, WorkerSettings
+from calve.settings.running import (
+    DockerSettings,
+    HttpSettings,
+    KubernetesSettings,
+    StepLogSettings,
+    TriggerSettings,
+    WorkerSettings,
+)
 from calve.settings.server import ClientSettings, ServerSettings
 from calve.settings.state import RetentionSettings, StoreSettings
 
@@ -42,6 +49,7 @@ class Settings(Section):
     retention: RetentionSettings = RetentionSettings()
     alerts: AlertSettings = AlertSettings()
     log: LogSettings = LogSettings()
+    logs: StepLogSettings = StepLogSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     lineage: LineageSettings = LineageSettings()
     access: AccessSettings = AccessSettings()

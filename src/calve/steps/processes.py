@@ -80,6 +80,10 @@ class Owner(Protocol):
         """Take what the program prints."""
         ...
 
+    def mask(self, text: str) -> str:
+        """Return a text with stars for secrets."""
+        ...
+
     def is_interrupted(self) -> bool:
         """Tell whether the program is to end now."""
         ...
@@ -159,7 +163,7 @@ class _Process:
         self._surroundings = surroundings
         self._place = place
         self._program = program
-        self._output = Output(owner.log)
+        self._output = Output(owner.log, owner.mask)
         timeout = owner.timeout
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._ending: Ending | None = None

@@ -1,14 +1,12 @@
-"""What a program prints, on its way into the log: whole lines, of bounded length and number."""
+"""What a program prints, on its way into the log: whole lines, of bounded length."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
 
 LINE_BYTES = 16_384
-"""What is longer is cut."""
-LOG_BYTES = 8_388_608
-"""How much of a program's output goes into the log as it comes; of what follows, only the end."""
-END_LINES = 200
-"""How many last lines are logged after all when there was too much."""
+"""A line that is longer is cut."""
+SPARE_BYTES = 65_536
+"""How much more of a line is looked at for secrets before it is cut, lest the first half of one be shown."""
 TAIL_LINES = 60
 """How many lines of each stream are at hand to tell why a program failed."""
 
@@ -33,7 +31,9 @@ class Frames:
 class Lines:
     """Makes lines of bytes: bad UTF-8 is replaced, and of a line that was written over only the last text stays."""
 
-    def __init__(self) -> None:
+    def __init__(self, mask: Callable[[str], str] = str) -> None:
+        """Take what puts stars for secrets: a line is cut after that."""
+        self._mask = mask
         self._rest = b""
         self._cut = 0
 
@@ -49,27 +49,28 @@ class Lines:
         return [self._finish(b"")] if self._rest else []
 
     def _keep(self, piece: bytes) -> None:
-        room = LINE_BYTES - len(self._rest)
+        room = LINE_BYTES + SPARE_BYTES - len(self._rest)
         self._cut += max(0, len(piece) - room)
         self._rest += piece[:room]
 
     def _finish(self, piece: bytes) -> str:
         self._keep(piece)
         shown = self._rest.rstrip(b"\r").rpartition(b"\r")[2].decode("utf-8", "replace").replace("\0", "\ufffd")
-        line = f"{shown} … and {self._cut} bytes more" if self._cut else shown
-        self._rest, self._cut = b"", 0
-        return line
+        cut, self._rest, self._cut = self._cut, b"", 0
+        if len(shown) <= LINE_BYTES // 4 and not cut:  # as no letter has more than four bytes
+            return shown
+        masked = self._mask(shown).encode()
+        cut += max(0, len(masked) - LINE_BYTES)
+        line = masked[:LINE_BYTES].decode("utf-8", "ignore")
+        return f"{line} … and {cut} bytes more" if cut else line
 
 
 class Output:
     """Logs both streams of a program as they come, and remembers the end of each."""
 
-    def __init__(self, log: Callable[[str], None]) -> None:
+    def __init__(self, log: Callable[[str], None], mask: Callable[[str], str] = str) -> None:
         self._log = log
-        self._streams = {"O": Lines(), "E": Lines()}
-        self._room = LOG_BYTES
-        self._left_out = 0
-        self._end: deque[str] = deque(maxlen=END_LINES)
+        self._streams = {"O": Lines(mask), "E": Lines(mask)}
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
         """The last lines of standard error."""
         self.printed: deque[str] = deque(maxlen=TAIL_LINES)
@@ -83,16 +84,8 @@ class Output:
         """Log what is left."""
         for letter, stream in self._streams.items():
             self._take(letter, stream.close())
-        if self._left_out:
-            hidden = self._left_out - len(self._end)
-            self._log("\n".join([f"… {hidden} lines are left out, here are the last ones:", *self._end]) + "\n")
 
     def _take(self, letter: str, lines: list[str]) -> None:
         (self.tail if letter == "E" else self.printed).extend(lines)
-        if lines and self._room > 0:
-            text = "\n".join(lines) + "\n"
-            self._room -= len(text)
-            self._log(text)
-        elif lines:
-            self._left_out += len(lines)
-            self._end.extend(lines)
+        if lines:
+            self._log("\n".join(lines) + "\n")

@@ -255,7 +255,21 @@ log_chunk = Table(
     Column("attempt_uuid", Text, primary_key=True),
     Column("number", Integer, primary_key=True, autoincrement=False),
     _needed("text"),
+    Column("start", BigInteger),
+    Column("size", Integer),
+    Column("line", BigInteger),
 )
+"""Pieces of logs; those of an older calve follow each other, without saying where they begin."""
+
+log_file = Table(
+    "log_file",
+    metadata,
+    Column("attempt_uuid", Text, primary_key=True),
+    Column("start", BigInteger, primary_key=True, autoincrement=False),
+    _needed("size", BigInteger),
+    _needed("address"),
+)
+"""Where whole logs are kept outside, part by part; the row is there before the file is, and goes after it."""
 
 
 def _index(name: str, table: Table, *columns: str, where: str | None = None, unique: bool = False) -> Index:

@@ -26,6 +26,7 @@ from calve.engine.model import (
     Json,
     Leaves,
     LogChunk,
+    LogExtent,
     Run,
     RunEnd,
     Scope,
@@ -46,13 +47,14 @@ from calve.store.engine_tables import (
     attempt,
     event,
     log_chunk,
+    log_file,
     run,
 )
 from calve.store.fencing import chunks
 from calve.store.namespaces import is_below
 from calve.store.param_sets import read_params
-from calve.store.recording import append_logs, read_events
-from calve.store.transacting import Transactions
+from calve.store.recording import append_logs, read_events, read_extents
+from calve.store.transacting import Transaction, Transactions
 from calve.store.trees import read_ancestors, read_iterations, read_leaves
 
 _later = attempt.alias("later")
@@ -349,7 +351,38 @@ class SqlInstances:
             .order_by(log_chunk.c.number)
         )
         with self._transactions.read() as connection:
-            return [LogChunk(row.attempt_uuid, row.number, row.text) for row in connection.execute(query)]
+            rows = connection.execute(query)
+            return [LogChunk(row.attempt_uuid, row.number, row.text, row.start or 0, row.line or 0) for row in rows]
+
+    def log_extents(self, attempt_uuid: str) -> list[LogExtent]:
+        """Return which pieces of an attempt's log are kept, in order, without their texts."""
+        with self._transactions.read() as connection:
+            return read_extents(connection, attempt_uuid)
+
+    def log_text(self, attempt_uuid: str, number: int) -> str:
+        """Return the text of a piece of a log; nothing, if it is not kept any longer."""
+        is_it = (log_chunk.c.attempt_uuid == attempt_uuid, log_chunk.c.number == number)
+        with self._transactions.read() as connection:
+            return connection.scalar(select(log_chunk.c.text).where(*is_it)) or ""
+
+    def log_files(self, attempt_uuid: str) -> list[LogExtent]:
+        """Return the files that hold an attempt's log, in order."""
+        query = select(log_file).where(log_file.c.attempt_uuid == attempt_uuid).order_by(log_file.c.start)
+        with self._transactions.read() as connection:
+            return [LogExtent(row.start, row.size, address=row.address) for row in connection.execute(query)]
+
+    def keep_log_file(self, attempt_uuid: str, extent: LogExtent) -> None:
+        """Write down that a file holds a part of an attempt's log; one that begins at the same place is replaced."""
+        row = {"attempt_uuid": attempt_uuid, "start": extent.start, "size": extent.size, "address": extent.address}
+
+        def keep(transaction: Transaction) -> None:
+            changed = {name: row[name] for name in ("size", "address")}
+            insert = transaction.insert(log_file).values(row)
+            transaction.connection.execute(
+                insert.on_conflict_do_update(index_elements=["attempt_uuid", "start"], set_=changed)
+            )
+
+        self._transactions.write("keep_log_file", keep)
 
     def _runs(self, query: Select[tuple[object, ...]], place: Mapping[str, object] | None = None) -> list[Run]:
         with self._transactions.read() as connection:

@@ -9,10 +9,10 @@ else, or the numbers of a restored backup, hide it.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, func, insert, select, text, union_all
+from sqlalchemy import Connection, Select, bindparam, case, delete, func, insert, select, text, union_all
 from sqlalchemy.dialects import postgresql, sqlite
 
-from calve.engine.model import Event, LogChunk
+from calve.engine.model import Event, LogChunk, LogExtent
 from calve.store.engine_rows import event_of, event_row, plain
 from calve.store.engine_tables import IS_INNER, event, log_chunk, run
 from calve.store.fencing import chunks
@@ -33,6 +33,22 @@ _KEPT = select(log_chunk.c.text).where(
 )
 
 _LAST = select(func.max(log_chunk.c.number)).where(log_chunk.c.attempt_uuid == bindparam("attempt_uuid"))
+_DROP = delete(log_chunk).where(
+    log_chunk.c.attempt_uuid == bindparam("the_uuid"),
+    log_chunk.c.start >= bindparam("begin"),
+    log_chunk.c.start + log_chunk.c.size <= bindparam("end"),
+)
+_EXTENTS = (
+    select(
+        log_chunk.c.number,
+        log_chunk.c.start,
+        log_chunk.c.line,
+        log_chunk.c.size,
+        case((log_chunk.c.size.is_(None), log_chunk.c.text)).label("unsized"),
+    )
+    .where(log_chunk.c.attempt_uuid == bindparam("attempt_uuid"))
+    .order_by(log_chunk.c.number)
+)
 
 
 def append_events(connection: Connection, events: Sequence[Event], roots: Mapping[str, str]) -> None:
@@ -74,8 +90,27 @@ def append_logs(transaction: Transaction, logs: Iterable[LogChunk]) -> None:
     A worker that was taken for dead may still hand in a piece, under a number that its successor has used too.
     """
     for chunk in logs:
-        row = {"attempt_uuid": chunk.attempt_uuid, "number": chunk.number, "text": plain(chunk.text)}
+        text_ = plain(chunk.text)
+        place = {"start": chunk.start, "size": len(text_.encode()), "line": chunk.line}
+        row = {"attempt_uuid": chunk.attempt_uuid, "number": chunk.number, "text": text_, **place}
         while transaction.connection.execute(_LOGS[transaction.is_postgresql], row).rowcount != 1:
             if transaction.connection.scalar(_KEPT, row) == row["text"]:
                 break
             row["number"] = transaction.connection.scalar(_LAST, row) + 1
+        begin, end = chunk.dropped
+        if begin < end:
+            between = {"the_uuid": chunk.attempt_uuid, "begin": begin, "end": end}
+            transaction.connection.execute(_DROP, between)
+
+
+def read_extents(connection: Connection, attempt_uuid: str) -> list[LogExtent]:
+    """Return which pieces of a log are kept; one that says that it begins within another follows it."""
+    found: list[LogExtent] = []
+    end = line = 0
+    for row in connection.execute(_EXTENTS, {"attempt_uuid": attempt_uuid}):
+        start = max(end, row.start or 0)
+        line = max(line, row.line or 0)
+        size = len(row.unsized.encode()) if row.size is None else row.size
+        found.append(LogExtent(start, size, row.number, line))
+        end = start + size
+    return found

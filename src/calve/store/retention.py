@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, or_, select, tuple_
 
 from calve.access import pruned
 from calve.engine.statuses import RunStatus
 from calve.retention import Key, Kind, Old, Page
 from calve.store.access_tables import access_session, access_token, audit
 from calve.store.auditing import AUDIT_LOCK, append, entry_of
-from calve.store.engine_tables import attempt, event, log_chunk, run
+from calve.store.engine_tables import attempt, event, log_chunk, log_file, run
 from calve.store.following import SqlPositions
 from calve.store.observing_tables import alert_message, follower
 from calve.store.retained_alerts import old_alerts
@@ -77,6 +77,29 @@ def _old_logs(connection: Connection, before: int, after: Key, limit: int) -> Pa
     return _page(found, len(rows), limit, is_more=not is_young)
 
 
+def _old_log_files(connection: Connection, before: int, after: Key, limit: int) -> Page:
+    """Return the files of logs; those of attempts that are gone are as old as can be."""
+    query = select(log_file, attempt.c.uuid, attempt.c.ended_at)
+    query = query.outerjoin(attempt, attempt.c.uuid == log_file.c.attempt_uuid)
+    query = query.order_by(log_file.c.attempt_uuid, log_file.c.start).limit(limit)
+    if after:
+        query = query.where(tuple_(log_file.c.attempt_uuid, log_file.c.start) > after[:2])
+    rows = connection.execute(query).all()
+    found = [
+        Old((row.attempt_uuid, row.start, row.address), row.ended_at or 0, is_needed=row.uuid and row.ended_at is None)
+        for row in rows
+    ]
+    return Page(tuple(old for old in found if old.at < before), found[-1].key if len(rows) == limit else None)
+
+
+def _forget_log_files(transaction: Transaction, keys: Sequence[Key], _now: int) -> int:
+    places = [key[:2] for key in keys]
+    if not places:
+        return 0
+    is_one = tuple_(log_file.c.attempt_uuid, log_file.c.start).in_(places)
+    return transaction.connection.execute(delete(log_file).where(is_one)).rowcount
+
+
 def _old_sessions(connection: Connection, before: int, after: Key, limit: int) -> Page:
     columns = access_session.c
     query = select(columns.digest, columns.expires_at).where(columns.expires_at < before)
@@ -136,6 +159,7 @@ _OLD: dict[Kind, Look] = {
     Kind.AUDIT: _old_lines,
     Kind.INSTANCES: old_instances,
     Kind.LOGS: _old_logs,
+    Kind.LOG_FILES: _old_log_files,
     Kind.SESSIONS: _old_sessions,
     Kind.SIGNALS: old_signals,
     Kind.TOKENS: _old_tokens,
@@ -145,6 +169,7 @@ _FORGET: dict[Kind, Forget] = {
     Kind.AUDIT: _forget_lines,
     Kind.EVENTS: _forgetting(event, "seq"),
     Kind.LOGS: _forgetting(log_chunk, "attempt_uuid"),
+    Kind.LOG_FILES: _forget_log_files,
     Kind.SESSIONS: _forgetting(access_session, "digest"),
     Kind.SIGNALS: forget_signals,
     Kind.TOKENS: _forgetting(access_token, "token_id"),

@@ -63,7 +63,7 @@ def folders(known: Known, tmp_path: Path) -> AttemptFolders:
         (tmp_path / name / "work").mkdir(parents=True)
         age = 2 * HOUR if name == "foreign-long-ago" else 0
         os.utime(tmp_path / name, (NOW - age, NOW - age))
-    return AttemptFolders(tmp_path, HOUR, known, lambda: NOW)
+    return AttemptFolders(tmp_path, HOUR, known, now=lambda: NOW)
 
 
 def left(tmp_path: Path) -> set[str]:

@@ -8,9 +8,9 @@ import pytest
 from calve.definition.model.params import SecretParam
 from calve.definition.params import Parameter
 from calve.definition.params.secrets import Secret
-from calve.engine import Outcome, State, contexts
-from calve.engine.contexts import Context, Log, revealed
-from calve.engine.model import LogChunk
+from calve.engine import Outcome, State
+from calve.engine.contexts import Context, revealed
+from calve.engine.logs import Log
 from calve.engine.ports import Place
 
 
@@ -30,7 +30,7 @@ def context(folder: Path, **given: Any) -> Context:
         "record": lambda _: None,
         "evaluate": lambda file: file.text,
         "secret": lambda name: name,
-        "lines": Log("key", folder / "key", 0),
+        "lines": Log("key"),
     }
     return Context(**{**usual, **given})
 
@@ -77,7 +77,8 @@ def test_a_log_has_lines_without_secrets(tmp_path: Path) -> None:
     given.log("with abc123")
     given.log("and abc\n")
     given.log("and \0")
-    assert given.lines.take() == [LogChunk("key", 0, "with ***\nand ***\nand \N{REPLACEMENT CHARACTER}\n")]
+    assert given.lines.take()[0].text == "with ***\nand ***\nand \N{REPLACEMENT CHARACTER}\n"
+    assert given.mask("an abc") == "an ***"
 
 
 def test_what_comes_of_the_work_has_no_secrets(tmp_path: Path) -> None:
@@ -129,28 +130,3 @@ def test_each_long_line_of_a_secret_is_hidden(tmp_path: Path) -> None:
     given.log("the first line")
     given.log("in the end")
     assert given.lines.take()[0].text == "the ***\nin the end\n"
-
-
-def test_a_log_is_handed_out_in_pieces(tmp_path: Path) -> None:
-    """Each with its number; nothing new makes no piece, and one that was not kept comes again."""
-    log = Log("key", tmp_path, 5)
-    assert log.take() == []
-    log.write("a")
-    log.write("b")
-    (piece,) = log.take()
-    assert piece == LogChunk("key", 5, "ab")
-    log.put_back(piece)
-    log.write("c")
-    assert log.take() == [LogChunk("key", 6, "abc")]
-
-
-def test_too_long_a_log_goes_on_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The log says where."""
-    monkeypatch.setattr(contexts, "LOG_BYTES", 10)
-    log = Log("key", tmp_path / "key", 0)
-    for text in ("12345\n", "6789\n", "more\n", "and more\n"):
-        log.write(text)
-    (piece,) = log.take()
-    file = tmp_path / "key" / "log.txt"
-    assert piece.text == f"12345\n\n… the log is longer than 10 characters; the rest is in {file}\n"
-    assert file.read_text() == "6789\nmore\nand more\n"

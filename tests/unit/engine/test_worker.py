@@ -36,7 +36,7 @@ def state_of(store: Unreliable) -> "EngineState":
     return cast("EngineState", store)
 
 
-@pytest.mark.parametrize("method", ["claim", "heartbeat", "next_due", "wait", "load", "overdue", "reap", "log"])
+@pytest.mark.parametrize("method", ["claim", "heartbeat", "next_due", "wait", "load", "overdue", "reap", "log_extents"])
 def test_a_worker_bears_with_a_database_that_is_away(playground: Playground, store: Unreliable, method: str) -> None:
     """Whatever it was about to do."""
     playground.push(ONE)

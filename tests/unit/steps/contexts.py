@@ -68,6 +68,12 @@ class FakeContext:
         except ParamError as error:
             raise StepFailed(f"{error.message}.", remedy=error.remedy, state=State.FATAL_ERROR) from error
 
+    def mask(self, text: str) -> str:
+        """Return a text with stars for the secrets that a test named."""
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return text
+
     def holds_secret(self, text: str) -> bool:
         """Tell whether a text has one of the secrets in it that a test named."""
         return any(secret in text for secret in self.secrets)

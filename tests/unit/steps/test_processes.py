@@ -427,15 +427,26 @@ def test_binary_output_does_no_harm(tmp_path: Path) -> None:
     assert "\0" not in context.text
 
 
-def test_huge_output_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The beginning and the end of it are kept."""
-    monkeypatch.setattr(streams, "LOG_BYTES", 100_000)
+def test_huge_output_goes_into_the_log_whole(tmp_path: Path) -> None:
+    """Which keeps of it what it keeps: see ``calve.engine.logs``."""
     context = shell(tmp_path, "seq 1000000; echo last words")
     assert Shell(surroundings(tmp_path)).execute(context).state is State.DONE
     assert context.text.startswith("1\n2\n3\n")
     assert context.text.endswith("\n1000000\nlast words\n")
-    assert "lines are left out, here are the last ones:" in context.text
-    assert len(context.text) < 300_000
+    assert context.text.count("\n") == 1_000_001
+
+
+@pytest.mark.parametrize("before", [streams.LINE_BYTES - 3, streams.LINE_BYTES, 5, 0])
+def test_a_long_line_is_cut_after_its_secrets_are_hidden(before: int) -> None:
+    """Else the first half of one would be shown."""
+    printed: list[str] = []
+    output = Output(printed.append, lambda text: text.replace("hunter2", "***"))
+    output.feed("O", b"x" * before + b"hunt")
+    output.feed("O", b"er2" + b"y" * 999_999 + b"\n")
+    (line,) = printed
+    assert "hun" not in line
+    assert line.endswith(" bytes more\n")
+    assert len(line) < streams.LINE_BYTES + 50
 
 
 def test_a_worker_that_is_slow_to_read_loses_nothing(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ COST = 5_000
 FEW, MANY = 20, 200
 """How long a list is where nothing is said, and at most."""
 LOG = 65_536
-"""How much of a log is given, its end: one answer may hold those of many steps."""
+"""How many bytes of a log are given, its end: one answer may hold those of many steps."""
 _WITHIN = 30
 """The deepest nesting that is looked at; QueryDepthLimiter refuses it in any case."""
 

@@ -36,12 +36,12 @@ class Step:
 
     @strawberry.field
     def log(self, info: Info) -> str | None:
-        """Return the last 65,536 letters of what the step has written, if the caller may read it; REST gives all."""
+        """Return the last 65,536 bytes of what the step has written, if the caller may read it; REST gives all."""
         info.context.require(Permission.LOGS, self.place.owner_workflow)
         uuid = _given(self.document).get("step_instance_uuid")
         if uuid is None:
             return None
-        return "".join(chunk.text for chunk in info.context.engine.state.log(uuid))[-LOG:]
+        return info.context.engine.log_reader(uuid).page(-LOG, LOG).text
 
 
 @described

@@ -135,7 +135,7 @@ class _Follower(threading.Thread):
         self._daemon = daemon
         self._container = name
         self._context = context
-        self._output = Output(context.log)
+        self._output = Output(context.log, context.mask)
         self._printed = {"O": Printed(), "E": Printed()}
 
     def run(self) -> None:

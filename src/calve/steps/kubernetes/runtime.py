@@ -121,7 +121,7 @@ def _ending(jobs: Jobs, verdict: Verdict, pod: Mapping[str, Any] | None, context
     """Return the outcome of a job that is over, with its log and what its program gave back."""
     printed = Printed()
     if pod is not None and verdict.exit_code is not None:
-        output = Output(context.log)
+        output = Output(context.log, context.mask)
         for data in jobs.log(pod["metadata"]["name"]):
             output.feed("O", data)
             printed.feed(data)

@@ -33,6 +33,8 @@ _FORGET_SECONDS = 86_400.0
 _SHOWN_LINES = 5
 _FOREIGN = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOTE", "PYSPARK_DRIVER_PYTHON")
 """Variables that would make a program of Spark's something else than it is meant to be."""
+_LOG_BYTES = 8_000_000
+"""A server's log that is longer is put aside, in place of the one before."""
 
 
 def spark_home() -> Path:
@@ -69,8 +71,16 @@ class Server:
 
     def log(self, text: str) -> None:
         """Keep what the server prints in a file."""
-        with (self.folder / "server.log").open("a", encoding="utf-8") as file:
+        path = self.folder / "server.log"
+        with path.open("a", encoding="utf-8") as file:
             file.write(text)
+            is_long = file.tell() > _LOG_BYTES
+        if is_long:
+            path.replace(path.with_name("server.log.1"))
+
+    def mask(self, text: str) -> str:
+        """Return the text: a server is given no secret of a step."""
+        return text
 
     def is_interrupted(self) -> bool:
         """Tell whether the server is to end."""

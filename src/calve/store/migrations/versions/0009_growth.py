@@ -1,4 +1,4 @@
-"""Less of what is the same in every instance: definitions of params once, and roots only where they say something."""
+"""Less of what is the same in every instance, and logs of which the end is kept, or the whole somewhere else."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -16,6 +16,16 @@ def upgrade() -> None:
         "param_set",
         sa.Column("id", sa.Text, primary_key=True),
         sa.Column("definitions", sa.Text, nullable=False),
+    )
+    for column in ("start", "line"):
+        op.add_column("log_chunk", sa.Column(column, sa.BigInteger))
+    op.add_column("log_chunk", sa.Column("size", sa.Integer))
+    op.create_table(
+        "log_file",
+        sa.Column("attempt_uuid", sa.Text, primary_key=True),
+        sa.Column("start", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("size", sa.BigInteger, nullable=False),
+        sa.Column("address", sa.Text, nullable=False),
     )
     _replace("event_root", "event", ["root_uuid", "seq"], "root_uuid <> ''")
     counted = "root_uuid <> '' AND is_leaf AND NOT is_superseded"
