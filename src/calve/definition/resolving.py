@@ -26,6 +26,7 @@ from calve.definition.params import (
     step_reference,
 )
 from calve.definition.scripts import SCRIPT
+from calve.definition.sources import named_step
 from calve.definition.step_types import Outputs
 from calve.definition.vocabulary import Vocabulary
 from calve.errors import CalveError
@@ -203,7 +204,7 @@ class _Resolving:
             return True
         if name in self.declared or name in own:
             return False
-        step_id, param = step_reference(name, self.outputs) or _separated(name, self.outputs)
+        step_id, param = named_step(name, self.outputs)
         if not step_id:
             return True if SEPARATOR in name else None  # a signal's param
         outputs, head = self.outputs[step_id], param.partition(".")[0]
@@ -251,15 +252,6 @@ class _Resolving:
     def _language(self, step: Step | None) -> Language:
         facts = DryRunFacts(self.definition, step)
         return Language(functions=InstanceFunctions(facts), clock=self.clock, until=self.until)
-
-
-def _separated(name: str, steps: Iterable[str]) -> tuple[str, str]:
-    """Return the step and the param that a name such as ``step__param`` means."""
-    if SEPARATOR in name:
-        for step_id in sorted(steps, key=len, reverse=True):
-            if name.startswith(f"{step_id}{SEPARATOR}"):
-                return step_id, name[len(step_id) + len(SEPARATOR) :]
-    return "", ""
 
 
 def _with_dependents(names: set[str], uses: Mapping[str, tuple[str, ...]]) -> set[str]:
