@@ -73,10 +73,10 @@ class _Completing:
         if kind in _LOOPS:
             return self.holder(step, before)
         if _is(step, IP_COMMIT):
-            return self._commit(step, before)
+            return self._commit(step)
         return self._delivery(step, before) if _is(step, SPARK) else step
 
-    def _commit(self, step: Node, before: _Before) -> Node:
+    def _commit(self, step: Node) -> Node:
         """Return a commit with the id of the capture that its step took."""
         given = reading.fields(step, IP_COMMIT)
         if "capture" in given or "capture_step" not in given:
@@ -86,10 +86,6 @@ class _Completing:
             message, hint = "ip_commit.capture_step is a reference", "write the id of the capture step as it is"
             self.problems.add(given["capture_step"].node, "capture_unknown", message, hint=hint)
             return step
-        if named in self.named and named not in before.captures:
-            message = f"{_id(step)} does not come after {named}, whose capture it commits"
-            hint = f"let {named} lead to {_id(step)}"
-            self.problems.add(given["capture_step"].node, "capture_later", message, hint=hint)
         return _with_field(step, IP_COMMIT, "capture", f"${{{named}.capture_id}}")
 
     def _delivery(self, step: Node, before: _Before) -> Node:

@@ -1,6 +1,6 @@
 """Small pictures of what is wrong with a graph, in text."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 _ARROW = " ──▶ "
 _ROW = 6
@@ -33,3 +33,21 @@ def draw_unreached(step: str, before: Sequence[tuple[str, str]]) -> str:
         label = "" if condition == "true" else f"[{condition}] "
         rows.append(f"{source:<{width}} ──{label}✗─▶ {step}")
     return "\n".join(rows)
+
+
+def draw_ways(ways: Sequence[Sequence[str]], edges: Mapping[str, Mapping[str, str]], crossed: str) -> str:
+    """Draw ways through a graph, one in a row, with the conditions of their edges; one step is crossed out."""
+    return "\n".join(_row(way, edges, crossed) for way in ways)
+
+
+def _row(way: Sequence[str], edges: Mapping[str, Mapping[str, str]], crossed: str) -> str:
+    hidden = len(way) - _ROW
+    row = ""
+    for position, step in enumerate(way):
+        if hidden > 0 and _ROW // 2 <= position < _ROW // 2 + hidden:
+            row += f"{_ARROW}({hidden} more)" if position == _ROW // 2 else ""
+            continue
+        condition = edges[way[position - 1]][step] if position else ""
+        arrow = _ARROW if condition in {"", "true"} else f" ──[{condition}]─▶ "
+        row += f"{arrow if position else ''}{step}{' ✗' if step == crossed else ''}"
+    return row

@@ -3,6 +3,7 @@
 import gc
 from dataclasses import dataclass
 
+from calve.definition.capture_order import check_capture_order
 from calve.definition.checks import LOOPS, check_document
 from calve.definition.completing import complete
 from calve.definition.document import Node
@@ -89,6 +90,7 @@ def checked(
     vocabulary.types.check_references([step for _, step in steps], problems)
     check_document(document, problems)
     check_graph(workflow, problems)
-    if definition is not None and not problems.errors:
+    if definition is not None and workflow is not None and not problems.errors:
+        check_capture_order(workflow, vocabulary.types, problems, files)
         dry_run(definition, document, vocabulary, problems, system_millis, files)
     return definition

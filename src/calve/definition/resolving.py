@@ -35,6 +35,7 @@ from calve.definition.params import (
     values_of,
 )
 from calve.definition.scripts import SCRIPT, StepFiles
+from calve.definition.sources import named_step
 from calve.definition.step_types import FileField, Outputs, StepType, files_of, unresolved_references
 from calve.definition.step_types.model import DYNAMIC
 from calve.definition.vocabulary import Vocabulary
@@ -315,7 +316,7 @@ class _Resolving:
                     self._miss(step.id, what, name, keys)
 
     def _miss(self, step_id: str | None, what: str, name: str, keys: tuple[str, ...], where: str = "") -> None:
-        found = step_reference(name, self.outputs) or _separated(name, self.outputs)
+        found = named_step(name, self.outputs)
         owner, path = found if found[0] else (name if name in self.outputs else "", "")
         unknown = (self._unknown(owner, path) or UnknownOutput(owner, "", ())) if owner else None
         own = tuple(self.outputs[step_id].params) if step_id is not None and keys[0] != "params" else ()
@@ -353,7 +354,7 @@ class _Resolving:
             return True
         if name in self.declared or name in own:
             return False
-        step_id, param = step_reference(name, self.outputs) or _separated(name, self.outputs)
+        step_id, param = named_step(name, self.outputs)
         if not step_id:
             return True if SEPARATOR in name else None  # a signal's param
         return True if self._unknown(step_id, param) is None else None
@@ -409,15 +410,6 @@ def _located(name: str, param: Param, reference: str) -> tuple[str, str]:
             line, column = line_and_column(text, index)
             return where, f"line {line}, column {column}" if where != name or "\n" in text else ""
     return name, ""
-
-
-def _separated(name: str, steps: Iterable[str]) -> tuple[str, str]:
-    """Return the step and the param that a name such as ``step__param`` means."""
-    if SEPARATOR in name:
-        for step_id in sorted(steps, key=len, reverse=True):
-            if name.startswith(f"{step_id}{SEPARATOR}"):
-                return step_id, name[len(step_id) + len(SEPARATOR) :]
-    return "", ""
 
 
 def _with_dependents(names: set[str], uses: Mapping[str, tuple[str, ...]]) -> set[str]:

@@ -9,7 +9,7 @@ from calve.definition.model.steps import Step, SubworkflowStep, TypedStep
 from calve.definition.model.workflow import Workflow
 from calve.definition.params.interpolation import references, step_reference
 from calve.definition.problems import nearest
-from calve.definition.scripts import StepFiles
+from calve.definition.scripts import StepFiles, readable
 from calve.definition.sources import all_expressions, expressions_of
 from calve.definition.step_types import file_references
 from calve.definition.subworkflows import FindWorkflow, subworkflow_of
@@ -125,17 +125,9 @@ def known_to_step(step: Step, workflow: Workflow, vocabulary: Vocabulary) -> Kno
 
 def _in_files(step: Step, vocabulary: Vocabulary, files: StepFiles | None) -> KnownParams:
     """Return the names that the files of a step refer to."""
-
-    def read(path: str) -> str | None:
-        try:
-            found = files.find(path) if files else None
-        except RequestInvalid:  # the run will say what is wrong with the file
-            return None
-        return found.text if found else None
-
     if not isinstance(step, TypedStep):
         return KnownParams(frozenset())
-    names = file_references(vocabulary.types.find(step.type), step.params, read)
+    names = file_references(vocabulary.types.find(step.type), step.params, readable(files))
     return KnownParams(names or frozenset(), is_open=names is None)
 
 

@@ -1,13 +1,14 @@
 """``$S3{path}``: texts that stand in files beside the definition; and the files that steps read when they run."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Protocol
 
 from calve.definition.document import Node
 from calve.definition.problems import Problems
-from calve.errors import CalveError
+from calve.errors import CalveError, RequestInvalid
 
 SCRIPT = "S3"
 """What interpolation takes for the name of a param in ``$S3{path}``."""
@@ -43,6 +44,19 @@ class StepFiles(Protocol):
             RequestInvalid: it cannot be read, or is too large to be checked.
         """
         ...
+
+
+def readable(files: StepFiles | None) -> Callable[[str], str | None]:
+    """Return what gives the text of a file that a step reads; None for one that cannot be read here."""
+
+    def read(path: str) -> str | None:
+        try:
+            found = files.find(path) if files else None
+        except RequestInvalid:  # the run will say what is wrong with the file
+            return None
+        return found.text if found else None
+
+    return read
 
 
 def is_inside(path: str) -> bool:

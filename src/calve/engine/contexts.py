@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
@@ -11,7 +11,7 @@ from urllib.parse import quote, quote_plus
 
 from calve.definition.params import HIDDEN, FileText, Resolve, SecretText, reveal, shown, values_of
 from calve.engine.logs import Log
-from calve.engine.ports import Outcome, Place, State
+from calve.engine.ports import Outcome, Place, State, StepEnd
 from calve.engine.states import Params
 from calve.errors import ParamError, StepFailed
 from calve.folders import writing
@@ -39,6 +39,8 @@ class Context:
     evaluate: Callable[[FileText], str | SecretText]
     secret: Resolve
     lines: Log
+    undelivered: Callable[[str], Sequence[StepEnd]]
+    """Tells which steps have not used what a capture step captured."""
     secrets: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     interrupted: Event = field(default_factory=Event)

@@ -11,6 +11,7 @@ from itertools import chain, repeat
 from pathlib import Path
 
 from calve.engine.about import about
+from calve.engine.capture_uses import undelivered
 from calve.engine.contexts import Context, hidden, revealed
 from calve.engine.evaluating import evaluate_file_of, targets_of
 from calve.engine.facts import params_of, place_of, run_params
@@ -227,6 +228,7 @@ class Executor:
             evaluate=partial(evaluate_file_of, work, state, attempt),
             secret=secret,
             lines=lines,
+            undelivered=partial(undelivered, work, state, attempt.step_id),
             secrets=secrets,
             targets=targets_of(work, state, attempt),
         )

@@ -1,6 +1,7 @@
 """The safe expression language (SEL): parse, evaluate. Pure."""
 
 from calve.expressions.asking import ParamCall, calls, reads
+from calve.expressions.conditions import Asked, Atom, Constant, atoms_of, together
 from calve.expressions.evaluation import Result, complete, evaluate, evaluate_text
 from calve.expressions.limits import Clock, Limits, system_millis
 from calve.expressions.lint import Warning, lint  # noqa: A004 - see there
@@ -10,7 +11,10 @@ from calve.expressions.program import Program, parse
 from calve.expressions.values import ResultType
 
 __all__ = [
+    "Asked",
+    "Atom",
     "Clock",
+    "Constant",
     "Limits",
     "ParamCall",
     "ParamFunctions",
@@ -18,6 +22,7 @@ __all__ = [
     "Result",
     "ResultType",
     "Warning",
+    "atoms_of",
     "calls",
     "complete",
     "evaluate",
@@ -28,4 +33,5 @@ __all__ = [
     "parse",
     "reads",
     "system_millis",
+    "together",
 ]

@@ -19,8 +19,8 @@ def loaded(*jobs: str, dag: str = "sequential") -> Loaded:
 
 
 def steps(found: Loaded) -> dict[str, dict[str, Any]]:
-    """Return the steps of a workflow by id, those inside loops too."""
-    assert not found.problems, found.problems
+    """Return the steps of a workflow by id, those inside loops too; some here leave their captures unread."""
+    assert {one.code for one in found.problems} <= {"capture_unused"}, found.problems
     return {step.id: step.as_json() for step in found.required().workflow.all_steps()}
 
 

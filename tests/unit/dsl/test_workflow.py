@@ -19,6 +19,7 @@ from calve.dsl import (
     foreach,
     interval,
     ip_capture,
+    ip_commit,
     noop,
     retry,
     signal_dependency,
@@ -170,6 +171,18 @@ def test_a_workflow_is_loaded_like_a_text() -> None:
     (warning,) = loaded.problems
     assert (warning.code, warning.severity) == ("capture_uncommitted", "warning")
     assert "$S3{my_script.sql}" in wf.to_yaml()
+
+
+def test_a_commit_that_does_not_stand_behind_the_work_is_refused() -> None:
+    """At the line that describes it, as in a text."""
+    with Workflow("w") as wf:
+        change = ip_capture("change", source_tables=["db.t"])
+        job = spark("job", script=f"INSERT INTO d SELECT * FROM {change['relation']}")
+        change >> [job, ip_commit("commit", capture_step=change)]
+    (error,) = wf.load().problems
+    assert (error.code, error.hint) == ("commit_before_use", "add the edge job -> commit")
+    with pytest.raises(DefinitionInvalid):
+        wf.build()
 
 
 def test_loading_raises_nothing() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from calve.definition.model.params import StringParam
 from calve.definition.params import FileText, Parameter, StepScope, evaluate_file
-from calve.engine.ports import Place, State
+from calve.engine.ports import Place, State, StepEnd
 from calve.errors import ParamError, StepFailed
 
 PLACE = Place("demo.pipeline", 3, "job.1")
@@ -32,6 +32,8 @@ class FakeContext:
     secrets: tuple[str, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
     """What references in files stand for."""
+    not_used: tuple[StepEnd, ...] = ()
+    """What ``undelivered`` returns, whatever the capture."""
     kept: list[dict[str, Any]] = field(default_factory=list)
     """What each ``keep`` stored, in order."""
     lines: list[str] = field(default_factory=list)
@@ -50,6 +52,10 @@ class FakeContext:
     def text(self) -> str:
         """The whole log."""
         return "".join(self.lines)
+
+    def undelivered(self, capture_step: str) -> tuple[StepEnd, ...]:  # noqa: ARG002 - the port's signature
+        """Return what a test set."""
+        return self.not_used
 
     def keep(self, artifacts: Mapping[str, Any]) -> None:
         """Remember artifacts, merged over the earlier ones."""

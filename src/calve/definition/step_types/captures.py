@@ -30,19 +30,28 @@ _OF_CAPTURE = (
     Output("rows", ParamType.LONG, "The same as records."),
     Output("bytes", ParamType.LONG, "How large its files are."),
     Output("deleted_records", ParamType.LONG, "How many rows left."),
-    Output("range_predicate", ParamType.STRING, "An SQL condition that holds for every changed value."),
+    Output(
+        "range_predicate", ParamType.STRING, "An SQL condition that holds for every changed value.", gives_rows=True
+    ),
 )
 """What is said of a capture, and of each of its tables too."""
 _OF_TABLE = (
     Output("source_table", ParamType.STRING, "The table that changed."),
-    Output("icdc_table", ParamType.STRING, "The table that references the new and changed rows."),
-    Output("relation", ParamType.STRING, "What goes after FROM or USING to get exactly those rows."),
-    Output("filter", ParamType.STRING, "The condition that makes icdc_table exact, where it needs one."),
-    Output("deletes_table", ParamType.STRING, "The table that references the rows that left; empty if there is none."),
-    Output("deletes_relation", ParamType.STRING, "What goes after FROM to get exactly those rows."),
+    Output("icdc_table", ParamType.STRING, "The table that references the new and changed rows.", gives_rows=True),
+    Output("relation", ParamType.STRING, "What goes after FROM or USING to get exactly those rows.", gives_rows=True),
+    Output(
+        "filter", ParamType.STRING, "The condition that makes icdc_table exact, where it needs one.", gives_rows=True
+    ),
+    Output(
+        "deletes_table",
+        ParamType.STRING,
+        "The table that references the rows that left; empty if there is none.",
+        gives_rows=True,
+    ),
+    Output("deletes_relation", ParamType.STRING, "What goes after FROM to get exactly those rows.", gives_rows=True),
     Output("exactness", ParamType.STRING, "How relation gives exactly the change."),
-    Output("from_snapshot_id", ParamType.LONG, "The snapshot after which the change begins."),
-    Output("to_snapshot_id", ParamType.LONG, "The snapshot with which it ends."),
+    Output("from_snapshot_id", ParamType.LONG, "The snapshot after which the change begins.", gives_rows=True),
+    Output("to_snapshot_id", ParamType.LONG, "The snapshot with which it ends.", gives_rows=True),
 )
 """What is said of one table only."""
 
@@ -129,7 +138,12 @@ def _capture_outputs(config: Config) -> Outputs:
 def _range_outputs(columns: Iterable[str]) -> tuple[Output, ...]:
     """Return the two ends of each column's range; a dot of a nested column becomes an underscore."""
     return tuple(
-        Output(f"{column.replace('.', '_')}_{side}", ParamType.STRING, f"The {side} end of {column}'s range.")
+        Output(
+            f"{column.replace('.', '_')}_{side}",
+            ParamType.STRING,
+            f"The {side} end of {column}'s range.",
+            gives_rows=True,
+        )
         for column in columns
         for side in ("lower", "upper")
     )

@@ -81,6 +81,8 @@ class Output:
     doc: str
     params: "tuple[Output, ...]" = ()
     """What stands inside a map."""
+    gives_rows: bool = False
+    """Whether it leads to the rows of a capture, so that whoever refers to it works on them."""
 
 
 @dataclass(frozen=True, slots=True)
