@@ -264,7 +264,8 @@ def _times_text(times: Mapping[str, int]) -> str:
     return _encode([first, *(times[name] - first if name in times else None for name in _MOMENTS)])
 
 
-def _times_of(text: str) -> dict[str, int]:
+def times_of(text: str) -> dict[str, int]:
+    """Return the times of an attempt that a row keeps."""
     kept = json.loads(text)
     if isinstance(kept, dict):
         return kept
@@ -324,7 +325,7 @@ def attempt_of(row: Row[Any], connection: Connection) -> Attempt:
         artifacts=loaded(row.artifacts),
         edges=loaded(row.edges),
         retries=loaded(row.retries),
-        times=_times_of(row.times),
+        times=times_of(row.times),
         timeline=loaded_list(row.timeline),
         dependencies=loaded_list(row.dependencies),
         tags=loaded_list(row.tags),

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, Select, func, select, text
 from calve.engine.model import RUN_EVENT, STEP_EVENT, Event
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.store import tables
-from calve.store.engine_rows import loaded
+from calve.store.engine_rows import loaded, times_of
 from calve.store.engine_tables import IS_DUE, IS_FREE, IS_INSTANCE, IS_LIVE, attempt, event, run, task, trigger, worker
 from calve.store.fencing import chunks
 from calve.store.observing_tables import alert_message
@@ -133,5 +133,5 @@ def _steps(connection: Connection, events: Iterable[Event]) -> Iterable[Ended]:
         for row in connection.execute(select(*_STEP_COLUMNS).where(attempt.c.run_uuid.in_(some))):
             found = ends.get((row.run_uuid, row.step_id, row.attempt_id))
             if found is not None:
-                begun = loaded(row.times).get("start")
+                begun = times_of(row.times).get("start")
                 yield Ended(found.after or "", None if begun is None else found.at - begun, type=row.type)
