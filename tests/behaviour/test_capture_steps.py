@@ -313,3 +313,73 @@ def test_a_table_of_somebody_else_is_not_replaced(place: Place) -> None:
     run = place.playground.start()
     assert run.status is RunStatus.FAILED
     assert "a table that no capture made" in place.playground.told(run, "icdc")
+
+
+IGNORING = PIPELINE.replace("id: job,", "id: job, failure_mode: IGNORE_FAILURE,")
+
+
+def test_a_commit_after_a_use_that_failed_is_refused(place: Place) -> None:
+    """At once, with what to do; the capture stays open, and the restart that it names delivers it."""
+    place.playground.push(IGNORING)
+    place.playground.script.parts["job"] = [FATAL_ERROR, DONE]
+    run = place.playground.start()
+    assert place.playground.statuses(run)["commit"] is S.FATALLY_FAILED
+    assert place.playground.attempt(run, "commit").attempt_id == 1
+    capture_id, told = place.output(run, "capture_id"), place.playground.told(run, "commit")
+    assert told == (
+        f"Capture {capture_id} is not committed, because steps that use what capture captured did not succeed: "
+        "job (COMPLETED_WITH_ERROR). Run it again with `calve restart w 1 --step job`. To skip these rows for good, "
+        f"run `calve commit {capture_id}`, then `calve restart w 1`."
+    )
+    assert (place.capture_of(run).status, place.deliveries.published) == (Status.OPEN, [])
+    again = place.playground.restart(run, "job")
+    assert (again.status, place.capture_of(run).status) == (RunStatus.SUCCEEDED, Status.COMMITTED)
+
+
+def test_a_person_may_decide_to_skip_the_rows(place: Place) -> None:
+    """By a commit of their own, as the refusal says; then the step has nothing to object to."""
+    place.playground.push(IGNORING)
+    place.playground.script.parts["job"] = FATAL_ERROR
+    run = place.playground.start()
+    assert run.status is RunStatus.FAILED
+    place.captures.commit(str(place.output(run, "capture_id")))
+    assert place.playground.restart(run).status is RunStatus.SUCCEEDED
+
+
+def test_a_refusal_names_some_of_many_steps(place: Place) -> None:
+    """And how many more there are."""
+    loop = """foreach:
+        id: days
+        loop_params: {day: [a, b, c, d, e, f, g]}
+        jobs: [job: {id: job, type: Shell, failure_mode: IGNORE_FAILURE, shell: {script: "x ${capture.relation}"}}]"""
+    start = PIPELINE.index("job: {id: job,")
+    text = PIPELINE[:start] + loop + PIPELINE[PIPELINE.index("\n", start) :]
+    place.playground.push(text)
+    place.playground.script.parts["job"] = FATAL_ERROR
+    told = place.playground.told(place.playground.start(), "commit")
+    assert "days/1/job (COMPLETED_WITH_ERROR)" in told
+    assert "days/5/job (COMPLETED_WITH_ERROR) and 2 more." in told
+    assert "--step days/1/job" in told
+
+
+def test_a_commit_of_no_change_has_nothing_to_lose(place: Place) -> None:
+    """Whatever the steps did that would have used it."""
+    place.playground.push(IGNORING.replace("range_columns: [id]", "when_unchanged: run"))
+    place.playground.start()
+    place.playground.script.parts["job"] = FATAL_ERROR
+    run = place.playground.start()
+    assert (run.status, place.output(run, "committed", "commit")) == (RunStatus.SUCCEEDED, False)
+
+
+def test_a_use_that_the_definition_leaves_out_is_not_restarted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be left out again: the definition is to change, which an older version of calve let pass."""
+    monkeypatch.setattr("calve.definition.loading.check_capture_order", lambda *_: None)
+    around = PIPELINE.replace("dag: sequential", "dag: [capture: [IF records > 9 THEN job, commit], job -> commit]")
+    place.playground.push(around)
+    run = place.playground.start()
+    told = place.playground.told(run, "commit")
+    assert "did not succeed: job (UNSATISFIED)." in told
+    assert "Let commit come after job on every way, push the workflow, start a new instance." in told
+    assert place.capture_of(run).status == Status.OPEN
+    place.playground.push(PIPELINE)
+    assert place.playground.start().status is RunStatus.SUCCEEDED

@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Lock
@@ -11,7 +11,7 @@ from urllib.parse import quote, quote_plus
 
 from calve.definition.params import HIDDEN, Resolve, reveal, shown, values_of
 from calve.engine.model import LogChunk
-from calve.engine.ports import Outcome, Place
+from calve.engine.ports import Outcome, Place, StepEnd
 from calve.engine.states import Params
 
 LOG_BYTES = 8_000_000
@@ -79,6 +79,8 @@ class Context:
     monotonic: Callable[[], float]
     record: Callable[[dict[str, Any]], None]
     lines: Log
+    undelivered: Callable[[str], Sequence[StepEnd]]
+    """Tells which steps have not used what a capture step captured."""
     secrets: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     interrupted: Event = field(default_factory=Event)

@@ -11,6 +11,7 @@ from itertools import chain, repeat
 from pathlib import Path
 
 from calve.engine.about import about
+from calve.engine.capture_uses import undelivered
 from calve.engine.contexts import Context, Log, hidden, revealed
 from calve.engine.evaluating import targets_of
 from calve.engine.facts import params_of, place_of, run_params
@@ -201,6 +202,7 @@ class Executor:
             monotonic=self.monotonic,
             record=lambda artifacts: self._kept(task, artifacts),
             lines=lines,
+            undelivered=partial(undelivered, Work(self.tools, now), state, attempt.step_id),
             secrets=secrets,
             targets=targets_of(Work(self.tools, now), state, attempt),
         )

@@ -425,6 +425,15 @@ class Place:
         return "/".join(part for part in parts if part)
 
 
+@dataclass(frozen=True, slots=True)
+class StepEnd:
+    """Where a step of the instance stands, or the run that it started and did not wait for."""
+
+    path: str
+    """As restarts name it: ``job``, ``loop/3/job``, ``subworkflow/job``."""
+    status: StepStatus | RunStatus
+
+
 class StepContext(Protocol):
     """What a runtime is given about the attempt that it is to carry out."""
 
@@ -476,6 +485,10 @@ class StepContext(Protocol):
     @property
     def timeout(self) -> float | None:
         """How many seconds the attempt has left."""
+        ...
+
+    def undelivered(self, capture_step: str) -> Sequence[StepEnd]:
+        """Return the steps that were to use what a capture step captured and have not; none if all is well."""
         ...
 
     def keep(self, artifacts: Mapping[str, Any]) -> None:

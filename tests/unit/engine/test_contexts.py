@@ -29,6 +29,7 @@ def context(folder: Path, **given: Any) -> Context:
         "monotonic": lambda: 100.0,
         "record": lambda _: None,
         "lines": Log("key", folder / "key", 0),
+        "undelivered": lambda _: (),
     }
     return Context(**{**usual, **given})
 

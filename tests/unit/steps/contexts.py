@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from calve.engine.ports import Place
+from calve.engine.ports import Place, StepEnd
 
 PLACE = Place("demo.pipeline", 3, "job.1")
 
@@ -27,6 +27,8 @@ class FakeContext:
     is_first: bool = True
     timeout: float | None = None
     secrets: tuple[str, ...] = ()
+    not_used: tuple[StepEnd, ...] = ()
+    """What ``undelivered`` returns, whatever the capture."""
     kept: list[dict[str, Any]] = field(default_factory=list)
     """What each ``keep`` stored, in order."""
     lines: list[str] = field(default_factory=list)
@@ -45,6 +47,10 @@ class FakeContext:
     def text(self) -> str:
         """The whole log."""
         return "".join(self.lines)
+
+    def undelivered(self, capture_step: str) -> tuple[StepEnd, ...]:  # noqa: ARG002 - the port's signature
+        """Return what a test set."""
+        return self.not_used
 
     def keep(self, artifacts: Mapping[str, Any]) -> None:
         """Remember artifacts, merged over the earlier ones."""

@@ -1,13 +1,21 @@
 """The IpCommit step: the checkpoint moves past what a capture step captured."""
 
-from calve.capture import Captures
+from collections.abc import Sequence
+
+from calve.capture import Captures, Status
 from calve.definition.step_types.captures import IP_COMMIT
-from calve.engine.ports import Outcome, State, StepContext
+from calve.engine.ports import Outcome, Place, State, StepContext, StepEnd
+from calve.engine.statuses import StepStatus
 from calve.failpoints import reach
 from calve.steps.captures.failures import told_to_the_engine
 from calve.steps.configs import fields
 from calve.steps.failures import fatal, settled
 from calve.steps.services import Deliveries
+
+_NOT_ENDED = frozenset({StepStatus.NOT_CREATED, StepStatus.UNSATISFIED, StepStatus.RUNNING})
+"""A restart of such a step would not run it, or not before the commit."""
+_TOLD = 5
+"""How many steps a message names."""
 
 
 class IpCommit:
@@ -33,6 +41,7 @@ class IpCommit:
                 remedy="Push the workflow again, or write ip_commit: {capture_step: …, capture: ${….capture_id}}.",
             )
         with told_to_the_engine():
+            self._check_delivered(context, config["capture_step"], capture_id)
             published = self._deliveries.publish_held(capture_id)
             reach("step.published")
             report = self._captures.commit(capture_id)
@@ -41,3 +50,32 @@ class IpCommit:
         outputs = {"capture_id": capture_id, "committed": report.changed}
         artifacts = {"capture_id": capture_id, "published": [one.as_json() for one in published]}
         return Outcome(State.DONE, outputs=outputs, artifacts=artifacts)
+
+    def _check_delivered(self, context: StepContext, capture_step: str, capture_id: str) -> None:
+        """Refuse to pass over rows that no step has delivered.
+
+        Raises:
+            StepFailed: a step that used the capture did not succeed.
+        """
+        report = self._captures.show(capture_id)
+        if not report.changed or report.status == Status.COMMITTED:
+            return  # there is nothing to lose, or somebody decided to lose it
+        ends = context.undelivered(capture_step)
+        if ends:
+            told = ", ".join(f"{end.path} ({end.status})" for end in ends[:_TOLD])
+            more = f" and {len(ends) - _TOLD} more" if len(ends) > _TOLD else ""
+            raise fatal(
+                f"Capture {capture_id} is not committed, because steps that use what {capture_step} captured did not "
+                f"succeed: {told}{more}.",
+                remedy=_remedy(context.place, capture_id, ends),
+            )
+
+
+def _remedy(place: Place, capture_id: str, ends: Sequence[StepEnd]) -> str:
+    instance = f"{place.workflow_id} {place.instance_id}"
+    ended = next((end for end in ends if end.status not in _NOT_ENDED), None)
+    if ended is None:
+        first = f"Let {place.step_id} come after {ends[0].path} on every way, push the workflow, start a new instance."
+    else:
+        first = f"Run it again with `calve restart {instance} --step {ended.path}`."
+    return f"{first} To skip these rows for good, run `calve commit {capture_id}`, then `calve restart {instance}`."
