@@ -17,6 +17,7 @@ class FailpointReached(CalveError):
     """A failpoint was told to fail here."""
 
     code = "failpoint"
+    is_passing = True  # it stands for a crash, after which a step is tried again
 
 
 @dataclass(slots=True)
