@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from calve.app.capturing import open_lake
@@ -117,9 +118,18 @@ def open_workplace(settings: Settings | None = None) -> Iterator[Workplace]:
 
 def tools_on(store: Store, url: str) -> "Tools":
     """Return what the engine works with on a store."""
+    from calve.capture import find_superseded
     from calve.definition import vocabulary_with
     from calve.engine import AnchoredClock, Blueprints, Cache, Tools
 
     state = store.engine
     clock = AnchoredClock(state.now, is_shared=not url.startswith("sqlite"))
-    return Tools(state, Blueprints(state.version), vocabulary_with(state), Cache(), clock, new_uuid)
+    return Tools(
+        state,
+        Blueprints(state.version),
+        vocabulary_with(state),
+        Cache(),
+        clock,
+        new_uuid,
+        superseded=partial(find_superseded, store.captures),
+    )

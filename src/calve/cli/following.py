@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from calve.cli.desk import Desk, Document
+from calve.cli.desk import Again, Desk, Document
 from calve.cli.given import address
 from calve.cli.output import print_json
 from calve.cli.showing import OVER, headline, live_table
 from calve.cli.state import State
-from calve.errors import WorkflowMissing
+from calve.errors import CalveError, WorkflowMissing
 
 if TYPE_CHECKING:
     from calve.engine import Address
@@ -125,13 +125,12 @@ class _Lines:
         click.echo(f"{at:%H:%M:%S}  {what}", err=True)
 
     def _reason(self, run: Document, event: Document) -> str:
-        """Return what was said about an attempt that has failed."""
+        """Return what was said about an attempt that has ended."""
         from calve.engine import StepStatus
 
         if event.get("step_id") is None:
             return ""
-        status = StepStatus(event["after"])
-        if status.is_complete or not status.is_terminal:
+        if not StepStatus(event["after"]).is_terminal:
             return ""
         said = self._desk.told(run, event["step_id"], event.get("step_attempt_id") or 1)
         return f": {said}" if said else ""
@@ -150,15 +149,25 @@ def summarize(state: State, desk: Desk, run: Document) -> int:
 
 
 def _print_failures(desk: Desk, run: Document) -> None:
-    name = f"{run['workflow_id']} {run['workflow_instance_id']}"
+    which = f"{run['workflow_id']} {run['workflow_instance_id']}"
     for failed in desk.failures(run):
         times = f" (attempt {failed.attempt_id})" if failed.attempt_id > 1 else ""
         click.echo(f"\n{failed.path} {failed.status}{times}: {failed.message}")
         for line in failed.log.splitlines()[-LINES:]:
             click.echo(f"  | {line}")
         if failed.log:
-            click.echo(f"  → calve logs {name} {failed.path}")
-    click.echo(f"\n→ calve restart {name}")
+            click.echo(f"  → calve logs {which} {failed.path}")
+    refusal = _refusal(desk, run)
+    if refusal is not None:
+        click.echo(f"\n→ {refusal or f'calve restart {which}'}")
+
+
+def _refusal(desk: Desk, run: Document) -> str | None:
+    """Return why a restart would be refused now; nothing if it would not, None if that cannot be told."""
+    try:
+        return str(desk.plan_restart(address(run["workflow_id"], run["workflow_instance_id"]), Again())["refusal"])
+    except CalveError:  # somebody else restarted or deleted it, or the caller may not restart it
+        return None
 
 
 def every(seconds: float, what: Callable[[], None]) -> Callable[[], None]:

@@ -6,7 +6,7 @@ from calve.cli.desk import Desk, Document
 from calve.cli.following import follow, place_of, shown
 from calve.cli.given import address
 from calve.cli.output import print_json, print_table
-from calve.cli.showing import OVER, STEP_COLUMNS, headline, print_runs, step_rows
+from calve.cli.showing import OVER, STEP_COLUMNS, headline, last_message, print_runs, step_rows
 from calve.cli.state import State, json_option
 
 _STATUSES = ("CREATED", "IN_PROGRESS", "PAUSED", "SUCCEEDED", "FAILED", "STOPPED", "TIMED_OUT")
@@ -84,7 +84,7 @@ def logs(state: State, workflow: str, instance: int, step: str, attempt_id: int 
         if state.json:
             print_json({**desk.attempt(where, attempt["step_attempt_id"]), "log": text})
         elif not text:
-            click.echo(f"{step} has written nothing.", err=True)
+            click.echo(f"{step} has written nothing. {last_message(attempt)}".rstrip(), err=True)
         elif not text.endswith("\n"):
             click.echo()
 

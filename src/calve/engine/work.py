@@ -1,5 +1,6 @@
 """A piece of progress in the making: what it has read, and everything that it will change at once."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,7 +24,7 @@ from calve.engine.model import (
     Start,
     TaskKind,
 )
-from calve.engine.ports import Clock, EngineState, NewId
+from calve.engine.ports import Clock, EngineState, GivenUp, NewId
 from calve.engine.signals import Announcement, SignalUse
 from calve.engine.states import Cache, RunState
 from calve.engine.statuses import RunStatus, StepStatus
@@ -46,6 +47,8 @@ class Tools:
     new_id: NewId
     environment: str = "local"
     """What ``params.getExecutionEnvironment()`` gives."""
+    superseded: Callable[[str], GivenUp | None] = lambda _: None
+    """Tells of a capture whether it was given up, and for which one."""
 
 
 @dataclass(slots=True)

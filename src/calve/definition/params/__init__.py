@@ -23,8 +23,9 @@ from calve.definition.params.interpolation import (
     step_reference,
 )
 from calve.definition.params.literals import evaluate_literal, literal_references
-from calve.definition.params.merging import MergeContext, cleaned, merge
+from calve.definition.params.merging import MergeContext, cleaned, essence, merge
 from calve.definition.params.orders import (
+    continued_workflow_params,
     fresh_workflow_params,
     restarted_workflow_params,
     step_params,
@@ -70,7 +71,9 @@ __all__ = [
     "WorkflowScope",
     "cast",
     "cleaned",
+    "continued_workflow_params",
     "escaped",
+    "essence",
     "evaluate_before_step",
     "evaluate_condition",
     "evaluate_in_step",

@@ -7,6 +7,7 @@ from typing import Any
 from calve.engine.awaiting import SEEN
 from calve.engine.facts import parsed
 from calve.engine.model import Attempt, Initiator, Json, Run, Started
+from calve.engine.restart_plans import RestartPlan
 from calve.engine.statuses import FLAGS, StepStatus
 from calve.engine.views.overview import Overview, StepOverview
 
@@ -28,6 +29,19 @@ def run_json(run: Run) -> Document:
 def started_json(started: Started) -> Document:
     """Return the answer to a start: which run it is, and whether it was created by it."""
     return {**run_json(started.run), "status": started.status.value}
+
+
+def restart_plan_json(plan: RestartPlan) -> Document:
+    """Return what a restart would do with each step, and why."""
+    return {
+        "workflow_version_id": plan.from_version,
+        "restart_version_id": plan.to_version,
+        "steps": [
+            {"step_id": step.step_id, "fate": step.fate.value, "reason": step.reason, "obstacle": step.obstacle}
+            for step in plan.steps
+        ],
+        "refusal": plan.refusal,
+    }
 
 
 def instance_json(run: Run) -> Document:
