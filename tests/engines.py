@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from sqlalchemy import create_engine, select
 
 from calve.access.secrets import GivenSecrets, Secrets
+from calve.capture import find_superseded
 from calve.definition import installed, load, vocabulary_with
 from calve.engine import (
     Address,
@@ -126,6 +128,7 @@ class Playground:
             Cache(),
             self.clock,
             lambda: f"00000000-0000-7000-8000-{next(numbers):012d}",
+            superseded=partial(find_superseded, self.store.captures),
         )
         self.engine = Engine(self.tools)
         self.state = state

@@ -169,6 +169,33 @@ def test_an_instance_is_restarted(site: Site) -> None:
     assert [run["workflow_run_id"] for run in runs["elements"]] == [3, 2]
 
 
+def test_an_instance_continues_with_the_newest_version(site: Site) -> None:
+    """What would happen can be asked first, of an instance or a step of it."""
+    site.push(JOB)
+    site.start()
+    site.playground.settle()
+    asked = {"latest": True}
+    plan = site.post("/workflows/w/instances/1/actions/plan-restart", asked)
+    assert plan["refusal"].startswith("Nothing of w instance 1 is incomplete, and version 1 changes none of its steps.")
+    site.push(JOB.replace("limit: 1", "limit: 2"))
+    plan = site.post("/workflows/w/instances/1/actions/plan-restart", asked)
+    assert plan == {
+        "workflow_version_id": 1,
+        "restart_version_id": 2,
+        "steps": [{"step_id": "job", "fate": "RUNS_AGAIN", "reason": "changed: limit", "obstacle": ""}],
+        "refusal": "",
+    }
+    kept = site.post("/workflows/w/instances/1/actions/plan-restart", {**asked, "keep": ["job"]})
+    assert kept["steps"][0]["fate"] == "KEPT"
+    of_step = site.post("/workflows/w/instances/1/steps/job/actions/plan-restart", asked)
+    assert of_step["steps"] == plan["steps"]
+    again = site.post("/workflows/w/instances/1/actions/restart", asked)
+    assert (again["workflow_run_id"], again["workflow_version_id"]) == (2, 2)
+    site.playground.settle()
+    third = site.post("/workflows/w/instances/1/steps/job/actions/restart", asked)
+    assert (third["workflow_run_id"], third["workflow_version_id"]) == (3, 2)
+
+
 def test_steps_are_stopped_skipped_and_bypassed(site: Site) -> None:
     """With blocking, once it has taken effect."""
     site.push(JOB)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from calve import failpoints
 from calve.app import utc_now
 from calve.capture import CaptureReport, Captures, Status
 from calve.delivery import Published
-from calve.engine import RunPolicy, RunStatus, Runtimes, StepStatus
+from calve.engine import Outcome, RunPolicy, RunStatus, Runtimes, StepContext, StepStatus
 from calve.engine.model import Run
+from calve.errors import ActionRefused
 from calve.lake import Lake
 from calve.settings import load
 from calve.steps.captures import ICDC, IpCapture, IpCommit
@@ -133,6 +135,45 @@ def test_nothing_changed_means_nothing_to_do(place: Place) -> None:
     assert checkpoint.checkpoint.snapshot_id == place.output(run, "to_snapshot_id")
 
 
+def test_what_found_nothing_says_since_when(place: Place) -> None:
+    """The capture, and every step that did not run because of it."""
+    place.playground.push(PIPELINE)
+    first = place.playground.start()
+    run = place.playground.start()
+    (checkpoint,) = place.captures.checkpoints("w/capture")
+    at = datetime.fromtimestamp(checkpoint.checkpoint.timestamp_ms / 1_000, UTC)
+    snapshot = f"snapshot {place.output(first, 'to_snapshot_id')} ({at:%Y-%m-%d %H:%M:%S} UTC)"
+    said = f"Nothing changed in db.events since {snapshot}."
+    assert place.playground.told(run, "capture") == said
+    assert said in place.playground.log(place.playground.attempt(run, "capture"))
+    assert place.playground.told(run, "job") == f"Not run: capture: {said}"
+    assert place.playground.told(run, "commit") == f"Not run: capture: {said}"
+    place.append(1)
+    place.playground.start()
+    place.writer.compact()
+    assert ", though 1 newer (replace)." in place.playground.told(place.playground.start(), "job")
+
+
+def test_an_empty_table_says_so(place: Place) -> None:
+    """Beside another one in which nothing changed."""
+    place.writer.create("db.none", {"id": "long"}, days=False)
+    place.playground.push(
+        PIPELINE.replace("[db.events]", "[db.events, db.none]").replace("${capture.", "${capture.events.")
+    )
+    place.playground.start()
+    told = place.playground.told(place.playground.start(), "capture")
+    assert told.startswith("Nothing changed in db.events since snapshot ")
+    assert told.endswith("; db.none is empty.")
+    place.playground.push(PIPELINE.replace("db.events", "db.none").replace("id: w", "id: other"))
+    assert place.playground.told(place.playground.start("other"), "job") == "Not run: capture: db.none is empty."
+
+
+def test_a_capture_that_found_something_says_nothing(place: Place) -> None:
+    """What there is stands in its outputs."""
+    place.playground.push(PIPELINE)
+    assert place.playground.told(place.playground.start(), "capture") == ""
+
+
 def test_a_run_may_go_on_without_a_change(place: Place) -> None:
     """Where the workflow says so; the queries find no row."""
     place.playground.push(PIPELINE.replace("range_columns: [id]", "range_columns: [id], when_unchanged: run"))
@@ -170,6 +211,108 @@ def test_a_capture_that_was_left_open_is_given_up(place: Place) -> None:
     assert place.output(second, "records") == 5
     assert place.capture_of(first).status == Status.ABANDONED
     assert "is given up" in place.playground.log(place.playground.attempt(second, "capture"))
+
+
+@pytest.mark.parametrize("options", [{}, {"is_latest": True}])
+def test_a_restart_whose_capture_was_given_up_says_so(place: Place, options: dict[str, Any]) -> None:
+    """And which one holds its rows; the commands that it offers work."""
+    place.playground.push(PIPELINE)
+    place.playground.script.parts["job"] = [FATAL_ERROR, FATAL_ERROR, DONE]
+    first, second = place.playground.start(), place.playground.start()
+    old, new = (str(place.output(run, "capture_id")) for run in (first, second))
+    with pytest.raises(ActionRefused) as refused:
+        place.playground.restart(first, **options)
+    told = f"w instance 1 cannot go on where it stopped: capture {old} was given up for the newer capture {new}, "
+    assert refused.value.message == f"{told}taken by w instance 2, which holds the same changes."
+    assert "calve status w 2" in refused.value.remedy
+    latest = "--latest " if options else ""
+    assert refused.value.remedy.endswith(f"calve restart w 1 {latest}--step capture")
+    place.append(1)
+    again = place.playground.restart(first, "capture", **options)
+    assert again.status is RunStatus.SUCCEEDED
+    assert place.output(again, "records") == 3
+    with pytest.raises(ActionRefused, match="taken by w instance 1, which holds the same changes and is committed"):
+        place.playground.restart(second, **options)
+
+
+def test_a_capture_that_was_abandoned_by_hand_is_not_gone_on_with(place: Place) -> None:
+    """There is no newer one yet."""
+    place.playground.push(PIPELINE)
+    place.playground.script.parts["job"] = [FATAL_ERROR, DONE]
+    run = place.playground.start()
+    place.captures.abandon(str(place.output(run, "capture_id")))
+    with pytest.raises(ActionRefused, match="was abandoned, so that it can no longer be delivered") as refused:
+        place.playground.restart(run)
+    assert refused.value.remedy.endswith("calve restart w 1 --step capture")
+    assert place.playground.restart(run, "capture").status is RunStatus.SUCCEEDED
+
+
+def test_a_commit_says_which_capture_took_the_place_of_its_own(place: Place) -> None:
+    """Where another instance took one meanwhile, in parallel."""
+    place.playground.push(PIPELINE)
+
+    def meanwhile(_: StepContext) -> Outcome:
+        place.captures.capture(["db.events"], "w/capture", key="w/7/capture", supersede=True)
+        return DONE
+
+    place.playground.script.parts["job"] = meanwhile
+    run = place.playground.start()
+    told = place.playground.told(run, "commit")
+    assert "was given up for the newer capture capture2, taken by w instance 7" in told
+    assert "calve status w 7" in told
+    assert told.endswith("calve restart w 1 --step capture")
+    place.playground.script.parts["job"] = DONE
+    assert place.playground.restart(run, "capture").status is RunStatus.SUCCEEDED
+
+
+def test_a_changed_capture_is_taken_anew(place: Place) -> None:
+    """With the newest version: the old one is given up, and no row is lost or comes twice."""
+    place.playground.push(PIPELINE)
+    place.playground.script.parts["job"] = [FATAL_ERROR, DONE]
+    run = place.playground.start()
+    place.append(1)
+    place.playground.push(
+        PIPELINE.replace("range_columns: [id]", "range_columns: [id], data_operations: [append, delete]")
+    )
+    again = place.playground.restart(run, is_latest=True)
+    assert again.status is RunStatus.SUCCEEDED
+    assert place.output(again, "records") == 3
+    assert place.capture_of(run).status == Status.ABANDONED
+    assert "the step asks for something else now" in place.playground.log(place.playground.attempt(again, "capture"))
+    assert place.capture_of(again).asked["operations"] == ["append", "delete"]
+    place.append(4)
+    assert place.output(place.playground.start(), "records") == 4
+
+
+def test_a_capture_of_which_something_was_delivered_is_finished_though_the_step_changed(place: Place) -> None:
+    """It cannot be given up any more; but other tables are not taken for those that were asked for."""
+    place.playground.push(PIPELINE)
+    place.playground.script.parts["job"] = FATAL_ERROR
+    run = place.playground.start()
+    capture_id = str(place.output(run, "capture_id"))
+    place.deliveries.delivered_of.add(capture_id)
+    place.playground.push(PIPELINE.replace("range_columns: [id]", "range_columns: [id, day]"))
+    again = place.playground.restart(run, is_latest=True)
+    assert place.output(again, "capture_id") == capture_id
+    place.writer.create("db.others", {"id": "long"}, days=False)
+    place.playground.push(PIPELINE.replace("db.events", "db.others"))
+    last = place.playground.restart(again, is_latest=True)
+    assert f"`calve commit {capture_id}` first, then start a new instance" in place.playground.told(last, "capture")
+    place.captures.commit(capture_id)
+    last = place.playground.restart(last, is_latest=True)
+    assert place.playground.told(last, "capture").endswith("Start a new instance.")
+
+
+def test_an_unchanged_capture_is_kept(place: Place) -> None:
+    """The fix of a step after it works on the same rows; what came since is for the next instance."""
+    place.playground.push(PIPELINE)
+    place.playground.script.parts["job"] = [FATAL_ERROR, DONE]
+    run = place.playground.start()
+    place.append(5)
+    place.playground.push(PIPELINE.replace("SELECT *", "SELECT 1"))
+    again = place.playground.restart(run, is_latest=True)
+    assert (again.status, set(again.carried)) == (RunStatus.SUCCEEDED, {"capture"})
+    assert place.output(place.playground.start(), "records") == 5
 
 
 def test_a_capture_of_which_something_was_delivered_is_finished(place: Place) -> None:

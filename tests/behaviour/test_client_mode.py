@@ -113,6 +113,23 @@ def test_a_run_is_followed_to_its_end(there: There) -> None:
         assert "w 1 run 2 SUCCEEDED" in there.calve("status", "w", "1", "--watch")
 
 
+def test_an_instance_continues_with_the_newest_version(there: There) -> None:
+    """What succeeded is kept; the plan is shown here."""
+    there.playground.script.parts["b"] = [FATAL_ERROR, DONE]
+    there.push(TWO)
+    with live(there.playground):
+        there.calve("run", "w", "--wait", code=1)
+        there.push(TWO.replace('"true"', '"echo fixed"'))
+        assert [step["fate"] for step in there.json("restart", "w", "1", "--latest", "--dry-run")["steps"]] == [
+            "KEPT",
+            "RUNS_AGAIN",
+        ]
+        said = there.calve("restart", "w", "1", "--latest", "--keep", "a", "--wait")
+        assert "  a  kept        SUCCEEDED, kept as asked" in said
+        assert "w 1 run 2 SUCCEEDED" in said
+        assert there.json("restart", "w", "1", "--latest", "--step", "b", "--no-wait")["workflow_version_id"] == 2
+
+
 def test_a_file_is_pushed_and_run(there: There) -> None:
     """Its scripts are read here, and travel with the definition."""
     (there.folder / "x.sh").write_text("echo x")
@@ -230,7 +247,7 @@ def test_versions_are_activated_there(there: There) -> None:
     assert record.active_version is None
 
 
-@pytest.mark.parametrize("arguments", [["commit", "x"], ["sql", "SELECT 1"], ["gc"], ["triggers"], ["alerts"]])
+@pytest.mark.parametrize("arguments", [["sql", "SELECT 1"], ["gc"], ["triggers"], ["alerts"]])
 def test_what_needs_the_project_says_so(there: There, arguments: list[str]) -> None:
     """Rather than work on an empty lake here."""
     assert "works on this project itself" in there.calve(*arguments, code=1)

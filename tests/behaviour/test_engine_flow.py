@@ -52,6 +52,26 @@ Workflow:
     big = playground.attempt(run, "big")
     assert big.edges == {"after.big": False, "end": False}
     assert big.times.keys() == {"create", "end"}
+    assert playground.told(run, "big") == "Not run: a -> big: n > 10 is false"
+    assert playground.told(run, "after.big") == "Not run: a -> big: n > 10 is false"
+
+
+def test_a_step_that_does_not_run_says_why(playground: Playground) -> None:
+    """For each step before it: its condition, or that there was nothing to do."""
+    playground.push("""
+Workflow:
+  id: w
+  n: 5
+  jobs:
+    - job: {id: a, type: Sleep, transition: ["IF n > 10 THEN d"]}
+    - job: {id: b, type: Sleep, transition: ["IF n > 20 THEN d"]}
+    - job: {id: c, type: Sleep, transition: [d]}
+    - job: {id: d, type: Sleep}
+""")
+    playground.script.parts["c"] = Outcome(State.DONE, is_last=True)
+    run = playground.start()
+    why = "a -> d: n > 10 is false; b -> d: n > 20 is false; c: there is nothing to do"
+    assert playground.told(run, "d") == f"Not run: {why}"
 
 
 def test_a_condition_sees_what_its_step_gave(playground: Playground) -> None:

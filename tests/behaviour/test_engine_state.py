@@ -61,7 +61,7 @@ def test_a_run_is_read_as_it_was_written(engine: SqlEngineState) -> None:
         properties={"owner": "me"},
         run_params={"p": {"type": "STRING", "value": ODD}},
         params={"q": {"value": 1.5}},
-        restart=Restart(("a", "b"), (1, 2), {"a": {"x": 1}}, ("c",), {"b": "u"}),
+        restart=Restart(("a", "b"), (1, 2), {"a": {"x": 1}}, ("c",), {"b": "u"}, is_latest=True, keep=("d",)),
         carried={"a": "u1"},
         request_id="r1",
         tags=("x", "y"),

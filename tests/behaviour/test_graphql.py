@@ -141,6 +141,10 @@ def test_actions_are_mutations(site: Site) -> None:
         site.playground.settle()
         assert site.playground.fresh(run).status is status
     assert refusal(site, act, do="STOP", n=1, step="")[0] == "action_refused"
+    latest = (
+        'mutation { restart(workflowId: "team.ask", instanceId: 2, latest: true, keep: []) { instance { runId } } }'
+    )
+    assert ask(site, latest)["restart"]["instance"]["runId"] == 2
     again = 'mutation { restart(workflowId: "team.ask", instanceId: 1, fromBeginning: true) { instance { runId } } }'
     assert ask(site, again)["restart"]["instance"]["runId"] == 2
     assert ask(site, 'mutation { deactivate(workflowId: "team.ask") { activeVersion } }') == {

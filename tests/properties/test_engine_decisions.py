@@ -1,7 +1,7 @@
 """Whatever the graph and however its steps end, the engine's decisions are those of a simpler mind."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from hypothesis import given
@@ -17,7 +17,7 @@ from calve.engine.deciding import Create, Finish, StopOthers, decide
 from calve.engine.model import Attempt, Restart, RunPolicy
 from calve.engine.outcomes import end_of, reason_of, with_mode
 from calve.engine.ports import State
-from calve.engine.restarts import run_again
+from calve.engine.restart_plans import News, plan, run_again
 from calve.engine.statuses import RunStatus, StepStatus, final_status
 from calve.engine.strategies import BATCH, QueueView, arrive, leaving
 
@@ -190,6 +190,71 @@ def test_a_restart_runs_again_all_that_follows_and_nothing_incomplete_is_left_ou
         assert starts <= anew
         assert all(later in anew for step in anew for later in dag.successors[step])
         assert all(step in starts or set(dag.predecessors[step]) & anew for step in anew)
+
+
+Holds = Mapping[tuple[str, str], bool]
+
+
+def gone_through(dag: Dag, holds: Holds, kept: Mapping[str, Attempt], failing: Collection[str]) -> dict[str, Attempt]:
+    """Return how the steps of a run end that begins with some attempts, if some of the others fail."""
+    found = dict(kept)
+    while creates := [move for move in decide(dag, found, {}) if isinstance(move, Create)]:
+        for move in creates:
+            name = move.step_id
+            status = S.SUCCEEDED if move.is_satisfied else S.UNSATISFIED
+            status = S.FATALLY_FAILED if move.is_satisfied and name in failing else status
+            edges = {later: status is S.SUCCEEDED and holds[name, later] for later in dag.successors[name]}
+            found[name] = Attempt(name, "", "", name, 1, 1, "NoOp", status, edges=edges)
+    return found
+
+
+@given(dags(), st.data())
+def test_a_run_with_another_version_ends_like_a_new_instance_of_it(dag: Dag, data: st.DataObject) -> None:
+    """Whatever failed and whatever changed: kept is what would do the same again, and nothing that changed is kept."""
+    older, newer = ({pair: data.draw(st.booleans()) for pair in _pairs(dag)} for _ in range(2))
+    some = st.sets(st.sampled_from(sorted(dag.successors)))
+    before = gone_through(dag, older, {}, failing=data.draw(some))
+    changed = data.draw(some)
+    edges = {
+        step: {later: newer[step, later] for later in dag.successors[step]}
+        for step, attempt in before.items()
+        if attempt.status is S.SUCCEEDED
+    }
+    news = News(dict.fromkeys(changed, "text"), edges)
+    again = run_again(dag, before, RunPolicy.RESTART_FROM_INCOMPLETE, Restart(is_latest=True), news)
+    kept = {
+        step: replace(attempt, edges=edges.get(step, attempt.edges))
+        for step, attempt in before.items()
+        if step not in again
+    }
+    assert all(later in again for step in again for later in dag.successors[step])
+    assert all(attempt.status.is_complete for attempt in kept.values())
+    assert not {step for step in kept if step in changed and kept[step].status is S.SUCCEEDED}
+    ended = gone_through(dag, newer, kept, failing=())
+    fresh = gone_through(dag, newer, {}, failing=())
+    assert {step: attempt.status for step, attempt in ended.items()} == {
+        step: attempt.status for step, attempt in fresh.items()
+    }
+    planned = plan(dag, before, RunPolicy.RESTART_FROM_INCOMPLETE, Restart(is_latest=True), news)
+    assert {step.step_id for step in planned if step.fate.runs} == again
+    assert all(step.reason for step in planned)
+
+
+@given(dags(), st.data())
+def test_what_is_to_be_kept_is_kept_with_all_before_it(dag: Dag, data: st.DataObject) -> None:
+    """So that nothing that runs again comes before it."""
+    some = st.sets(st.sampled_from(sorted(dag.successors)))
+    before = gone_through(dag, dict.fromkeys(_pairs(dag), True), {}, failing=data.draw(some))
+    keep = tuple(step for step in data.draw(some) if step in before and before[step].status.is_complete)
+    news = News(dict.fromkeys(data.draw(some), "text"))
+    again = run_again(dag, before, RunPolicy.RESTART_FROM_INCOMPLETE, Restart(is_latest=True, keep=keep), news)
+    assert not dag.with_ancestors(keep) & again
+    freely = run_again(dag, before, RunPolicy.RESTART_FROM_INCOMPLETE, Restart(is_latest=True), news)
+    assert again <= freely
+
+
+def _pairs(dag: Dag) -> list[tuple[str, str]]:
+    return [(step, later) for step in dag.successors for later in dag.successors[step]]
 
 
 @given(st.dictionaries(st.text(min_size=1), st.lists(st.integers(), max_size=4), min_size=1, max_size=4))

@@ -208,7 +208,8 @@ def parse_key(text: str) -> bytes:
     if len(key) != KEY_BYTES:
         raise SettingsInvalid(
             f"The key of the table of secrets is not {KEY_BYTES} bytes in Base64.",
-            remedy="Let calve secret key make one.",
+            remedy="Use the key that the secrets were set with. Where there is no key file, "
+            "`calve secret set NAME` makes one.",
         )
     return key
 

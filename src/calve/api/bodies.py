@@ -137,6 +137,10 @@ class RestartRequest(_Body):
     skip: list[Name] = []
     """Steps that are to be skipped."""
     refuse_unknown_params: RefuseUnknownParams = False
+    latest: bool = False
+    """Continue with the newest version: what succeeded and did not change is kept."""
+    keep: list[Name] = []
+    """With ``latest``: steps whose results are kept, with those of the steps before them, though they changed."""
 
     def as_restart(self, initiator: Initiator) -> dict[str, Any]:
         """Return what the engine is asked for."""
@@ -150,6 +154,8 @@ class RestartRequest(_Body):
             "step_params": {step_id: given for step_id, (given, _) in by_step.items() if given},
             "step_definitions": {step_id: given for step_id, (_, given) in by_step.items() if given},
             "skip": tuple(self.skip),
+            "is_latest": self.latest,
+            "keep": tuple(self.keep),
             "request_id": self.request_id,
             "refuse_unknown_params": self.refuse_unknown_params,
             "initiator": initiator,
@@ -163,6 +169,10 @@ class StepRestartRequest(_Body):
     step_run_params: Params = {}
     """Changed params of the step."""
     refuse_unknown_params: RefuseUnknownParams = False
+    latest: bool = False
+    """Continue with the newest version: beside the step, what changed runs again."""
+    keep: list[Name] = []
+    """With ``latest``: steps whose results are kept, with those of the steps before them, though they changed."""
 
     def as_restart(self, step_id: str, initiator: Initiator) -> dict[str, Any]:
         """Return what the engine is asked for."""
@@ -170,6 +180,8 @@ class StepRestartRequest(_Body):
         return {
             "step_params": {step_id: plain} if plain else {},
             "step_definitions": {step_id: defined} if defined else {},
+            "is_latest": self.latest,
+            "keep": tuple(self.keep),
             "request_id": self.request_id,
             "refuse_unknown_params": self.refuse_unknown_params,
             "initiator": initiator,

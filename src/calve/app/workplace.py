@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -150,6 +151,7 @@ def patiently(what: Callable[[], Result], wait: Wait | None) -> Result:
 
 def tools_on(store: Store, url: str, project: Path | None = None, logs: StepLogSettings | None = None) -> "Tools":
     """Return what the engine works with on a store; it looks for files of steps in the folder of the project."""
+    from calve.capture import find_superseded
     from calve.definition import ProjectFiles, vocabulary_with
     from calve.engine import AnchoredClock, Blueprints, Cache, Tools
 
@@ -164,4 +166,5 @@ def tools_on(store: Store, url: str, project: Path | None = None, logs: StepLogS
         new_uuid,
         files=None if project is None else ProjectFiles(project, project),
         log_files=Files(logs.properties if logs else None),
+        superseded=partial(find_superseded, store.captures),
     )

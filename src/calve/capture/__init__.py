@@ -22,8 +22,9 @@ from calve.capture.model import (
     StoredCheckpoint,
 )
 from calve.capture.ports import CaptureState, Clock, NewId
-from calve.capture.report import CaptureReport, DeleteKeys, TableReport
+from calve.capture.report import CaptureReport, DeleteKeys, TableReport, nothing_changed
 from calve.capture.selection import Limits
+from calve.capture.superseded import Superseded, find_superseded, superseded_by
 from calve.capture.uncommitted import Commit, Uncommitted
 
 __all__ = [
@@ -53,9 +54,13 @@ __all__ = [
     "Status",
     "StoredCapture",
     "StoredCheckpoint",
+    "Superseded",
     "TableReport",
     "Uncommitted",
     "Wanted",
     "capture_json",
     "checkpoint_json",
+    "find_superseded",
+    "nothing_changed",
+    "superseded_by",
 ]

@@ -1,17 +1,18 @@
 """The use cases of capture: plan, capture, commit, abandon, and looking after checkpoints."""
 
 import re
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from shlex import quote
 from typing import Any
 
 from calve.capture import artifacts, making
 from calve.capture.adopting import adoption_of
 from calve.capture.artifacts import NewView, Tag, Work
 from calve.capture.changes import TableChange, Wanted, find_change
-from calve.capture.history import resolve
+from calve.capture.history import CONSUMER, resolve
 from calve.capture.lag import Lag, lag_of
 from calve.capture.leases import snapshots_to_hold
 from calve.capture.model import Checkpoint, DeliveredUpTo, Mode, Move, Status, StoredCapture, StoredCheckpoint
@@ -65,7 +66,7 @@ class Captures:
         """Return what the next capture would contain; writes nothing."""
         wanted = wanted or Wanted()
         changes = [change for change, _ in self._find(tables, consumer, wanted)]
-        return self._report(changes, [Names()] * len(changes), None, consumer, wanted.mode)
+        return self._report(changes, [Names()] * len(changes), None, consumer, wanted)
 
     def uncommitted(self, table: str, consumer: str, wanted: Wanted | None = None) -> Uncommitted:
         """Return which snapshots of a table the consumer has not committed; cheaper than a plan, writes nothing.
@@ -74,7 +75,8 @@ class Captures:
             CaptureError, LakeError: a capture would be refused.
         """
         stored = self._state.checkpoint(consumer, self._lake.parse(table))
-        return self.since(table, stored.checkpoint if stored else None, wanted)
+        with _naming(consumer):
+            return self.since(table, stored.checkpoint if stored else None, wanted)
 
     def since(self, table: str, start: Checkpoint | None, wanted: Wanted | None = None) -> Uncommitted:
         """Return which snapshots of a table came after a place in it, as ``uncommitted`` does for a consumer's."""
@@ -112,7 +114,7 @@ class Captures:
         changes = [change for change, _ in found]
         capture_id = self._new_id()
         work, names = self._work(changes, wanted.mode, capture_id, consumer, lease=lease)
-        document = self._report(changes, names, capture_id, consumer, wanted.mode)
+        document = self._report(changes, names, capture_id, consumer, wanted)
         moves = [Move(change.source.name, stored.version if stored else 0, change.to) for change, stored in found]
         begun = self._state.begin(capture_id, consumer, key, work.artifacts(), self._clock())
         try:
@@ -283,7 +285,8 @@ class Captures:
         found = []
         for source in sources:
             stored = self._state.checkpoint(consumer, source.name)
-            found.append((find_change(source, stored.checkpoint if stored else None, wanted), stored))
+            with _naming(consumer):
+                found.append((find_change(source, stored.checkpoint if stored else None, wanted), stored))
         return found
 
     def _source(self, name: TableName) -> Source:
@@ -346,15 +349,16 @@ class Captures:
         names: Sequence[Names],
         capture_id: str | None,
         consumer: str,
-        mode: Mode,
+        wanted: Wanted,
     ) -> CaptureReport:
         return report(
             changes,
             names,
             capture_id=capture_id,
             consumer=consumer,
-            mode=mode,
+            mode=wanted.mode,
             default_catalog=self._lake.default_catalog,
+            asked=wanted.as_json(),
         )
 
     def _lag(self, stored: StoredCheckpoint) -> Lag:
@@ -372,6 +376,16 @@ class Captures:
             self._state.mark_collected(stored.capture_id, self._clock())
             reach("gc.recorded")
         return Collected(stored.capture_id, tuple(removal.tables), removal.files, removal.tags, tuple(removal.problems))
+
+
+@contextmanager
+def _naming(consumer: str) -> Iterator[None]:
+    """Put a consumer's name into the commands that errors offer."""
+    try:
+        yield
+    except CalveError as error:
+        error.remedy = error.remedy.replace(CONSUMER, quote(consumer))
+        raise
 
 
 def _reported(stored: StoredCapture) -> CaptureReport:

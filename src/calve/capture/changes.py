@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import Any
 
 from calve.capture import history, selection
+from calve.capture.history import CONSUMER
 from calve.capture.manifests import Manifest
 from calve.capture.model import (
     Checkpoint,
@@ -40,6 +42,19 @@ class Wanted:
     end: str | None = None
     on_gap: OnGap = OnGap.FAIL
     on_schema_change: OnSchemaChange = OnSchemaChange.EVOLVE
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what is asked for as plain JSON."""
+        return {
+            "operations": sorted(operation.value for operation in self.operations),
+            "range_columns": list(self.ranges),
+            "max_files": self.limits.max_files,
+            "max_bytes": self.limits.max_bytes,
+            "from": self.start,
+            "to": self.end,
+            "on_gap": self.on_gap.value,
+            "on_schema_change": self.on_schema_change.value,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +102,8 @@ def find_change(source: Source, start: Checkpoint | None, wanted: Wanted) -> Tab
     if start is not None and wanted.start is not None and not wanted.is_start_initial:
         raise CheckpointExists(
             f"{source.name}: the consumer has a checkpoint already, at snapshot {start.snapshot_id}.",
-            remedy="Leave --from out, or move the checkpoint with `calve checkpoint set`.",
+            remedy="Leave --from out, or move the checkpoint: "
+            f"`calve checkpoint set {source.name} --consumer {CONSUMER} --to {quote(wanted.start)} --reason WHY`.",
             table=str(source.name),
         )
     if start is None and wanted.start is not None:
@@ -113,7 +129,8 @@ def _check_order(source: Source, start: Checkpoint, end: int | None) -> None:
     if end is not None and end != start.snapshot_id and end in before and end != source.head:
         raise RequestInvalid(
             f"{source.name}: snapshot {end} comes before the checkpoint, {start.snapshot_id}.",
-            remedy="Name a later one with --to, or move the checkpoint with `calve checkpoint set`.",
+            remedy="Name a later one with --to, or move the checkpoint: "
+            f"`calve checkpoint set {source.name} --consumer {CONSUMER} --to {end} --reason WHY`.",
             table=str(source.name),
         )
 

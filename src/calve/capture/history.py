@@ -16,6 +16,9 @@ from calve.errors import (
     TableRecreated,
 )
 
+CONSUMER = "CONSUMER"
+"""Stands in remedies for whoever keeps the checkpoint, until that is known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -73,7 +76,8 @@ def steps_between(source: Source, start: Checkpoint | None, end: int | None) -> 
     if start is not None and start.table_uuid != source.uuid:
         raise TableRecreated(
             f"{source.name} is another table than the one of the checkpoint: it was dropped and created again.",
-            remedy=f"`calve checkpoint reset {source.name} --consumer …` to begin with the new table.",
+            remedy=f"To begin with the new table: `calve checkpoint reset {source.name} --consumer {CONSUMER} "
+            "--reason recreated`.",
             table=str(source.name),
             checkpoint_uuid=start.table_uuid,
             table_uuid=source.uuid,
@@ -157,7 +161,11 @@ def _not_an_ancestor(source: Source, goal: int, end: int | None) -> NotAnAncesto
         f"{source.name}: the checkpoint's snapshot {goal} is not in the history of {end}: the table was rolled back, "
         f"replaced, or {end} is on another branch; {where}.",
         remedy="What was captured after that point cannot be recalled by calve: mend the target if needed, then "
-        + (f"`calve checkpoint set {source.name} --to {common} …`." if common else "`calve checkpoint reset …`."),
+        + (
+            f"`calve checkpoint set {source.name} --consumer {CONSUMER} --to {common} --reason 'rolled back'`."
+            if common
+            else f"`calve checkpoint reset {source.name} --consumer {CONSUMER} --reason 'rolled back'`."
+        ),
         table=str(source.name),
         checkpoint_snapshot_id=goal,
         to_snapshot_id=end,
@@ -190,7 +198,8 @@ def check_operations(source: Source, steps: Iterable[Step], allowed: frozenset[O
     wanted = sorted({step.operation.value for step in strangers if step.operation} | {o.value for o in allowed})
     raise ChangeUnsupported(
         f"{source.name}: snapshots that are not {' or '.join(sorted(allowed))}: {', '.join(names)}.",
-        remedy=f"Capture them with `--operations {','.join(wanted)}`, or move past them with `calve checkpoint set`.",
+        remedy=f"Capture them with `--operations {','.join(wanted)}` (in a step, data_operations), or move past them: "
+        f"`calve checkpoint set {source.name} --consumer {CONSUMER} --to {strangers[-1].snapshot_id} --reason WHY`.",
         table=str(source.name),
         snapshots=[{"snapshot_id": s.snapshot_id, "operation": s.operation and s.operation.value} for s in strangers],
     )

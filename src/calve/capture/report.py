@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
 from functools import reduce
 from typing import Any
 
@@ -64,6 +65,8 @@ class TableReport:
     partitions: list[dict[str, Any]]
     pending: bool
     """There is more after this capture: it was cut by a limit, or ended early by ``--to``."""
+    from_timestamp_ms: int | None = None
+    """When the snapshot was written up to which the consumer had come; None for captures of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,8 @@ class CaptureReport:
     changed: bool
     ranges: dict[str, dict[str, Any]]
     tables: list[TableReport] = field(default_factory=list)
+    asked: dict[str, Any] = field(default_factory=dict)
+    """What the capture was asked for; empty for captures of earlier versions, which did not keep it."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain JSON."""
@@ -92,6 +97,25 @@ class CaptureReport:
         return next(table for table in self.tables if table.source_table == source_table)
 
 
+def nothing_changed(tables: Sequence[TableReport]) -> str:
+    """Return a sentence that says since when nothing has changed in tables."""
+    empty = [table.source_table for table in tables if table.from_snapshot_id is None]
+    since = [f"in {table.source_table} since {_since(table)}" for table in tables if table.from_snapshot_id is not None]
+    parts = [f"Nothing changed {', '.join(since)}"] if since else []
+    if empty:
+        parts.append(f"{', '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty")
+    return f"{'; '.join(parts)}."
+
+
+def _since(table: TableReport) -> str:
+    at = ""
+    if table.from_timestamp_ms is not None:
+        at = f" ({datetime.fromtimestamp(table.from_timestamp_ms / 1_000, UTC):%Y-%m-%d %H:%M:%S} UTC)"
+    newer = [step["operation"] for step in table.snapshots]
+    passed = f", though {len(newer)} newer ({', '.join(dict.fromkeys(newer))})" if newer else ""
+    return f"snapshot {table.from_snapshot_id}{at}{passed}"
+
+
 def _shallow(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass whose values are plain already."""
     return {item.name: getattr(value, item.name) for item in fields(value)}
@@ -105,6 +129,7 @@ def report(
     consumer: str,
     mode: Mode,
     default_catalog: str,
+    asked: dict[str, Any],
 ) -> CaptureReport:
     """Return what to tell of some tables' changes."""
     tables = [_table(change, made, default_catalog) for change, made in zip(changes, names, strict=True)]
@@ -121,6 +146,7 @@ def report(
         changed=any(table.changed for table in tables),
         ranges={column: union.as_json() for column, union in unions.items()},
         tables=tables,
+        asked=asked,
     )
 
 
@@ -142,5 +168,6 @@ def _table(change: TableChange, made: Names, default_catalog: str) -> TableRepor
         ranges={column: found.as_json() for column, found in change.ranges.items()},
         partitions=list(change.partitions),
         pending=change.has_more,
+        from_timestamp_ms=change.start.timestamp_ms if change.start and change.start.snapshot_id else None,
         **{**_shallow(made), "delete_keys": [asdict(keys) for keys in made.delete_keys]},
     )

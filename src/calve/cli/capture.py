@@ -120,8 +120,8 @@ def capture(
 @click.pass_obj
 def commit(state: State, capture_id: str) -> None:
     """Move the checkpoint past a capture that has been processed."""
-    with state.captures() as captures:
-        _closed(state, captures.commit(capture_id))
+    with state.ledger() as ledger:
+        _closed(state, ledger.commit(capture_id))
 
 
 @click.command()
@@ -130,8 +130,8 @@ def commit(state: State, capture_id: str) -> None:
 @click.pass_obj
 def abandon(state: State, capture_id: str) -> None:
     """Give a capture up; the next one starts from the same checkpoint."""
-    with state.captures() as captures:
-        _closed(state, captures.abandon(capture_id))
+    with state.ledger() as ledger:
+        _closed(state, ledger.abandon(capture_id))
 
 
 def _closed(state: State, report: "CaptureReport") -> None:

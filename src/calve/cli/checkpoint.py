@@ -58,14 +58,12 @@ def _standing(one: "Document") -> tuple[object, ...]:
 @click.pass_obj
 def set_checkpoint(state: State, table: str, consumer: str, to: str, reason: str) -> None:
     """Move a consumer's checkpoint by hand."""
-    from calve.capture import checkpoint_json
-
-    with state.captures() as captures:
-        stored = captures.set_checkpoint(table, consumer, to, reason)
+    with state.ledger() as ledger:
+        stored = ledger.set_checkpoint(table, consumer, to, reason)
     if state.json:
-        print_json(checkpoint_json(stored, stored.table.short(state.settings.default_catalog)))
+        print_json(stored)
     else:
-        print(f"{consumer} now stands at {stored.checkpoint.snapshot_id or 'the beginning'} of {table}")
+        print(f"{consumer} now stands at {stored['snapshot_id'] or 'the beginning'} of {table}")
 
 
 @checkpoint.command(name="reset")
@@ -76,8 +74,8 @@ def set_checkpoint(state: State, table: str, consumer: str, to: str, reason: str
 @click.pass_obj
 def reset_checkpoint(state: State, table: str, consumer: str, reason: str) -> None:
     """Forget a consumer's checkpoint: its next capture is a first one."""
-    with state.captures() as captures:
-        captures.reset_checkpoint(table, consumer, reason)
+    with state.ledger() as ledger:
+        ledger.reset_checkpoint(table, consumer, reason)
     if state.json:
         print_json({"consumer": consumer, "table": table, "reset": True})
     else:

@@ -22,6 +22,10 @@ class Again:
     params: Mapping[str, Any] = field(default_factory=dict)
     step_params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     skip: tuple[str, ...] = ()
+    is_latest: bool = False
+    """Continue with the newest version."""
+    keep: tuple[str, ...] = ()
+    """Steps whose results are kept though they changed."""
 
 
 FOUND = 100
@@ -69,6 +73,10 @@ class Desk(Protocol):
 
     def restart(self, place: "Address", again: Again) -> Document:
         """Run an instance again, or a step of it; return its run."""
+        ...
+
+    def plan_restart(self, place: "Address", again: Again) -> Document:
+        """Return what a restart would keep and what it would run again."""
         ...
 
     def act(self, action: Action, place: "Address", **said: str) -> Document:

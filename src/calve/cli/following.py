@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from calve.cli.desk import Desk, Document, Which
+from calve.cli.desk import Again, Desk, Document, Which
 from calve.cli.given import address
 from calve.cli.output import print_json
 from calve.cli.showing import OVER, failed, headline, live_view, log_command, moved, name_of, waiting
@@ -159,16 +159,15 @@ class _Lines:
         return next((one for one in waits if _key(one) == (step_id, number, "RETRY")), None)
 
     def _reason(self, run: Document, step_id: str, number: int, status: str) -> str:
-        """Return what was said about an attempt that has failed, or how many rows one has moved that succeeded."""
+        """Return what was said about an attempt that has ended, or else how many rows it has moved."""
         from calve.engine import StepStatus
 
-        if status == StepStatus.SUCCEEDED:
-            rows = next((moved(step) for step in self._whole()["steps"] if step["step_id"] == step_id), "")
-            return f": {rows}" if rows else ""
-        if StepStatus(status).is_complete or not StepStatus(status).is_terminal:
+        if not StepStatus(status).is_terminal:
             return ""
         self._told.add((step_id, number, status))
         said = self._desk.told(run, step_id, number)
+        if not said and status == StepStatus.SUCCEEDED:
+            said = next((moved(step) for step in self._whole()["steps"] if step["step_id"] == step_id), "")
         return f": {said}" if said else ""
 
     def _whole(self) -> Document:
@@ -228,7 +227,9 @@ def _print_failures(desk: Desk, run: Document) -> None:
             click.echo(f"  | {line}")
         for line in log_command(run, failure):
             click.echo(line)
-    click.echo(f"\n→ calve restart {name_of(run)}")
+    refusal = _refusal(desk, run)
+    if refusal is not None:
+        click.echo(f"\n→ {refusal or f'calve restart {name_of(run)}'}")
 
 
 def _logged(desk: Desk, run: Document, failure: Document) -> list[str]:
@@ -240,6 +241,14 @@ def _logged(desk: Desk, run: Document, failure: Document) -> list[str]:
         return "".join(desk.log(place, failure, Which(tail=LINES), is_followed=False)).splitlines()
     except CalveError:  # who may see an instance may not always read its logs
         return []
+
+
+def _refusal(desk: Desk, run: Document) -> str | None:
+    """Return why a restart would be refused now; nothing if it would not, None if that cannot be told."""
+    try:
+        return str(desk.plan_restart(address(run["workflow_id"], run["workflow_instance_id"]), Again())["refusal"])
+    except CalveError:  # somebody else restarted or deleted it, or the caller may not restart it
+        return None
 
 
 def every(seconds: float, what: Callable[[], None]) -> Callable[[], None]:

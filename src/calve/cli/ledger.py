@@ -15,7 +15,7 @@ Document = dict[str, Any]
 
 
 class Ledger(Protocol):
-    """Tells what was captured and committed, and what is left; writes nothing."""
+    """Tells what was captured and committed, and what is left; commits, abandons, and moves checkpoints by hand."""
 
     def plan(self, tables: Sequence[str], consumer: str, options: Mapping[str, Any]) -> "CaptureReport":
         """Return what the next capture would contain; the options are those of the command."""
@@ -43,6 +43,22 @@ class Ledger(Protocol):
 
     def lag(self, consumer: str | None) -> list[Document]:
         """Return how far consumers are behind their tables."""
+        ...
+
+    def commit(self, capture_id: str) -> "CaptureReport":
+        """Move the checkpoints past a capture."""
+        ...
+
+    def abandon(self, capture_id: str) -> "CaptureReport":
+        """Give a capture up."""
+        ...
+
+    def set_checkpoint(self, table: str, consumer: str, to: str, reason: str) -> Document:
+        """Move a checkpoint by hand; return where it is now."""
+        ...
+
+    def reset_checkpoint(self, table: str, consumer: str, reason: str) -> None:
+        """Forget a checkpoint."""
         ...
 
 
@@ -86,6 +102,27 @@ class LocalLedger:
         """Return how far consumers are behind their tables."""
         return [asdict(row) for row in self.lake.lag(consumer)]
 
+    def commit(self, capture_id: str) -> "CaptureReport":
+        """Move the checkpoints past a capture."""
+        return self.lake.commit(capture_id)
+
+    def abandon(self, capture_id: str) -> "CaptureReport":
+        """Give a capture up."""
+        return self.lake.abandon(capture_id)
+
+    def set_checkpoint(self, table: str, consumer: str, to: str, reason: str) -> Document:
+        """Move a checkpoint by hand; return where it is now."""
+        from calve.capture import checkpoint_json
+
+        stored = self.lake.set_checkpoint(table, consumer, to, reason)
+        (name,) = self.lake.named([str(stored.table)])
+        where: Document = json_safe(checkpoint_json(stored, name))
+        return where
+
+    def reset_checkpoint(self, table: str, consumer: str, reason: str) -> None:
+        """Forget a checkpoint."""
+        self.lake.reset_checkpoint(table, consumer, reason)
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteLedger:
@@ -120,6 +157,22 @@ class RemoteLedger:
     def lag(self, consumer: str | None) -> list[Document]:
         """Return how far consumers are behind their tables."""
         return self.client.lag(consumer=consumer)
+
+    def commit(self, capture_id: str) -> "CaptureReport":
+        """Move the checkpoints past a capture."""
+        return _report(self.client.commit_capture(capture_id))
+
+    def abandon(self, capture_id: str) -> "CaptureReport":
+        """Give a capture up."""
+        return _report(self.client.abandon_capture(capture_id))
+
+    def set_checkpoint(self, table: str, consumer: str, to: str, reason: str) -> Document:
+        """Move a checkpoint by hand; return where it is now."""
+        return self.client.set_checkpoint(table, consumer, to=to, reason=reason)
+
+    def reset_checkpoint(self, table: str, consumer: str, reason: str) -> None:
+        """Forget a checkpoint."""
+        self.client.reset_checkpoint(table, consumer, reason=reason)
 
 
 def _report(answer: Document) -> "CaptureReport":

@@ -67,20 +67,30 @@ class LocalDesk:
 
     def restart(self, place: "Address", again: Again) -> Document:
         """Run an instance again, or a step of it."""
-        from calve.engine import Initiator, RunPolicy
         from calve.engine.views import started_json
 
+        return started_json(self.workplace.engine.restart(place, **self._asked(again)))
+
+    def plan_restart(self, place: "Address", again: Again) -> Document:
+        """Return what a restart would keep and what it would run again."""
+        from calve.engine.views import restart_plan_json
+
+        return restart_plan_json(self.workplace.engine.plan_restart(place, **self._asked(again)))
+
+    def _asked(self, again: Again) -> dict[str, Any]:
+        from calve.engine import Initiator, RunPolicy
+
         policy = RunPolicy.RESTART_FROM_BEGINNING if again.is_from_beginning else RunPolicy.RESTART_FROM_INCOMPLETE
-        started = self.workplace.engine.restart(
-            place,
-            policy=policy,
-            params=again.params,
-            step_params=again.step_params,
-            skip=again.skip,
-            initiator=Initiator(user=self.user),
-            refuse_unknown_params=True,
-        )
-        return started_json(started)
+        return {
+            "policy": policy,
+            "params": again.params,
+            "step_params": again.step_params,
+            "skip": again.skip,
+            "is_latest": again.is_latest,
+            "keep": again.keep,
+            "refuse_unknown_params": True,
+            "initiator": Initiator(user=self.user),
+        }
 
     def act(self, action: Action, place: "Address", **said: str) -> Document:
         """Do something with an instance or a step."""

@@ -57,23 +57,13 @@ class RemoteDesk:
 
     def restart(self, place: "Address", again: Again) -> Document:
         """Run an instance again, or a step of it."""
-        if not place.path:
-            policy = "RESTART_FROM_BEGINNING" if again.is_from_beginning else "RESTART_FROM_INCOMPLETE"
-            return self.client.restart(
-                place.workflow_id,
-                place.instance_id,
-                restart_policy=policy,
-                run_params=again.params,
-                step_run_params=again.step_params,
-                skip=again.skip,
-            )
-        step = place.steps[-1]
-        if again.params or again.skip or set(again.step_params) - {step}:
-            raise RequestInvalid(
-                f"A server restarts a step with params of {step} only.", remedy="Leave --step out, or the other params."
-            )
-        given = again.step_params.get(step, {})
-        return self.client.restart(place.workflow_id, place.instance_id, _path(place), step_run_params=given)
+        step, request = _asked(place, again)
+        return self.client.restart(place.workflow_id, place.instance_id, step, **request)
+
+    def plan_restart(self, place: "Address", again: Again) -> Document:
+        """Return what a restart would keep and what it would run again."""
+        step, request = _asked(place, again)
+        return self.client.plan_restart(place.workflow_id, place.instance_id, step, **request)
 
     def act(self, action: Action, place: "Address", **said: str) -> Document:
         """Do something with an instance or a step."""
@@ -232,6 +222,30 @@ class RemoteDesk:
     def view(self, run: Document) -> str | None:
         """Return the address of the page that shows an instance."""
         return self.client.view_url(run)
+
+
+def _asked(place: "Address", again: Again) -> tuple[str | None, Document]:
+    """Return the step that a restart is about, if there is one, and what it asks of a server.
+
+    Raises:
+        RequestInvalid: a server does not take that together.
+    """
+    latest = {"latest": True, "keep": list(again.keep)} if again.is_latest or again.keep else {}
+    if not place.path:
+        policy = "RESTART_FROM_BEGINNING" if again.is_from_beginning else "RESTART_FROM_INCOMPLETE"
+        return None, {
+            "restart_policy": policy,
+            "run_params": again.params,
+            "step_run_params": again.step_params,
+            "skip": again.skip,
+            **latest,
+        }
+    step = place.steps[-1]
+    if again.params or again.skip or set(again.step_params) - {step}:
+        raise RequestInvalid(
+            f"A server restarts a step with params of {step} only.", remedy="Leave --step out, or the other params."
+        )
+    return _path(place), {"step_run_params": again.step_params.get(step, {}), **latest}
 
 
 def _path(place: "Address") -> str:

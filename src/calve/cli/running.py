@@ -20,6 +20,14 @@ from calve.cli.state import State, json_option
 from calve.cli.words import words
 from calve.errors import ActionRefused, RequestInvalid, WorkflowMissing
 
+_FATES = {
+    "KEPT": "kept",
+    "RUNS_AGAIN": "runs again",
+    "RUNS": "runs",
+    "SKIPPED": "skipped",
+    "REMOVED": "removed",
+}
+
 wait_option = click.option(
     "--wait/--no-wait",
     default=None,
@@ -107,6 +115,15 @@ def run(state: State, /, workflow: str, given: Mapping[str, Any], params: Mappin
     help="Change a param of a step.",
 )
 @click.option("--skip", multiple=True, metavar="STEP", help="Skip a step instead of running it again.")
+@click.option(
+    "--latest",
+    is_flag=True,
+    help="Continue with the newest version of the workflow: keep what succeeded and did not change.",
+)
+@click.option(
+    "--keep", multiple=True, metavar="STEP", help="With --latest, keep the results of a step and of those before it."
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would be kept and what would run again.")
 @wait_option
 @json_option
 @click.pass_obj
@@ -117,17 +134,57 @@ def restart(state: State, /, workflow: str, instance: int, params: Mapping[str, 
       calve restart demo.pipeline 3
       calve restart demo.pipeline 3 --step load --step-param load.limit=5
       calve restart demo.pipeline 3 --from-beginning -p date=20260301
+      calve restart demo.pipeline 3 --latest             after a fix: push it, then continue
+
+    An instance keeps the version that it started with. With --latest it continues with the newest one that was pushed:
+    steps that succeeded and did not change are kept, approvals that were given stand, and everything else runs, with
+    what comes after it. --dry-run shows which steps that would be.
 
     It is carried out here like calve run.
     """
-    if options["from_beginning"] and options["step"]:
-        raise click.UsageError("Give either --from-beginning or --step.")
-    again = Again(options["from_beginning"], params, options["step_params"], options["skip"])
+    if options["from_beginning"] and (options["step"] or options["latest"]):
+        raise click.UsageError("Give either --from-beginning or --step or --latest.")
+    if options["keep"] and not options["latest"]:
+        raise click.UsageError("--keep needs --latest.")
+    again = Again(
+        options["from_beginning"],
+        params,
+        options["step_params"],
+        options["skip"],
+        options["latest"],
+        options["keep"],
+    )
+    place = address(workflow, instance, options["step"])
     with state.desk() as desk:
-        started = desk.restart(address(workflow, instance, options["step"]), again)
+        if options["dry_run"]:
+            return _planned(state, desk.plan_restart(place, again))
+        if options["latest"] and not state.json:
+            _show_plan(desk.plan_restart(place, again))
+        started = desk.restart(place, again)
         if _is_awaited(desk, options["wait"]):
             return carried_out(state, desk, desk.instance(address(workflow, instance)))
         return _told(state, desk, started)
+
+
+def _planned(state: State, plan: Document) -> int:
+    if state.json:
+        print_json(plan)
+    else:
+        _show_plan(plan, err=False)
+    return 0
+
+
+def _show_plan(plan: Document, *, err: bool = True) -> None:
+    """Print what a restart keeps and what it runs again."""
+    older, newer = plan["workflow_version_id"], plan["restart_version_id"]
+    click.echo(f"Version {newer}" + (f", before: {older}" if older != newer else ""), err=err)
+    width = max(len(step["step_id"]) for step in plan["steps"])
+    for step in plan["steps"]:
+        obstacle = f"; cannot run again: {step['obstacle']}" if step["obstacle"] else ""
+        what = _FATES[step["fate"]]
+        click.echo(f"  {step['step_id']:<{width}}  {what:<10}  {step['reason']}{obstacle}", err=err)
+    if plan["refusal"] and not err:
+        click.echo(f"It would be refused: {plan['refusal']}")
 
 
 def _is_awaited(desk: Desk, wanted: bool | None) -> bool:  # noqa: FBT001 - click's three states

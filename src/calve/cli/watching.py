@@ -129,7 +129,7 @@ def logs(state: State, /, workflow: str, instance: int, step: str, attempt_id: i
         if state.json:
             print_json({**desk.attempt(where, attempt["step_attempt_id"]), "log": text})
         elif not text:
-            click.echo(f"{step} has written nothing.", err=True)
+            click.echo(f"{step} has written nothing. {attempt.get('message', '')}".rstrip(), err=True)
         elif not text.endswith("\n"):
             click.echo()
 

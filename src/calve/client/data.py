@@ -75,6 +75,24 @@ class Data:
         """Return up to where each consumer has committed each table."""
         return list(pages(self.server, path("checkpoints"), consumer=consumer))
 
+    def commit_capture(self, capture_id: str) -> Document:
+        """Move the checkpoints past a capture that has been processed; repeating it changes nothing."""
+        return document(self.server.ask("POST", path("captures", capture_id, "actions", "commit"), is_repeatable=True))
+
+    def abandon_capture(self, capture_id: str) -> Document:
+        """Give a capture up: the next one starts from the same checkpoint."""
+        return document(self.server.ask("POST", path("captures", capture_id, "actions", "abandon"), is_repeatable=True))
+
+    def set_checkpoint(self, table: str, consumer: str, *, to: str, reason: str) -> Document:
+        """Move a consumer's checkpoint by hand to a snapshot, tag, branch, time or ``latest``."""
+        body = {"table": table, "consumer": consumer, "to": to, "reason": reason}
+        return document(self.server.ask("PUT", path("checkpoints"), body))
+
+    def reset_checkpoint(self, table: str, consumer: str, *, reason: str) -> None:
+        """Forget a consumer's checkpoint: its next capture is a first one."""
+        query = {"table": table, "consumer": consumer, "reason": reason}
+        self.server.ask("DELETE", path("checkpoints"), query=query)
+
     def lag(self, *, consumer: str | None = None) -> list[Document]:
         """Return how far consumers are behind their tables."""
         return list(pages(self.server, path("lag"), consumer=consumer))

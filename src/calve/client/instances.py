@@ -107,11 +107,17 @@ class Instances:
         """Run an instance again, or one of its steps and what comes after it.
 
         ``request`` is what Maestro takes: restart_policy, run_params, step_run_params, and a list of steps to skip.
-        A step is its id, or its path: ``loop/3/job``.
+        With ``latest=True`` the instance continues with the newest version: what succeeded and did not change is kept,
+        and so are the steps that ``keep`` lists. A step is its id, or its path: ``loop/3/job``.
         """
         place = path("workflows", workflow_id, "instances", instance_id, *_step(step_id), "actions", "restart")
         body = {"request_id": str(uuid.uuid4()), "refuse_unknown_params": True, **request}
         return document(self.server.ask("POST", place, body, is_repeatable=True))
+
+    def plan_restart(self, workflow_id: str, instance_id: int, step_id: str | None = None, **request: Any) -> Document:
+        """Return what ``restart`` would keep and what it would run again, step by step; nothing is started."""
+        place = path("workflows", workflow_id, "instances", instance_id, *_step(step_id), "actions", "plan-restart")
+        return document(self.server.ask("POST", place, request, is_repeatable=True))
 
     def act(
         self,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
-from calve.capture import CaptureState, Clock, DeliveredUpTo, NewId, Status, StoredCapture
+from calve.capture import CaptureState, Clock, DeliveredUpTo, NewId, Status, StoredCapture, superseded_by
 from calve.delivery.model import BranchStatus, Delivery, Published, StagedTarget, Staging, StoredBranch
 from calve.delivery.ports import DeliveryState
 from calve.delivery.publishing import Publishing, Staged
@@ -213,9 +213,11 @@ class Deliveries:
         self._state.note(staging, target.name, target.uuid, self._clock())
 
     def _question(self, name: TableName, delivery: Delivery) -> Question:
-        return Question(
-            delivery, self._capture(delivery.capture_id), name, self._state.delivered_uuid(delivery.stream, name)
-        )
+        capture = self._capture(delivery.capture_id)
+        found = None
+        if capture is not None and capture.status is Status.ABANDONED:
+            found = superseded_by(capture, self._captures.captures(capture.consumer))
+        return Question(delivery, capture, name, self._state.delivered_uuid(delivery.stream, name), found)
 
     def _capture(self, capture_id: str | None) -> StoredCapture | None:
         return None if capture_id is None else self._captures.capture(capture_id)

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
-from calve.capture import Status, StoredCapture
+from calve.capture import Status, StoredCapture, Superseded, superseded_by
 from calve.delivery.model import Delivery
 from calve.delivery.records import ACCEPT, Delivered, DeliveredCapture, decode, places
 from calve.errors import (
@@ -28,6 +29,8 @@ class Question:
     target: TableName
     known_uuid: str | None
     """The identity of the table that the stream delivered to last."""
+    superseded: Superseded | None = None
+    """What took the place of the capture, if it was given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ def judge(question: Question, metadata: raw.Metadata) -> Verdict:
     if delivered.has(question.delivery, question.capture):
         _check_history(question, delivered, metadata)
         return Verdict(is_delivered=True, delivered=delivered)
-    check_open(question.capture)
+    check_open(question.capture, question.superseded)
     _check_history(question, delivered, metadata)
     if question.capture is not None and (last := delivered.consumers.get(question.capture.consumer)):
         _check_order(question, question.capture, last)
@@ -65,12 +68,13 @@ def delivered_by(delivery: Delivery, metadata: raw.Metadata) -> Delivered:
     return decode(metadata.get("properties", {}).get(name), name)
 
 
-def check_open(capture: StoredCapture | None) -> None:
+def check_open(capture: StoredCapture | None, superseded: Superseded | None = None) -> None:
     """Refuse to deliver a capture that was given up, or is still being made."""
     if capture is not None and capture.status is Status.ABANDONED:
+        found = superseded or superseded_by(capture, ())
         raise CaptureClosed(
-            f"Capture {capture.capture_id} was abandoned: it must not be delivered.",
-            remedy="Take a new capture.",
+            f"{found.message[0].upper()}{found.message[1:]} It must not be delivered.",
+            remedy=found.remedy(),
             capture_id=capture.capture_id,
         )
     if capture is not None and capture.status is Status.WRITING:
@@ -133,6 +137,9 @@ def _check_order(question: Question, mine: StoredCapture, last: DeliveredCapture
     if last.number > mine.number:
         raise DeliverySuperseded(
             f"{question.target} holds capture {last.capture_id} already, which is later than {mine.capture_id}.",
+            remedy=f"Its rows are there. To give the older capture up: calve abandon {mine.capture_id}"
+            if mine.status is Status.OPEN
+            else None,
             **context,
         )
     raise TargetAhead(
@@ -146,7 +153,7 @@ def _check_order(question: Question, mine: StoredCapture, last: DeliveredCapture
 def _move_on(mine: StoredCapture, last: DeliveredCapture) -> str:
     """Say how the checkpoint gets to where the target is."""
     moves = [
-        f"`calve checkpoint set {table} --consumer {mine.consumer} --to {snapshot_id} --reason delivered`"
+        f"`calve checkpoint set {table} --consumer {quote(mine.consumer)} --to {snapshot_id} --reason delivered`"
         for table, snapshot_id in last.ends.items()
     ]
     return (

@@ -7,9 +7,9 @@ from calve.definition.model.steps import ForeachStep, SubworkflowStep, TemplateS
 from calve.engine import approvals, foreach, subworkflows, whiles
 from calve.engine.acting import act, ask
 from calve.engine.actions import Action
-from calve.engine.attempts import new_attempt
+from calve.engine.attempts import new_attempt, told
 from calve.engine.blueprints import is_approval, is_immediate
-from calve.engine.deciding import Create, Finish, StopOthers, decide
+from calve.engine.deciding import Create, Finish, StopOthers, decide, why_not
 from calve.engine.ending import end, finish, retry
 from calve.engine.evaluating import evaluate_run, run_timeout
 from calve.engine.facts import stored
@@ -17,7 +17,8 @@ from calve.engine.launching import over
 from calve.engine.model import Attempt, NewTask, Pending, TaskKind
 from calve.engine.outcomes import run_ended_by
 from calve.engine.ports import Outcome, State
-from calve.engine.restarts import carry_over, is_skipped
+from calve.engine.restarts import carry_over, inherit, is_skipped
+from calve.engine.revisions import news_of
 from calve.engine.states import RunState
 from calve.engine.statuses import HOLDING, RunStatus, StepStatus, final_status
 from calve.engine.stepping import prepare
@@ -52,14 +53,16 @@ def _begin(work: Work, state: RunState) -> bool:
     """Begin a run; tell whether that went well."""
     run = state.run
     try:
-        if not run.policy.is_fresh:
-            carry_over(work, state)
+        known = {} if run.policy.is_fresh else inherit(work, state)
         if not run.is_inline:
             state.params = evaluate_run(work, state)
             timeout_at = work.now + run_timeout(state)
             work.set_run(state, params=stored(state.params), timeout_at=timeout_at)
+        if not run.policy.is_fresh:
+            carry_over(work, state, known, news_of(work, state, known))
     except OF_THE_WORKFLOW as error:
-        work.set_run(state, message=error.message, timeline=noted(run.timeline, work.now, error.message, "ERROR"))
+        said = f"{error.message} {error.remedy}".strip()
+        work.set_run(state, message=said, timeline=noted(run.timeline, work.now, said, "ERROR"))
         _finish_run(work, state, RunStatus.FAILED)
         return False
     work.set_run(state, status=RunStatus.IN_PROGRESS, run_status=RunStatus.IN_PROGRESS, started_at=work.now)
@@ -150,7 +153,8 @@ def _move_on(work: Work, state: RunState) -> None:
 def _create(work: Work, state: RunState, step_id: str, *, is_satisfied: bool) -> None:
     attempt = work.set_attempt(state, new_attempt(work, state, step_id))
     if not is_satisfied:
-        finish(work, state, attempt, StepStatus.UNSATISFIED)
+        reason = why_not(state.blueprint.dag, state.attempts, step_id)
+        finish(work, state, told(attempt, work.now, reason), StepStatus.UNSATISFIED)
     elif is_skipped(state, step_id):
         finish(work, state, attempt, StepStatus.SKIPPED)
     else:

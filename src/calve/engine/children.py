@@ -96,7 +96,7 @@ def _inside(run: Run, step_id: str, policy: RunPolicy) -> Restart:
         return Restart(restart.step_path[1:], restart.iterations[1:], restart.step_params, restart.skip)
     if leads_into(run, step_id):  # but not into this iteration
         return Restart()
-    return Restart(step_params=restart.step_params, skip=restart.skip)
+    return Restart(step_params=restart.step_params, skip=restart.skip, is_latest=restart.is_latest, keep=restart.keep)
 
 
 def leads_into(run: Run, step_id: str) -> bool:

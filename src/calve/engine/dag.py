@@ -1,6 +1,6 @@
 """The graph of a workflow's steps, as the engine walks it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from calve.definition.model.steps import Step
@@ -23,13 +23,21 @@ class Dag:
                 before[target].append(step_id)
         return cls(successors, {step_id: tuple(sources) for step_id, sources in before.items()})
 
-    def with_descendants(self, starts: Iterable[str]) -> frozenset[str]:
-        """Return some steps and all that come after them."""
-        found = set(starts)
-        waiting = list(found)
-        while waiting:
-            for target in self.successors[waiting.pop()]:
-                if target not in found:
-                    found.add(target)
-                    waiting.append(target)
-        return frozenset(found)
+    def with_descendants(self, starts: Iterable[str], *, but: Collection[str] = ()) -> frozenset[str]:
+        """Return some steps and all that come after them; the way ends at a step that is left out."""
+        return _reached(starts, self.successors, but)
+
+    def with_ancestors(self, ends: Iterable[str]) -> frozenset[str]:
+        """Return some steps and all that come before them."""
+        return _reached(ends, self.predecessors, ())
+
+
+def _reached(starts: Iterable[str], ways: Mapping[str, Iterable[str]], but: Collection[str]) -> frozenset[str]:
+    found = set(starts)
+    waiting = list(found)
+    while waiting:
+        for target in ways[waiting.pop()]:
+            if target not in found and target not in but:
+                found.add(target)
+                waiting.append(target)
+    return frozenset(found)

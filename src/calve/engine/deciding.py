@@ -6,7 +6,14 @@ from typing import Protocol
 
 from calve.definition.model.steps import FailureMode
 from calve.engine.dag import Dag
+from calve.engine.model import Attempt
 from calve.engine.statuses import RunStatus, StepStatus, final_status
+
+LAST = "calve_last"
+"""The artifact of an attempt after which nothing follows, whatever the conditions say: why that is."""
+
+
+_NOT_RUN = "Not run: "
 
 
 class StepState(Protocol):
@@ -90,3 +97,20 @@ def _failed_at_once(states: Mapping[str, StepState], modes: Mapping[str, Failure
         ),
         None,
     )
+
+
+def why_not(dag: Dag, attempts: Mapping[str, Attempt], step_id: str) -> str:
+    """Say why a step does not run: what each step before it found, or which conditions are false."""
+    found = [_why_not(dag, attempts[source], step_id) for source in dag.predecessors[step_id]]
+    return f"{_NOT_RUN}{'; '.join(dict.fromkeys(found))}"
+
+
+def _why_not(dag: Dag, source: Attempt, step_id: str) -> str:
+    said = str(source.timeline[-1]["message"]) if source.timeline else ""
+    if source.status is StepStatus.UNSATISFIED and said.startswith(_NOT_RUN):
+        return said.removeprefix(_NOT_RUN)
+    if source.status is StepStatus.UNSATISFIED:
+        return f"{source.step_id} did not run"
+    if LAST in source.artifacts:
+        return f"{source.step_id}: {source.artifacts[LAST] or 'there is nothing to do'}"
+    return f"{source.step_id} -> {step_id}: {dag.successors[source.step_id][step_id]} is false"

@@ -11,6 +11,7 @@ from calve.definition.document import Mark, Node
 from calve.definition.model.params import Param, ParamType
 from calve.definition.params import SCALARS, with_outputs
 from calve.engine.attempts import moved, next_attempt, told, told_before
+from calve.engine.deciding import LAST
 from calve.engine.evaluating import condition_holds, retry_policy
 from calve.engine.facts import params_of, stored
 from calve.engine.model import Attempt
@@ -51,7 +52,9 @@ def end(work: Work, state: RunState, attempt: Attempt, outcome: Outcome) -> Atte
         delay = max(policy.delay(reason, attempt.retries.get(reason, 0)), ceil(outcome.retry_after))
         attempt = moved(attempt, status, work.now, due_at=work.now + delay * 1_000)
         return work.set_attempt(state, told_before(attempt, work.now, f"Tried again in {delay} s."))
-    return finish(work, state, attempt, status, is_last=outcome.is_last)
+    if outcome.is_last:
+        attempt = replace(attempt, artifacts={**attempt.artifacts, LAST: outcome.message})
+    return finish(work, state, attempt, status)
 
 
 def _escalated(state: State, attempt: Attempt) -> State:
@@ -68,9 +71,8 @@ def finish(
     status: StepStatus,
     *,
     is_mode_honoured: bool = True,
-    is_last: bool = False,
 ) -> Attempt:
-    """End an attempt for good, and judge which steps may follow: none of them, where it is the last."""
+    """End an attempt for good, and judge which steps may follow: none of them, where its work said so."""
     step = state.blueprint.steps[attempt.step_id]
     if is_mode_honoured:
         status = with_mode(status, step.failure_mode)
@@ -78,7 +80,7 @@ def finish(
     if not status.is_complete:
         return ended
     edges = dict.fromkeys(step.transition.successors, False)
-    if status is not StepStatus.UNSATISFIED and not is_last:
+    if status is not StepStatus.UNSATISFIED and LAST not in attempt.artifacts:
         for target, condition in step.transition.successors.items():
             try:
                 edges[target] = condition_holds(work, state, ended, condition)

@@ -13,6 +13,7 @@ from calve.engine.log_reader import LogReader
 from calve.engine.model import Attempt, Breakpoint, Json, Run, Started, VersionRecord, WorkflowRecord
 from calve.engine.ports import EngineState
 from calve.engine.recording import put_outputs
+from calve.engine.restart_plans import RestartPlan
 from calve.engine.statuses import RunStatus
 from calve.engine.views import Approval, approvals_of
 from calve.engine.work import Tools, Work
@@ -161,6 +162,10 @@ class Engine:
     def restart(self, address: Address, **request: Any) -> Started:
         """Run an instance again; ``starts.restart`` says what a request may hold."""
         return starts.restart(self.tools, address, **request)
+
+    def plan_restart(self, address: Address, **request: Any) -> RestartPlan:
+        """Return what a restart would keep and what it would run again; ``starts.restart`` says what it may hold."""
+        return starts.plan_restart(self.tools, address, **request)
 
     def stop(self, address: Address, *, by: str = "", reason: str = "") -> Run:
         """Stop an instance or a step: it ends as STOPPED."""

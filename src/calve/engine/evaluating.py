@@ -21,6 +21,7 @@ from calve.definition.params import (
     SecretText,
     StepScope,
     cleaned,
+    continued_workflow_params,
     evaluate_before_step,
     evaluate_condition,
     evaluate_file,
@@ -87,7 +88,20 @@ def merged_run_params(work: Work, state: RunState) -> Definitions:
             run=given,
             initiator=run.initiator.type,
         )
-    before = {earlier.run_id: earlier for earlier in work.tools.state.runs(run.workflow_id, run.instance_id)}
+    before = {each.run_id: each for each in work.tools.state.runs(run.workflow_id, run.instance_id)}
+    if run.restart.is_latest:
+        last = before[run.run_id - 1]
+        numbers = [number for number in sorted(before) if number < run.run_id]
+        earlier = {name: param for number in numbers for name, param in before[number].run_params.items()}
+        return continued_workflow_params(
+            previous=parsed(last.params),
+            defaults=work.tools.vocabulary.defaults.workflow,
+            older=work.tools.blueprints.get(last.owner_workflow, last.version_id).workflow.params,
+            newer=state.blueprint.workflow.params,
+            run=definitions_of(earlier),
+            restart=given,
+            initiator=run.initiator.type,
+        )
     return restarted_workflow_params(
         previous=parsed(before[run.run_id - 1].params),
         run=definitions_of(before[1].run_params),

@@ -158,7 +158,8 @@ class Facts:
             return ForeachResults(ParamType.STRING, 0, {})
         name = loop["loop_workflow_id"]
         found = {**self.work.tools.state.child_params(name, step_id, param), **self._made(name, step_id, param)}
-        values = {iteration: Parameter.from_stored(kept) for iteration, kept in found.items()}
+        # a restart may have made the loop shorter
+        values = {number: Parameter.from_stored(kept) for number, kept in found.items() if number <= loop["total"]}
         if not values:
             return None
         first = next(iter(values.values()))

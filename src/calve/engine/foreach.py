@@ -6,6 +6,7 @@ while one that lies the whole window before it still runs, so that no iteration 
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from calve.definition import loops
 from calve.definition.model.steps import FailureMode, ForeachStep
@@ -13,11 +14,12 @@ from calve.definition.model.workflow import DEFAULT_CONCURRENCY
 from calve.definition.params import InitiatorType
 from calve.engine.actions import Action
 from calve.engine.blueprints import is_leaf
-from calve.engine.children import Loop, check_depth, inner_policy, new_iteration, outcome_of, replaced_by, worst
+from calve.engine.children import Loop, check_depth, new_iteration, outcome_of, replaced_by, worst
 from calve.engine.ending import end
 from calve.engine.facts import params_of
 from calve.engine.model import Attempt, Children, Json, Pending, Run, RunPolicy
 from calve.engine.ports import Outcome, State
+from calve.engine.revisions import has_news, has_values, policy_inside
 from calve.engine.states import RunState
 from calve.engine.statuses import RunStatus
 from calve.engine.work import Work
@@ -66,7 +68,7 @@ def _begun(work: Work, loop: Loop, step: ForeachStep) -> Json:
         "total": total,
         "launched": 0,
         "concurrency": step.concurrency or min(usual, of_tree),
-        "run_policy": inner_policy(loop.state, loop.attempt, replaced).value,
+        "run_policy": policy_inside(work, loop.state, step, loop.attempt, replaced).value,
     }
 
 
@@ -77,16 +79,15 @@ def _lists(loop: Loop) -> loops.Lists:
 
 def _launched(work: Work, loop: Loop, step: ForeachStep, artifact: Json, children: Children) -> tuple[Json, int]:
     """Begin what there is room for; return the artifact after that, and how many iterations began."""
-    lists, run, policy = _lists(loop), loop.state.run, RunPolicy(artifact["run_policy"])
+    run = loop.state.run
     room = artifact["concurrency"] - _under_way(work, loop, step, artifact, children)
     if room <= 0:
         return artifact, 0
     launched, begun = artifact["total"], 0
-    for number, before in _ahead(work, loop, artifact):
+    for number, before, values, policy in _ahead(work, loop, step, artifact):
         if begun == room or work.is_full:
             launched = number - 1
             break
-        values = {**loops.values_at(lists, number - 1), "loop_index": number - 1}
         new_iteration(work, loop, number, values, before=before, policy=policy)
         begun += 1
     if begun or work.is_full:
@@ -105,26 +106,37 @@ def _under_way(work: Work, loop: Loop, step: ForeachStep, artifact: Json, childr
     return span
 
 
-def _ahead(work: Work, loop: Loop, artifact: Json) -> Iterator[tuple[int, Run | None]]:
-    """Yield the iterations that are still to begin, in order, each with its last run if it has run before."""
-    total, policy = artifact["total"], RunPolicy(artifact["run_policy"])
+def _ahead(
+    work: Work, loop: Loop, step: ForeachStep, artifact: Json
+) -> Iterator[tuple[int, Run | None, dict[str, Any], RunPolicy]]:
+    """Yield the iterations that are still to begin, in order: the last run if it has run, its values, its policy."""
+    lists, total, policy = _lists(loop), artifact["total"], RunPolicy(artifact["run_policy"])
     for first in range(artifact["launched"], total, PAGE):
         runs = [] if loop.is_first else work.tools.state.latest_inline(loop.name, after=first, limit=PAGE)
         known = {run.instance_id: run for run in runs}
         for number in range(first + 1, min(first + PAGE, total) + 1):
             before = known.get(number)
-            if before is None or _runs_again(loop.state.run, policy, before):
-                yield number, before
+            values = {**loops.values_at(lists, number - 1), "loop_index": number - 1}
+            own = policy if before is None else _policy_of(work, loop, step, policy, before, values)
+            if own is not None:
+                yield number, before, values, own
 
 
-def _runs_again(run: Run, policy: RunPolicy, before: Run) -> bool:
+def _policy_of(
+    work: Work, loop: Loop, step: ForeachStep, policy: RunPolicy, before: Run, values: dict[str, Any]
+) -> RunPolicy | None:
+    """Return how an iteration that has run before runs again; None if it stays as it is."""
+    run = loop.state.run
     match policy:
         case RunPolicy.RESTART_FROM_SPECIFIC:
-            return before.instance_id == run.restart.iterations[0]
+            return policy if before.instance_id == run.restart.iterations[0] else None
         case RunPolicy.RESTART_FROM_INCOMPLETE:
-            return before.status is not RunStatus.SUCCEEDED
+            if run.restart.is_latest and not has_values(before, values):
+                return RunPolicy.RESTART_FROM_BEGINNING
+            is_new = run.restart.is_latest and has_news(work, loop.state, step, before)
+            return policy if is_new or before.status is not RunStatus.SUCCEEDED else None
         case _:
-            return True
+            return policy
 
 
 def _ended(work: Work, state: RunState, attempt: Attempt, artifact: Json, children: Children) -> Attempt:

@@ -46,13 +46,7 @@ def new_run(
         WorkflowMissing: there is no such workflow, or it has no such version.
     """
     workflow = known_workflow(tools, workflow_id)
-    number = _number(tools, workflow, str(version).lower())
-    if number is None:
-        raise WorkflowMissing(
-            f"{workflow_id} has no version {version}.",
-            remedy=f"The latest is {workflow.latest_version}, the active one {workflow.active_version or 'none'}.",
-            workflow=workflow_id,
-        )
+    number = version_number(tools, workflow_id, version, workflow)
     definition = tools.blueprints.get(workflow_id, number).workflow
     of_tree = definition.instance_step_concurrency
     properties: dict[str, Any] = dict(workflow.properties)
@@ -71,6 +65,23 @@ def new_run(
         run_params=run_params,
         created_at=now,
     )
+
+
+def version_number(tools: Tools, workflow_id: str, version: str | int, workflow: WorkflowRecord | None = None) -> int:
+    """Return the number of a version of a workflow: active, latest, default, or that number.
+
+    Raises:
+        WorkflowMissing: there is no such workflow, or it has no such version.
+    """
+    workflow = workflow or known_workflow(tools, workflow_id)
+    number = _number(tools, workflow, str(version).lower())
+    if number is None:
+        raise WorkflowMissing(
+            f"{workflow_id} has no version {version}.",
+            remedy=f"The latest is {workflow.latest_version}, the active one {workflow.active_version or 'none'}.",
+            workflow=workflow_id,
+        )
+    return number
 
 
 def _number(tools: Tools, workflow: WorkflowRecord, selector: str) -> int | None:

@@ -94,6 +94,10 @@ class Restart:
     """Steps that are to be skipped."""
     replaced: Mapping[str, str] = field(default_factory=dict)
     """Steps that run again: the uuids of the attempts of earlier runs in whose place they run."""
+    is_latest: bool = False
+    """Continue with the newest version: what changed since runs again, beside what is incomplete."""
+    keep: tuple[str, ...] = ()
+    """Steps whose results are kept, with those of the steps before them, though they changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -474,6 +474,19 @@ class Iteration:
     """What a foreach gave this iteration; nothing for a while, whose iterations are one thing that goes on."""
 
 
+class GivenUp(Protocol):
+    """A capture that was given up."""
+
+    @property
+    def message(self) -> str:
+        """What happened to it."""
+        ...
+
+    def remedy(self, options: str = "") -> str:
+        """Say what to do; ``options`` go to a restart of the same instance."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a step stands: the same for all its attempts, in all runs of an instance."""

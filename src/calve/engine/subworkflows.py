@@ -7,13 +7,14 @@ from calve.definition import Definition
 from calve.definition.model.steps import SubworkflowStep
 from calve.definition.params import InitiatorType, subworkflow_params
 from calve.definition.subworkflows import endless_cycle, subworkflow_of
-from calve.engine.children import check_depth, inner_policy, outcome_of, replaced_by
+from calve.engine.children import check_depth, outcome_of, replaced_by
 from calve.engine.ending import end
 from calve.engine.evaluating import written
 from calve.engine.facts import params_of, run_params
-from calve.engine.launching import again, find_workflow, new_run
+from calve.engine.launching import again, find_workflow, new_run, version_number
 from calve.engine.model import Attempt, Initiator, Json, Parent, Restart, Run, RunPolicy, Start
 from calve.engine.ports import Outcome, State
+from calve.engine.revisions import policy_inside
 from calve.engine.states import RunState
 from calve.engine.strategies import strategy_of
 from calve.engine.work import Tools, Work
@@ -54,11 +55,15 @@ def _start(work: Work, state: RunState, step: SubworkflowStep, attempt: Attempt)
     _check_right(state.run.initiator, step, workflow_id)
     parent = Parent(state.run.uuid, step.id, attempt.uuid)
     replaced = replaced_by(work, state, attempt)
-    policy = inner_policy(state, attempt, replaced)
+    policy = policy_inside(work, state, step, attempt, replaced)
     before = _before(work, replaced, workflow_id, policy)
     if before is None:
         return Start(_first(work, state, workflow_id, version, given, parent))
-    return Start(_again(work, state, before, policy, given, parent), is_restart=True)
+    run = _again(work, state, before, policy, given, parent)
+    if state.run.restart.is_latest:
+        number = version_number(work.tools, workflow_id, version)
+        run = replace(run, version_id=number, restart=Restart(is_latest=True))
+    return Start(run, is_restart=True)
 
 
 def _before(work: Work, replaced: Attempt | None, workflow_id: str, policy: RunPolicy) -> Run | None:

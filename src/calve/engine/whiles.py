@@ -11,12 +11,13 @@ from typing import Any
 from calve.definition.loops import ITERATIONS
 from calve.definition.model.steps import WhileStep
 from calve.definition.params import InitiatorType
-from calve.engine.children import Loop, check_depth, inner_policy, loop_param, new_iteration, outcome_of, replaced_by
+from calve.engine.children import Loop, check_depth, loop_param, new_iteration, outcome_of, replaced_by
 from calve.engine.ending import end
 from calve.engine.evaluating import condition_over
 from calve.engine.facts import params_of
 from calve.engine.model import Attempt, Json, Run, RunPolicy
 from calve.engine.ports import Outcome, State
+from calve.engine.revisions import policy_inside
 from calve.engine.states import RunState
 from calve.engine.statuses import RunStatus
 from calve.engine.work import Work
@@ -34,7 +35,7 @@ def progress(work: Work, state: RunState, step: WhileStep, attempt: Attempt) -> 
         return attempt
     loop = Loop(state, attempt, InitiatorType.WHILE)
     try:
-        artifact = attempt.artifacts.get(KEY) or _begun(work, loop)
+        artifact = attempt.artifacts.get(KEY) or _begun(work, loop, step)
         last = work.state(artifact["last"], is_fresh=True) if artifact["last"] else None
         status = last.run.status if last else RunStatus.SUCCEEDED
         if status is RunStatus.SUCCEEDED:
@@ -49,11 +50,11 @@ def progress(work: Work, state: RunState, step: WhileStep, attempt: Attempt) -> 
     return end(work, state, attempt, outcome_of(status, f"{artifact['iteration']} iterations have run: {status}."))
 
 
-def _begun(work: Work, loop: Loop) -> Json:
+def _begun(work: Work, loop: Loop, step: WhileStep) -> Json:
     """Return the artifact of a loop that begins; in the place of another one it begins where that stopped."""
     check_depth(loop.state)
     replaced = replaced_by(work, loop.state, loop.attempt)
-    policy = inner_policy(loop.state, loop.attempt, replaced)
+    policy = policy_inside(work, loop.state, step, loop.attempt, replaced)
     artifact = {"loop_workflow_id": loop.name, "iteration": 0, "last": None, "run_policy": policy.value}
     number = 0
     if policy is RunPolicy.RESTART_FROM_SPECIFIC:

@@ -1,5 +1,6 @@
 """A piece of progress in the making: what it has read, and everything that it will change at once."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,7 +26,7 @@ from calve.engine.model import (
     Start,
     TaskKind,
 )
-from calve.engine.ports import Clock, EngineState, NewId
+from calve.engine.ports import Clock, EngineState, GivenUp, NewId
 from calve.engine.signals import Announcement, SignalUse
 from calve.engine.states import Cache, RunState
 from calve.engine.statuses import RunStatus, StepStatus
@@ -53,6 +54,8 @@ class Tools:
     """Finds the files that steps read, where a worker of this project would."""
     log_files: LogFiles | None = None
     """What reads logs that are kept outside."""
+    superseded: Callable[[str], GivenUp | None] = lambda _: None
+    """Tells of a capture whether it was given up, and for which one."""
 
 
 @dataclass(slots=True)

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, insert, or_, select
 
 from calve.capture.model import Artifacts, Move, Status, StoredCapture
+from calve.capture.superseded import superseded_by
 from calve.errors import CaptureClosed, CaptureMissing, ConcurrentCapture
 from calve.store import tables
 from calve.store.capture_rows import change_of, close, find_capture, is_of_key, one_capture
@@ -95,7 +96,7 @@ class SqlCaptureState(SqlCheckpoints):
                 case Status.WRITING:
                     raise CaptureMissing(f"Capture {capture_id} is still being written.", capture_id=capture_id)
                 case Status.ABANDONED:
-                    raise _closed(row)
+                    raise _given_up(connection, row)
                 case Status.OPEN:
                     for raw in row.moves:
                         _carry_out(connection, row, raw, now)
@@ -214,3 +215,17 @@ def _closed(row: Row[Any]) -> CaptureClosed:
         capture_id=row.id,
         status=row.status,
     )
+
+
+def _given_up(connection: Connection, row: Row[Any]) -> CaptureClosed:
+    """Return the error that a capture was abandoned, which names the one that took its place."""
+    others = connection.execute(select(tables.capture).where(_is_newer(row)))
+    found = superseded_by(capture_of(row), [capture_of(other) for other in others])
+    error = _closed(row)
+    newer = "" if found.newer_id is None else f" {found.message[0].upper()}{found.message[1:]}"
+    return CaptureClosed(f"{error.message}{newer}", remedy=found.remedy(), **error.context)
+
+
+def _is_newer(row: Row[Any]) -> ColumnElement[bool]:
+    columns = tables.capture.c
+    return and_(columns.consumer == row.consumer, columns.number > row.number, columns.status != Status.WRITING.value)

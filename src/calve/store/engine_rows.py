@@ -205,6 +205,8 @@ def _restart_text(restart: Restart) -> str:
             "step_params": restart.step_params,
             "skip": restart.skip,
             "replaced": restart.replaced,
+            "is_latest": restart.is_latest,
+            "keep": restart.keep,
         }
     )
 
@@ -214,7 +216,8 @@ def _restart_of(text: str) -> Restart:
     if not raw:
         return Restart()
     paths = (tuple(raw["step_path"]), tuple(raw["iterations"]))
-    return Restart(*paths, raw["step_params"], tuple(raw["skip"]), raw["replaced"])
+    latest = (raw.get("is_latest", False), tuple(raw.get("keep", ())))  # earlier versions knew neither
+    return Restart(*paths, raw["step_params"], tuple(raw["skip"]), raw["replaced"], *latest)
 
 
 def run_of(row: Row[Any], connection: Connection) -> Run:

@@ -293,6 +293,7 @@ def test_actions_go_to_their_places(said: Said, client: Client) -> None:
         lambda: client.unblock("a", 1),
         lambda: client.act("approve", "a", 1, "s", is_blocking=True, comment="fine"),
         lambda: client.restart("a", 1, "s"),
+        lambda: client.plan_restart("a", 1, latest=True),
         lambda: client.activate("a", 2),
         lambda: client.deactivate("a"),
         lambda: client.delete("a"),
@@ -312,6 +313,7 @@ def test_actions_go_to_their_places(said: Said, client: Client) -> None:
         "PUT workflows/a/instances/1/actions/unblock",
         "PUT workflows/a/instances/1/steps/s/actions/approve?blocking=true",
         "POST workflows/a/instances/1/steps/s/actions/restart",
+        "POST workflows/a/instances/1/actions/plan-restart",
         "PUT workflows/a/versions/2/actions/activate",
         "PUT workflows/a/actions/deactivate",
         "DELETE workflows/a",
@@ -322,6 +324,7 @@ def test_actions_go_to_their_places(said: Said, client: Client) -> None:
         "GET captures/c1",
     ]
     assert said.asked[5].json == {"comment": "fine"}
+    assert said.asked[7].json == {"latest": True}
 
 
 def test_a_batch_is_started_under_ids(said: Said, client: Client) -> None:

@@ -59,7 +59,9 @@ def list_tokens(at: At, principal: Who) -> Response:
 def create_token(at: At, visit: From, principal: Who, body: NewToken) -> Response:
     """Make a token; its text is told this once."""
     if principal.kind is PrincipalKind.TOKEN:
-        raise Forbidden("A token cannot make tokens.", remedy="Sign in, or use calve token create.")
+        raise Forbidden(
+            "A token cannot make tokens.", remedy="Sign in, or run on the server: calve token create NAME --grant ROLE"
+        )
     text, token = at.office.create_token(
         body.name, parse_grants(body.grants), By(principal, visit.source), life=_life(body.expires_in)
     )

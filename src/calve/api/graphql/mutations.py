@@ -100,14 +100,21 @@ class Mutation:
         step_path: str = "",
         params: JSON | None = None,
         from_beginning: bool = False,  # noqa: FBT001, FBT002 - an argument of GraphQL has a name
+        latest: bool = False,  # noqa: FBT001, FBT002 - the same
+        keep: list[str] | None = None,
     ) -> StartedInstance:
-        """Run an instance again: what is incomplete, everything, or from a step on."""
+        """Run an instance again: what is incomplete, everything, from a step on, or with the newest version."""
         call = info.context
         call.require(Permission.RUN, workflow_id)
         policy = "RESTART_FROM_BEGINNING" if from_beginning else "RESTART_FROM_INCOMPLETE"
-        request = RestartRequest.model_validate(
-            {"restart_policy": policy, "run_params": params or {}, "refuse_unknown_params": True}
-        )
+        given: dict[str, Any] = {
+            "restart_policy": policy,
+            "run_params": params or {},
+            "latest": latest,
+            "keep": keep or [],
+            "refuse_unknown_params": True,
+        }
+        request = RestartRequest.model_validate(given)
         address = _address(workflow_id, instance_id, step_path)
         started = call.engine.restart(address, **request.as_restart(call.initiator))
         return StartedInstance(status=started.status.value, instance=instance_of(started.run))

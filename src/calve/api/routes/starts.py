@@ -1,6 +1,6 @@
 """Starts and restarts of instances."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Body
 from starlette.responses import Response
@@ -14,7 +14,7 @@ from calve.api.policy import RUN
 from calve.api.routing import Routes
 from calve.engine import Address
 from calve.engine.engine import BATCH
-from calve.engine.views import started_json
+from calve.engine.views import restart_plan_json, started_json
 
 routes = Routes("starts")
 
@@ -59,3 +59,27 @@ def restart(call: Call, workflow_id: WorkflowId, instance_id: InstanceId, reques
     """Run an instance again: what is incomplete, or everything."""
     address = Address(workflow_id, instance_id)
     return Document(started_json(call.engine.restart(address, **request.as_restart(call.initiator))))
+
+
+@routes.post("/workflows/{workflow_id}/instances/{instance_id}/actions/plan-restart", "plan_restart", RUN)
+def plan_restart(call: Call, workflow_id: WorkflowId, instance_id: InstanceId, request: RestartRequest) -> Response:
+    """Return what a restart would keep and what it would run again; nothing is started."""
+    return _planned(call, Address(workflow_id, instance_id), request.as_restart(call.initiator))
+
+
+@routes.post(
+    "/workflows/{workflow_id}/instances/{instance_id}/steps/{step_id:path}/actions/plan-restart",
+    "plan_step_restart",
+    RUN,
+)
+def plan_step_restart(
+    call: Call, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath, request: StepRestartRequest
+) -> Response:
+    """Return what a restart of a step would keep and what it would run again; nothing is started."""
+    address = step_address(workflow_id, instance_id, step_id)
+    return _planned(call, address, request.as_restart(address.path[-1], call.initiator))
+
+
+def _planned(call: Call, address: Address, asked: dict[str, Any]) -> Response:
+    asked = {name: value for name, value in asked.items() if name != "request_id"}
+    return Document(restart_plan_json(call.engine.plan_restart(address, **asked)))

@@ -31,8 +31,9 @@ from calve.definition.params.interpolation import (
     unresolved_index,
 )
 from calve.definition.params.literals import evaluate_literal, literal_references, literal_texts
-from calve.definition.params.merging import MergeContext, cleaned, merge
+from calve.definition.params.merging import MergeContext, cleaned, essence, merge
 from calve.definition.params.orders import (
+    continued_workflow_params,
     fresh_workflow_params,
     restarted_workflow_params,
     step_params,
@@ -80,7 +81,9 @@ __all__ = [
     "braced_text",
     "cast",
     "cleaned",
+    "continued_workflow_params",
     "escaped",
+    "essence",
     "evaluate_before_step",
     "evaluate_condition",
     "evaluate_file",

@@ -3,9 +3,10 @@
 from collections.abc import Collection, Container, Mapping
 
 from calve.definition.model.names import RESERVED_PARAMS
-from calve.definition.model.params import Params
+from calve.definition.model.params import Param, Params
+from calve.definition.params.evaluation import needs
 from calve.definition.params.literals import as_written, final_value
-from calve.definition.params.merging import MergeContext, cleaned, merge
+from calve.definition.params.merging import MergeContext, cleaned, essence, merge
 from calve.definition.params.parameter import Parameter
 from calve.definition.params.sources import InitiatorType, ParamSource
 from calve.errors import ParamError
@@ -40,6 +41,64 @@ def restarted_workflow_params(
     source = initiator.run_source(is_fresh=False)
     context = MergeContext(source, is_upstream=initiator.is_upstream, is_restart=True)
     return cleaned(merge(merge(merged, run, context), restart, context))
+
+
+def continued_workflow_params(
+    *,
+    previous: Mapping[str, Parameter],
+    defaults: Params,
+    older: Params,
+    newer: Params,
+    run: Params,
+    restart: Params,
+    initiator: InitiatorType,
+) -> Params:
+    """Return the params of an instance that continues with another version of its workflow.
+
+    A param that both versions define alike keeps its result, so that a date stays the date of the instance. A param
+    that the newer version defines differently, or that refers to such a param, is evaluated again. What the start and
+    earlier restarts gave stays as it was given.
+
+    Args:
+        previous: the params of the run before.
+        defaults: the params that every workflow has.
+        older: what the version of that run defines.
+        newer: what the version defines with which the instance continues.
+        run: what the start, and restarts since, gave.
+        restart: what this restart gives.
+        initiator: who started the instance.
+
+    Raises:
+        ParamError: a change that is not allowed, or a required param without value.
+    """
+    known, changed = {**defaults, **newer}, _redefined({**defaults, **older}, {**defaults, **newer})
+    kept = {
+        name: param.as_definition()
+        for name, param in previous.items()
+        if name not in changed and name not in RESERVED_PARAMS
+    }
+    anew = known.keys() - kept.keys()
+    merged = merge({}, kept, MergeContext(ParamSource.SYSTEM))
+    for params, source in ((defaults, ParamSource.SYSTEM_DEFAULT), (newer, ParamSource.DEFINITION)):
+        merged = merge(merged, {name: params[name] for name in params if name in anew}, MergeContext(source))
+    given = {name: param for name, param in run.items() if name not in kept}
+    at_start = MergeContext(initiator.run_source(is_fresh=True), is_upstream=initiator.is_upstream)
+    now = MergeContext(initiator.run_source(is_fresh=False), is_upstream=initiator.is_upstream, is_restart=True)
+    return cleaned(merge(merge(merged, given, at_start), restart, now))
+
+
+def _redefined(older: Params, newer: Params) -> set[str]:
+    """Return the params that two versions define differently, and those that refer to one of them."""
+    names = older.keys() | newer.keys()
+    found = {name for name in names if name not in older or name not in newer or _differ(older[name], newer[name])}
+    uses = {name: frozenset(needs(param)) for name, param in newer.items()}
+    while more := {name for name, used in uses.items() if name not in found and used & found}:
+        found |= more
+    return found
+
+
+def _differ(one: Param, other: Param) -> bool:
+    return one is not other and essence(one) != essence(other)
 
 
 def step_params(  # noqa: D417 - the order is what there is to say about the others

@@ -22,7 +22,7 @@ from calve.definition.step_types.model import (
 OPERATIONS = ("append", "overwrite", "delete")
 
 _OF_CAPTURE = (
-    Output("capture_id", ParamType.STRING, "Names the capture; calve show tells all about it."),
+    Output("capture_id", ParamType.STRING, "Names the capture; `calve show ID` tells all about it."),
     Output("changed", ParamType.BOOLEAN, "Whether there is any change; look at it in an edge to skip the rest."),
     Output("pending", ParamType.BOOLEAN, "Whether more is left for the next capture, because of a limit."),
     Output("files", ParamType.LONG, "How many data files the change holds."),

@@ -6,6 +6,7 @@ from calve.engine.views.documents import (
     attempt_json,
     instance_json,
     overview_json,
+    restart_plan_json,
     run_json,
     started_json,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "instance_json",
     "overview_json",
     "overview_of",
+    "restart_plan_json",
     "run_json",
     "runtime_state",
     "started_json",

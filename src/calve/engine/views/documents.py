@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any, assert_never
 
 from calve.engine.model import Attempt, Run, Started
+from calve.engine.restart_plans import RestartPlan
 from calve.engine.statuses import StepStatus
 from calve.engine.views.instances import start_event, step_instance, workflow_instance
 from calve.engine.views.models import StartResponse
@@ -50,6 +51,19 @@ def started_json(started: Started) -> Document:
         timeline_event=start_event(run),
         warnings=started.warnings or None,
     ).as_json()
+
+
+def restart_plan_json(plan: RestartPlan) -> Document:
+    """Return what a restart would do with each step, and why."""
+    return {
+        "workflow_version_id": plan.from_version,
+        "restart_version_id": plan.to_version,
+        "steps": [
+            {"step_id": step.step_id, "fate": step.fate.value, "reason": step.reason, "obstacle": step.obstacle}
+            for step in plan.steps
+        ],
+        "refusal": plan.refusal,
+    }
 
 
 def instance_json(run: Run) -> Document:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from calve.capture import CaptureReport, Captures, StoredCapture
+from calve.capture import CaptureReport, Captures, Status, StoredCapture, nothing_changed
 from calve.engine.ports import StepContext
 from calve.failpoints import reach
 from calve.steps.captures.requests import Request
@@ -30,6 +30,13 @@ class Capturing:
         """
         consumer, key = request.consumer or context.place.consumer, context.place.work
         mine = self.captures.of_request(consumer, key)
+        if mine is not None and self._is_outdated(mine, request):
+            self.captures.abandon(mine.capture_id)
+            context.log(
+                f"Capture {mine.capture_id}, taken before by this instance, is given up: the step asks for something "
+                "else now, and nothing of it was delivered."
+            )
+            mine = None
         if mine is not None:
             context.log(f"Capture {mine.capture_id}: taken before by this instance, and used again as it is.")
             return self._usable(mine, request)
@@ -67,6 +74,15 @@ class Capturing:
                 f"{delivered.capture_id}, whose commit is not on record. It is where that capture ended now."
             )
 
+    def _is_outdated(self, stored: StoredCapture, request: Request) -> bool:
+        """Tell whether a capture is not what the step asks for now, and can still be given up."""
+        report = CaptureReport.from_json(stored.document)
+        held = ([table.source_table for table in report.tables], report.mode, report.asked)
+        asked = request.wanted.as_json() if report.asked else {}
+        wanted = (self.captures.named(request.tables.values()), request.wanted.mode.value, asked)
+        is_open = stored.status is Status.OPEN
+        return held != wanted and is_open and not self.deliveries.delivered(stored.capture_id)
+
     def _usable(self, stored: StoredCapture, request: Request) -> CaptureReport:
         """Return a capture that was taken before.
 
@@ -77,9 +93,10 @@ class Capturing:
         report = replace(CaptureReport.from_json(stored.document), status=stored.status.value)
         held, wanted = [table.source_table for table in report.tables], self.captures.named(request.tables.values())
         if held != wanted:
+            first = f"Something of it was delivered: `calve commit {capture_id}` first, then start"
             raise fatal(
                 f"Capture {capture_id} is of {', '.join(held)}, and the step asks for {', '.join(wanted)}.",
-                remedy=f"`calve commit {capture_id}` or `calve abandon {capture_id}`, and start a new instance.",
+                remedy=f"{first if stored.status is Status.OPEN else 'Start'} a new instance.",
             )
         if stored.collected_at is not None and stored.artifacts.files:
             raise fatal(
@@ -95,7 +112,7 @@ def _summary(report: CaptureReport) -> str:
         f"  {table.source_table}: {table.records:,} rows in {table.files:,} files up to snapshot "
         f"{table.to_snapshot_id}{', more is left' if table.pending else ''}"
         if table.changed
-        else f"  {table.source_table}: nothing changed"
+        else f"  {nothing_changed([table])}"
         for table in report.tables
     ]
     return "\n".join(lines)

@@ -1,6 +1,6 @@
 """The ICDC step, the older form: what changed in one table, in a table of a name of the user's."""
 
-from calve.capture import CaptureReport, Captures
+from calve.capture import CaptureReport, Captures, nothing_changed
 from calve.definition.step_types.captures import ICDC as DECLARED
 from calve.engine.ports import Outcome, State, StepContext
 from calve.errors import FilesLost
@@ -44,7 +44,8 @@ class ICDC:
         outputs = outputs_of(report, list(request.tables), is_mapped=False)
         outputs["icdc_table"] = target.short(self._lake.default_catalog)
         artifacts = {"capture_id": report.capture_id, "consumer": report.consumer}
-        return Outcome(State.DONE, outputs=outputs, artifacts=artifacts)
+        message = "" if report.changed else nothing_changed(report.tables)
+        return Outcome(State.DONE, outputs=outputs, artifacts=artifacts, message=message)
 
     def _name(self, report: CaptureReport, target: TableName) -> None:
         """Make the target the table of the change; only a table that a capture made is replaced.

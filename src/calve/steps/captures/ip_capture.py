@@ -1,6 +1,6 @@
 """The IpCapture step: what changed since the last commit, for the steps after it."""
 
-from calve.capture import Captures
+from calve.capture import Captures, nothing_changed
 from calve.definition.step_types.captures import IP_CAPTURE
 from calve.engine.ports import Outcome, State, StepContext
 from calve.steps.captures.capturing import Capturing
@@ -35,10 +35,11 @@ class IpCapture:
             if is_last and report.capture_id:
                 # nothing is left to do, and the next capture need not look at these snapshots again
                 self._captures.commit(report.capture_id)
-                context.log("Nothing changed: what comes after this step is skipped.")
+                context.log("The steps after this one do not run.")
         return Outcome(
             State.DONE,
             outputs=outputs_of(report, list(request.tables), is_mapped=request.is_mapped),
             artifacts={"capture_id": report.capture_id, "consumer": report.consumer},
+            message="" if report.changed else nothing_changed(report.tables),
             is_last=is_last,
         )
