@@ -155,7 +155,7 @@ class RemoteDesk:
         """Return what was said about an attempt of a step."""
         which = run["workflow_id"], run["workflow_instance_id"], step_id
         attempt = self.client.attempt(*which, attempt_id, run_id=run["workflow_run_id"])
-        return "\n".join(entry["message"] for entry in attempt.get("timeline", ()))
+        return str(attempt.get("message", ""))
 
     def approvals(self, workflow: str | None, limit: int) -> list[Document]:
         """Return the Approval steps that wait for people, oldest first."""
