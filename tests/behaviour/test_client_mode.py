@@ -376,4 +376,4 @@ def test_a_retry_is_told_by_a_server(there: There) -> None:
     there.calve("run", "w")
     there.playground.settle()
     said = there.calve("status", "w", "1")
-    assert "b USER_FAILED: attempt 1 of 3 failed: wrong input\n  The next try is at " in said
+    assert "b USER_FAILED: wrong input\n  That was attempt 1 of 3. The next try is at " in said

@@ -142,7 +142,7 @@ class Desk(Protocol):
         ...
 
     def told(self, run: Document, step_id: str, attempt_id: int) -> str:
-        """Return what was said about an attempt of a step."""
+        """Return what was said last about an attempt of a step."""
         ...
 
     def approvals(self, workflow: str | None, limit: int) -> list[Document]:

@@ -199,9 +199,11 @@ class LocalDesk:
 
     def told(self, run: Document, step_id: str, attempt_id: int) -> str:
         """Return what was said about an attempt of a step."""
+        from calve.engine.views.overview import last_message
+
         attempts = self._state.attempts(run["workflow_uuid"], step_id)
         meant = [attempt for attempt in attempts if attempt.attempt_id == attempt_id]
-        return "\n".join(entry["message"] for attempt in meant for entry in attempt.timeline)
+        return "".join(last_message(attempt) for attempt in meant)
 
     def approvals(self, workflow: str | None, limit: int) -> list[Document]:
         """Return the Approval steps that wait for people, oldest first."""

@@ -113,8 +113,8 @@ def waiting(run: "Document", wait: "Document", now: int) -> "Iterator[str]":
             yield f"  → calve approve {place}"
             yield f"  → calve reject {place}"
         case "RETRY":
-            yield from _indented(f"{path} {wait['status']}: {_attempt(wait)} failed: {wait.get('message', '')}")
-            yield f"  {next_try(wait, now)}"
+            yield from failed({"message": "", **wait})
+            yield f"  That was {_attempt(wait)}. {next_try(wait, now)}"
             yield from log_command(run, wait)
         case "SIGNALS":
             yield f"{path} {short_wait(wait, now)}"

@@ -96,9 +96,9 @@ def test_a_retry_is_shown_with_the_time_of_the_next_one() -> None:
     then = f"The next try is at {_clock(NOW + 28_000)} (in 28 s)."
     assert list(details(run, NOW)) == [
         "",
-        "load USER_FAILED: attempt 1 of 3 failed: exit code 1.",
+        "load USER_FAILED: exit code 1.",
         "  no connection",
-        f"  {then}",
+        f"  That was attempt 1 of 3. {then}",
         "  → calve logs w 7 load",
         "\n… and 2 more steps wait.",
     ]
@@ -277,9 +277,9 @@ def test_what_happens_inside_of_steps_is_told_once(
         f"{deep}May decide: anyone who may run w. Approved: 1 of 2 (ann).",
         f"{deep}→ calve approve w 7 each/2/ok",
         f"{deep}→ calve reject w 7 each/2/ok",
-        f"{at}  parts/1/load USER_FAILED: attempt 1 of 3 failed: exit code 1.",
+        f"{at}  parts/1/load USER_FAILED: exit code 1.",
         f"{deep}no connection",
-        f"{deep}The next try is at {_clock(NOW + 28_000)} (in 28 s).",
+        f"{deep}That was attempt 1 of 3. The next try is at {_clock(NOW + 28_000)} (in 28 s).",
         f"{deep}→ calve logs w 7 parts/1/load",
     ]
 
@@ -307,9 +307,9 @@ def test_a_retry_of_a_step_at_the_top_is_told_with_its_event(
     )
     found = _lines(capsys, monkeypatch, told, run, run)
     assert found == [
-        f"{at}  load USER_FAILED: attempt 1 of 3 failed: exit code 1.",
+        f"{at}  load USER_FAILED: exit code 1.",
         "            no connection",
-        f"            The next try is at {_clock(NOW + 28_000)} (in 28 s).",
+        f"            That was attempt 1 of 3. The next try is at {_clock(NOW + 28_000)} (in 28 s).",
         "            → calve logs w 7 load",
         f"{at}  gone USER_FAILED: exit code 3.",
         "          cannot read",
