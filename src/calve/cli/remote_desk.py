@@ -149,13 +149,7 @@ class RemoteDesk:
         """Return what was said about an attempt of a step."""
         which = run["workflow_id"], run["workflow_instance_id"], step_id
         attempt = self.client.attempt(*which, attempt_id, run_id=run["workflow_run_id"])
-<<<<<<< HEAD
-        return "\n".join(entry["message"] for entry in attempt.get("timeline", ()) if "message" in entry)
-||||||| d8865ff
-        return "\n".join(entry["message"] for entry in attempt.get("timeline", ()))
-=======
         return str(attempt.get("message", ""))
->>>>>>> h/visible
 
     def approvals(self, workflow: str | None, limit: int) -> list[Document]:
         """Return the Approval steps that wait for people, oldest first."""

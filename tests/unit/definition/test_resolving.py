@@ -64,11 +64,19 @@ NO_RELATIO = "step c has no output relatio"
 @pytest.mark.parametrize(
     ("parts", "message", "hint"),
     [
-        ({"job": SHELL.format("echo ${c.relatio}", "")}, f"shell refers to c.relatio: {NO_RELATIO}", RELATION),
-        ({"job": SHELL.format("echo ${c__relatio}", "")}, f"shell refers to c__relatio: {NO_RELATIO}", RELATION),
+        (
+            {"job": SHELL.format("echo ${c.relatio}", "")},
+            f"shell.command refers to c.relatio: {NO_RELATIO} (line 1, column 6)",
+            RELATION,
+        ),
+        (
+            {"job": SHELL.format("echo ${c__relatio}", "")},
+            f"shell.command refers to c__relatio: {NO_RELATIO} (line 1, column 6)",
+            RELATION,
+        ),
         (
             {"job": SHELL.format("echo ${c.ev.relatio}", "")},
-            "shell refers to c.ev.relatio: step c has no output ev.relatio",
+            "shell.command refers to c.ev.relatio: step c has no output ev.relatio (line 1, column 6)",
             "did you mean ev.relation?",
         ),
         ({"job": SHELL.format("echo", ", x: '${c.relatio}'")}, f"x refers to c.relatio: {NO_RELATIO}", RELATION),
@@ -141,12 +149,12 @@ def test_a_typo_in_a_reference_to_a_step_is_an_error(parts: dict[str, str], mess
         ),
         (
             {"job": SHELL.format("echo ${cc.relation}", "")},
-            "shell refers to cc.relation, which nothing here defines",
+            "shell.command refers to cc.relation, which nothing here defines (line 1, column 6)",
             "did you mean c.relation?",
         ),
         (
             {"job": SHELL.format("echo ${dya}", "")},
-            "shell refers to dya, which nothing here defines",
+            "shell.command refers to dya, which nothing here defines (line 1, column 6)",
             "did you mean day?",
         ),
     ],

@@ -64,7 +64,7 @@ def test_the_references_of_a_file_are_checked() -> None:
         (
             "${capture.relatio}",
             "unknown_output",
-            "spark.file refers to capture.relatio, which that step does not give (copy.sql:1:1)",
+            "spark.file refers to capture.relatio: step capture has no output relatio (copy.sql:1:1)",
         ),
         ("-- $S3{other.sql}", "param_not_given", "spark.file refers to S3, which nothing here defines (copy.sql:1:4)"),
         ("$day ${ dya }", "param_error", "copy.sql:1:6: ${ dya } is not a reference"),
