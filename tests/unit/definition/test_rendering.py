@@ -6,7 +6,7 @@ import pytest
 from tests.unit.definition.test_loading import workflow
 
 from calve.definition import installed, rendered
-from calve.errors import CalveError, ParamError
+from calve.errors import CalveError, ParamError, RequestInvalid
 
 NOW = 1_600_000_000_000
 
@@ -87,3 +87,10 @@ def test_the_time_is_that_of_the_clock() -> None:
     """So that a rendering can be repeated."""
     found = _rendered("- job: {id: a, type: NoOp, d: $RUN_DATE}")
     assert found["steps"][0]["step"]["params"]["d"]["value"] == "20200913"
+
+
+def test_a_given_param_that_nothing_knows_is_refused() -> None:
+    """A typing mistake would show the default."""
+    with pytest.raises(RequestInvalid, match=r"Workflow \S+ has no param dya") as refused:
+        _rendered("- job: {id: a, type: NoOp, x: $day}", "day: x", dya="y")
+    assert refused.value.remedy == "Did you mean day?"
