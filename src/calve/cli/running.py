@@ -9,7 +9,7 @@ import click
 
 from calve.cli import pushing
 from calve.cli.desk import Again, Desk, Document
-from calve.cli.files import SUFFIXES, load_file
+from calve.cli.files import SUFFIXES, load_file, step_files
 from calve.cli.following import follow, place_of, shown, summarize, wondering
 from calve.cli.given import address, params_option, parse_param
 from calve.cli.hands import Hands, tell_if_nobody_works
@@ -81,7 +81,7 @@ def run(state: State, /, workflow: str, given: Mapping[str, Any], params: Mappin
     with state.desk() as desk:
         version: str | int = options["version"]
         if _is_file(workflow):
-            pushed = _pushed(state, desk, Path(workflow))
+            pushed = _pushed(state, desk, Path(workflow), {**given, **params})
             if pushed is None:
                 return 1
             workflow, version = pushed["workflow_id"], pushed["workflow_version_id"]
@@ -259,14 +259,22 @@ def _is_file(word: str) -> bool:
     return path.suffix in SUFFIXES and (path.is_file() or len(path.parts) > 1)
 
 
-def _pushed(state: State, desk: Desk, file: Path) -> Document | None:
-    """Push the one workflow of a file; show what is wrong with it, and return nothing."""
-    definitions = pushing.accepted(state, load_file(file, state.settings.project, words(state)))
+def _pushed(state: State, desk: Desk, file: Path, params: Mapping[str, Any]) -> Document | None:
+    """Push the one workflow of a file; show what is wrong with it, and return nothing.
+
+    Raises:
+        RequestInvalid: it has several, or does not know a param; nothing is pushed.
+    """
+    from calve.definition.run_params import check_run_params
+
+    project, vocabulary = state.settings.project, words(state)
+    definitions = pushing.accepted(state, load_file(file, project, vocabulary))
     if definitions is None:
         return None
     if len(definitions) > 1:
         names = ", ".join(definition.workflow.id for definition in definitions)
         raise RequestInvalid(f"{file} describes several workflows: {names}.", remedy="Push it, then run one by its id.")
+    check_run_params(definitions[0].workflow, params, vocabulary, step_files(file, project))
     pushed = pushing.keep(desk, definitions[0])
     if not state.json:
         click.echo(pushing.shown(pushed), err=True)

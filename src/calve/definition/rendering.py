@@ -10,7 +10,7 @@ from calve.definition.model.steps import ForeachStep, Step, WhileStep
 from calve.definition.model.workflow import Definition
 from calve.definition.params import Parameter, holds_secret
 from calve.definition.resolving import CheckedFile, Resolution, resolve
-from calve.definition.run_params import known_to_workflow, refusal, unknown_params
+from calve.definition.run_params import check_run_params
 from calve.definition.scripts import StepFiles
 from calve.definition.vocabulary import Vocabulary
 from calve.expressions import Clock, system_millis
@@ -33,13 +33,7 @@ def rendered(
         RequestInvalid: nothing in the definition knows a given param.
     """
     run = given_params(given, definition.workflow.params)
-    unknown = unknown_params(
-        f"Workflow {definition.workflow.id}",
-        run,
-        lambda: known_to_workflow(definition.workflow, vocabulary, lambda *_: None, files),
-    )
-    if unknown:
-        raise refusal(unknown)
+    check_run_params(definition.workflow, run, vocabulary, files)
     resolution = resolve(definition, vocabulary, run=run, clock=clock, files=files)
     if resolution.failures:
         raise resolution.failures[0].error

@@ -85,6 +85,20 @@ def refusal(unknown: Collection[UnknownParam]) -> RequestInvalid:
     )
 
 
+def check_run_params(
+    workflow: Workflow, given: Collection[str], vocabulary: Vocabulary, files: StepFiles | None = None
+) -> None:
+    """Refuse params that nothing in a definition knows, as far as the definition alone tells.
+
+    Raises:
+        RequestInvalid: there are such.
+    """
+    owner = f"Workflow {workflow.id}"
+    unknown = unknown_params(owner, given, lambda: known_to_workflow(workflow, vocabulary, lambda *_: None, files))
+    if unknown:
+        raise refusal(unknown)
+
+
 def known_to_workflow(
     workflow: Workflow, vocabulary: Vocabulary, find: FindWorkflow, files: StepFiles | None = None
 ) -> KnownParams:
