@@ -116,7 +116,7 @@ class Reader:
                     case Command() if part.text.partition("#")[0].strip() in leaving_out:
                         pass
                     case Command() if part.is_background:
-                        started.append(self._start(part))
+                        self._start(part, started)
                         ran += 1
                     case Command():
                         self._run(part, known)
@@ -146,7 +146,7 @@ class Reader:
         lines = []
         bound: set[str] = set()
         separators = "|".join(["…", "─+", "[ ]+", *sorted(known | self.ids.keys()), *_VARYING])
-        for line in _trimmed(shown).splitlines():
+        for line in _trimmed(self._here(shown)).splitlines():
             if line == "…":
                 lines.append(r"(?:[^\n]*\n)*?")
                 continue
@@ -168,10 +168,16 @@ class Reader:
             return " +"
         if token and not token.strip("─"):
             return "─+"
-        return next((kind for kind in _VARYING if re.fullmatch(kind, token)), re.escape(self._real(token)))
+        return next((kind for kind in _VARYING if re.fullmatch(kind, token)), re.escape(token))
 
     def _real(self, text: str) -> str:
-        for there, here in {**self.ids, **self.instead}.items():
+        """Return a command with the ids of this run."""
+        for there, here in self.ids.items():
+            text = text.replace(there, here)
+        return self._here(text)
+
+    def _here(self, text: str) -> str:
+        for there, here in self.instead.items():
             text = text.replace(there, here)
         return text
 
@@ -182,7 +188,7 @@ class Reader:
     def _environment(self) -> dict[str, str]:
         return {**self.environment, "TRANSCRIPT_CWD": str(self.folder / ".cwd")}
 
-    def _start(self, command: Command) -> subprocess.Popen[str]:
+    def _start(self, command: Command, started: list[subprocess.Popen[str]]) -> None:
         """Start a command beside those that follow; wait until it has shown what the page shows."""
         log = self.folder / f".background-{command.line}"
         with log.open("w") as written:
@@ -194,13 +200,13 @@ class Reader:
                 stderr=subprocess.STDOUT,
                 text=True,
             )
+        started.append(process)
         pattern = self._pattern(command.shown, set())
         end = time.monotonic() + _READY_SECONDS
         while not re.match(pattern, _trimmed(log.read_text(encoding="utf-8"))):
             assert process.poll() is None, f"line {command.line}: it ended: {log.read_text(encoding='utf-8')}"
             assert time.monotonic() < end, f"line {command.line}: not ready: {log.read_text(encoding='utf-8')}"
             time.sleep(0.1)
-        return process
 
     @contextmanager
     def _background(self) -> Iterator[list[subprocess.Popen[str]]]:

@@ -78,3 +78,19 @@ def test_an_id_stands_for_one_value(tmp_path: Path) -> None:
 def test_a_command_left_out_is_not_run(tmp_path: Path) -> None:
     """Whatever comment stands behind it."""
     assert _follow("```console\n$ make test      # everything\n```\n", tmp_path) == 0
+
+
+BACKGROUND = """
+```console
+$ bash -c 'trap "kill $!; exit 0" INT; sleep 60 & echo at 127.0.0.1:80; wait'   # until Ctrl-C
+at 127.0.0.1:80
+$ echo 127.0.0.1:80
+127.0.0.1:80
+```
+"""
+
+
+def test_what_differs_here_is_replaced(tmp_path: Path) -> None:
+    """In commands and in what they show; a command until Ctrl-C is ready when it has shown what the page shows."""
+    reader = Reader(tmp_path, shell_environment(Path()), {"127.0.0.1:80": "127.0.0.1:8080"})
+    assert reader.follow(BACKGROUND, leaving_out={}) == 2
