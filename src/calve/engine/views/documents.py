@@ -129,15 +129,21 @@ def attempt_json(run: Run, attempt: Attempt, source: StepSource | None = None) -
     )
 
 
+def _located(path: str, attempt: Attempt) -> Document:
+    return {
+        "path": path,
+        "step_id": attempt.step_id,
+        "type": attempt.type,
+        "status": attempt.status.value,
+        "step_attempt_id": attempt.attempt_id,
+        "step_instance_uuid": attempt.uuid,
+    }
+
+
 def _failure(run: Run, failure: Failure) -> Document:
     attempt, path = failure.attempt, "/".join(failure.path)
     return _present(
-        path=path,
-        step_id=attempt.step_id,
-        type=attempt.type,
-        status=attempt.status.value,
-        step_attempt_id=attempt.attempt_id,
-        step_instance_uuid=attempt.uuid,
+        **_located(path, attempt),
         end_time=attempt.ended_at,
         message=failure.message,
         # A log is found by its step: that of an earlier run may be another attempt's by now.
@@ -156,12 +162,7 @@ def _wait(run: Run, wait: Wait) -> Document:
         WaitReason.BREAKPOINT: {"resume": f"{place}/actions/resume"},
     }
     return _present(
-        path=path,
-        step_id=attempt.step_id,
-        type=attempt.type,
-        status=attempt.status.value,
-        step_attempt_id=attempt.attempt_id,
-        step_instance_uuid=attempt.uuid,
+        **_located(path, attempt),
         **(_waiting(attempt) or {}),
         max_attempts=wait.max_attempts,
         permits=[asdict(permit) for permit in wait.permits] or None,
