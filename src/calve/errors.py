@@ -548,6 +548,7 @@ class StoreLost(StoreError):
     """The file of the state database was deleted or replaced while it was in use."""
 
     code = "store_lost"
+    is_passing = False
 
 
 class StoreSchemaUnknown(StoreError):

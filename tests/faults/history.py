@@ -11,6 +11,7 @@ from sqlalchemy import create_engine, text
 
 from calve.engine import Blueprints, RunStatus, StepStatus
 from calve.store import open_store
+from calve.store.engine_rows import event_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,8 @@ def read_history(url: str, requests: Mapping[str, str], journal: Path) -> Histor
             runs,
             tuple(_attempt(row) for row in raw.rows("attempt")),
             tuple(
-                Move(row.run_uuid, row.before, row.after, row.step_id, row.attempt_id)
-                for row in raw.rows("event ORDER BY seq")
+                Move(event.run_uuid, event.before, event.after or "", event.step_id, event.attempt_id)
+                for event in map(event_of, raw.rows("event ORDER BY seq"))
             ),
             {row.workflow_id: _limits(json.loads(row.properties)) for row in raw.rows("workflow")},
             requests,

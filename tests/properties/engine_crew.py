@@ -15,6 +15,7 @@ from calve.engine.ports import EngineState
 from calve.engine.turns import Turn, Turns
 from calve.errors import Conflict, LeaseLost
 from calve.store import engine_tables as tables
+from calve.store.engine_rows import event_of
 
 TABLES = (tables.run, tables.attempt, tables.task, tables.claim, tables.event)
 Rows = Mapping[str, Any]
@@ -46,7 +47,7 @@ class Picture:
             tasks={row.key: row for row in rows(tables.task, tables.task.c.seq)},
             claims=rows(tables.claim, tables.claim.c.seq),
             limits={row.tag: row.max_allowed for row in rows(tables.tag_permit, tables.tag_permit.c.tag)},
-            events=rows(tables.event, tables.event.c.seq),
+            events=[event_of(row) for row in rows(tables.event, tables.event.c.seq)],
         )
 
     def newest(self, run_uuid: str) -> dict[str, Any]:

@@ -32,6 +32,7 @@ NO_RETRY = "retry_policy: {error_retry_limit: 0, platform_retry_limit: 0}"
 CHILD = """
 Workflow:
   id: child
+  run_strategy: parallel  # an example that hypothesis gives up leaves its instance, which would block all others
   SOURCE: none
   jobs:
     - job: {id: inner, type: Shell, failure_mode: IGNORE_FAILURE, shell: {script: 'run ${SOURCE}'}}

@@ -227,9 +227,7 @@ def _print_failures(desk: Desk, run: Document) -> None:
             click.echo(f"  | {line}")
         for line in log_command(run, failure):
             click.echo(line)
-    refusal = _refusal(desk, run)
-    if refusal is not None:
-        click.echo(f"\n→ {refusal or f'calve restart {name_of(run)}'}")
+    print_restart(desk, run)
 
 
 def _logged(desk: Desk, run: Document, failure: Document) -> list[str]:
@@ -241,6 +239,13 @@ def _logged(desk: Desk, run: Document, failure: Document) -> list[str]:
         return "".join(desk.log(place, failure, Which(tail=LINES), is_followed=False)).splitlines()
     except CalveError:  # who may see an instance may not always read its logs
         return []
+
+
+def print_restart(desk: Desk, run: Document) -> None:
+    """Offer to run an instance again, or say why it cannot be."""
+    refusal = _refusal(desk, run)
+    if refusal is not None:
+        click.echo(f"\n→ {refusal or f'calve restart {name_of(run)}'}")
 
 
 def _refusal(desk: Desk, run: Document) -> str | None:

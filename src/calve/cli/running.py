@@ -245,11 +245,11 @@ def _told(state: State, desk: Desk, started: Document) -> int:
 
 def _tell_where(desk: Desk, started: Document, view: str | None) -> None:
     """Say that a run was submitted, and where to look: at its page, where there is one."""
-    name = f"{started['workflow_id']} {started['workflow_instance_id']}"
+    which = f"{started['workflow_id']} {started['workflow_instance_id']}"
     if isinstance(desk, LocalDesk):
-        click.echo(f"{name} run {started['workflow_run_id']} {started['status']}")
+        click.echo(f"{which} run {started['workflow_run_id']} {started['status']}")
     else:
-        where = f"View at {view}" if view else f"Follow it with: calve status {name}"
+        where = f"View at {view}" if view else f"Follow it with: calve status {which}"
         click.echo(f"Workflow run has been successfully submitted. {where}")
 
 

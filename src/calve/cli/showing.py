@@ -29,11 +29,11 @@ def print_runs(runs: "Sequence[Document]", now: int) -> None:
 def print_approvals(approvals: "Sequence[Document]", now: int) -> None:
     """Print what people are asked, and how to answer."""
     for number, approval in enumerate(approvals):
-        name = f"{name_of(approval)} {approval['path']}"
-        click.echo(("\n" if number else "") + f"{name} asks, since {_clock(approval['since'], now)}:")
+        place = f"{name_of(approval)} {approval['path']}"
+        click.echo(("\n" if number else "") + f"{place} asks, since {_clock(approval['since'], now)}:")
         for line in [*approval["question"].splitlines(), deciding(approval, approval["workflow_id"], now)]:
             click.echo(f"  {line}")
-        click.echo(f"  → calve approve {name}\n  → calve reject {name}")
+        click.echo(f"  → calve approve {place}\n  → calve reject {place}")
 
 
 def took(start: int | None, end: int | None, now: int) -> str:

@@ -6,10 +6,10 @@ from typing import Any
 import click
 
 from calve.cli.desk import Desk, Document, Which
-from calve.cli.following import follow, place_of, shown
+from calve.cli.following import follow, place_of, print_restart, shown
 from calve.cli.given import address
 from calve.cli.output import print_json, print_table
-from calve.cli.showing import OVER, STEP_COLUMNS, details, headline, name_of, print_approvals, print_runs, step_rows
+from calve.cli.showing import OVER, STEP_COLUMNS, details, headline, print_approvals, print_runs, step_rows
 from calve.cli.state import State, json_option
 
 _STATUSES = ("CREATED", "IN_PROGRESS", "PAUSED", "SUCCEEDED", "FAILED", "STOPPED", "TIMED_OUT")
@@ -183,4 +183,4 @@ def _print_one(state: State, desk: Desk, run: Document, *, is_latest: bool) -> N
     for line in details(run, now):
         click.echo(line)
     if is_latest and run["status"] in OVER and run["failures"]:
-        click.echo(f"\n→ calve restart {name_of(run)}")
+        print_restart(desk, run)

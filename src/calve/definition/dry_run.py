@@ -141,7 +141,7 @@ def _try_step(step: Step, place: Node, values: Mapping[str, Any], problems: Prob
 
 def _try_iterations(step: Step, place: Node, resolution: Resolution, problems: Problems) -> None:
     lists = resolution.steps.get(step.id, {}).get("loop_params")
-    if isinstance(step, ForeachStep) and lists is not None:
+    if isinstance(step, ForeachStep) and lists is not None and lists.result:  # without any, the run says so
         _try(lambda: count(lists.result), entry(place, "params", "loop_params") or place, problems)
 
 

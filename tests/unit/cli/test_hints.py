@@ -15,9 +15,28 @@ from calve.cli.entry import calve as program
 from calve.cli.state import State
 
 ROOT = Path(calve.__file__).parent
-NOT_COMMANDS = {"answers", "does", "has", "in", "is", "keeps", "knows", "makes", "refuses", "wrote"}
+NOT_COMMANDS = {
+    "answers",
+    "does",
+    "has",
+    "in",
+    "is",
+    "keeps",
+    "knows",
+    "makes",
+    "refuses",
+    "resolves",
+    "tries",
+    "wrote",
+}
 """What follows the name of the product in sentences about it."""
-FILLED = {"keep": "--keep step", "options": "--latest ", "which": "flow 1"}
+FILLED = {
+    "instance": "flow 1",
+    "keep": "--keep step",
+    "options": "--latest ",
+    "place": "flow 1 step",
+    "which": "flow 1",
+}
 """What stands for values that are more than one word."""
 
 
@@ -44,6 +63,8 @@ def _part(part: ast.expr) -> str:
             return text
         case ast.FormattedValue(value=ast.Name(id=name)):
             return FILLED.get(name, "1")
+        case ast.FormattedValue(value=ast.Call(func=ast.Name(id="name_of"))):
+            return "flow 1"
         case _:
             return "1"
 

@@ -381,7 +381,9 @@ class StepInstance(Document):
         "type": "the type of the step",
         "status": "the status in runtime_state",
         "retries": "how often it was tried again, by reason",
-        "next_attempt_time": "when it goes on by itself",
+        "next_attempt_time": "when it is tried again",
+        "message": "what was said about it last: why it failed",
+        "waiting": "what it waits for, if it does",
         "worker": "the worker that has it",
         "iterations": "of a loop, in a list: how many are done, active and failed",
         "child": "of a subworkflow, in a list: its instance",
@@ -478,6 +480,10 @@ class WorkflowInstance(Document):
         "is_queued": "it waits for its turn by the run strategy",
         "message": "why it ended like this",
         "steps": "its steps, as in a list of them",
+        "failures": "the first steps that failed, however deep: their paths, why, and where their logs are",
+        "waiting": "the first steps that wait, however deep: for people, another try, signals or permits",
+        "waiting_count": "how many wait",
+        "progress": "how far steps have come that tell it",
     }
     LEFT_OUT: ClassVar[Mapping[str, str]] = {
         "group_info": "it places an instance among Maestro's servers",
