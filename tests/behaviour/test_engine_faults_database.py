@@ -154,7 +154,7 @@ def test_a_clock_that_jumps_moves_nothing(tmp_path: Path) -> None:
         return (time.time() + shift) / 86_400 + 2_440_587.5
 
     def is_seen() -> bool:
-        return abs(store.engine.workers()[0].heartbeat_at / 1_000 - time.time() - shift) < 60
+        return any(abs(one.heartbeat_at / 1_000 - time.time() - shift) < 60 for one in store.engine.workers())
 
     plan = Plan(errand.url, errand.journal)
     with open_store(errand.url) as store:

@@ -22,7 +22,7 @@ from calve.app import open_workplace
 from calve.capture import Captures
 from calve.delivery import Deliveries
 from calve.engine import Worker, WorkerOptions
-from calve.errors import LakeError
+from calve.errors import LakeUnavailable
 from calve.lake.sql_catalog import SqlCatalog
 from calve.store import Store
 
@@ -133,7 +133,9 @@ def _swapping(losses: list[str]) -> Iterator[None]:
         swapped = 0 if loss == "request" else real(catalog, statement)
         _reach("after.swap")
         if loss:
-            raise LakeError(f"The catalog {catalog.name} cannot be reached: the line is dead", catalog=catalog.name)
+            raise LakeUnavailable(
+                f"The catalog {catalog.name} cannot be reached: the line is dead", catalog=catalog.name
+            )
         return swapped
 
     owner._execute = execute

@@ -17,6 +17,7 @@ from calve.engine.views import (
     instance_json,
     overview_json,
     overview_of,
+    restart_plan_json,
     run_json,
     started_json,
     step_source,
@@ -322,3 +323,15 @@ def test_nobody_hands_over_artifacts_of_a_loop(playground: Playground) -> None:
     inner = playground.attempt(playground.state.child_runs(loop.uuid)[0], "job")
     playground.engine.put_outputs(inner.uuid, {}, {"maestro_foreach": 5})
     assert playground.attempt(run, "loop").artifacts == loop.artifacts
+
+
+def test_what_a_restart_would_do_is_shown_step_by_step(playground: Playground) -> None:
+    """With the reason for each, and why it would be refused."""
+    playground.push("Workflow: {id: w, jobs: [{job: {id: a, type: NoOp}}]}")
+    run = playground.start()
+    assert restart_plan_json(playground.engine.plan_restart(playground.address(run))) == {
+        "workflow_version_id": 1,
+        "restart_version_id": 1,
+        "steps": [{"step_id": "a", "fate": "KEPT", "reason": "SUCCEEDED, unchanged", "obstacle": ""}],
+        "refusal": "Nothing of w instance 1 is incomplete. Restart it from the beginning, or name a step.",
+    }
