@@ -43,7 +43,7 @@ def configure(folder: Path, url: str, failpoint: str = "") -> None:
 
 def instances(project: Project) -> list[Run]:
     """Return the instances, the first one first."""
-    return project.store.engine.instances(workflow_id="w")[::-1]
+    return sorted(project.store.engine.instances(workflow_id="w"), key=lambda run: run.instance_id)
 
 
 def check(project: Project) -> None:

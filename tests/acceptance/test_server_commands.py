@@ -60,7 +60,7 @@ def test_maestros_own_client_needs_nothing_but_the_address(tmp_path: Path) -> No
         maestro = MaestroClient(base_url=str(client.base_url), user="tester")
         maestro.push_yaml(child().to_yaml())
         wf = described().job(Job(id="nap", type="Sleep").param("sleep_seconds", 1))
-        assert maestro.push_yaml(wf.to_yaml())["metadata"]["version_author"] == {"name": "tester"}
+        assert maestro.push_yaml(wf.to_yaml())["metadata"]["version_author"] == "tester"
         maestro.start("sample")
         assert finished(maestro, "sample")["aggregated_info"]["workflow_instance_status"] == "SUCCEEDED"
 
