@@ -46,14 +46,14 @@ class Wanted:
     def as_json(self) -> dict[str, Any]:
         """Return what is asked for as plain JSON."""
         return {
-            "operations": sorted(operation.value for operation in self.operations),
+            "operations": sorted(map(str, self.operations)),
             "range_columns": list(self.ranges),
             "max_files": self.limits.max_files,
             "max_bytes": self.limits.max_bytes,
             "from": self.start,
             "to": self.end,
-            "on_gap": self.on_gap.value,
-            "on_schema_change": self.on_schema_change.value,
+            "on_gap": str(self.on_gap),
+            "on_schema_change": str(self.on_schema_change),
         }
 
 
