@@ -30,6 +30,7 @@ from calve.engine.model import Changes, NewTask, RunPolicy, StartStatus, Task, T
 from calve.errors import ActionRefused, LeaseLost, RequestInvalid, WorkflowMissing
 from calve.failpoints import FailpointReached
 from calve.store import Store, open_store
+from calve.store.engine_tables import param_set
 from calve.store.tables import metadata
 
 OUTCOMES = [
@@ -77,7 +78,8 @@ class EngineMachine(RuleBasedStateMachine):
         super().__init__()
         with self.database.begin() as connection:
             for table in metadata.sorted_tables:
-                connection.execute(delete(table))
+                if table is not param_set:  # never removed, so the store remembers what it has written
+                    connection.execute(delete(table))
         self.playground = Playground(self.store, self.url, self.folder)
         self.engine, self.state, self.clock = self.playground.engine, self.playground.state, self.playground.clock
         self.crew = [Member(self.playground, self.folder), Member(self.playground, self.folder)]

@@ -119,7 +119,7 @@ def _keep(transaction: Transaction, patterns: str) -> str:
     if not transaction.has_param_set(key):
         row = {"id": key, "definitions": patterns}
         transaction.connection.execute(transaction.insert(param_set).values(row).on_conflict_do_nothing())
-        transaction.new_param_sets.add(key)
+        transaction.new_param_sets.add((transaction.server, key))
     return key
 
 

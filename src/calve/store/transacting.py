@@ -53,14 +53,15 @@ class Transaction:
     """Which server has given that number."""
     foreseen: set[str] = field(default_factory=set)
     """What earlier tries found out that they should have locked first."""
-    param_sets: frozenset[str] = frozenset()
-    """Sets of params that are known to be kept."""
-    new_param_sets: set[str] = field(default_factory=set)
+    param_sets: frozenset[tuple[str, str]] = frozenset()
+    """Sets of params that are known to be kept, with the server that keeps them: the one after a failover may not."""
+    new_param_sets: set[tuple[str, str]] = field(default_factory=set)
     """Those that are kept when this transaction is."""
 
     def has_param_set(self, key: str) -> bool:
         """Tell whether a set of params need not be kept again."""
-        return key in self.param_sets or key in self.new_param_sets
+        place = (self.server, key)
+        return place in self.param_sets or place in self.new_param_sets
 
     def insert(self, table: Table) -> Any:
         """Return an insert that can say what becomes of a row that is there: each dialect has its own."""
@@ -77,7 +78,7 @@ class Transactions:
     def __init__(self, database: Database, bell: Bell) -> None:
         self._database = database
         self.bell = bell
-        self._param_sets: frozenset[str] = frozenset()
+        self._param_sets: frozenset[tuple[str, str]] = frozenset()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
