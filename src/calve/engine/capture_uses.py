@@ -1,10 +1,10 @@
 """How the steps ended that use the rows of a capture: what a commit has to know."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from calve.definition.captured_rows import CapturedRows, Use
+from calve.definition.captured_rows import CapturedRows, Effect, Use
 from calve.definition.document import Mark, Node
 from calve.definition.model.steps import SubworkflowStep
 from calve.definition.scripts import readable
@@ -32,11 +32,9 @@ def undelivered(work: Work, state: RunState, commit: str, capture: str) -> tuple
     if capture not in rows.captures:
         return ()
     uses = rows.uses(capture)
-    level = _Level(work, state, rows, uses, rows.rows_in(capture), rows.steps[commit].loops, commit)
-    failed = tuple(level.failed())
-    needed = sorted({rows.lifted(step_id, level.loops) for step_id in rows.deliverers(capture, uses)})
-    ends = tuple(StepEnd(step_id, level.status(step_id)) for step_id in needed)
-    return failed if failed or any(end.status not in _NOT_RUN for end in ends) else ends
+    needed = rows.deliverers(capture, uses)
+    level = _Level(work, state, rows, uses, needed, rows.rows_in(capture), rows.steps[commit].loops, commit)
+    return tuple(level.failed()) or level.unused()
 
 
 def _rows_of(work: Work, state: RunState) -> CapturedRows:
@@ -52,6 +50,8 @@ class _Level:
     state: RunState
     rows: CapturedRows
     uses: Mapping[str, Use]
+    needed: Iterable[str]
+    """The uses of which one has to run."""
     params: Mapping[str, frozenset[str]]
     """The params of each step that lead to the rows."""
     loops: tuple[str, ...] = ()
@@ -72,6 +72,16 @@ class _Level:
                 for other in later
             ):
                 yield from found
+
+    def unused(self) -> tuple[StepEnd, ...]:
+        """Return the steps of which one should have run, if none has."""
+        ends: list[StepEnd] = []
+        for step_id in self._needed(self.loops):
+            found = self._unused(step_id)
+            if not found:
+                return ()
+            ends += found
+        return tuple(ends)
 
     @cached_property
     def _users(self) -> Mapping[str, Sequence[Use]]:
@@ -99,33 +109,57 @@ class _Level:
                 yield StepEnd(step_id, StepStatus.NOT_CREATED)
         elif attempt.status not in _FINE:
             yield StepEnd(step_id, attempt.status)
-        else:
+        elif attempt.status is StepStatus.SUCCEEDED:
             yield from self._inside(step_id, attempt)
 
     def _inside(self, step_id: str, attempt: Attempt) -> Iterator[StepEnd]:
-        if isinstance(self.state.blueprint.steps[step_id], SubworkflowStep):
-            yield from self._in_child(step_id, attempt)
-            return
-        loop = next((attempt.artifacts[key] for key in _LOOPS if key in attempt.artifacts), None)
-        inner = [use for use in self._users[step_id] if use.step_id != step_id]
-        is_composed = any(self.rows.steps[use.step_id].kind != "step" for use in inner)
-        if loop is None or not (is_composed or (inner and self._has_failed_leaves)):
-            return
-        for run in self._iterations(loop["loop_workflow_id"], loop.get("total", loop.get("iteration"))):
-            level = replace(self, state=self._read(run), loops=(*self.loops, step_id), commit=None)
-            for end in level.failed():
-                yield StepEnd(f"{step_id}/{run.instance_id}/{end.path}", end.status)
+        is_child = isinstance(self.state.blueprint.steps[step_id], SubworkflowStep)
+        is_composed = any(self.rows.steps[use.step_id].kind != "step" for use in self._inner(step_id))
+        if is_child or is_composed or (self._inner(step_id) and self._has_failed_leaves):
+            for run, level in self._levels(step_id, attempt):
+                if is_child and run.status is not RunStatus.SUCCEEDED:  # it was not waited for
+                    yield StepEnd(step_id, run.status)
+                    return
+                place = step_id if is_child else f"{step_id}/{run.instance_id}"
+                yield from (StepEnd(f"{place}/{end.path}", end.status) for end in level.failed())
 
-    def _in_child(self, step_id: str, attempt: Attempt) -> Iterator[StepEnd]:
-        for run in self.work.tools.state.child_runs(attempt.uuid, limit=1):
-            if run.status is not RunStatus.SUCCEEDED:  # it was not waited for
-                yield StepEnd(step_id, run.status)
-                return
-            child = self._read(run)
-            rows, names = _rows_of(self.work, child), self.params[step_id]
-            level = _Level(self.work, child, rows, rows.uses_of_params(names), rows.params_in(names))
-            for end in level.failed():
-                yield StepEnd(f"{step_id}/{end.path}", end.status)
+    def _unused(self, step_id: str) -> tuple[StepEnd, ...]:
+        """Return what should have run of a step: itself, or something inside it; nothing if it did."""
+        attempt = self.state.attempts.get(step_id)
+        if attempt is None or attempt.status in _NOT_RUN:
+            return (StepEnd(step_id, self.status(step_id)),)
+        is_child = isinstance(self.state.blueprint.steps[step_id], SubworkflowStep)
+        if not is_child and not self._inner(step_id):
+            return ()
+        ends = tuple(StepEnd(each, StepStatus.NOT_CREATED) for each in self._needed((*self.loops, step_id)))
+        for _, level in self._levels(step_id, attempt):
+            ends = level.unused()
+            if not ends:
+                return ()
+        return tuple(StepEnd(f"{step_id}/{end.path}", end.status) for end in ends)
+
+    def _inner(self, step_id: str) -> list[Use]:
+        """Return the uses inside a loop."""
+        return [use for use in self._users[step_id] if use.step_id != step_id]
+
+    def _levels(self, step_id: str, attempt: Attempt) -> Iterator[tuple[Run, "_Level"]]:
+        """Yield what ran inside a step: the iterations of a loop, or the run of a subworkflow."""
+        if isinstance(self.state.blueprint.steps[step_id], SubworkflowStep):
+            for run in self.work.tools.state.child_runs(attempt.uuid, limit=1):
+                child = self._read(run)
+                rows, names = _rows_of(self.work, child), self.params[step_id]
+                uses = rows.uses_of_params(names)
+                writing = [each for each, use in uses.items() if use.effect is not Effect.READS]
+                yield run, _Level(self.work, child, rows, uses, writing or uses, rows.params_in(names))
+            return
+        loop = next(attempt.artifacts[key] for key in _LOOPS if key in attempt.artifacts)
+        for run in self._iterations(loop["loop_workflow_id"], loop.get("total", loop.get("iteration"))):
+            yield run, replace(self, state=self._read(run), loops=(*self.loops, step_id), commit=None)
+
+    def _needed(self, loops: tuple[str, ...]) -> list[str]:
+        """Return the steps inside some loops that are needed, or that what is needed is inside of."""
+        inside = (each for each in self.needed if self.rows.is_inside(each, loops))
+        return sorted({self.rows.lifted(each, loops) for each in inside})
 
     def _iterations(self, name: str, total: int) -> Iterator[Run]:
         """Yield the iterations of a loop; those beyond the last are of an earlier run, which had more."""

@@ -217,6 +217,27 @@ def test_iterations_that_a_shorter_loop_left_behind_do_not_count(commits: Commit
     assert (again.status, commits.told[1:]) == (RunStatus.SUCCEEDED, [{}])
 
 
+@pytest.mark.parametrize("kind", ["foreach", "while"])
+def test_a_loop_without_iterations_has_not_used_the_rows(commits: Commits, kind: str) -> None:
+    """It succeeds, but its steps never ran."""
+    head = {
+        "foreach": "loop_params: {'!day<array<string>>': given}",
+        "while": "loop_params: {n: 5}\n    condition: n < 2",
+    }[kind]
+    loop = f"- {kind}:\n    id: days\n    {head}\n    jobs:\n      {spark('write')}"
+    run = commits.run(workflow(CAPTURE, loop, COMMIT, params="'!given<array<string>>': new String[0]"))
+    assert (run.status, commits.told) == (RunStatus.FAILED, [{"days/write": "NOT_CREATED"}])
+
+
+@pytest.mark.parametrize(("days", "told"), [("[a, b]", {"days/write": "UNSATISFIED"}), ("[a, z]", {})])
+def test_of_the_iterations_of_a_loop_one_has_to_use_the_rows(commits: Commits, days: str, told: dict[str, str]) -> None:
+    """A condition may leave out the step in some of them, but not in all."""
+    loop = LOOP.format(first="- job: {id: begin, type: NoOp}", second=spark("write"))
+    loop = loop.replace("[a, b, c]", days).replace("sequential", "[begin: [IF day == 'z' THEN write]]")
+    commits.run(workflow(CAPTURE, loop, COMMIT))
+    assert commits.told == [told]
+
+
 def test_a_while_loop_is_looked_into_too(commits: Commits) -> None:
     """By the number of its iteration."""
     loop = f"""- while:
@@ -249,6 +270,25 @@ def test_a_subworkflow_is_looked_into_through_the_params_that_it_is_given(
     if told:
         commits.playground.script.parts[failing] = DONE
         assert commits.playground.restart(run, "sub", failing).status is RunStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize("is_in_loop", [False, True])
+def test_a_subworkflow_that_passed_over_the_rows_is_told(commits: Commits, *, is_in_loop: bool) -> None:
+    """It succeeded, as the step that uses them was left out by a condition."""
+    begin, write = "- job: {id: begin, type: NoOp}", "- job: {id: write, type: Shell, shell: {script: '${SOURCE}'}}"
+    dag = "[begin: [IF x > 5 THEN write]]"
+    commits.playground.push(workflow(begin, write, dag=dag, name="child", params="SOURCE: db.t\n  x: 1"))
+    sub = LOOP.format(first=SUB, second="- job: {id: note, type: NoOp}") if is_in_loop else SUB
+    run = commits.run(workflow(CAPTURE, sub, COMMIT))
+    place = "days/sub" if is_in_loop else "sub"
+    assert (run.status, commits.told) == (RunStatus.FAILED, [{f"{place}/write": "UNSATISFIED"}])
+
+
+def test_a_subworkflow_that_shows_no_use_is_taken_for_one(commits: Commits) -> None:
+    """A program in it may find the rows in a way that nothing here shows."""
+    commits.playground.push(workflow("- job: {id: write, type: Shell, shell: {script: x}}", name="child"))
+    run = commits.run(workflow(CAPTURE, SUB, COMMIT))
+    assert (run.status, commits.told) == (RunStatus.SUCCEEDED, [{}])
 
 
 def test_a_subworkflow_in_a_loop_is_looked_into(commits: Commits) -> None:
