@@ -365,6 +365,31 @@ def test_a_worker_that_is_told_to_end_finishes_its_steps(project: Project) -> No
     assert "w 1 SUCCEEDED" in finished(watch).out
 
 
+def test_what_a_step_printed_outlives_a_worker_that_is_killed(project: Project) -> None:
+    """With SIGKILL, while the step prints: the next worker hands in what the first one no longer could."""
+    count = "for i in $(seq 1 2000); do echo line $$i; echo $$i > printed; test -f go || sleep 0.02; done; touch go"
+    project.push(shell("job", count))
+    up = project.spawn("up", "--port", "0")
+    project.calve("run", "w", "--no-wait")
+    project.wait_for_file("printed")
+    wait_for(lambda: printed(project) > 60)
+    up.kill()
+    up.communicate()
+    before = printed(project)
+    (project.folder / "go").touch()
+    project.spawn("up", "--port", "0")
+    project.wait_for_run(RunStatus.SUCCEEDED)
+    lines = project.calve("logs", "w", "1", "job").out.splitlines()
+    again = next(place for place, line in enumerate(lines) if "The worker that carried this out is gone" in line)
+    assert again >= before - 1 > 50
+    assert lines[:again] == [f"line {number}" for number in range(1, again + 1)]
+
+
+def printed(project: Project) -> int:
+    """Return how many lines the step has printed."""
+    return int((project.folder / "printed").read_text() or 0)
+
+
 def test_nothing_is_pushed_unless_all_of_it_can_be(project: Project) -> None:
     """A script that is missing is an error here."""
     good = "Workflow: {id: good, jobs: [{job: {id: a, type: NoOp}}]}"

@@ -7,8 +7,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
+import psycopg
 import pytest
 from tests.engines import wait_for
 
@@ -99,7 +101,25 @@ def test_what_no_waiting_mends_is_an_error_at_once(server: Postgres, tmp_path: P
         assert "Waiting" not in failing.said.read_text()
 
 
-@pytest.mark.parametrize(("name", "is_replaced"), [*((name, False) for name in SERVICES), ("up", True)])
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_wrong_password_is_an_error_at_once(server: Postgres, name: str, tmp_path: Path) -> None:
+    """The message names the user, and not the password."""
+    rules = server.folder / "data" / "pg_hba.conf"
+    if "locked" not in rules.read_text():
+        rules.write_text(f"host all locked 127.0.0.1/32 scram-sha-256\n{rules.read_text()}")
+        with psycopg.connect(server.url.replace("+psycopg", ""), autocommit=True) as connection:
+            connection.execute("CREATE ROLE locked LOGIN PASSWORD 'right'")
+            connection.execute("SELECT pg_reload_conf()")
+    with service(tmp_path, name, server.url.replace("postgres@", "locked:s3cr3t@")) as failing:
+        assert failing.process.wait(120) == 1
+        said = failing.said.read_text()
+    assert 'password authentication failed for user "locked"' in said
+    assert "Check store.url" in said
+    assert "s3cr3t" not in said
+    assert "Waiting" not in said
+
+
+@pytest.mark.parametrize(("name", "is_replaced"), list(product(SERVICES, [False, True])))
 def test_a_process_whose_state_is_deleted_ends(name: str, tmp_path: Path, *, is_replaced: bool) -> None:
     """With a message, rather than write to a file that nobody will find; also if another file takes its place."""
     home = tmp_path / ".calve"
