@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text, update
+from sqlalchemy import delete, update
 from tests.behaviour.engine_values import attempt_of, pushed, running
 from tests.engines import DONE, Playground, live
 from tests.servers import Site, site_on
@@ -25,6 +25,7 @@ from calve.lake import Files
 from calve.retention import Ages, Kind, Pruner
 from calve.settings import StepLogSettings
 from calve.store import SqlEngineState
+from calve.store.engine_tables import attempt as attempt_table
 from calve.store.engine_tables import log_chunk
 
 ONE = "Workflow: {id: w, jobs: [{job: {id: job, type: Sleep}}]}"
@@ -453,7 +454,7 @@ def test_files_go_with_their_log_or_their_instance(small: Playground, uploads: L
     pruner.state = RetentionWithFiles(small.store.retention, Files())
     small.clock.now -= 11 * DAY
     with small.store._database.write("test") as connection:
-        connection.execute(text("DELETE FROM attempt WHERE run_uuid = :run"), {"run": first.uuid})
+        connection.execute(delete(attempt_table).where(attempt_table.c.run_uuid == first.uuid))
     next((tmp_path / "whole logs").rglob("*.log")).unlink()
     assert pruner.prune() == {Kind.LOG_FILES: 4}
     small.clock.now += 11 * DAY

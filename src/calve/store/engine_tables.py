@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text, UniqueConstraint, text
 
-from calve.store.tables import metadata
+from calve.store.tables import Uuid, metadata
 
 IS_LIVE = "status IN ('CREATED', 'IN_PROGRESS', 'PAUSED')"
 """Runs that are not over."""
@@ -28,7 +28,7 @@ IS_UNSYNCED = "COALESCE(triggers_version, 0) <> COALESCE(active_version, 0)"
 IS_DUE = "due_at IS NOT NULL"
 """Triggers that are looked at by themselves at some time."""
 HAS_TIMEOUT = "timeout_at IS NOT NULL"
-IS_INNER = "root_uuid <> ''"
+IS_INNER = "length(root_uuid) > 0"
 """Events and attempts of runs that are inside others: where a run is its own root, ``root_uuid`` is empty."""
 
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
@@ -77,20 +77,20 @@ param_set = Table(
 run = Table(
     "run",
     metadata,
-    Column("uuid", Text, primary_key=True),
+    Column("uuid", Uuid, primary_key=True),
     _needed("workflow_id"),
     _needed("instance_id", BigInteger),
     _needed("run_id", Integer),
     _needed("version_id", Integer),
     _needed("owner_workflow"),
-    _needed("root_uuid"),
+    _needed("root_uuid", Uuid),
     _needed("status"),
     _needed("run_status"),
     _needed("initiator"),
     _needed("policy"),
-    Column("parent_run", Text),
+    Column("parent_run", Uuid),
     Column("parent_step", Text),
-    Column("parent_attempt", Text),
+    Column("parent_attempt", Uuid),
     Column("inline_step", Text),
     _needed("depth", Integer),
     _needed("priority", Integer),
@@ -118,9 +118,9 @@ run = Table(
 attempt = Table(
     "attempt",
     metadata,
-    Column("uuid", Text, primary_key=True),
-    _needed("run_uuid"),
-    _needed("root_uuid"),
+    Column("uuid", Uuid, primary_key=True),
+    _needed("run_uuid", Uuid),
+    _needed("root_uuid", Uuid),
     _needed("step_id"),
     _needed("step_instance_id", Integer),
     _needed("attempt_id", Integer),
@@ -150,8 +150,8 @@ task = Table(
     Column("seq", NUMBER, primary_key=True, autoincrement=True),
     _needed("key"),
     _needed("kind"),
-    _needed("run_uuid"),
-    Column("attempt_uuid", Text),
+    _needed("run_uuid", Uuid),
+    Column("attempt_uuid", Uuid),
     _needed("due_at", BigInteger),
     _needed("priority", Integer),
     Column("owner", Text),
@@ -179,8 +179,8 @@ claim = Table(
     metadata,
     Column("seq", NUMBER, primary_key=True, autoincrement=True),
     _needed("permit"),
-    _needed("attempt_uuid"),
-    _needed("run_uuid"),
+    _needed("attempt_uuid", Uuid),
+    _needed("run_uuid", Uuid),
     Column("max_held", Integer),
     _needed("is_held", Boolean),
     _needed("priority", Integer),
@@ -234,8 +234,8 @@ event = Table(
     Column("seq", NUMBER, primary_key=True, autoincrement=True),
     Column("xid", BigInteger),
     _needed("kind"),
-    _needed("run_uuid"),
-    _needed("root_uuid"),
+    _needed("run_uuid", Uuid),
+    _needed("root_uuid", Uuid),
     _needed("workflow_id"),
     _needed("instance_id", BigInteger),
     _needed("run_id", Integer),
@@ -252,7 +252,7 @@ event = Table(
 log_chunk = Table(
     "log_chunk",
     metadata,
-    Column("attempt_uuid", Text, primary_key=True),
+    Column("attempt_uuid", Uuid, primary_key=True),
     Column("number", Integer, primary_key=True, autoincrement=False),
     _needed("text"),
     Column("start", BigInteger),
@@ -264,7 +264,7 @@ log_chunk = Table(
 log_file = Table(
     "log_file",
     metadata,
-    Column("attempt_uuid", Text, primary_key=True),
+    Column("attempt_uuid", Uuid, primary_key=True),
     Column("start", BigInteger, primary_key=True, autoincrement=False),
     _needed("size", BigInteger),
     _needed("address"),

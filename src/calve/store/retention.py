@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Table, case, delete, func, or_, select, tuple_
 
 from calve.access import pruned
 from calve.engine.statuses import RunStatus
@@ -49,7 +49,7 @@ def _old_lines(connection: Connection, before: int, after: Key, limit: int) -> P
 def _old_events(connection: Connection, before: int, after: Key, limit: int, followers: Sequence[str]) -> Page:
     """Return the first events; needed are those of live instances, those that somebody has not seen, and the last."""
     columns = (event.c.seq, event.c.at, run.c.status)
-    root = func.coalesce(func.nullif(event.c.root_uuid, ""), event.c.run_uuid)
+    root = case((event.c.root_uuid == "", event.c.run_uuid), else_=event.c.root_uuid)
     query = select(*columns).outerjoin(run, run.c.uuid == root).order_by(event.c.seq).limit(limit)
     rows = connection.execute(_after(query, event.c.seq, after)).all()
     newest = connection.scalar(select(func.max(event.c.seq))) or 0

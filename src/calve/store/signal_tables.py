@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Column, Index, Integer, Table, Text, UniqueConstraint
 from sqlalchemy.dialects import postgresql
 
-from calve.store.tables import metadata
+from calve.store.tables import Uuid, metadata
 
 SORTED = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
 """A text that compares byte by byte, as in SQLite and in Python."""
@@ -48,9 +48,9 @@ signal_param = Table(
 signal_wait = Table(
     "signal_wait",
     metadata,
-    Column("attempt_uuid", Text, primary_key=True),
+    Column("attempt_uuid", Uuid, primary_key=True),
     Column("name", Text, primary_key=True),
-    _needed("run_uuid"),
+    _needed("run_uuid", Uuid),
 )
 """The attempts that wait for a signal of a name."""
 
@@ -69,8 +69,8 @@ signal_use = Table(
     Column("name", Text, primary_key=True),
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("kind", Text, primary_key=True),
-    Column("run_uuid", Text, primary_key=True),
-    Column("attempt_uuid", Text, primary_key=True),
+    Column("run_uuid", Uuid, primary_key=True),
+    Column("attempt_uuid", Uuid, primary_key=True),
     _needed("workflow_id"),
     _needed("instance_id", BigInteger),
     _needed("run_id", Integer),

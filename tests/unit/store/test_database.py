@@ -11,15 +11,17 @@ import traceback
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import pytest
-from sqlalchemy import insert, text
+from sqlalchemy import create_engine, insert, text
 
 from calve import failpoints
 from calve.capture.model import Artifacts, Status
 from calve.capture.ports import CaptureState
 from calve.errors import EnvironmentUnfit, SettingsInvalid, StoreError, StoreUnavailable
 from calve.store import SqlCaptureState, Store, database, open_store, tables
+from calve.store.tables import Uuid
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -295,3 +297,18 @@ def test_alembic_is_imported_only_to_migrate(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], check=False, cwd=os.fspath(tmp_path))
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "value", ["", "w", "a" * 16, "é" * 8, "\ud800", str(UUID(int=7)), str(UUID(int=7)).upper(), None]
+)
+def test_a_uuid_comes_back_as_it_was(value: str | None) -> None:
+    """Any other text does too, of whatever length."""
+    dialect = create_engine("sqlite://").dialect
+    kept = Uuid().process_bind_param(value, dialect)
+    assert Uuid().process_result_value(kept, dialect) == value
+
+
+def test_a_uuid_takes_16_bytes() -> None:
+    """Not the 36 of its text."""
+    assert Uuid().process_bind_param(str(UUID(int=7)), create_engine("sqlite://").dialect) == bytes(15) + b"\7"

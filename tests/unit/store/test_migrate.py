@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect, text
+from sqlalchemy import Boolean, MetaData, create_engine, insert, inspect, text
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex
 
@@ -158,13 +158,35 @@ def test_what_the_third_schema_holds_stays_readable(url: str, tmp_path: Path) ->
         assert len(store.engine.instances()) == 1
 
 
-def test_what_the_eighth_schema_holds_stays_readable(url: str, tmp_path: Path) -> None:
-    """Runs and attempts that hold the definitions of their params, and events that name themselves as their root."""
+@pytest.fixture(params=["sqlite", "postgres"])
+def eighth(url: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Give the URL of a database that the eighth schema has written."""
     script = (Path(__file__).parents[2] / "data" / "store" / "0008.sql").read_text()
     with sqlite3.connect(tmp_path / "calve.db") as connection:
         connection.executescript(script)
     connection.close()
-    with open_store(url) as store:
+    if request.param == "sqlite":
+        return url
+    copy: str = request.getfixturevalue("postgres_database")
+    monkeypatch.setattr(migrate, "HEAD", "0008")
+    open_store(copy).close()
+    monkeypatch.undo()
+    source, target = create_engine(url), create_engine(copy)
+    schema = MetaData()
+    with source.connect() as reader, target.begin() as writer:
+        schema.reflect(writer)
+        for table in (each for each in schema.sorted_tables if each.name != migrate.VERSION_TABLE):
+            for row in reader.execute(text(f"SELECT * FROM {table.name}")).mappings():
+                flags = {name: bool(row[name]) for name in row if isinstance(table.c[name].type, Boolean)}
+                writer.execute(insert(table).values({**row, **flags}))
+    source.dispose()
+    target.dispose()
+    return copy
+
+
+def test_what_the_eighth_schema_holds_stays_readable(eighth: str) -> None:
+    """Runs and attempts that hold the definitions of their params, and events that name themselves as their root."""
+    with open_store(eighth) as store:
         engine = store.engine
         (run,) = engine.instances()
         assert run.params["day"]["result"] == 20260302
