@@ -1,12 +1,15 @@
 """Continuing an instance with the newest version of its workflow: what is kept, what runs again, what is refused."""
 
+import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.engines import DONE, FATAL_ERROR, Playground
 
 from calve.capture import Superseded
+from calve.definition import ProjectFiles
 from calve.engine import Engine, Outcome, RunPolicy, RunStatus, State, StepContext, StepStatus
 from calve.engine.model import Run
 from calve.engine.restart_plans import Fate
@@ -473,6 +476,43 @@ def test_a_changed_body_runs_again_from_what_changed(playground: Playground) -> 
     calls.clear()
     latest(playground, again, params={"p": 2})
     assert sorted(calls) == [("after", 0), ("b", 1), ("b", 2), ("b", 3)]
+
+
+FILES = """
+Workflow:
+  id: w
+  dag: sequential
+  jobs:
+    - job: {id: copy, type: Spark, spark: {file: copy.sql}}
+    - foreach:
+        id: loop
+        loop_params: {i: [1, 2]}
+        jobs: [{job: {id: clean, type: Spark, spark: {file: clean.sql}}}]
+    - job: {id: end, type: Sleep}
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "called"),
+    [("copy.sql", ["copy", "clean", "clean", "end"]), ("clean.sql", ["clean", "clean", "end"]), ("", ["end"])],
+)
+def test_a_step_whose_file_was_written_since_runs_again(
+    playground: Playground, tmp_path: Path, written: str, called: list[str]
+) -> None:
+    """A file is part of what a step does, though the definition that names it is the same."""
+    for name in ("copy.sql", "clean.sql"):
+        (tmp_path / name).write_text("SELECT 1")
+        os.utime(tmp_path / name, (0, 0))
+    object.__setattr__(playground.tools, "files", ProjectFiles(tmp_path, tmp_path))
+    run = failed(playground, FILES, "end")
+    playground.push(FILES)
+    if written:
+        os.utime(tmp_path / written, (playground.clock() / 1000 + 60,) * 2)
+    plan = playground.engine.plan_restart(playground.address(run), is_latest=True)
+    reasons = [step.reason for step in plan.steps if step.fate is Fate.RUNS_AGAIN]
+    assert any(f"file {written}" in reason for reason in reasons) is bool(written)
+    assert latest(playground, run).status is RunStatus.SUCCEEDED
+    assert playground.script.calls == called
 
 
 def test_a_longer_list_runs_what_is_new(playground: Playground) -> None:

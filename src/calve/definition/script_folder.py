@@ -48,7 +48,9 @@ class ProjectFiles:
                 file = folder / Path(path).expanduser()
                 if file.is_file():
                     return FoundFile(
-                        _text(file, path), is_in_project=folder == self.project or Path(path).is_absolute()
+                        _text(file, path),
+                        is_in_project=folder == self.project or Path(path).is_absolute(),
+                        modified_at=file.stat().st_mtime_ns // 1_000_000,
                     )
             except (OSError, UnicodeError, ValueError, RuntimeError) as error:
                 raise RequestInvalid(f"{path} cannot be read: {error}") from error

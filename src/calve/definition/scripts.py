@@ -32,6 +32,8 @@ class FoundFile:
     text: str
     is_in_project: bool = True
     """Not so where it was found beside the definition, and a worker would look elsewhere."""
+    modified_at: int = 0
+    """When it was written, in milliseconds."""
 
 
 class StepFiles(Protocol):
@@ -50,13 +52,18 @@ def readable(files: StepFiles | None) -> Callable[[str], str | None]:
     """Return what gives the text of a file that a step reads; None for one that cannot be read here."""
 
     def read(path: str) -> str | None:
-        try:
-            found = files.find(path) if files else None
-        except RequestInvalid:  # the run will say what is wrong with the file
-            return None
+        found = file_here(files, path)
         return found.text if found else None
 
     return read
+
+
+def file_here(files: StepFiles | None, path: str) -> FoundFile | None:
+    """Return a file that a step reads; None if it cannot be read here: the run will say what is wrong with it."""
+    try:
+        return files.find(path) if files else None
+    except RequestInvalid:
+        return None
 
 
 def is_inside(path: str) -> bool:

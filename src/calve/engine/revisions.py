@@ -6,7 +6,11 @@ from typing import Any
 from calve.definition.differences import around_body, body_differences, condition_depends_on, depends_on, differences
 from calve.definition.model.params import ParamMode
 from calve.definition.model.steps import ForeachStep, Step, WhileStep
+from calve.definition.model.workflow import walked
 from calve.definition.params import Parameter, essence, needs
+from calve.definition.scripts import file_here
+from calve.definition.step_types import named_files
+from calve.engine.blueprints import type_of
 from calve.engine.children import REPLACED, inner_policy
 from calve.engine.deciding import LAST
 from calve.engine.evaluating import condition_holds
@@ -35,8 +39,9 @@ def news_of(work: Work, state: RunState, known: Mapping[str, Attempt]) -> News:
         past = work.state(attempt.run_uuid, is_fresh=True)
         names = changed_names(_of_instance(past), _of_instance(state))
         changed = _changed(past.blueprint.steps[step_id], step, names)
-        if changed:
-            changes[step_id] = changed
+        written = _written_since(work, step, attempt.times.get("start", 0))
+        if changed or written:
+            changes[step_id] = ", ".join(filter(None, (changed, *written)))
         elif attempt.status is not StepStatus.UNSATISFIED and _leads_elsewhere(past, step, names):
             edges[step_id] = _edges(work, state, step, attempt)
     return News(changes, edges)
@@ -69,6 +74,13 @@ def _changed(older: Step, newer: Step, names: frozenset[str]) -> str:
     """Return in words what has changed about a step; nothing if it would do the same again."""
     found = (*differences(older, newer), *(f"param {name}" for name in depends_on(newer, names)))
     return ", ".join(found)
+
+
+def _written_since(work: Work, step: Step, at: int) -> list[str]:
+    """Name the files that were written since, of those that a step reads, or a step inside it."""
+    types, files = work.tools.vocabulary.types, work.tools.files
+    paths = [named.path for each in walked((step,)) for named in named_files(types.find(type_of(each)), each.params)]
+    return [f"file {path}" for path in paths if (file := file_here(files, path)) and file.modified_at > at]
 
 
 def _leads_elsewhere(past: RunState, step: Step, names: frozenset[str]) -> bool:
@@ -116,7 +128,11 @@ def has_news(work: Work, state: RunState, step: ForeachStep, before: Run) -> boo
     assert before.parent is not None  # noqa: S101 - an iteration has one
     past = work.state(before.parent.run_uuid)
     names = changed_names(_of_instance(past), _of_instance(state))
-    return bool(body_differences(older, step) or any(depends_on(inner, names) for inner in step.steps))
+    return bool(
+        body_differences(older, step)
+        or any(depends_on(inner, names) for inner in step.steps)
+        or _written_since(work, step, before.started_at or 0)
+    )
 
 
 def has_values(before: Run, values: Mapping[str, Any]) -> bool:

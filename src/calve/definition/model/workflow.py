@@ -136,7 +136,7 @@ class Workflow(Model):
 
     def all_steps(self) -> Iterator[Step]:
         """Yield every step, those inside loops after the loop."""
-        return _walk(self.steps)
+        return walked(self.steps)
 
 
 class GitInfo(Model):
@@ -161,8 +161,9 @@ class Definition(Model):
     extra_info: dict[str, Any] = Field(default_factory=dict)
 
 
-def _walk(steps: Iterable[Step]) -> Iterator[Step]:
+def walked(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield every step, those inside loops after the loop."""
     for step in steps:
         yield step
         if isinstance(step, ForeachStep | WhileStep):
-            yield from _walk(step.steps)
+            yield from walked(step.steps)

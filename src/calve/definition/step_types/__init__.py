@@ -3,7 +3,13 @@
 from calve.definition.step_types.model import Choose, Content, Field, FileField, Output, Outputs, StepType
 from calve.definition.step_types.references import check_references
 from calve.definition.step_types.registry import STEP_TYPES, StepTypes, Templates, load_step_types, stub
-from calve.definition.step_types.texts import file_references, files_of, step_references, unresolved_references
+from calve.definition.step_types.texts import (
+    file_references,
+    files_of,
+    named_files,
+    step_references,
+    unresolved_references,
+)
 
 __all__ = [
     "STEP_TYPES",
@@ -20,6 +26,7 @@ __all__ = [
     "file_references",
     "files_of",
     "load_step_types",
+    "named_files",
     "step_references",
     "stub",
     "unresolved_references",

@@ -53,6 +53,11 @@ def files_of(step_type: StepType, params: Params, resolve: Callable[[str], Any])
     return tuple(step_type.files({name: _known(member, resolve) for name, member in members.items()}))
 
 
+def named_files(step_type: StepType, params: Params) -> tuple[FileField, ...]:
+    """Return the files of a step whose paths stand in its definition."""
+    return files_of(step_type, params, lambda text: DYNAMIC if references(text) else interpolate(text, {}))
+
+
 def step_references(step_type: StepType, params: Params, read: Callable[[str], str | None]) -> frozenset[str]:
     """Return every name that a step refers to: in its params, and in the files that can be read here.
 
@@ -61,8 +66,7 @@ def step_references(step_type: StepType, params: Params, read: Callable[[str], s
         params: the definitions of the step's params.
         read: gives the text of a file by its path; None for one that is not here.
     """
-    files = files_of(step_type, params, lambda text: DYNAMIC if references(text) else interpolate(text, {}))
-    texts = [read(file.path) or "" for file in files]
+    texts = [read(file.path) or "" for file in named_files(step_type, params)]
     names = {name for param in params.values() for name in needs(param)}
     return frozenset(names.union(*(references(text) for text in texts)))
 
@@ -70,7 +74,7 @@ def step_references(step_type: StepType, params: Params, read: Callable[[str], s
 def file_references(step_type: StepType, params: Params, read: Callable[[str], str | None]) -> frozenset[str] | None:
     """Return the names that the files of a step refer to; None where a file is not here, or only the run names it."""
     config = _members(params[step_type.config]) if step_type.config in params else {}
-    files = files_of(step_type, params, lambda text: DYNAMIC if references(text) else interpolate(text, {}))
+    files = named_files(step_type, params)
     texts = [read(file.path) for file in files]
     is_named_later = (
         "file" in config and "file" not in {file.field for file in files} and step_type.files is not no_files
