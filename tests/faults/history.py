@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, select
 
 from calve.engine import Blueprints, RunStatus, StepStatus
 from calve.store import open_store
 from calve.store.engine_rows import event_of
+from calve.store.tables import metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def read_history(url: str, requests: Mapping[str, str], journal: Path) -> Histor
             tuple(_attempt(row) for row in raw.rows("attempt")),
             tuple(
                 Move(event.run_uuid, event.before, event.after or "", event.step_id, event.attempt_id)
-                for event in map(event_of, raw.rows("event ORDER BY seq"))
+                for event in map(event_of, raw.rows("event"))
             ),
             {row.workflow_id: _limits(json.loads(row.properties)) for row in raw.rows("workflow")},
             requests,
@@ -120,9 +121,10 @@ class _Raw:
     def __init__(self, url: str) -> None:
         self._engine = create_engine(url)
 
-    def rows(self, what: str) -> list[Any]:
+    def rows(self, name: str) -> list[Any]:
+        table = metadata.tables[name]
         with self._engine.connect() as connection:
-            found = list(connection.execute(text(f"SELECT * FROM {what}")))
+            found = list(connection.execute(select(table).order_by(*table.primary_key)))
         self._engine.dispose()
         return found
 
