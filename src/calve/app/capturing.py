@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from calve.app.clocks import utc_now
 from calve.app.ids import new_id
+from calve.errors import RequestInvalid
+from calve.namespaces import ROOT, namespace_of
 from calve.settings import Settings, load
 from calve.store import Store, open_store
 
@@ -86,3 +88,15 @@ def table_rights_on(lake: "Lake", store: Store) -> "CurrentRights":
 def has_namespaces(store: Store, settings: Settings) -> bool:
     """Tell whether somebody has a role in a namespace only, so that namespaces are of different people."""
     return any("@" in roles for roles in settings.access.oidc.roles.values()) or store.access.has_namespaces()
+
+
+def may_read(lake: "Lake", rights: "CurrentRights", workflow_id: str, table: str) -> bool:
+    """Tell whether a workflow may read a table; a name that is none is for those who may read all."""
+    from calve.lake import Right
+
+    held, namespace = rights(), namespace_of(workflow_id)
+    try:
+        name = lake.parse(table)
+    except RequestInvalid:
+        return namespace == ROOT or not held.is_closed
+    return held.allow(namespace, Right.READ, name)

@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from calve.app.attempt_folders import AttemptFolders, folders_on
-from calve.app.capturing import has_namespaces, open_lake, table_rights_on
+from calve.app.capturing import has_namespaces, may_read, open_lake, table_rights_on
 from calve.app.following import Follower, alerts_on, lineage_on
 from calve.app.ids import new_uuid
 from calve.app.retaining import pruner_on
 from calve.app.scheduling import schedulers_on, valid_through_on, watcher_on
 from calve.app.secret_store import secrets_on
 from calve.app.working import runtimes_on, worker_on
-from calve.errors import RequestInvalid, StoreUnavailable
+from calve.errors import StoreUnavailable
 from calve.lake import Files
-from calve.namespaces import ROOT, namespace_of
 from calve.settings import Settings, StepLogSettings, load
 from calve.store import Store, open_store
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from calve.access.secrets import Secrets
     from calve.alerts import Alerts
     from calve.engine import Engine, Listener, Runtimes, Tools, Worker, WorkerOptions
-    from calve.lake import CurrentRights, Lake
+    from calve.lake import Lake
     from calve.lineage import Lineage
     from calve.retention import Pruner
     from calve.triggers import Scheduler, Turn
@@ -139,21 +138,9 @@ def open_workplace(settings: Settings | None = None, *, wait: Wait | None = None
         tools = replace(
             tools,
             has_namespaces=partial(has_namespaces, store, settings),
-            may_read_table=partial(_may_read, lake, table_rights_on(lake, store)),
+            may_read_table=partial(may_read, lake, table_rights_on(lake, store)),
         )
         yield Workplace(settings, store, Engine(tools), lake, wait)
-
-
-def _may_read(lake: "Lake", rights: "CurrentRights", workflow_id: str, table: str) -> bool:
-    """Tell whether a workflow may read a table; a name that is none is for those who may read all."""
-    from calve.lake import Right
-
-    held, namespace = rights(), namespace_of(workflow_id)
-    try:
-        name = lake.parse(table)
-    except RequestInvalid:
-        return namespace == ROOT or not held.is_closed
-    return held.allow(namespace, Right.READ, name)
 
 
 def patiently(what: Callable[[], Result], wait: Wait | None) -> Result:
