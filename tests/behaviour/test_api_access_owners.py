@@ -17,14 +17,15 @@ from tests.engines import BUSY, FATAL_ERROR, Playground
 from tests.servers import Site, services_on, site_on
 
 from calve.api.access import guarded
-from calve.app import captures_on, deliveries_on
+from calve.app import captures_on, deliveries_on, utc_now
 from calve.app.capturing import may_read, table_rights_on
+from calve.app.ids import new_id
 from calve.capture import Captures
 from calve.delivery import Deliveries, Delivery
 from calve.engine import RunStatus
 from calve.engine.model import Run
 from calve.errors import CaptureMissing, Forbidden, TableMissing
-from calve.lake import Lake
+from calve.lake import Lake, TableRights
 from calve.settings import load
 from calve.steps.captures import ICDC, IpCapture, IpCommit
 from calve.steps.sql import Sql
@@ -650,3 +651,17 @@ def test_no_trigger_waits_until_a_table_of_others_is_complete(town: Town) -> Non
         scheduler.turn()
     errors = [one.error or "none" for one in town.playground.store.triggers.triggers()]
     assert [error.partition(",")[0] for error in errors] == ["There is no table finance.t", "none"]
+
+
+def test_what_was_staged_is_not_published_once_the_grant_has_ended(town: Town) -> None:
+    """The right to write is looked at when a step begins, and again when its rows are to be seen."""
+    held = [TableRights()]
+    store = town.playground.store
+    deliveries = Deliveries(
+        town.lake, store.deliveries, store.captures, clock=utc_now, new_id=new_id, tables=lambda: held[0]
+    )
+    staging = deliveries.stage(["finance.t"], Delivery("sales.w/load", None, "run"), "attempt")
+    held[0] = TableRights(is_closed=True)
+    with pytest.raises(TableMissing):
+        deliveries.publish(staging)
+    deliveries.discard(staging)
