@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 
 from calve.access import ANONYMOUS, ROOT, Permission, Principal, allows, namespace_of, namespaces
 from calve.api.services import Services
-from calve.capture import Captures, Deed
+from calve.capture import Captures, ConsumerRight
 from calve.engine import Address, Engine, Initiator
 from calve.engine.addresses import find
 from calve.engine.views.sources import MayRead, reads_all
@@ -144,21 +144,21 @@ class CaptureRights:
 
     call: Caller
 
-    def may(self, deed: Deed, consumer: str) -> bool:
+    def may(self, permission: ConsumerRight, consumer: str) -> bool:
         """Tell whether they may do that with a consumer."""
-        return self.call.may(Permission(deed), workflow_of(consumer))
+        return self.call.may(Permission(permission), workflow_of(consumer))
 
-    def require(self, deed: Deed, consumer: str) -> None:
+    def require(self, permission: ConsumerRight, consumer: str) -> None:
         """Let them do that with a consumer, or refuse.
 
         Raises:
             Unauthenticated, Forbidden: they may not.
         """
-        self.call.require(Permission(deed), workflow_of(consumer))
+        self.call.require(Permission(permission), workflow_of(consumer))
 
-    def namespace(self, deed: Deed, consumer: str) -> str:
+    def namespace(self, permission: ConsumerRight, consumer: str) -> str:
         """Return the consumer's namespace; who may do that everywhere may use all tables."""
-        is_everywhere = allows(self.call.principal, Permission(deed), ROOT)
+        is_everywhere = allows(self.call.principal, Permission(permission), ROOT)
         return ROOT if is_everywhere else namespace_of(workflow_of(consumer))
 
 

@@ -23,7 +23,7 @@ from calve.capture.model import (
 )
 from calve.capture.ports import CaptureState, Clock, NewId
 from calve.capture.report import CaptureReport, DeleteKeys, TableReport, nothing_changed
-from calve.capture.rights import CaptureCaller, Deed, OfWorkflow, no_capture
+from calve.capture.rights import CaptureCaller, ConsumerRight, OfWorkflow, no_capture
 from calve.capture.selection import Limits
 from calve.capture.superseded import Superseded, find_superseded, superseded_by
 from calve.capture.uncommitted import Commit, Uncommitted
@@ -40,7 +40,7 @@ __all__ = [
     "Clock",
     "Collected",
     "Commit",
-    "Deed",
+    "ConsumerRight",
     "DeleteKeys",
     "DeliveredUpTo",
     "Exactness",

@@ -12,8 +12,8 @@ from calve.errors import CaptureMissing, Forbidden
 from calve.namespaces import ROOT, covers, namespace_of, workflow_of
 
 
-class Deed(StrEnum):
-    """What is done with a consumer; the words are those of permissions."""
+class ConsumerRight(StrEnum):
+    """What may be done with a consumer; the words are those of permissions."""
 
     READ = "read"
     """Look at its checkpoints and captures."""
@@ -26,11 +26,11 @@ class Deed(StrEnum):
 class CaptureCaller(Protocol):
     """Whoever asks something of captures."""
 
-    def may(self, deed: Deed, consumer: str) -> bool:
+    def may(self, permission: ConsumerRight, consumer: str) -> bool:
         """Tell whether they may do that with a consumer."""
         ...
 
-    def require(self, deed: Deed, consumer: str) -> None:
+    def require(self, permission: ConsumerRight, consumer: str) -> None:
         """Let them do that with a consumer, or refuse.
 
         Raises:
@@ -38,7 +38,7 @@ class CaptureCaller(Protocol):
         """
         ...
 
-    def namespace(self, deed: Deed, consumer: str) -> str:
+    def namespace(self, permission: ConsumerRight, consumer: str) -> str:
         """Return the namespace whose tables they may use for a consumer; ``ROOT`` is all tables."""
         ...
 
@@ -46,14 +46,14 @@ class CaptureCaller(Protocol):
 class Local:
     """Whoever has the state database itself: the command line of a project, the interface of Python, upkeep."""
 
-    def may(self, deed: Deed, consumer: str) -> bool:  # noqa: ARG002 - everything
+    def may(self, permission: ConsumerRight, consumer: str) -> bool:  # noqa: ARG002 - everything
         """Tell that they may."""
         return True
 
-    def require(self, deed: Deed, consumer: str) -> None:
+    def require(self, permission: ConsumerRight, consumer: str) -> None:
         """Let them."""
 
-    def namespace(self, deed: Deed, consumer: str) -> str:  # noqa: ARG002 - everything
+    def namespace(self, permission: ConsumerRight, consumer: str) -> str:  # noqa: ARG002 - everything
         """Return that they may use all tables."""
         return ROOT
 
@@ -64,24 +64,24 @@ class OfWorkflow:
 
     workflow_id: str
 
-    def may(self, deed: Deed, consumer: str) -> bool:  # noqa: ARG002 - a step does all of it
+    def may(self, permission: ConsumerRight, consumer: str) -> bool:  # noqa: ARG002 - a step does all of it
         """Tell whether a consumer is of the workflow's namespace."""
         return covers(namespace_of(self.workflow_id), namespace_of(workflow_of(consumer)))
 
-    def require(self, deed: Deed, consumer: str) -> None:
+    def require(self, permission: ConsumerRight, consumer: str) -> None:
         """Refuse a consumer of another namespace.
 
         Raises:
             Forbidden: it is one.
         """
-        if not self.may(deed, consumer):
+        if not self.may(permission, consumer):
             raise Forbidden(
                 f"{self.workflow_id} may not use the consumer {consumer}: it belongs to another namespace.",
                 remedy="Leave consumer out, or name one of the workflow's own namespace: "
                 f"{_example(self.workflow_id, consumer)}.",
             )
 
-    def namespace(self, deed: Deed, consumer: str) -> str:  # noqa: ARG002 - the same for all
+    def namespace(self, permission: ConsumerRight, consumer: str) -> str:  # noqa: ARG002 - the same for all
         """Return the workflow's own namespace."""
         return namespace_of(self.workflow_id)
 

@@ -10,7 +10,7 @@ from functools import partial
 from calve.capture import (
     CaptureState,
     Clock,
-    Deed,
+    ConsumerRight,
     DeliveredUpTo,
     NewId,
     OfWorkflow,
@@ -199,7 +199,7 @@ class Deliveries:
         for target in targets:
             rights.require(namespace_of(workflow_id), Right.WRITE, target)
         capture = self._capture(delivery.capture_id)
-        if capture is not None and not OfWorkflow(workflow_id).may(Deed.RUN, capture.consumer):
+        if capture is not None and not OfWorkflow(workflow_id).may(ConsumerRight.RUN, capture.consumer):
             raise no_capture(capture.capture_id)
 
     def _looked_at(self, name: TableName, delivery: Delivery) -> StagedTarget:
