@@ -24,6 +24,25 @@ def test_there_is_nobody_at_first(house: Gatehouse) -> None:
         house.door.sign_in("admin", "admin", HERE)
 
 
+def test_namespaces_have_different_people_once_somebody_has_a_role_in_one(house: Gatehouse) -> None:
+    """Roles that hold everywhere are no such; a token that is revoked, or a user who is disabled, still counts."""
+    assert not house.state.has_namespaces()
+    house.token("admin")
+    house.token()
+    house.office.add_user("ann", PASSWORD, {ROOT: Role.EDITOR}, LOCAL)
+    assert not house.state.has_namespaces()
+    _, token = house.office.create_token("ci", {"sales": Role.VIEWER}, LOCAL, life=HOUR)
+    assert house.state.has_namespaces()
+    house.office.revoke_token(token.token_id, LOCAL)
+    assert house.state.has_namespaces()
+
+
+def test_a_person_of_a_namespace_makes_namespaces(house: Gatehouse) -> None:
+    """Beside a role that holds everywhere, too."""
+    house.office.add_user("ann", PASSWORD, {ROOT: Role.VIEWER, "sales": Role.EDITOR}, LOCAL)
+    assert house.state.has_namespaces()
+
+
 def test_a_person_signs_in_and_out(house: Gatehouse) -> None:
     """A session stands for its user until it is ended."""
     house.office.add_user("ann", PASSWORD, {"sales": Role.RUNNER}, LOCAL)

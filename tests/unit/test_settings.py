@@ -398,3 +398,30 @@ def test_roles_of_groups_come_from_the_environment_as_json(load: Load) -> None:
     """A table in the file is shorter."""
     found = load("", CALVE_ACCESS__OIDC__ROLES='{"data": "editor@sales"}')
     assert found == load('[access.oidc.roles]\ndata = "editor@sales"')
+
+
+def test_tables_are_granted_to_namespaces(load: Load) -> None:
+    """By lists of patterns, or by texts of several; from the environment as JSON."""
+    found = load('[access.tables]\nread = { sales = ["shop.*", "lake.a.b"], "*" = "**" }\npolicy = "closed"').access
+    assert found.tables.read == {"sales": ("shop.*", "lake.a.b"), "*": ("**",)}
+    given = load("", CALVE_ACCESS__TABLES__WRITE='{"sales.eu": ["shop.out_*"]}').access
+    assert given.tables.write == {"sales.eu": ("shop.out_*",)}
+    assert (found.tables.policy, given.tables.policy) == ("closed", "auto")
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ('read = { "sales." = ["a.b"] }', "is not a namespace"),
+        ('write = { "" = ["a.b"] }', "is not a namespace"),
+        ('capture = { sales = ["orders"] }', "is not a pattern of tables"),
+        ('capture = { sales = [""] }', "is not a pattern of tables"),
+        ('policy = "ajar"', "access.tables.policy"),
+        ("wirte = {}", "did you mean access.tables.write"),
+    ],
+)
+def test_a_grant_of_tables_that_means_nothing_is_refused(load: Load, given: str, why: str) -> None:
+    """A typing mistake must not leave a table open or shut."""
+    with pytest.raises(SettingsInvalid) as refused:
+        load(f"[access.tables]\n{given}")
+    assert why.lower() in f"{refused.value.message} {refused.value.remedy}".lower()

@@ -29,6 +29,10 @@ class AccessState(Protocol):
         """Return all tokens, the newest last."""
         ...
 
+    def has_namespaces(self) -> bool:
+        """Tell whether anybody was ever given a role in a namespace only, disabled users and old tokens included."""
+        ...
+
     def token(self, digest: str) -> Token | None:
         """Return the token with that digest."""
         ...

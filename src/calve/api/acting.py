@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Query
 from starlette.responses import Response
 
+from calve.access import Permission
 from calve.api.answers import Document
 from calve.api.callers import Caller
 from calve.api.documents import action_event
@@ -31,6 +32,7 @@ class Asking:
     def do(self, action: Action, act: Callable[..., object], **said: str) -> Response:
         """Ask it of the engine, with what is said about it, and answer how the step stands then."""
         engine = self.call.engine
+        self.call.require_inside(Permission.RUN, self.address)
         act(engine, self.address, by=self.call.name, **said)
         if self.is_blocking:
             wait_for_effect(engine.state, self.address, action)

@@ -1,7 +1,9 @@
 """Who asks, and what he may ask for."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -9,9 +11,12 @@ from starlette.requests import HTTPConnection
 
 from calve.access import ANONYMOUS, ROOT, Permission, Principal, allows, namespace_of, namespaces
 from calve.api.services import Services
-from calve.capture import Captures
-from calve.engine import Engine, Initiator
-from calve.errors import Forbidden, RequestInvalid, Unauthenticated
+from calve.capture import Captures, ConsumerRight
+from calve.engine import Address, Engine, Initiator
+from calve.engine.addresses import find
+from calve.engine.views.sources import MayRead, reads_all
+from calve.errors import Forbidden, RequestInvalid, Unauthenticated, WorkflowMissing
+from calve.namespaces import workflow_of
 from calve.triggers import TriggerState
 from calve.triggers.signals import Signals
 
@@ -50,14 +55,14 @@ class Caller:
 
     @property
     def captures(self) -> Captures:
-        """The captures.
+        """The captures, as far as the caller may use them.
 
         Raises:
             RequestInvalid: this server has none.
         """
         if self.services.captures is None:
             raise RequestInvalid("This server knows no lake.")
-        return self.services.captures
+        return self.services.captures.for_caller(CaptureRights(self))
 
     @property
     def signals(self) -> Signals:
@@ -82,8 +87,8 @@ class Caller:
         return self.services.triggers
 
     def changed(self, table: str) -> int:
-        """Let a table be looked at now; return how many triggers watch it."""
-        return self.services.changed(table)
+        """Let triggers that the caller may run look at a table now; return how many watch it."""
+        return self.services.changed(table, partial(self.may, Permission.RUN))
 
     @property
     def is_ending(self) -> bool:
@@ -101,6 +106,12 @@ class Caller:
         granted = namespaces(self.principal, Permission.RUN)
         return Initiator(user=self.name, within=None if granted == (ROOT,) else granted)
 
+    @property
+    def may_read(self) -> MayRead:
+        """What tells whether the caller may read a workflow."""
+        is_everywhere = allows(self.principal, Permission.READ, ROOT)
+        return reads_all if is_everywhere else partial(self.may, Permission.READ)
+
     def may(self, permission: Permission, workflow_id: str) -> bool:
         """Tell whether the caller may do that with a workflow."""
         return allows(self.principal, permission, namespace_of(workflow_id))
@@ -115,6 +126,40 @@ class Caller:
         if permission not in _LOOKING:
             self.asked.append(Asked(permission, workflow_id, is_allowed=self.may(permission, workflow_id)))
         require(self.principal, permission, namespace_of(workflow_id))
+
+    def require_inside(self, permission: Permission, address: Address) -> None:
+        """Let the caller do that with a step, or refuse: its path may lead into subworkflows of other namespaces.
+
+        Raises:
+            Forbidden: it is not allowed in one of them.
+        """
+        if len(address.path) > 1:
+            with suppress(WorkflowMissing, RequestInvalid):  # there is nothing there: what is asked for says so
+                find(self.engine.state, address, lambda run: self.require(permission, run.owner_workflow))
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRights:
+    """What a caller may do with consumers and tables: what they may do with the workflows of a consumer's namespace."""
+
+    call: Caller
+
+    def may(self, permission: ConsumerRight, consumer: str) -> bool:
+        """Tell whether they may do that with a consumer."""
+        return self.call.may(Permission(permission), workflow_of(consumer))
+
+    def require(self, permission: ConsumerRight, consumer: str) -> None:
+        """Let them do that with a consumer, or refuse.
+
+        Raises:
+            Unauthenticated, Forbidden: they may not.
+        """
+        self.call.require(Permission(permission), workflow_of(consumer))
+
+    def namespace(self, permission: ConsumerRight, consumer: str) -> str:
+        """Return the consumer's namespace; who may do that everywhere may use all tables."""
+        is_everywhere = allows(self.call.principal, Permission(permission), ROOT)
+        return ROOT if is_everywhere else namespace_of(workflow_of(consumer))
 
 
 def require(principal: Principal, permission: Permission, namespace: str) -> None:

@@ -23,8 +23,8 @@ class Services:
     """Missing where there is no lake."""
     signals: Signals | None = None
     triggers: TriggerState | None = None
-    changed: Callable[[str], int] = lambda _: 0
-    """Lets a table be looked at now; gives how many triggers watch it."""
+    changed: Callable[[str, Callable[[str], bool]], int] = lambda _table, _is_for: 0
+    """Lets triggers of some workflows look at a table now; gives how many watch it."""
     scrape: Callable[[], bytes] = lambda: b""
     """Gives the metrics."""
     probes: Mapping[str, Probe] = field(default_factory=dict)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from calve.app.clocks import utc_now
 from calve.app.ids import new_id
+from calve.errors import RequestInvalid
+from calve.namespaces import ROOT, namespace_of
 from calve.settings import Settings, load
 from calve.store import Store, open_store
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
     from calve.capture import Captures
     from calve.delivery import Deliveries
-    from calve.lake import Lake
+    from calve.lake import CurrentRights, Lake
 
 
 @contextmanager
@@ -54,11 +56,47 @@ def captures_on(lake: "Lake", store: Store) -> "Captures":
     from calve.capture import CaptureOptions, Captures
 
     options = CaptureOptions(lake.settings.capture.namespace, lake.settings.capture.lease_max_age)
-    return Captures(lake, store.captures, clock=utc_now, new_id=new_id, options=options)
+    tables = table_rights_on(lake, store)
+    return Captures(lake, store.captures, clock=utc_now, new_id=new_id, options=options, tables=tables)
 
 
 def deliveries_on(lake: "Lake", store: Store) -> "Deliveries":
     """Return what delivers to the tables of a lake exactly once."""
     from calve.delivery import Deliveries
 
-    return Deliveries(lake, store.deliveries, store.captures, clock=utc_now, new_id=new_id)
+    tables = table_rights_on(lake, store)
+    return Deliveries(lake, store.deliveries, store.captures, clock=utc_now, new_id=new_id, tables=tables)
+
+
+def table_rights_on(lake: "Lake", store: Store) -> "CurrentRights":
+    """Return what tells which namespace may use which tables now."""
+    from calve.lake import Right, TableRights
+
+    given = lake.settings.access.tables
+    rights = TableRights(
+        is_closed=True,
+        patterns={Right.READ: given.read, Right.CAPTURE: given.capture, Right.WRITE: given.write},
+        catalogs=lake.catalog_names,
+    )
+    if given.policy == "closed":
+        return lambda: rights
+    if given.policy == "open":
+        return TableRights
+    return lambda: rights if has_namespaces(store, lake.settings) else TableRights()
+
+
+def has_namespaces(store: Store, settings: Settings) -> bool:
+    """Tell whether somebody has a role in a namespace only, so that namespaces are of different people."""
+    return any("@" in roles for roles in settings.access.oidc.roles.values()) or store.access.has_namespaces()
+
+
+def may_read(lake: "Lake", rights: "CurrentRights", workflow_id: str, table: str) -> bool:
+    """Tell whether a workflow may read a table; a name that is none is for those who may read all."""
+    from calve.lake import Right
+
+    held, namespace = rights(), namespace_of(workflow_id)
+    try:
+        name = lake.parse(table)
+    except RequestInvalid:
+        return namespace == ROOT or not held.is_closed
+    return held.allow(namespace, Right.READ, name)

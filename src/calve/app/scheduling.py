@@ -28,7 +28,9 @@ def schedulers_on(
 
     quick: dict[Kind, TriggerKind] = {
         Kind.TIME: TimeTriggers(settings.catch_up_limit, partial(_is_disabled, tools, Kind.TIME)),
-        Kind.SIGNAL: SignalTriggers(store.engine, tools.environment, partial(_is_disabled, tools, Kind.SIGNAL)),
+        Kind.SIGNAL: SignalTriggers(
+            store.engine, tools.environment, partial(_is_disabled, tools, Kind.SIGNAL), tools.may_read_table
+        ),
     }
     slow: dict[Kind, TriggerKind] = {
         Kind.INCREMENTAL: TableChanges(tools, store.triggers, captures_on(lake, store), lake),

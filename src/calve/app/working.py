@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from calve.app.attempt_folders import AttemptFolders, folders_on
-from calve.app.capturing import captures_on, deliveries_on
+from calve.app.capturing import captures_on, deliveries_on, table_rights_on
 from calve.app.log_location import PART, LogUploads, uploads_on
 from calve.app.processes import is_gone, this_process
 from calve.app.tracing import traced
@@ -75,6 +75,7 @@ def runtimes_on(store: Store, lake: "Lake", tools: "Tools", settings: Settings) 
             captures_on(lake, store),
             deliveries_on(lake, store),
             declared=partial(_declared, tools),
+            tables=table_rights_on(lake, store),
         )
     )
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from calve.app.attempt_folders import AttemptFolders, folders_on
-from calve.app.capturing import open_lake
+from calve.app.capturing import has_namespaces, may_read, open_lake, table_rights_on
 from calve.app.following import Follower, alerts_on, lineage_on
 from calve.app.ids import new_uuid
 from calve.app.retaining import pruner_on
@@ -135,6 +135,11 @@ def open_workplace(settings: Settings | None = None, *, wait: Wait | None = None
     settings = settings or load()
     with open_lake(settings) as lake, patiently(lambda: open_store(settings.store.url), wait) as store:
         tools = patiently(lambda: tools_on(store, settings.store.url, settings.project, settings.logs), wait)
+        tools = replace(
+            tools,
+            has_namespaces=partial(has_namespaces, store, settings),
+            may_read_table=partial(may_read, lake, table_rights_on(lake, store)),
+        )
         yield Workplace(settings, store, Engine(tools), lake, wait)
 
 

@@ -23,6 +23,7 @@ from calve.capture.model import (
 )
 from calve.capture.ports import CaptureState, Clock, NewId
 from calve.capture.report import CaptureReport, DeleteKeys, TableReport, nothing_changed
+from calve.capture.rights import CaptureCaller, ConsumerRight, OfWorkflow, no_capture
 from calve.capture.selection import Limits
 from calve.capture.superseded import Superseded, find_superseded, superseded_by
 from calve.capture.uncommitted import Commit, Uncommitted
@@ -30,6 +31,7 @@ from calve.capture.uncommitted import Commit, Uncommitted
 __all__ = [
     "Adoption",
     "Artifacts",
+    "CaptureCaller",
     "CaptureOptions",
     "CaptureReport",
     "CaptureState",
@@ -38,6 +40,7 @@ __all__ = [
     "Clock",
     "Collected",
     "Commit",
+    "ConsumerRight",
     "DeleteKeys",
     "DeliveredUpTo",
     "Exactness",
@@ -46,6 +49,7 @@ __all__ = [
     "Mode",
     "Move",
     "NewId",
+    "OfWorkflow",
     "OnGap",
     "OnSchemaChange",
     "Operation",
@@ -61,6 +65,7 @@ __all__ = [
     "capture_json",
     "checkpoint_json",
     "find_superseded",
+    "no_capture",
     "nothing_changed",
     "superseded_by",
 ]

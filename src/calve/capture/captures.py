@@ -18,11 +18,20 @@ from calve.capture.leases import snapshots_to_hold
 from calve.capture.model import Checkpoint, DeliveredUpTo, Mode, Move, Status, StoredCapture, StoredCheckpoint
 from calve.capture.ports import CaptureState, Clock, NewId
 from calve.capture.report import CaptureReport, Names, report
+from calve.capture.rights import CaptureCaller, ConsumerRight, Local, OfWorkflow, no_capture
 from calve.capture.source import Source, for_each_path
 from calve.capture.uncommitted import Uncommitted, uncommitted
-from calve.errors import CalveError, CaptureMissing, CheckpointMissing, ConcurrentCapture, FilesLost, RequestInvalid
+from calve.errors import (
+    CalveError,
+    CaptureMissing,
+    CheckpointMissing,
+    ConcurrentCapture,
+    FilesLost,
+    RequestInvalid,
+    TableMissing,
+)
 from calve.failpoints import reach
-from calve.lake import Lake, TableName
+from calve.lake import CurrentRights, Lake, LoadedTable, Right, TableName, TableRights, all_open, no_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +54,10 @@ class Collected:
 
 
 class Captures:
-    """Captures what changed in Iceberg tables, for consumers that keep checkpoints."""
+    """Captures what changed in Iceberg tables, for consumers that keep checkpoints.
+
+    What its caller may not use does not exist for them; see ``rights``.
+    """
 
     def __init__(
         self,
@@ -55,16 +67,37 @@ class Captures:
         clock: Clock,
         new_id: NewId,
         options: CaptureOptions | None = None,
+        tables: CurrentRights = all_open,
+        caller: CaptureCaller | None = None,
     ) -> None:
         self._lake = lake
         self._state = state
         self._clock = clock
         self._new_id = new_id
         self._options = options or CaptureOptions()
+        self._tables = tables
+        self._caller = caller or Local()
+
+    def for_caller(self, caller: CaptureCaller) -> "Captures":
+        """Return the same captures for somebody who may use only some consumers and tables."""
+        return Captures(
+            self._lake,
+            self._state,
+            clock=self._clock,
+            new_id=self._new_id,
+            options=self._options,
+            tables=self._tables,
+            caller=caller,
+        )
+
+    def for_workflow(self, workflow_id: str) -> "Captures":
+        """Return the same captures for the steps and triggers of a workflow."""
+        return self.for_caller(OfWorkflow(workflow_id))
 
     def plan(self, tables: Sequence[str], consumer: str, wanted: Wanted | None = None) -> CaptureReport:
         """Return what the next capture would contain; writes nothing."""
         wanted = wanted or Wanted()
+        self._require(ConsumerRight.READ, consumer, Right.READ, tables)
         changes = [change for change, _ in self._find(tables, consumer, wanted)]
         return self._report(changes, [Names()] * len(changes), None, consumer, wanted)
 
@@ -74,14 +107,21 @@ class Captures:
         Raises:
             CaptureError, LakeError: a capture would be refused.
         """
+        self._require(ConsumerRight.READ, consumer, Right.READ, [table])
         stored = self._state.checkpoint(consumer, self._lake.parse(table))
         with _naming(consumer):
-            return self.since(table, stored.checkpoint if stored else None, wanted)
+            return self._since(table, stored.checkpoint if stored else None, wanted)
 
-    def since(self, table: str, start: Checkpoint | None, wanted: Wanted | None = None) -> Uncommitted:
-        """Return which snapshots of a table came after a place in it, as ``uncommitted`` does for a consumer's."""
+    def since(
+        self, table: str, start: Checkpoint | None, wanted: Wanted | None = None, *, consumer: str
+    ) -> Uncommitted:
+        """Return the same of a place in a table that the consumer keeps elsewhere."""
+        self._require(ConsumerRight.READ, consumer, Right.READ, [table])
+        return self._since(table, start, wanted)
+
+    def _since(self, table: str, start: Checkpoint | None, wanted: Wanted | None) -> Uncommitted:
         name = self._lake.parse(table)
-        loaded = self._lake.catalog(name.catalog).load(name)
+        loaded = self._load(name)
         short = name.short(self._lake.default_catalog)
         return uncommitted(Source(loaded), loaded.metadata_location, short, start, wanted or Wanted())
 
@@ -106,8 +146,9 @@ class Captures:
             supersede: abandon the capture that the consumer has open, instead of failing; an id, only that one.
         """
         wanted = wanted or Wanted()
+        self._require(ConsumerRight.RUN, consumer, Right.CAPTURE, tables)
         if key is not None and (known := self._state.capture_by_key(consumer, key)) is not None:
-            return _reported(known)
+            return _reported(self._seen(known))
         if not supersede:
             self._check_none_open(consumer)
         found = self._find(tables, consumer, wanted)
@@ -129,12 +170,14 @@ class Captures:
 
     def commit(self, capture_id: str) -> CaptureReport:
         """Move the checkpoints of a capture, all or none; repeating it changes nothing."""
+        self._known(capture_id, ConsumerRight.RUN, Right.CAPTURE)
         stored = self._state.commit(capture_id, self._clock())
         artifacts.remove_tags(self._lake, stored.artifacts)
         return _reported(stored)
 
     def abandon(self, capture_id: str) -> CaptureReport:
         """Give a capture up: the next one starts from the same checkpoint."""
+        self._known(capture_id, ConsumerRight.RUN, Right.READ)
         stored = self._state.abandon(capture_id, self._clock())
         artifacts.remove_tags(self._lake, stored.artifacts)
         return _reported(stored)
@@ -145,18 +188,25 @@ class Captures:
 
     def captures(self, consumer: str | None = None) -> list[StoredCapture]:
         """Return all captures, or one consumer's, newest first."""
-        return [stored for stored in self._state.captures(consumer) if stored.document]
+        rights = self._rights()
+        return [
+            stored
+            for stored in self._state.captures(consumer)
+            if stored.document and self._sees(rights, stored.consumer, _tables_of(stored))
+        ]
 
     def show(self, capture_id: str) -> CaptureReport:
         """Return one capture as it was reported."""
-        return _reported(self._state.capture(capture_id))
+        return _reported(self._known(capture_id, ConsumerRight.READ, Right.READ))
 
     def of_request(self, consumer: str, key: str) -> StoredCapture | None:
         """Return the capture that a request of that name got, unless it was given up."""
+        self._caller.require(ConsumerRight.READ, consumer)
         return self._state.capture_by_key(consumer, key)
 
     def open_capture(self, consumer: str) -> StoredCapture | None:
         """Return the capture that a consumer has open."""
+        self._caller.require(ConsumerRight.READ, consumer)
         return self._state.open_capture(consumer)
 
     def files(self, capture_id: str, *, check: bool = False) -> dict[str, list[dict[str, Any]]]:
@@ -169,7 +219,7 @@ class Captures:
         Raises:
             FilesLost: with ``check``, naming what the source's expiry took away.
         """
-        stored = self._state.capture(capture_id)
+        stored = self._known(capture_id, ConsumerRight.READ, Right.READ)
         found = {}
         for name, source in self._made(stored).items():
             found[name] = _referenced(source)
@@ -196,16 +246,24 @@ class Captures:
 
     def checkpoints(self, consumer: str | None = None) -> list[StoredCheckpoint]:
         """Return where every consumer stands, or one."""
-        return self._state.checkpoints(consumer)
+        rights = self._rights()
+        found = self._state.checkpoints(consumer)
+        return [stored for stored in found if self._sees(rights, stored.consumer, [stored.table])]
 
     def checkpoint_log(self, consumer: str | None = None) -> list[dict[str, Any]]:
         """Return every move of a checkpoint, and why, oldest first."""
-        moves = self._state.checkpoint_log(consumer)
-        return [{**move, "table": self._lake.parse(move["table"]).short(self._lake.default_catalog)} for move in moves]
+        rights = self._rights()
+        moves = ((move, self._lake.parse(move["table"])) for move in self._state.checkpoint_log(consumer))
+        return [
+            {**move, "table": table.short(self._lake.default_catalog)}
+            for move, table in moves
+            if self._sees(rights, move["consumer"], [table])
+        ]
 
     def set_checkpoint(self, table: str, consumer: str, to: str, reason: str) -> StoredCheckpoint:
         """Move a checkpoint to a snapshot, tag, branch, time or ``latest``; what lies before counts as done."""
         _check_reason(reason)
+        self._require(ConsumerRight.EDIT, consumer, Right.CAPTURE, [table])
         source = self._source(self._lake.parse(table))
         known = self._state.checkpoint(consumer, source.name)
         move = Move(source.name, known.version if known else 0, source.checkpoint_as_of(resolve(source, to)))
@@ -220,6 +278,7 @@ class Captures:
         Raises:
             ConcurrentCommit: somebody else moved a checkpoint meanwhile.
         """
+        self._require(ConsumerRight.RUN, consumer, Right.CAPTURE, delivered.versions)
         names = {table: self._lake.parse(table) for table in delivered.versions}
         behind = [
             table for table, name in names.items() if self._state.position(consumer, name) < delivered.versions[table]
@@ -240,8 +299,10 @@ class Captures:
     def reset_checkpoint(self, table: str, consumer: str, reason: str) -> None:
         """Forget a checkpoint: the next capture is a first one."""
         _check_reason(reason)
+        self._caller.require(ConsumerRight.EDIT, consumer)
         name = self._lake.parse(table)
-        if self._state.checkpoint(consumer, name) is None:
+        is_known = self._state.checkpoint(consumer, name) is not None
+        if not (is_known and self._sees(self._rights(), consumer, [name])):
             raise CheckpointMissing(
                 f"{consumer} has no checkpoint for {name}.",
                 remedy="`calve checkpoint show` lists all.",
@@ -252,7 +313,15 @@ class Captures:
 
     def lag(self, consumer: str | None = None) -> list[Lag]:
         """Return how far every consumer is behind each of its tables, or one consumer."""
-        return [self._lag(stored) for stored in self._state.checkpoints(consumer)]
+        return [self._lag(stored) for stored in self.checkpoints(consumer)]
+
+    def require_table(self, table: str, right: Right, consumer: str) -> None:
+        """Refuse a table with which the caller may not do that for a consumer.
+
+        Raises:
+            TableMissing: they may not.
+        """
+        self._require(ConsumerRight.READ, consumer, right, [table])
 
     def collect_garbage(self, grace: timedelta = timedelta(hours=1)) -> list[Collected]:
         """Remove what closed captures, and those that crashed longer ago than ``grace``, left behind.
@@ -261,6 +330,43 @@ class Captures:
         capture's own metadata.
         """
         return [self._collect(stored) for stored in self._state.garbage(self._clock() - grace)]
+
+    def _require(self, permission: ConsumerRight, consumer: str, right: Right, tables: Iterable[str]) -> None:
+        """Refuse a consumer that is not the caller's, and tables that are not for it, before anything is looked at."""
+        self._caller.require(permission, consumer)
+        namespace, rights = self._caller.namespace(permission, consumer), self._rights()
+        for table in tables:
+            rights.require(namespace, right, self._lake.parse(table))
+
+    def _rights(self) -> TableRights:
+        """Return what holds for tables now; nobody is asked about people where it does not matter."""
+        return all_open() if isinstance(self._caller, Local) else self._tables()
+
+    def _known(self, capture_id: str, permission: ConsumerRight, right: Right) -> StoredCapture:
+        """Return a capture with which the caller may do that.
+
+        Raises:
+            CaptureMissing: there is none, or none that the caller may see.
+            AccessError: they may see it, and not do that.
+        """
+        stored = self._seen(self._state.capture(capture_id))
+        self._caller.require(permission, stored.consumer)
+        namespace, rights = self._caller.namespace(permission, stored.consumer), self._rights()
+        for table in _tables_of(stored):
+            rights.require(namespace, right, table)
+        return stored
+
+    def _seen(self, stored: StoredCapture) -> StoredCapture:
+        if not self._sees(self._rights(), stored.consumer, _tables_of(stored)):
+            raise no_capture(stored.capture_id)
+        return stored
+
+    def _sees(self, rights: TableRights, consumer: str, tables: Iterable[TableName]) -> bool:
+        """Tell whether the caller may know of what a consumer has of some tables."""
+        if not self._caller.may(ConsumerRight.READ, consumer):
+            return False
+        namespace = self._caller.namespace(ConsumerRight.READ, consumer)
+        return all(rights.allow(namespace, Right.READ, table) for table in tables)
 
     def _check_none_open(self, consumer: str) -> None:
         """Fail before any work where ``open`` would fail after it."""
@@ -290,7 +396,15 @@ class Captures:
         return found
 
     def _source(self, name: TableName) -> Source:
-        return Source(self._lake.catalog(name.catalog).load(name))
+        return Source(self._load(name))
+
+    def _load(self, name: TableName) -> LoadedTable:
+        try:
+            return self._lake.catalog(name.catalog).load(name)
+        except TableMissing as error:
+            if self._rights().is_closed:
+                raise no_table(name) from error  # the catalog's answer names other tables
+            raise
 
     def _work(
         self, changes: Sequence[TableChange], mode: Mode, capture_id: str, consumer: str, *, lease: bool
@@ -396,6 +510,10 @@ def _reported(stored: StoredCapture) -> CaptureReport:
             capture_id=stored.capture_id,
         )
     return replace(CaptureReport.from_json(stored.document), status=stored.status.value)
+
+
+def _tables_of(stored: StoredCapture) -> list[TableName]:
+    return [move.table for move in stored.moves]
 
 
 def _tags(changes: Iterable[TableChange], capture_id: str, mode: Mode) -> list[Tag]:

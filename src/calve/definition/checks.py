@@ -13,6 +13,7 @@ from calve.definition.sources import all_expressions
 from calve.definition.walking import all_steps, entries, entry, items, steps_of, text
 from calve.errors import ExpressionError
 from calve.expressions import complete, lint, parse
+from calve.namespaces import covers, namespace_of, workflow_of
 from calve.texts import text_fault
 
 STEPS = 300
@@ -20,6 +21,8 @@ DEPTH = 10
 REQUEST_BYTES = 256 * 1024
 PARAMS_CHARACTERS = 750_000
 LOOPS = frozenset({"foreach", "while"})
+_CAPTURES = ("ip_capture", "icdc")
+"""The params of steps that may name a consumer."""
 
 
 def check_document(document: Node, problems: Problems) -> None:
@@ -31,6 +34,7 @@ def check_document(document: Node, problems: Problems) -> None:
     _check_loops(document, problems)
     _check_signal_outputs(document, problems)
     _check_signal_names(document, problems)
+    _check_consumers(document, problems)
     _check_expressions(document, problems)
 
 
@@ -186,6 +190,21 @@ def _check_signal_name(
     if not is_signal_name(name):
         hint = f"use printable characters, at most {NAME_BYTES} bytes of them, and no blanks around them"
         problems.add(node, "signal_name", f"the name of {what} cannot be {name!r:.100}", hint=hint, at_key=at_key)
+
+
+def _check_consumers(document: Node, problems: Problems) -> None:
+    """A consumer belongs to the namespace of its workflow; a run checks those that it makes of params."""
+    workflow = entry(document, "workflow")
+    own = namespace_of(text(entry(workflow, "id")) or "")
+    for _, step in all_steps(workflow):
+        for config in _CAPTURES:
+            node = entry(step, "params", config, "value", "consumer")
+            consumer = text(node) or text(entry(node, "value"))  # as a text in a STRING_MAP, as a param in a MAP
+            if node is None or not consumer or "$" in consumer or covers(own, namespace_of(workflow_of(consumer))):
+                continue
+            message = f"the consumer {consumer:.100} belongs to another namespace than the workflow"
+            hint = f"leave consumer out, or begin its name with {own}."
+            problems.add(node, "foreign_consumer", message, hint=hint)
 
 
 def _check_expressions(document: Node, problems: Problems) -> None:

@@ -2,12 +2,23 @@
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
-from calve.capture import CaptureState, Clock, DeliveredUpTo, NewId, Status, StoredCapture, superseded_by
+from calve.capture import (
+    CaptureState,
+    Clock,
+    ConsumerRight,
+    DeliveredUpTo,
+    NewId,
+    OfWorkflow,
+    Status,
+    StoredCapture,
+    no_capture,
+    superseded_by,
+)
 from calve.delivery.model import BranchStatus, Delivery, Published, StagedTarget, Staging, StoredBranch
 from calve.delivery.ports import DeliveryState
 from calve.delivery.publishing import Publishing, Staged
@@ -22,8 +33,9 @@ from calve.errors import (
     TableMissing,
 )
 from calve.failpoints import reach
-from calve.lake import Lake, TableName
+from calve.lake import CurrentRights, Lake, Right, TableName, all_open
 from calve.lake import metadata as raw
+from calve.namespaces import namespace_of, workflow_of
 
 logger = logging.getLogger(__name__)
 
@@ -37,13 +49,21 @@ class Deliveries:
     """Delivers what jobs write to tables, exactly once each, and in order."""
 
     def __init__(
-        self, lake: Lake, state: DeliveryState, captures: CaptureState, *, clock: Clock, new_id: NewId
+        self,
+        lake: Lake,
+        state: DeliveryState,
+        captures: CaptureState,
+        *,
+        clock: Clock,
+        new_id: NewId,
+        tables: CurrentRights = all_open,
     ) -> None:
         self._lake = lake
         self._state = state
         self._captures = captures
         self._clock = clock
         self._new_id = new_id
+        self._tables = tables
 
     def stage(self, targets: Sequence[str], delivery: Delivery, attempt: str) -> Staging:
         """Look whether the targets may be delivered to, and give each a branch for the job to write to.
@@ -55,10 +75,12 @@ class Deliveries:
             DeliverySuperseded, TargetAhead, TargetRolledBack, TargetRecreated: a target may not be delivered to.
             CaptureClosed: the capture was abandoned.
             NotSupportedByCatalog: a target's catalog cannot do what exactly-once needs.
+            TableMissing, CaptureMissing: a target or the capture is not there, or not for the stream's namespace.
         """
         names = [self._lake.parse(target) for target in targets]
         if not names or len(set(names)) != len(names):
             raise RequestInvalid("A delivery needs at least one target, and each once.", targets=list(targets))
+        self._require(delivery, names)
         branch = f"calve_{re.sub(r'[^A-Za-z0-9]', '', attempt)[-_AT_MOST:]}_{self._new_id()}"
         staging = Staging(delivery, attempt, branch, tuple(self._looked_at(name, delivery) for name in names))
         if staging.is_delivered:
@@ -78,7 +100,9 @@ class Deliveries:
             TargetMoved: others wrote to a target, and the job did more than append: run it again on a new staging.
             BranchLost: the job's branch is gone: the same.
             DeliveryError: the delivery came too late; see ``stage``.
+            TableMissing, CaptureMissing: see ``stage``.
         """
+        self._require(staging.delivery, [target.name for target in staging.targets])
         return [self._published(staging, target) for target in staging.targets]
 
     def hold(self, staging: Staging) -> None:
@@ -163,6 +187,20 @@ class Deliveries:
             if was_there:
                 dropped.append(f"{branch.target.name} {branch.staging}")
         return dropped
+
+    def _require(self, delivery: Delivery, targets: Iterable[TableName]) -> None:
+        """Refuse targets that the stream's workflow may not write to, and a capture of another namespace's consumer.
+
+        A target that holds a capture counts as its delivery: of somebody else's, it would take their rows from them.
+        """
+        rights, workflow_id = self._tables(), workflow_of(delivery.stream)
+        if not rights.is_closed:
+            return
+        for target in targets:
+            rights.require(namespace_of(workflow_id), Right.WRITE, target)
+        capture = self._capture(delivery.capture_id)
+        if capture is not None and not OfWorkflow(workflow_id).may(ConsumerRight.RUN, capture.consumer):
+            raise no_capture(capture.capture_id)
 
     def _looked_at(self, name: TableName, delivery: Delivery) -> StagedTarget:
         metadata = self._lake.catalog(name.catalog).load(name).metadata

@@ -1,6 +1,7 @@
 """Where something is: an instance, one of its runs, a step in it, however deep."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -74,8 +75,8 @@ def not_begun(address: Address) -> WorkflowMissing:
     )
 
 
-def find(instances: Instances, address: Address) -> Found:
-    """Return what an address leads to.
+def find(instances: Instances, address: Address, enter: Callable[[Run], None] = lambda _: None) -> Found:
+    """Return what an address leads to; ``enter`` is called with each run on the way, and may refuse it.
 
     Raises:
         WorkflowMissing: there is no such instance, or a step on the way has not begun.
@@ -91,6 +92,7 @@ def find(instances: Instances, address: Address) -> Found:
     for part, following in pairwise(address.path):
         if not part.isdecimal():
             run = _inside(instances, run, part, following, address)
+            enter(run)
     step_id = address.path[-1]
     return Found(run, step_id, instances.newest_attempt(run.workflow_id, run.instance_id, step_id))
 

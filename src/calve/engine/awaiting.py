@@ -7,7 +7,7 @@ from typing import Any
 from calve.definition.model.params import Params as Definitions
 from calve.definition.model.params import StringParam
 from calve.definition.model.steps import Step
-from calve.definition.model.triggers import Operator, SignalDependency
+from calve.definition.model.triggers import VALID_THROUGH, Operator, SignalDependency
 from calve.engine.attempts import moved
 from calve.engine.evaluating import evaluate_ahead
 from calve.engine.facts import party_of
@@ -16,6 +16,7 @@ from calve.engine.signals import Signal, SignalUse, UseKind, Wanted, check_name,
 from calve.engine.states import RunState
 from calve.engine.statuses import StepStatus
 from calve.engine.work import Work
+from calve.errors import ParamError
 
 PENDING = "PENDING"
 MATCHED = "MATCHED"
@@ -57,7 +58,23 @@ def _evaluated(work: Work, state: RunState, step: Step, attempt: Attempt, number
     values = {name: param.result for name, param in evaluate_ahead(work, state, step, attempt, definitions).items()}
     name = values[f"{place}.name"]
     check_name(name)
+    _check_right(work, state, dependency, name)
     return {"name": name, "status": PENDING, "match_params": _matches(dependency, values, place), SEEN: _NEVER}
+
+
+def _check_right(work: Work, state: RunState, dependency: SignalDependency, name: str) -> None:
+    """Refuse a signal that is not for this run; one that the definition writes out, its author could read.
+
+    Raises:
+        ParamError: it is not.
+    """
+    run = state.run
+    if name.startswith(VALID_THROUGH):
+        is_allowed = work.tools.may_read_table(run.owner_workflow, name.removeprefix(VALID_THROUGH))
+    else:
+        is_allowed = name == dependency.name or run.initiator.may_name(name)
+    if not is_allowed:
+        raise ParamError(f"This run may not wait for the signal {name}: it is not of its namespaces")
 
 
 def _matches(dependency: SignalDependency, values: Mapping[str, Any], place: str) -> Json:

@@ -9,6 +9,7 @@ from calve.definition.params import InitiatorType
 from calve.engine.actions import Action
 from calve.engine.signals import Announcement, SignalUse
 from calve.engine.statuses import RunStatus, StepStatus
+from calve.namespaces import covers, namespace_of
 
 Json = Mapping[str, Any]
 
@@ -64,11 +65,11 @@ class Initiator:
     trigger: Json = field(default_factory=dict)
     """What a trigger passes on, such as the params of the signals that it joined."""
     within: tuple[str, ...] | None = None
-    """In which namespaces he may start workflows that only his run names; None: in all."""
+    """The namespaces of the workflows and signals that only the run names, by its params; None: all."""
 
-    def may_start(self, workflow_id: str) -> bool:
-        """Tell whether he may start a workflow that only his run names."""
-        return self.within is None or any(not name or workflow_id.startswith(f"{name}.") for name in self.within)
+    def may_name(self, name: str) -> bool:
+        """Tell whether params of the run may name a workflow or a signal."""
+        return self.within is None or any(covers(granted, namespace_of(name)) for granted in self.within)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,8 @@ def _defined(work: Work, state: RunState, step: Step, attempt: Attempt) -> Itera
         definitions |= {f"{place}.{name}": param for name, param in output.params.items()}
         found = evaluate_beside(work, state, attempt, definitions)
         name: str = found[f"{place}.name"].result
+        if name != output.name and not state.run.initiator.may_name(name):
+            raise ParamError(f"This run may not announce the signal {name}: it is not of its namespaces")
         yield name, {param: found[f"{place}.{param}"].result for param in output.params}
 
 

@@ -19,6 +19,7 @@ from calve.engine.states import RunState
 from calve.engine.strategies import strategy_of
 from calve.engine.work import Tools, Work
 from calve.errors import OF_THE_WORKFLOW, DefinitionInvalid, Forbidden, RequestInvalid
+from calve.namespaces import covers, namespace_of
 
 KEY = "maestro_subworkflow"
 
@@ -42,7 +43,7 @@ def progress(work: Work, state: RunState, step: SubworkflowStep, attempt: Attemp
     child = found[0]
     number = {"subworkflow_instance_id": child.instance_id, "subworkflow_run_id": child.run_id}
     artifact = {**attempt.artifacts[KEY], **number, "subworkflow_uuid": child.uuid}
-    message = f"{_shown(child)}: {child.status}. {child.message}".rstrip()
+    message = f"{_shown(child)}: {child.status}. {_said(work, state, child)}".rstrip()
     return end(work, state, attempt, outcome_of(child.status, message, **{KEY: artifact}))
 
 
@@ -147,8 +148,14 @@ def _check_right(by: Initiator, step: SubworkflowStep, workflow_id: str) -> None
     Raises:
         Forbidden: he may not.
     """
-    if workflow_id != subworkflow_of(step).workflow_id and not by.may_start(workflow_id):
+    if workflow_id != subworkflow_of(step).workflow_id and not by.may_name(workflow_id):
         raise Forbidden(f"{by.user or 'Who started this'} may not run {workflow_id}.", workflow=workflow_id)
+
+
+def _said(work: Work, state: RunState, child: Run) -> str:
+    """Return why the child ended; nothing where it is of others, whom readers of this run need not know of."""
+    is_own = covers(namespace_of(state.run.owner_workflow), namespace_of(child.workflow_id))
+    return child.message if not child.message or is_own or not work.tools.has_namespaces() else ""
 
 
 def _shown(run: Run) -> str:

@@ -56,6 +56,10 @@ class Tools:
     """What reads logs that are kept outside."""
     superseded: Callable[[str], GivenUp | None] = lambda _: None
     """Tells of a capture whether it was given up, and for which one."""
+    has_namespaces: Callable[[], bool] = lambda: True
+    """Tells whether namespaces are of different people, so that what a trigger starts is held to its own."""
+    may_read_table: Callable[[str, str], bool] = lambda _workflow_id, _table: True
+    """Tells whether a workflow may know how far a table is complete."""
 
 
 @dataclass(slots=True)

@@ -4,5 +4,19 @@ from calve.lake.catalogs import Catalog, LoadedTable
 from calve.lake.files import Files, local_path
 from calve.lake.lake import Lake
 from calve.lake.names import TableName, quoted
+from calve.lake.rights import CurrentRights, Right, TableRights, all_open, no_table
 
-__all__ = ["Catalog", "Files", "Lake", "LoadedTable", "TableName", "local_path", "quoted"]
+__all__ = [
+    "Catalog",
+    "CurrentRights",
+    "Files",
+    "Lake",
+    "LoadedTable",
+    "Right",
+    "TableName",
+    "TableRights",
+    "all_open",
+    "local_path",
+    "no_table",
+    "quoted",
+]

@@ -1,6 +1,6 @@
 """Settings: ``calve.toml``, overridden by the environment, which nothing else reads."""
 
-from calve.settings.access import AccessSettings, OidcSettings, SecretStoreSettings
+from calve.settings.access import AccessSettings, OidcSettings, SecretStoreSettings, TableSettings
 from calve.settings.alerts import AlertRule, AlertSettings, EmailChannel, SlackChannel, WebhookChannel
 from calve.settings.environment import exported
 from calve.settings.fields import parse_duration
@@ -44,6 +44,7 @@ __all__ = [
     "SparkSettings",
     "StepLogSettings",
     "StoreSettings",
+    "TableSettings",
     "TelemetrySettings",
     "TriggerSettings",
     "WebhookChannel",

@@ -1,5 +1,6 @@
 """Who may use the server, how they sign in, and where secrets lie."""
 
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
@@ -27,6 +28,33 @@ class OidcSettings(Section):
     """What each group may do: ``runner``, or ``editor@sales`` for one namespace."""
 
 
+_NAMESPACE = re.compile(r"\*|[\w-]+(?:\.[\w-]+)*")
+_TABLES = re.compile(r"\*\*|[^.\s]+(?:\.[^.\s]+)+")
+TablePatterns = Annotated[dict[str, Words], BeforeValidator(from_json)]
+"""Patterns of tables by namespace; ``*`` is every namespace."""
+
+
+class TableSettings(Section):
+    """Which namespace may use which tables through calve."""
+
+    policy: Literal["auto", "open", "closed"] = "auto"
+    """Whether a namespace may use all tables, or those below; auto: those, once somebody has a role in a namespace."""
+    read: TablePatterns = Field(default_factory=dict)
+    capture: TablePatterns = Field(default_factory=dict)
+    write: TablePatterns = Field(default_factory=dict)
+
+    @field_validator("read", "capture", "write")
+    @classmethod
+    def _are_patterns(cls, given: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        for namespace, patterns in given.items():
+            if not _NAMESPACE.fullmatch(namespace):
+                raise ValueError(f"{namespace!r} is not a namespace; * is every namespace")
+            for pattern in patterns:
+                if not _TABLES.fullmatch(pattern):
+                    raise ValueError(f"{pattern!r} is not a pattern of tables like db.*, catalog.db.orders or **")
+        return given
+
+
 class AccessSettings(Section):
     """Who may use the server, and under which names."""
 
@@ -45,6 +73,7 @@ class AccessSettings(Section):
     requests_per_second: Annotated[int, Field(ge=1)] = 1_000
     """How often one address may ask."""
     oidc: OidcSettings = OidcSettings()
+    tables: TableSettings = TableSettings()
 
     @field_validator("trusted_proxies")
     @classmethod

@@ -76,7 +76,7 @@ def _notebook(services: Services) -> StepRuntime:
 def _spark(services: Services) -> StepRuntime:
     from calve.steps.spark import Spark
 
-    return Spark(services.settings, services.surroundings, services.lake, services.deliveries)
+    return Spark(services.settings, services.surroundings, services.lake, services.deliveries, services.tables)
 
 
 def _ip_capture(services: Services) -> StepRuntime:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from calve.engine.ports import Clock, Place
+from calve.lake import CurrentRights, all_open
 from calve.settings import Settings
 from calve.steps.surroundings import Surroundings
 
@@ -67,3 +68,4 @@ class Services:
     captures: "Captures"
     deliveries: Deliveries
     declared: Declared = nothing_declared
+    tables: CurrentRights = all_open

@@ -4,9 +4,9 @@ import json
 from dataclasses import asdict, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Update, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Update, and_, delete, insert, select, union, update
 
-from calve.access import Act, Grants, Role, SealedSecret, Session, Token, User
+from calve.access import ROOT, Act, Grants, Role, SealedSecret, Session, Token, User
 from calve.store.access_tables import access_session, access_token, access_user, secret
 from calve.store.auditing import SqlAudit, append
 from calve.store.database import Database, fits
@@ -54,6 +54,12 @@ class SqlAccessState(SqlAudit):
         order = (access_token.c.created_at, access_token.c.token_id)
         with self._database.read() as connection:
             return [_token(row) for row in connection.execute(select(access_token).order_by(*order))]
+
+    def has_namespaces(self) -> bool:
+        """Tell whether anybody was ever given a role in a namespace only, disabled users and old tokens included."""
+        held = union(select(access_user.c.grants), select(access_token.c.grants))
+        with self._database.read() as connection:
+            return any(_grants(row.grants).keys() - {ROOT} for row in connection.execute(held))
 
     def token(self, digest: str) -> Token | None:
         """Return the token with that digest."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Update, and_, select, update
 
+from calve.capture import no_capture
 from calve.capture.model import Status
-from calve.errors import CaptureMissing
 from calve.store import tables
 
 
@@ -19,7 +19,7 @@ def one_capture(connection: Connection, capture_id: str, *, lock: bool = False) 
     query = select(tables.capture).where(tables.capture.c.id == capture_id)
     row = connection.execute(query.with_for_update() if lock else query).one_or_none()
     if row is None:
-        raise CaptureMissing(f"There is no capture {capture_id!r}.", capture_id=capture_id)
+        raise no_capture(capture_id)
     return row
 
 

@@ -12,6 +12,7 @@ from calve.engine.ports import Clock
 from calve.engine.starts import prepare
 from calve.errors import CalveError, Conflict, StoreError, WorkflowMissing
 from calve.failpoints import reach
+from calve.namespaces import ROOT, namespace_of
 from calve.triggers.model import Fire, Kind, Looked, Trigger, TriggerKind
 from calve.triggers.ports import TriggerState
 from calve.triggers.syncing import wanted
@@ -162,10 +163,15 @@ class Scheduler:
             trigger.workflow_id,
             version=trigger.version_id,
             params=fire.params,
-            initiator=fire.initiator,
+            initiator=replace(fire.initiator, within=self._within(trigger.workflow_id)),
             persist_failed_run=True,
         )
         return Start(replace(run, request_id=trigger.request_id(fire.key)))
+
+    def _within(self, workflow_id: str) -> tuple[str, ...] | None:
+        """Return what params of the run may name: they may come from anybody, by a signal, and nobody stands by."""
+        namespace = namespace_of(workflow_id)
+        return (namespace,) if namespace != ROOT and self._tools.has_namespaces() else None
 
     def _commit(self, moves: Sequence[_Move]) -> list[_Written]:
         """Write all moves at once; if that cannot be, those that can."""

@@ -116,6 +116,7 @@ class Mutation:
         }
         request = RestartRequest.model_validate(given)
         address = _address(workflow_id, instance_id, step_path)
+        call.require_inside(Permission.RUN, address)
         started = call.engine.restart(address, **request.as_restart(call.initiator))
         return StartedInstance(status=started.status.value, instance=instance_of(started.run))
 
@@ -128,8 +129,9 @@ class Mutation:
         call.require(Permission.RUN, workflow_id)
         given: dict[str, Any] = {"reason": reason} if action in _REASONED else {}
         given |= {"comment": reason} if action in _COMMENTED else {}
-        do = getattr(call.engine, action.value)
-        return instance_of(do(_address(workflow_id, instance_id, step_path), by=call.name, **given))
+        address = _address(workflow_id, instance_id, step_path)
+        call.require_inside(Permission.RUN, address)
+        return instance_of(getattr(call.engine, action.value)(address, by=call.name, **given))
 
     @strawberry.mutation
     def announce(self, info: Info, name: str, params: JSON | None = None, request_id: str | None = None) -> JSON:

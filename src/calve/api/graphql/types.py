@@ -86,7 +86,7 @@ class Instance:
         return [instance_of(run) for run in runs[:MANY]]
 
     def _overview(self, info: Info) -> dict[str, Any]:
-        return overview_json(overview_of(info.context.engine.tools, self.run))
+        return overview_json(overview_of(info.context.engine.tools, self.run, info.context.may_read))
 
 
 @described

@@ -107,6 +107,7 @@ def resume_attempt(
 ) -> Response:
     """Let one paused attempt go on."""
     address = step_address(workflow_id, instance_id, step_id, number_of(run_id))
+    call.require_inside(Permission.RUN, address)
     _, attempt = find_attempt(call.engine.state, address, number_of(attempt_id))
     if attempt.is_superseded:
         raise Conflict(f"{address}: a later attempt has taken the place of {attempt.attempt_id}.", remedy="")

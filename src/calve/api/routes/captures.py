@@ -1,4 +1,4 @@
-"""Captures, checkpoints and lag: the capture side, without any workflow."""
+"""Captures, checkpoints and lag: the capture side, without any workflow. ``Captures`` itself knows who may do what."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -8,7 +8,6 @@ from fastapi import Query
 from fastapi.encoders import jsonable_encoder
 from starlette.responses import Response
 
-from calve.access import Permission
 from calve.api import shapes
 from calve.api.answers import Document
 from calve.api.callers import Call, Caller
@@ -17,8 +16,7 @@ from calve.api.identifiers import Word
 from calve.api.paging import Page, Paged, page_json
 from calve.api.policy import EDIT_SOMEWHERE, READ_SOMEWHERE, RUN_SOMEWHERE
 from calve.api.routing import Routes
-from calve.capture import Captures, StoredCheckpoint, capture_json, checkpoint_json
-from calve.errors import CaptureMissing
+from calve.capture import StoredCheckpoint, capture_json, checkpoint_json
 
 routes = Routes("captures", is_slow=True)
 Consumer = Annotated[str | None, Query(max_length=512, description="Only this consumer's.")]
@@ -27,21 +25,18 @@ Consumer = Annotated[str | None, Query(max_length=512, description="Only this co
 @routes.get("/captures", "list_captures", READ_SOMEWHERE, shapes.Page)
 def list_captures(call: Call, page: Paged, consumer: Consumer = None) -> Response:
     """List captures, newest first."""
-    found = [one for one in call.captures.captures(consumer) if _may_read(call, one.consumer)]
-    return _part(found, page, capture_json, lambda one: one.capture_id)
+    return _part(call.captures.captures(consumer), page, capture_json, lambda one: one.capture_id)
 
 
 @routes.post("/captures/plan", "plan_capture", READ_SOMEWHERE)
 def plan(call: Call, request: PlanRequest) -> Response:
     """Return what the next capture would contain; writes nothing."""
-    call.require(Permission.READ, _workflow(request.consumer))
     return _encoded(call.captures.plan(request.tables, request.consumer, request.wanted()).as_json())
 
 
 @routes.post("/captures", "capture", RUN_SOMEWHERE)
 def capture(call: Call, request: CaptureRequest) -> Response:
     """Capture what changed since the consumer's last commit."""
-    call.require(Permission.RUN, _workflow(request.consumer))
     report = call.captures.capture(request.tables, request.consumer, request.wanted(), **request.options())
     return _encoded(report.as_json())
 
@@ -49,7 +44,7 @@ def capture(call: Call, request: CaptureRequest) -> Response:
 @routes.get("/captures/{capture_id}", "get_capture", READ_SOMEWHERE)
 def get_capture(call: Call, capture_id: Word) -> Response:
     """Return one capture as it was reported."""
-    return _encoded(_known(call, capture_id, Permission.READ).show(capture_id).as_json())
+    return _encoded(call.captures.show(capture_id).as_json())
 
 
 @routes.get("/captures/{capture_id}/files", "list_capture_files", READ_SOMEWHERE)
@@ -60,32 +55,31 @@ def list_files(
     check: Annotated[bool, Query(description="Look whether every file is still there.")] = False,
 ) -> Response:
     """Return the files that a capture references, by table; none once they are cleaned up."""
-    return _encoded(_known(call, capture_id, Permission.READ).files(capture_id, check=check))
+    return _encoded(call.captures.files(capture_id, check=check))
 
 
 @routes.post("/captures/{capture_id}/actions/commit", "commit_capture", RUN_SOMEWHERE)
 def commit(call: Call, capture_id: Word) -> Response:
     """Move the checkpoints past a capture that has been processed; repeating it changes nothing."""
-    return _encoded(_known(call, capture_id, Permission.RUN).commit(capture_id).as_json())
+    return _encoded(call.captures.commit(capture_id).as_json())
 
 
 @routes.post("/captures/{capture_id}/actions/abandon", "abandon_capture", RUN_SOMEWHERE)
 def abandon(call: Call, capture_id: Word) -> Response:
     """Give a capture up: the next one starts from the same checkpoint."""
-    return _encoded(_known(call, capture_id, Permission.RUN).abandon(capture_id).as_json())
+    return _encoded(call.captures.abandon(capture_id).as_json())
 
 
 @routes.get("/checkpoints", "list_checkpoints", READ_SOMEWHERE, shapes.Page)
 def checkpoints(call: Call, page: Paged, consumer: Consumer = None) -> Response:
     """List where consumers stand."""
-    found = [one for one in call.captures.checkpoints(consumer) if _may_read(call, one.consumer)]
+    found = call.captures.checkpoints(consumer)
     return _part(found, page, lambda one: _checkpoint_json(call, one), lambda one: f"{one.consumer} {one.table}")
 
 
 @routes.put("/checkpoints", "set_checkpoint", EDIT_SOMEWHERE)
 def set_checkpoint(call: Call, request: CheckpointRequest) -> Response:
     """Move a consumer's checkpoint by hand."""
-    call.require(Permission.EDIT, _workflow(request.consumer))
     stored = call.captures.set_checkpoint(request.table, request.consumer, request.to, request.reason)
     return _encoded(_checkpoint_json(call, stored))
 
@@ -98,7 +92,6 @@ def reset_checkpoint(
     reason: Annotated[str, Query(min_length=1, max_length=1_000)],
 ) -> Response:
     """Forget a consumer's checkpoint: its next capture is a first one."""
-    call.require(Permission.EDIT, _workflow(consumer))
     call.captures.reset_checkpoint(table, consumer, reason)
     return Document({"consumer": consumer, "table": table, "reset": True})
 
@@ -106,33 +99,14 @@ def reset_checkpoint(
 @routes.get("/checkpoints/log", "list_checkpoint_moves", READ_SOMEWHERE, shapes.Page)
 def checkpoint_log(call: Call, page: Paged, consumer: Consumer = None) -> Response:
     """List every move of a checkpoint, and why, newest first."""
-    moves = [move for move in call.captures.checkpoint_log(consumer) if _may_read(call, move["consumer"])]
+    moves = call.captures.checkpoint_log(consumer)
     return _part(list(enumerate(moves))[::-1], page, lambda one: one[1], lambda one: str(one[0]))
 
 
 @routes.get("/lag", "list_lag", READ_SOMEWHERE, shapes.Page)
 def lag(call: Call, page: Paged, consumer: Consumer = None) -> Response:
     """List how far consumers are behind their tables, and how long their history is safe."""
-    found = [one for one in call.captures.lag(consumer) if _may_read(call, one.consumer)]
-    return _part(found, page, asdict, lambda one: f"{one.consumer} {one.table}")
-
-
-def _workflow(consumer: str) -> str:
-    """Return the workflow of a consumer, which is called workflow/step."""
-    return consumer.partition("/")[0]
-
-
-def _may_read(call: Caller, consumer: str) -> bool:
-    return call.may(Permission.READ, _workflow(consumer))
-
-
-def _known(call: Caller, capture_id: str, permission: Permission) -> Captures:
-    """Return what knows a capture, if the caller may do that with it; who may not read it learns nothing of it."""
-    consumer = call.captures.show(capture_id).consumer
-    if not _may_read(call, consumer):
-        raise CaptureMissing(f"There is no capture {capture_id}.", capture_id=capture_id)
-    call.require(permission, _workflow(consumer))
-    return call.captures
+    return _part(call.captures.lag(consumer), page, asdict, lambda one: f"{one.consumer} {one.table}")
 
 
 def _part(found: Iterable[Any], page: Page, as_json: Any, cursor_of: Any) -> Response:

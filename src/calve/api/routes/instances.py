@@ -160,4 +160,4 @@ def _node(run: Run, step_id: str | None) -> dict[str, Any]:
 
 def _shown(call: Caller, address: Address) -> Response:
     run = find_run(call.engine.state, address)
-    return Document(overview_json(overview_of(call.engine.tools, run)))
+    return Document(overview_json(overview_of(call.engine.tools, run, call.may_read)))

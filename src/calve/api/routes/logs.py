@@ -60,7 +60,9 @@ def get_logs(
     ``X-Log-Left-Out`` say which one, or with ``Accept: application/json`` the keys of an object do. ``find`` gives the
     lines that hold a text, with their offsets and numbers, and ``next_offset`` if there is more to look through.
     """
-    _, found = find_attempt(call.engine.state, step_address(workflow_id, instance_id, step_id), attempt)
+    address = step_address(workflow_id, instance_id, step_id)
+    call.require_inside(Permission.LOGS, address)
+    _, found = find_attempt(call.engine.state, address, attempt)
     if (tail is not None) + (find is not None) + (offset is not None and find is None) > 1 or (find and follow):
         raise RequestInvalid("Give one of offset, tail and find; and follow with offset or tail only.")
     reader = call.engine.log_reader(found.uuid)

@@ -99,8 +99,11 @@ def get_signal(call: Call, name: Name, number: Number) -> Response:
 
 @routes.get("/workflows/{workflow_id}/instances/{instance_id}/signals", "get_instance_signals", READ)
 def of_instance(call: Call, workflow_id: WorkflowId, instance_id: InstanceId) -> Response:
-    """Return which signals started an instance or released its steps, and which ones it sent."""
-    return Document(lineage_json(call.signals.lineage_of(workflow_id, instance_id)))
+    """Return which signals started an instance or released its steps, and which it sent, if the caller may see them."""
+    document = lineage_json(call.signals.lineage_of(workflow_id, instance_id))
+    for key in ("started_by", "released_by", "sent"):
+        document[key] = [one for one in document[key] if call.may(Permission.READ, one["signal"]["name"])]
+    return Document(document)
 
 
 def _seq(number: str) -> int | None:

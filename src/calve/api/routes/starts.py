@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import Body
 from starlette.responses import Response
 
+from calve.access import Permission
 from calve.api import shapes
 from calve.api.answers import Document
 from calve.api.bodies import RestartRequest, StartRequest, StepRestartRequest
@@ -48,6 +49,7 @@ def restart_step(
 ) -> Response:
     """Run a step again, and what comes after it."""
     address = step_address(workflow_id, instance_id, step_id)
+    call.require_inside(Permission.RUN, address)
     started = call.engine.restart(address, **request.as_restart(address.path[-1], call.initiator))
     return Document({**started_json(started), "step_id": step_id})
 
@@ -77,6 +79,7 @@ def plan_step_restart(
 ) -> Response:
     """Return what a restart of a step would keep and what it would run again; nothing is started."""
     address = step_address(workflow_id, instance_id, step_id)
+    call.require_inside(Permission.RUN, address)
     return _planned(call, address, request.as_restart(address.path[-1], call.initiator))
 
 

@@ -63,7 +63,7 @@ def list_run_steps(call: Call, workflow_id: WorkflowId, instance_id: InstanceId,
 
 def _steps(call: Caller, address: Address) -> Response:
     run = find_run(call.engine.state, address)
-    return Document(overview_json(overview_of(call.engine.tools, run))["steps"])
+    return Document(overview_json(overview_of(call.engine.tools, run, call.may_read))["steps"])
 
 
 @routes.get(
@@ -81,9 +81,13 @@ def get_attempt(
     attempt_id: AttemptId,
 ) -> Response:
     """Return an attempt of a step."""
-    address = step_address(workflow_id, instance_id, step_id, number_of(run_id))
-    run, attempt = find_attempt(call.engine.state, address, number_of(attempt_id))
-    return Document(attempt_json(run, attempt, step_source(call.engine.tools, run, attempt)))
+    return _attempt(call, step_address(workflow_id, instance_id, step_id, number_of(run_id)), number_of(attempt_id))
+
+
+def _attempt(call: Caller, address: Address, attempt_id: int | None = None) -> Response:
+    call.require_inside(Permission.READ, address)
+    run, attempt = find_attempt(call.engine.state, address, attempt_id)
+    return Document(attempt_json(run, attempt, step_source(call.engine.tools, run, attempt, call.may_read)))
 
 
 async def _asking(
@@ -140,5 +144,4 @@ def reject(asked: _Asked, why: Why = None) -> Response:
 @routes.get(_STEP, "get_step", READ, shapes.StepInstance)
 def get_step(call: Call, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath) -> Response:
     """Return a step as its newest attempt leaves it."""
-    run, attempt = find_attempt(call.engine.state, step_address(workflow_id, instance_id, step_id))
-    return Document(attempt_json(run, attempt, step_source(call.engine.tools, run, attempt)))
+    return _attempt(call, step_address(workflow_id, instance_id, step_id))

@@ -64,5 +64,5 @@ def _trigger_json(trigger: Trigger) -> dict[str, Any]:
 
 @routes.post("/tables/{table}/changed", "table_changed", RUN_SOMEWHERE)
 def changed(call: Call, table: Table) -> Response:
-    """Let a table be looked at now, because it has changed: what a catalog's webhook calls."""
+    """Let the caller's triggers look at a table now, because it has changed: what a catalog's webhook calls."""
     return Document({"table": table, "triggers": call.changed(table)})

@@ -16,7 +16,7 @@ from calve.api.examples import JSON_BODY, YAML_BODY
 from calve.api.identifiers import Version, WorkflowId
 from calve.api.paging import Paged, page_json, page_of_numbers
 from calve.api.policy import EDIT, EDIT_SOMEWHERE, READ, READ_SOMEWHERE
-from calve.api.reaching import sent_by, started_by
+from calve.api.reaching import awaited_by, sent_by, started_by
 from calve.api.routing import Routes
 from calve.definition import Definition, load
 from calve.errors import WorkflowMissing
@@ -88,6 +88,8 @@ def _read(call: Caller, body: bytes) -> tuple[Definition, dict[str, Any]]:
     call.require(Permission.EDIT, workflow.id)
     for name in (*started_by(workflow), *sent_by(workflow)):
         call.require(Permission.RUN, name)
+    for name in awaited_by(workflow):
+        call.require(Permission.READ, name)
     warnings = [problem.as_json() for problem in loaded.problems]
     return definition, {"warnings": warnings} if warnings else {}
 

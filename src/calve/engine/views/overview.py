@@ -10,7 +10,7 @@ from calve.engine.model import Attempt, Leaves, Run
 from calve.engine.ports import EngineState, Instances
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.engine.views.artifacts import counted
-from calve.engine.views.sources import RunSource, run_source
+from calve.engine.views.sources import MayRead, RunSource, reads_all, run_source
 from calve.engine.views.waits import Live, live_of
 from calve.engine.work import Tools
 
@@ -93,8 +93,8 @@ def last_message(attempt: Attempt) -> str:
     return str(attempt.timeline[-1]["message"]) if attempt.timeline else ""
 
 
-def overview_of(tools: Tools, run: Run) -> Overview:
-    """Return a run at a glance, as the store has it now."""
+def overview_of(tools: Tools, run: Run, may_read: MayRead = reads_all) -> Overview:
+    """Return a run at a glance, as the store has it now; of its subworkflows, what the caller may read."""
     state = tools.state
     blueprint = tools.blueprints.get(run.owner_workflow, run.version_id, run.inline_step)
     snapshot = state.load(run.uuid)
@@ -103,9 +103,10 @@ def overview_of(tools: Tools, run: Run) -> Overview:
         _step(state, step_id, blueprint.ordinals[step_id], type_of(step), known.get(step_id))
         for step_id, step in blueprint.steps.items()
     )
-    source = run_source(tools, run, known.values())
+    source = run_source(tools, run, known.values(), may_read=may_read)
     run = snapshot.run if snapshot else run
-    return Overview(run, tuple(steps), source, tuple(failures(state, run)), live_of(tools, run))
+    wrong = failures(state, run, may_read=may_read)
+    return Overview(run, tuple(steps), source, tuple(wrong), live_of(tools, run, may_read))
 
 
 def _step(state: EngineState, step_id: str, ordinal: int, type_name: str, attempt: Attempt | None) -> StepOverview:
@@ -124,19 +125,23 @@ def _iterations(state: EngineState, attempt: Attempt) -> Iterations | None:
     return Iterations(begun - children.active, children.active, children.failed + children.timed_out, total)
 
 
-def failures(instances: Instances, run: Run, limit: int = 5) -> list[Failure]:
+def failures(instances: Instances, run: Run, limit: int = 5, may_read: MayRead = reads_all) -> list[Failure]:
     """Return the attempts that a run did not succeed for, in loops and subworkflows too; at most so many.
 
-    A loop that goes on, or whose failure counts for nothing, has those of its iterations that have failed.
+    A loop that goes on, or whose failure counts for nothing, has those of its iterations that have failed. Of a
+    subworkflow that the caller may not read, the step that started it stands for all that failed inside.
     """
-    return list(islice(_failures(instances, run, (), limit), limit))
+    return list(islice(_failures(instances, run, (), limit, may_read), limit))
 
 
-def _failures(instances: Instances, run: Run, above: tuple[str, ...], limit: int) -> Iterator[Failure]:
+def _failures(
+    instances: Instances, run: Run, above: tuple[str, ...], limit: int, may_read: MayRead
+) -> Iterator[Failure]:
     snapshot = instances.load(run.uuid)
     for attempt in snapshot.attempts if snapshot else ():
         path = (*above, attempt.step_id)
-        found = list(islice(_below(instances, attempt, path, limit), limit)) if _has_children(attempt) else []
+        below = _below(instances, attempt, path, limit, may_read) if _has_children(attempt) else iter(())
+        found = list(islice(below, limit))
         if not found and attempt.status.is_restartable:
             found = [Failure(path, attempt, last_message(attempt))]
         yield from found
@@ -148,9 +153,13 @@ def _has_children(attempt: Attempt) -> bool:
     return is_open and any(key in attempt.artifacts for key in _AROUND)
 
 
-def _below(instances: Instances, attempt: Attempt, path: tuple[str, ...], limit: int) -> Iterator[Failure]:
+def _below(
+    instances: Instances, attempt: Attempt, path: tuple[str, ...], limit: int, may_read: MayRead
+) -> Iterator[Failure]:
     for child in instances.child_runs(attempt.uuid, statuses=_WRONG, limit=limit):
+        if not may_read(child.owner_workflow):
+            continue
         inside = (*path, str(child.instance_id)) if child.is_inline else path
-        found = list(islice(_failures(instances, child, inside, limit), limit))
+        found = list(islice(_failures(instances, child, inside, limit, may_read), limit))
         # One that ended before any of its steps did says itself why.
         yield from found or [Failure(inside, attempt, child.message or last_message(attempt))]

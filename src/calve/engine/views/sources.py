@@ -4,7 +4,7 @@ A list costs the same few queries however many steps it has; what lies inside lo
 document of one step only.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from calve.definition.model.steps import Step, TypedStep
@@ -15,6 +15,14 @@ from calve.engine.ports import EngineState
 from calve.engine.sending import DYNAMIC
 from calve.engine.signals import Signal
 from calve.engine.work import Tools
+
+MayRead = Callable[[str], bool]
+"""Tells whether whoever asks may read a workflow: a subworkflow may be of another namespace than its parent."""
+
+
+def reads_all(_workflow_id: str) -> bool:
+    """Tell that everything may be read."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +76,9 @@ class StepSource:
     loop: Loop | None = None
 
 
-def run_source(tools: Tools, run: Run, attempts: Iterable[Attempt], *, with_leaves: bool = True) -> RunSource:
+def run_source(
+    tools: Tools, run: Run, attempts: Iterable[Attempt], *, with_leaves: bool = True, may_read: MayRead = reads_all
+) -> RunSource:
     """Return what is known about a run."""
     state, shown = tools.state, tuple(attempts)
     blueprint = tools.blueprints.get(run.owner_workflow, run.version_id, run.inline_step)
@@ -84,9 +94,24 @@ def run_source(tools: Tools, run: Run, attempts: Iterable[Attempt], *, with_leav
     return replace(
         source,
         sent=_sent(state, source, run, shown),
-        leaves=state.leaves(_scope(run)) if with_leaves else None,
+        leaves=_leaves(state, _scope(run), may_read) if with_leaves else None,
         around=_around(state, source, run),
     )
+
+
+def _leaves(state: EngineState, scope: Scope, may_read: MayRead) -> Leaves:
+    """Return the leaf steps of a scope; those of workflows that may not be read are counted, and not named."""
+    leaves = state.leaves(scope)
+    if may_read is reads_all:
+        return leaves
+    runs = {(leaf.workflow_id, leaf.instance_id) for leaf in leaves.named}
+    found = {place: state.run(*place) for place in runs}
+    named = (
+        leaf
+        for leaf in leaves.named
+        if (run := found[leaf.workflow_id, leaf.instance_id]) is not None and may_read(run.owner_workflow)
+    )
+    return replace(leaves, named=tuple(named))
 
 
 def _scope(run: Run) -> Scope:
@@ -127,38 +152,41 @@ def _may_send(blueprint: Blueprint, attempt: Attempt) -> bool:
     return DYNAMIC in attempt.artifacts or (step is not None and bool(step.signal_outputs))
 
 
-def step_source(tools: Tools, run: Run, attempt: Attempt) -> StepSource:
-    """Return all that is known about an attempt, what lies inside it too."""
+def step_source(tools: Tools, run: Run, attempt: Attempt, may_read: MayRead = reads_all) -> StepSource:
+    """Return all that is known about an attempt, what lies inside it too as far as the caller may read it."""
     of_run = run_source(tools, run, [attempt], with_leaves=False)
     if attempt.is_leaf:
         return StepSource(of_run)
     if subworkflows.KEY in attempt.artifacts:
         children = tools.state.child_runs(attempt.uuid, limit=1)
-        return StepSource(of_run, _child(tools, children[0]) if children else None)
+        is_shown = bool(children) and may_read(children[0].owner_workflow)
+        return StepSource(of_run, _child(tools, children[0], may_read) if is_shown else None)
     if foreach.KEY in attempt.artifacts:
         name = attempt.artifacts[foreach.KEY]["loop_workflow_id"]
-        return StepSource(of_run, loop=_loop(tools.state, run, name))
+        return StepSource(of_run, loop=_loop(tools.state, run, name, may_read))
     if whiles.KEY in attempt.artifacts:
-        return _of_while(tools, run, attempt, of_run)
+        return _of_while(tools, run, attempt, of_run, may_read)
     return StepSource(of_run)
 
 
-def _of_while(tools: Tools, run: Run, attempt: Attempt, of_run: RunSource) -> StepSource:
+def _of_while(tools: Tools, run: Run, attempt: Attempt, of_run: RunSource, may_read: MayRead) -> StepSource:
     kept, state = attempt.artifacts[whiles.KEY], tools.state
     begun = state.child_runs(attempt.uuid, limit=1)
     first = begun[0].instance_id if begun else None
     last = state.load(kept["last"]) if kept["last"] else None
-    loop = _loop(state, run, kept["loop_workflow_id"], first, with_params=True)
-    return StepSource(of_run, _child(tools, last.run) if last else None, loop)
+    loop = _loop(state, run, kept["loop_workflow_id"], may_read, first, with_params=True)
+    return StepSource(of_run, _child(tools, last.run, may_read) if last else None, loop)
 
 
-def _loop(state: EngineState, run: Run, name: str, first: int | None = None, *, with_params: bool = False) -> Loop:
+def _loop(
+    state: EngineState, run: Run, name: str, may_read: MayRead, first: int | None = None, *, with_params: bool = False
+) -> Loop:
     iterations = state.iterations(name, with_params=with_params)
-    return Loop(tuple(iterations), state.leaves(Scope(run.root_uuid, name)), first)
+    return Loop(tuple(iterations), _leaves(state, Scope(run.root_uuid, name), may_read), first)
 
 
-def _child(tools: Tools, run: Run) -> Child:
+def _child(tools: Tools, run: Run, may_read: MayRead) -> Child:
     snapshot = tools.state.load(run.uuid)
     blueprint = tools.blueprints.get(run.owner_workflow, run.version_id, run.inline_step)
-    leaves = tools.state.leaves(Scope(run.root_uuid, run.workflow_id, run.instance_id))
+    leaves = _leaves(tools.state, Scope(run.root_uuid, run.workflow_id, run.instance_id), may_read)
     return Child(run, blueprint, snapshot.attempts if snapshot else (), leaves)

@@ -16,6 +16,7 @@ from calve.engine.model import Attempt, Json, PermitUse, Run
 from calve.engine.outcomes import reason_of
 from calve.engine.ports import PROGRESS, EngineState
 from calve.engine.statuses import StepStatus
+from calve.engine.views.sources import MayRead, reads_all
 from calve.engine.work import Tools
 
 Runs = Mapping[str, Run]
@@ -86,8 +87,11 @@ class Live:
     progress: tuple[Progress, ...] = ()
 
 
-def live_of(tools: Tools, run: Run) -> Live:
-    """Return what the steps of a run wait for, and how far those have come that are under way."""
+def live_of(tools: Tools, run: Run, may_read: MayRead = reads_all) -> Live:
+    """Return what the steps of a run wait for, and how far those have come that are under way.
+
+    Those of subworkflows that the caller may not read are counted only.
+    """
     if run.status.is_terminal:
         return Live()
     state = tools.state
@@ -107,13 +111,14 @@ def live_of(tools: Tools, run: Run) -> Live:
                 permits=tuple(permits.get(attempt.uuid, ())),
             )
             for attempt in waiting
+            if may_read(runs[attempt.run_uuid].owner_workflow)
             if (reason := wait_reason(attempt)) is not None
         ),
         waiting=steps.waiting,
         progress=tuple(
             Progress(path_to(runs, attempt, run.uuid), attempt, said[attempt.uuid])
             for attempt in steps.running
-            if attempt.uuid in said
+            if attempt.uuid in said and may_read(runs[attempt.run_uuid].owner_workflow)
         ),
     )
 

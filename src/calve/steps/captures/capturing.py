@@ -29,9 +29,10 @@ class Capturing:
             CaptureError, LakeError: it cannot be taken.
         """
         consumer, key = request.consumer or context.place.consumer, context.place.work
-        mine = self.captures.of_request(consumer, key)
+        captures = self.captures.for_workflow(context.place.workflow_id)
+        mine = captures.of_request(consumer, key)
         if mine is not None and self._is_outdated(mine, request):
-            self.captures.abandon(mine.capture_id)
+            captures.abandon(mine.capture_id)
             context.log(
                 f"Capture {mine.capture_id}, taken before by this instance, is given up: the step asks for something "
                 "else now, and nothing of it was delivered."
@@ -40,17 +41,17 @@ class Capturing:
         if mine is not None:
             context.log(f"Capture {mine.capture_id}: taken before by this instance, and used again as it is.")
             return self._usable(mine, request)
-        left = self.captures.open_capture(consumer)
+        left = captures.open_capture(consumer)
         if left is not None and self.deliveries.delivered(left.capture_id):
             context.log(
                 f"Capture {left.capture_id}: taken by {left.key}, which delivered some of it and did not commit. "
                 "This instance goes on with it; what is newer is left for the next one."
             )
             return self._usable(left, request)
-        self._adopt(context, consumer)
+        self._adopt(context, captures, consumer)
         if left is not None:
             context.log(f"Capture {left.capture_id}, taken by {left.key}, is given up: the new one holds all of it.")
-        report = self.captures.capture(
+        report = captures.capture(
             list(request.tables.values()),
             consumer,
             request.wanted,
@@ -62,11 +63,11 @@ class Capturing:
         context.log(_summary(report))
         return report
 
-    def _adopt(self, context: StepContext, consumer: str) -> None:
+    def _adopt(self, context: StepContext, captures: Captures, consumer: str) -> None:
         """Go on from what the targets hold, where that is later than the checkpoint says."""
         declared = self.declared(context.place)
         delivered = self.deliveries.delivered_up_to(declared, consumer) if declared else None
-        moved = [] if delivered is None else self.captures.adopt(consumer, delivered)
+        moved = [] if delivered is None else captures.adopt(consumer, delivered)
         if delivered is not None and moved:
             reach("step.adopted")
             context.log(

@@ -3,8 +3,18 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from calve.errors import CaptureError, DeliveryError, EnvironmentUnfit, LakeError, RequestInvalid, SettingsInvalid
+from calve.errors import (
+    AccessError,
+    CaptureError,
+    DeliveryError,
+    EnvironmentUnfit,
+    LakeError,
+    RequestInvalid,
+    SettingsInvalid,
+)
 from calve.steps.failures import of_error
+
+_TOLD = (AccessError, CaptureError, DeliveryError, EnvironmentUnfit, LakeError, RequestInvalid, SettingsInvalid)
 
 
 @contextmanager
@@ -16,5 +26,5 @@ def told_to_the_engine() -> Iterator[None]:
     """
     try:
         yield
-    except (CaptureError, DeliveryError, EnvironmentUnfit, LakeError, RequestInvalid, SettingsInvalid) as error:
+    except _TOLD as error:
         raise of_error(error) from error

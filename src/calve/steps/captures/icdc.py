@@ -5,7 +5,7 @@ from calve.definition.step_types.captures import ICDC as DECLARED
 from calve.engine.ports import Outcome, State, StepContext
 from calve.errors import FilesLost
 from calve.failpoints import reach
-from calve.lake import Lake, TableName
+from calve.lake import Lake, Right, TableName
 from calve.steps.captures.capturing import Capturing
 from calve.steps.captures.failures import told_to_the_engine
 from calve.steps.captures.outputs import outputs_of
@@ -37,6 +37,8 @@ class ICDC:
         config = fields(context, DECLARED)
         request = request_of({**config, "source_tables": config["source_table"]})
         with told_to_the_engine():
+            captures = self._captures.for_workflow(context.place.workflow_id)
+            captures.require_table(config["target_table"], Right.WRITE, context.place.consumer)
             report = self._capturing.capture(context, request)
             target = self._lake.parse(config["target_table"])
             self._name(report, target)

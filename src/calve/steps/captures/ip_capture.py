@@ -34,7 +34,7 @@ class IpCapture:
             is_last = not report.changed and config["when_unchanged"] == "skip"
             if is_last and report.capture_id:
                 # nothing is left to do, and the next capture need not look at these snapshots again
-                self._captures.commit(report.capture_id)
+                self._captures.for_workflow(context.place.workflow_id).commit(report.capture_id)
                 context.log("The steps after this one do not run.")
         return Outcome(
             State.DONE,

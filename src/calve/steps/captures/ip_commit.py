@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from calve.capture import Captures, Status
+from calve.capture import CaptureReport, Captures, Status
 from calve.definition.step_types.captures import IP_COMMIT
 from calve.engine.ports import Outcome, Place, State, StepContext, StepEnd
 from calve.engine.statuses import StepStatus
@@ -40,29 +40,31 @@ class IpCommit:
                 f"ip_commit.capture is missing: nothing tells which capture {config['capture_step']} took.",
                 remedy="Push the workflow again, or write ip_commit: {capture_step: …, capture: ${….capture_id}}.",
             )
+        captures = self._captures.for_workflow(context.place.workflow_id)
         with told_to_the_engine():
-            self._check_delivered(context, config["capture_step"], capture_id)
+            report = captures.show(capture_id)
+            self._check_delivered(context, config["capture_step"], report)
             published = self._deliveries.publish_held(capture_id)
             reach("step.published")
-            report = self._captures.commit(capture_id)
+            report = captures.commit(capture_id)
             reach("step.committed")
         context.log(f"Capture {capture_id} of {report.consumer} is committed.")
         outputs = {"capture_id": capture_id, "committed": report.changed}
         artifacts = {"capture_id": capture_id, "published": [one.as_json() for one in published]}
         return Outcome(State.DONE, outputs=outputs, artifacts=artifacts)
 
-    def _check_delivered(self, context: StepContext, capture_step: str, capture_id: str) -> None:
+    def _check_delivered(self, context: StepContext, capture_step: str, report: CaptureReport) -> None:
         """Refuse to pass over rows that no step has delivered.
 
         Raises:
             StepFailed: a step that used the capture did not succeed.
         """
-        report = self._captures.show(capture_id)
         if not report.changed or report.status == Status.COMMITTED:
             return  # there is nothing to lose, or somebody decided to lose it
         ends = context.undelivered(capture_step)
         if ends:
             told = ", ".join(f"{end.path} ({end.status})" for end in ends[:_TOLD])
+            capture_id = str(report.capture_id)
             more = f" and {len(ends) - _TOLD} more" if len(ends) > _TOLD else ""
             raise fatal(
                 f"Capture {capture_id} is not committed, because steps that use what {capture_step} captured did not "

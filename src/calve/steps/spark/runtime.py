@@ -16,10 +16,11 @@ from typing import Any
 from calve.definition.step_types.queries import SPARK, is_sql_file
 from calve.engine.ports import Outcome, State, StepContext
 from calve.errors import CalveError
-from calve.lake import Lake
+from calve.lake import CurrentRights, Lake, Right, all_open
+from calve.namespaces import namespace_of
 from calve.settings import Settings
 from calve.steps.configs import fields
-from calve.steps.failures import fatal, settled
+from calve.steps.failures import fatal, of_error, settled
 from calve.steps.processes import end
 from calve.steps.services import Deliveries
 from calve.steps.spark.delivering import Job, Worked, deliver
@@ -39,11 +40,19 @@ from calve.steps.surroundings import Surroundings
 class Spark:
     """Runs SQL, merges and functions in a session of the worker's warm server; applications through spark-submit."""
 
-    def __init__(self, settings: Settings, surroundings: Surroundings, lake: Lake, deliveries: Deliveries) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        surroundings: Surroundings,
+        lake: Lake,
+        deliveries: Deliveries,
+        tables: CurrentRights = all_open,
+    ) -> None:
         self._settings = settings
         self._surroundings = surroundings
         self._lake = lake
         self._deliveries = deliveries
+        self._tables = tables
         self._servers = Servers(settings, surroundings)
         self._opener = Opener(settings, surroundings, self._servers)
 
@@ -61,6 +70,8 @@ class Spark:
 
     def _execute(self, context: StepContext) -> Outcome:
         config = self._with_files(fields(context, SPARK), context)
+        if "merge" in config:
+            self._check_merge(context, config)
         if context.targets:
             if config.get("branch"):
                 raise fatal("A step with targets writes to a branch of its own; leave spark.branch out.")
@@ -74,6 +85,25 @@ class Spark:
             raise fatal("spark.audit looks at what is written to targets, and the step names none.")
         found = self._run(context, config, str(config.get("branch") or "")).outcome
         return replace(found, outputs={"published": False, "branch": "", **found.outputs})
+
+    def _check_merge(self, context: StepContext, config: Mapping[str, Any]) -> None:
+        """Refuse a merge into a table that the workflow may not write to; what SQL and programs do, Spark alone knows.
+
+        Raises:
+            StepFailed: it may not.
+        """
+        rights = self._tables()
+        if not rights.is_closed:
+            return
+        parts = str(config["merge"]["into"]).split(".")
+        catalog = str(config.get("catalog") or self._lake.default_catalog)
+        namespace = str(config.get("namespace") or self._settings.default_namespace)
+        around = {1: [catalog, namespace], 2: [catalog]}.get(len(parts), [])
+        try:
+            table = self._lake.parse(".".join((*around, *parts)))
+            rights.require(namespace_of(context.place.workflow_id), Right.WRITE, table)
+        except CalveError as error:
+            raise of_error(error) from error
 
     def _run(self, context: StepContext, config: Mapping[str, Any], branch: str) -> Worked:
         if "application" in config or "jar" in config:

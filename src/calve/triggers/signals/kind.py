@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from calve.definition.model.triggers import SignalTrigger
+from calve.definition.model.triggers import VALID_THROUGH, SignalTrigger
 from calve.engine.model import Json
 from calve.errors import OF_THE_WORKFLOW
+from calve.lake import no_table
 from calve.triggers.model import Fire, Looked, Trigger
 from calve.triggers.signals.joining import Arrived, Waiting, counts, join
 from calve.triggers.signals.judging import judge
@@ -34,6 +35,8 @@ class SignalTriggers:
     environment: str = "local"
     is_disabled: Callable[[str], bool] = lambda _: False
     """Tells whether signals are not to start a workflow now; what they would have started then is not made up for."""
+    may_read_table: Callable[[str, str], bool] = lambda _workflow_id, _table: True
+    """Tells whether a workflow may know how far a table is complete."""
 
     def begin(self, trigger: Trigger, now: int) -> Looked:
         """Count the signals from the moment on at which the trigger became active."""
@@ -50,6 +53,7 @@ class SignalTriggers:
         return self._from(trigger, SignalTrigger.model_validate(trigger.definition), trigger.state["read"], now)
 
     def _from(self, trigger: Trigger, definition: SignalTrigger, read: Mapping[str, int], now: int) -> Looked:
+        self._check_tables(trigger.workflow_id, definition)
         come = {name: self.signals.signals_after(name, read[name], BATCH) for name in definition.definitions}
         waiting = _waiting(trigger.state)
         lines = {
@@ -81,6 +85,17 @@ class SignalTriggers:
         }
         is_more = any(len(found) == BATCH for found in come.values())
         return Looked(tuple(fires), {key: value for key, value in state.items() if value}, now if is_more else None)
+
+    def _check_tables(self, workflow_id: str, definition: SignalTrigger) -> None:
+        """Refuse to tell of tables that are not for the workflow; of other signals, who pushed it could read them.
+
+        Raises:
+            TableMissing: there is one.
+        """
+        for name in definition.definitions:
+            table = name.removeprefix(VALID_THROUGH)
+            if table != name and not self.may_read_table(workflow_id, table):
+                raise no_table(table)
 
 
 def _waiting(state: Json) -> Waiting:

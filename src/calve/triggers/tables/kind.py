@@ -1,6 +1,6 @@
 """The incremental trigger: starts a workflow when its tables hold changes that it has not committed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,23 +57,29 @@ class TableChanges:
         definition = IncrementalTrigger.model_validate(trigger.definition)
         rules = rules_of(definition)
         workflow = self._tools.blueprints.get(trigger.workflow_id, trigger.version_id).workflow
-        found = self._find(watches_of(workflow, definition, self._lake.parse), trigger.state.get("marks", {}))
+        found = self._find(trigger, watches_of(workflow, definition, self._lake.parse))
         changes = _changes(found, rules, now)
         decision = decide(changes, Memory.from_json(trigger.state), rules, now, is_busy=is_busy)
         fires = (_fire(trigger, changes, now),) if decision.verdict is Verdict.FIRE else ()
         return Looked(fires, _state(trigger, decision, found, changes, now), decision.due_at)
 
-    def _find(self, watches: Sequence[Watch], marks: Mapping[str, Any]) -> list[_Found]:
-        return [_Found(watch, self._uncommitted(watch, marks.get(str(watch.table)))) for watch in watches]
+    def _find(self, trigger: Trigger, watches: Sequence[Watch]) -> list[_Found]:
+        marks = trigger.state.get("marks", {})
+        captures = self._captures.for_workflow(trigger.workflow_id)
+        return [
+            _Found(watch, _uncommitted(captures, trigger.workflow_id, watch, marks.get(str(watch.table))))
+            for watch in watches
+        ]
 
-    def _uncommitted(self, watch: Watch, mark: dict[str, Any] | None) -> Uncommitted:
-        table = str(watch.table)
-        if watch.consumer is not None:
-            return self._captures.uncommitted(table, watch.consumer, watch.wanted)
-        if mark is not None:
-            return self._captures.since(table, Checkpoint.from_json(mark), watch.wanted)
-        new = self._captures.since(table, None, watch.wanted)
-        return Uncommitted(new.table, new.table_uuid, new.metadata_location, new.head, new.head, ())
+
+def _uncommitted(captures: Captures, workflow_id: str, watch: Watch, mark: dict[str, Any] | None) -> Uncommitted:
+    table = str(watch.table)
+    if watch.consumer is not None:
+        return captures.uncommitted(table, watch.consumer, watch.wanted)
+    if mark is not None:
+        return captures.since(table, Checkpoint.from_json(mark), watch.wanted, consumer=workflow_id)
+    new = captures.since(table, None, watch.wanted, consumer=workflow_id)
+    return Uncommitted(new.table, new.table_uuid, new.metadata_location, new.head, new.head, ())
 
 
 def _changes(found: Sequence[_Found], rules: Rules, now: int) -> list[Change]:

@@ -1,7 +1,7 @@
 """Sees tables change, from metadata only: where it lies moves with every commit."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from calve.engine.ports import Clock
@@ -70,14 +70,19 @@ class Watcher:
         self._asked = {each.key: view for each in watched if (view := self._asked.get(each.key)) is not None} | moved
         return len(moved)
 
-    def changed(self, table: str) -> int:
-        """Let a table be looked at now, because somebody says that it changed; return how many triggers watch it.
+    def changed(self, table: str, is_for: Callable[[str], bool] = lambda _: True) -> int:
+        """Let triggers look at a table now, because somebody says that it changed; return how many watch it.
+
+        Args:
+            table: its name.
+            is_for: tells whether it is for the triggers of a workflow.
 
         Raises:
             RequestInvalid: it names no table.
         """
         name = self._lake.parse(table)
-        keys = [_key(trigger) for trigger in self._triggers() if name in self._watched(trigger).tables]
+        watching = (trigger for trigger in self._triggers() if is_for(trigger.workflow_id))
+        keys = [_key(trigger) for trigger in watching if name in self._watched(trigger).tables]
         if keys:
             self._state.make_due(keys, self._clock())
         return len(keys)

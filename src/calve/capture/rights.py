@@ -1,0 +1,95 @@
+"""Who asks something of captures, and which consumers and tables are theirs. Pure.
+
+A consumer belongs to the namespace of its workflow: ``sales.etl/capture`` to ``sales``. A table is granted to
+namespaces by the settings. ``Captures`` asks here before it does anything, so that all its callers are held alike.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from calve.errors import CaptureMissing, Forbidden
+from calve.namespaces import ROOT, covers, namespace_of, workflow_of
+
+
+class ConsumerRight(StrEnum):
+    """What may be done with a consumer; the words are those of permissions."""
+
+    READ = "read"
+    """Look at its checkpoints and captures."""
+    RUN = "run"
+    """Capture for it, commit and abandon."""
+    EDIT = "edit"
+    """Move its checkpoint by hand."""
+
+
+class CaptureCaller(Protocol):
+    """Whoever asks something of captures."""
+
+    def may(self, permission: ConsumerRight, consumer: str) -> bool:
+        """Tell whether they may do that with a consumer."""
+        ...
+
+    def require(self, permission: ConsumerRight, consumer: str) -> None:
+        """Let them do that with a consumer, or refuse.
+
+        Raises:
+            AccessError: they may not.
+        """
+        ...
+
+    def namespace(self, permission: ConsumerRight, consumer: str) -> str:
+        """Return the namespace whose tables they may use for a consumer; ``ROOT`` is all tables."""
+        ...
+
+
+class Local:
+    """Whoever has the state database itself: the command line of a project, the interface of Python, upkeep."""
+
+    def may(self, permission: ConsumerRight, consumer: str) -> bool:  # noqa: ARG002 - everything
+        """Tell that they may."""
+        return True
+
+    def require(self, permission: ConsumerRight, consumer: str) -> None:
+        """Let them."""
+
+    def namespace(self, permission: ConsumerRight, consumer: str) -> str:  # noqa: ARG002 - everything
+        """Return that they may use all tables."""
+        return ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class OfWorkflow:
+    """A step or a trigger of a workflow: it has the consumers of its namespace, and of those below it."""
+
+    workflow_id: str
+
+    def may(self, permission: ConsumerRight, consumer: str) -> bool:  # noqa: ARG002 - a step does all of it
+        """Tell whether a consumer is of the workflow's namespace."""
+        return covers(namespace_of(self.workflow_id), namespace_of(workflow_of(consumer)))
+
+    def require(self, permission: ConsumerRight, consumer: str) -> None:
+        """Refuse a consumer of another namespace.
+
+        Raises:
+            Forbidden: it is one.
+        """
+        if not self.may(permission, consumer):
+            raise Forbidden(
+                f"{self.workflow_id} may not use the consumer {consumer}: it belongs to another namespace.",
+                remedy="Leave consumer out, or name one of the workflow's own namespace: "
+                f"{_example(self.workflow_id, consumer)}.",
+            )
+
+    def namespace(self, permission: ConsumerRight, consumer: str) -> str:  # noqa: ARG002 - the same for all
+        """Return the workflow's own namespace."""
+        return namespace_of(self.workflow_id)
+
+
+def no_capture(capture_id: str) -> CaptureMissing:
+    """Return the one answer for a capture that does not exist and for one that the caller may not see."""
+    return CaptureMissing(f"There is no capture {capture_id!r}.", capture_id=capture_id)
+
+
+def _example(workflow_id: str, consumer: str) -> str:
+    return f"{namespace_of(workflow_id)}.{workflow_of(consumer).rpartition('.')[2] or 'name'}"
