@@ -19,6 +19,8 @@ from calve.engine.work import Tools
 from calve.errors import CalveError, Conflict, LeaseLost, StoreError
 
 log = logging.getLogger(__name__)
+_LEAVING = 2.0
+"""How many seconds steps that were interrupted have to end before the worker leaves them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +125,9 @@ class Worker:
                 self._steps.put(None)
             for _ in range(options.turners):
                 self._runs.put(None)
+            until = self._clock() + _LEAVING * 1_000
             for thread in threads:
-                thread.join(timeout=options.drain)
+                thread.join(timeout=max(0.0, (until - self._clock()) / 1_000))
             self._guarded(self._executor.close)
             self._guarded(self._upkeep)
             self._guarded(lambda: self._tools.state.retire(self.uuid))
