@@ -186,9 +186,59 @@ def test_a_signal_ends_a_process_whose_step_does_not_end(tmp_path: Path) -> None
     definition.write_text(f'Workflow: {{id: w, jobs: [{{job: {{id: a, type: Shell, script: "{script}"}}}}]}}')
     with service(tmp_path, "up") as running:
         wait_for(lambda: running.says("calve is up"), 120)
-        run = [sys.executable, "-m", "calve", "-C", str(tmp_path), "run", str(definition), "--no-wait"]
-        subprocess.run(run, check=True, capture_output=True)
+        _calve(tmp_path, "run", str(definition), "--no-wait")
         wait_for(begun.exists, 60)
         began = time.monotonic()
         running.end(signal.SIGTERM)
         assert time.monotonic() - began < 15  # nine seconds, and what a busy machine adds
+
+
+_DEADLY = """
+import os, signal, sys
+from calve.steps.sleep import Sleep
+
+def die(self, context):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+Sleep.execute = die
+from calve.cli import main
+main(sys.argv[1:])
+"""
+_DEADLY_WORKFLOW = "Workflow: {id: deadly, jobs: [{job: {id: a, type: Sleep, sleep: {sleep_seconds: 1}}}]}"
+_FINE_WORKFLOW = "Workflow: {id: fine, jobs: [{job: {id: a, type: NoOp}}]}"
+
+
+@pytest.mark.parametrize(
+    ("name", "on_postgres"), [("up", False), ("up", True), ("worker", True)], ids=["up", "up on PostgreSQL", "worker"]
+)
+def test_a_task_over_which_two_processes_died_is_set_aside(
+    server: Postgres, name: str, *, on_postgres: bool, tmp_path: Path
+) -> None:
+    """The third one lives, carries out the rest, and says what to do; doctor, status and REST show it."""
+    program = [sys.executable, "-c", _DEADLY]
+    url = server.url if on_postgres else None
+    workflow_id = f"deadly_{name}_{on_postgres}".lower()
+    definition = tmp_path / "deadly.yaml"
+    definition.write_text(_DEADLY_WORKFLOW.replace("deadly", workflow_id))
+    for death in range(2):
+        with service(tmp_path, name, url, program) as dying:
+            if death == 0:
+                _calve(tmp_path, "run", str(definition), "--no-wait")
+            assert dying.process.wait(60) == -signal.SIGKILL, dying.said.read_text()
+    (tmp_path / "fine.yaml").write_text(_FINE_WORKFLOW)
+    with service(tmp_path, name, url, program) as living:
+        wait_for(lambda: "FAILED" in _calve(tmp_path, "status", workflow_id, "1", is_ok=False), 60)
+        _calve(tmp_path, "run", str(tmp_path / "fine.yaml"))
+        assert living.process.poll() is None
+    told = _calve(tmp_path, "status", workflow_id, "1", is_ok=False)
+    assert "Set aside: 2 workers died over it." in told
+    assert f"calve restart {workflow_id} 1" in told
+    assert f"{workflow_id} 1: Set aside: 2 workers died over it." in _calve(tmp_path, "doctor", "--only", "set_aside")
+
+
+def _calve(folder: Path, *words: str, is_ok: bool = True) -> str:
+    """Run a command in a project; return what it says."""
+    command = [sys.executable, "-m", "calve", "-C", str(folder), *words]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert ran.returncode == 0 or not is_ok, ran.stderr
+    return ran.stdout + ran.stderr

@@ -56,7 +56,7 @@ def device_in(text: str | None, password_hash: str | None) -> str | None:
 
 
 def _mark(password_hash: str, number: str) -> str:
-    return hmac.new(password_hash.encode(), f"calve device {number}".encode(), hashlib.sha256).hexdigest()
+    return hmac.new(password_hash.encode(), f"device {number}".encode(), hashlib.sha256).hexdigest()
 
 
 def hashed(password: str, *, user: str) -> str:

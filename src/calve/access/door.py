@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from calve.access import credentials
 from calve.access.credentials import RandomBytes
-from calve.access.model import Principal, PrincipalKind, limited
+from calve.access.model import Principal, PrincipalKind, limited, written
 from calve.access.ports import AccessState
 from calve.access.records import Act, Session, Token, User
 from calve.access.throttling import Backoff, SignInBackoff, SignInSource, network_of
@@ -151,7 +151,9 @@ def _over(token: Token, now: int) -> Unauthenticated:
         why = "has expired"
     else:
         why = "belongs to a user who is disabled or gone"
-    return Unauthenticated(f"The token {token.name} {why}.", remedy="Make another one: calve token create.")
+    grants = " --grant ".join(written(token.grants))
+    remedy = f"Make another one: calve token create {token.name} --grant {grants}"
+    return Unauthenticated(f"The token {token.name} {why}.", remedy=remedy)
 
 
 def who(principal: Principal) -> str:

@@ -175,6 +175,7 @@ def _options(settings: "Settings", slots: int | None, lease: float | None) -> "W
         lease=lease,
         heartbeat=min(_HEARTBEAT, lease / 5),
         drain=settings.worker.drain.total_seconds(),
+        tries=settings.worker.tries,
     )
 
 
