@@ -48,6 +48,8 @@ class Gatehouse:
     def forgive(self) -> None:
         """Forget all mistakes, so that nobody has to wait."""
         self.door.backoff._tries.clear()
+        for each in (self.door.sign_ins._own, self.door.sign_ins._addresses, self.door.sign_ins._names):
+            each._tries.clear()
 
 
 def bearer(token: str) -> dict[str, str]:

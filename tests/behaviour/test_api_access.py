@@ -290,6 +290,45 @@ def test_a_wrong_password_says_no_more_than_that(site: Site, house: Gatehouse) -
     assert int(last.headers["retry-after"]) >= 1
 
 
+def test_a_browser_that_has_signed_in_is_not_held_up_by_strangers(site: Site, house: Gatehouse) -> None:
+    """It keeps a cookie that says so; scripts cannot read it, other sites cannot send it."""
+    house.office.add_user("ann", PASSWORD, {}, LOCAL)
+    site.post("/access/sign-in", {"name": "ann", "password": PASSWORD})
+    assert site.client.cookies["calve_device"]
+    site.client.cookies.delete("calve_session")
+    for _ in range(20):
+        httpx.post(f"{site.url}/api/v3/access/sign-in", json={"name": "ann", "password": "wrong"})
+    right = {"name": "ann", "password": PASSWORD}
+    assert httpx.post(f"{site.url}/api/v3/access/sign-in", json=right).status_code == 429
+    answer = _ask(site, "POST", "/api/v3/access/sign-in", json=right)
+    assert answer.status_code == 200
+    [cookie] = [one for one in answer.headers.get_list("set-cookie") if one.startswith("calve_device")]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+
+
+@pytest.mark.parametrize("scheme", ["Bearer calve_wrong", "Basic YWRtaW46YWRtaW4=", "Bearer", "Negotiate x"])
+def test_a_good_token_is_taken_whatever_came_from_its_address(site: Site, house: Gatehouse, scheme: str) -> None:
+    """Over REST, GraphQL and to sign in."""
+    house.office.add_user("ann", PASSWORD, {}, LOCAL)
+    for _ in range(30):
+        _ask(site, "GET", "/api/v3/workflows", headers={"authorization": scheme})
+    site.client.headers.update(bearer(house.token("viewer")))
+    site.get("/workflows")
+    assert _ask(site, "POST", "/graphql", json={"query": "{ __typename }"}).status_code == 200
+    del site.client.headers["authorization"]
+    site.post("/access/sign-in", {"name": "ann", "password": PASSWORD})
+
+
+def test_an_expired_token_is_told_so(site: Site, house: Gatehouse) -> None:
+    """In the answer, with what to do."""
+    headers = bearer(house.token("viewer", life=HOUR))
+    house.now += HOUR
+    answers = [_ask(site, "GET", "/api/v3/workflows", headers=headers) for _ in range(30)]
+    assert {answer.status_code for answer in answers} == {401}
+    assert "The token test has expired." in answers[-1].text
+
+
 def test_the_first_administrator_is_made_with_the_bootstrap_token(site: Site, house: Gatehouse) -> None:
     """Once; he is signed in by it."""
     token = house.office.bootstrap_token(LOCAL, life=HOUR)
@@ -387,6 +426,22 @@ def test_whoever_asks_too_often_waits(playground: Playground, house: Gatehouse) 
         assert statuses == [401] * 10 + [429] * 2
         house.now += 1_000
         site.get("/access/me", 401)
+
+
+def test_whom_we_know_does_not_wait_for_others_at_his_address(playground: Playground, house: Gatehouse) -> None:
+    """Neither by a token nor by a session; he has a measure of his own."""
+    house.office.add_user("ann", PASSWORD, {"": Role.VIEWER}, LOCAL)
+    with site_on(playground, **guarded(house.entrance(requests_per_second=5))) as site:
+        headers = bearer(house.token("viewer"))
+        assert _ask(site, "GET", "/api/v3/access/me", headers=headers).status_code == 200
+        site.post("/access/sign-in", {"name": "ann", "password": PASSWORD})
+        site.get("/access/me")
+        statuses = [httpx.get(f"{site.url}/api/v3/access/me").status_code for _ in range(12)]
+        assert statuses[-1] == 429
+        assert _ask(site, "GET", "/api/v3/access/me", headers=headers).status_code == 200
+        site.get("/access/me")
+        statuses = [_ask(site, "GET", "/api/v3/access/me", headers=headers).status_code for _ in range(12)]
+        assert statuses[-1] == 429
 
 
 def test_changes_and_refusals_are_written_down_but_not_starts(site: Site, house: Gatehouse) -> None:

@@ -1,12 +1,19 @@
 """GraphQL on a real server: the same façade, the same rights."""
 
 import json
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from graphql import GraphQLError, get_introspection_query, parse
 from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.engines import DONE, Playground
 from tests.servers import Site, services_on, site_on
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -15,15 +22,18 @@ from websockets.typing import Subprotocol
 
 from calve.access import ANONYMOUS, Principal, PrincipalKind, Role
 from calve.api.app import Everybody
-from calve.api.graphql.limits import COST, LOG
+from calve.api.graphql import serving
+from calve.api.graphql.limits import LOG, check_size
 from calve.api.graphql.serving import SCHEMA
 from calve.api.limits import BODY
 from calve.app import captures_on, open_lake
 from calve.engine import RunStatus
 from calve.engine.ports import Outcome, StepContext
 from calve.settings import load
+from calve.settings.server import GraphqlSettings
 from calve.testing.pyiceberg_writer import PyIcebergWriter
 
+COST = GraphqlSettings().cost
 TWO = "Workflow: {id: team.w, n: 1, jobs: [{job: {id: a, type: NoOp}}, {job: {id: b, type: NoOp}}], dag: sequential}"
 OTHER = "Workflow: {id: other.w, jobs: [{job: {id: a, type: NoOp}}]}"
 ASKING = "Workflow: {id: team.ask, jobs: [{job: {id: ask, type: Approval, approval: {message: Go?}}}]}"
@@ -227,6 +237,183 @@ def test_fragments_that_name_each_other_are_refused(site: Site) -> None:
     """They would never end."""
     query = "fragment A on Workflows { ...B } fragment B on Workflows { ...A } { workflows { ...A } }"
     assert refusal(site, query)[0] == "request_invalid"
+    assert refusal(site, "fragment A on Query { ...A } { ...A }") == ("request_invalid", "Fragment A spreads itself.")
+
+
+def _doubling(levels: int, inner: str = "id", *, on: str = "Workflow", through: str = "") -> str:
+    """Return fragments that each spread the next one twice, beside each other or inside a field."""
+    twice = (
+        "{{ ...F{0} ...F{0} }}"
+        if not through
+        else "{{ " + through + " {{ ...F{0} }} b: " + through + " {{ ...F{0} }} }}"
+    )
+    parts = [f"fragment F{n} on {on} " + twice.format(n + 1) for n in range(levels)]
+    return " ".join([*parts, f"fragment F{levels} on {on} {{ {inner} }}"])
+
+
+BOMBS = {
+    "spreads beside each other": _doubling(50) + " { workflows { items { ...F0 } } }",
+    "spreads inside fields": _doubling(9, "status", on="Instance", through="runs")
+    + ' { instance(workflowId: "w", instanceId: 1) { ...F0 } }',
+    "spreads inside inline fragments": _doubling(40).replace("...F1 ", "... on Workflow { ...F1 } ")
+    + " { workflows { items { ...F0 } } }",
+    "a long chain": " ".join(f"fragment F{n} on Query {{ ...F{n + 1} }}" for n in range(200))
+    + " fragment F200 on Query { __typename } { ...F0 }",
+    "of introspection": "{ __schema { types " + "{ fields { type " * 12 + "{ name }" + " } }" * 12 + " } }",
+    "of introspection by fragments": _doubling(12, "name", on="__Type", through="ofType")
+    + " { __schema { types { ...F0 } } }",
+    "many spreads of one large fragment": "fragment F on Workflow { "
+    + "id " * 400
+    + "} { workflows { items { "
+    + "...F " * 300
+    + "} } }",
+    "the same field again and again": "{ workflows { " + "next " * 1_900 + "} }",
+    "the same fields inside each other": "{ " + "workflows { items { id } } " * 200 + "}",
+    "aliases in fragments": _doubling(8, "a: id") + " { workflows { items { ...F0 } } }",
+    "a negative length": "{ a: workflows(first: -99999) { items { versions { author } } } "
+    "b: workflows(first: 200) { items { versions { author } instances { items { steps { log } } } } } }",
+    "an endless number": "{ workflows(first: " + "9" * 5_000 + ") { items { versions { author definition } } } }",
+    "brackets": "{ workflows(search: " + "[" * 900 + "]" * 900 + ") { next } }",
+    "braces": "{ workflows " * 900 + "}" * 900,
+    "directives": "{ workflows " + "@skip(if: false) " * 240 + "{ next } }",
+}
+
+
+@pytest.mark.parametrize("query", BOMBS.values(), ids=BOMBS)
+def test_bombs_are_refused_before_they_are_looked_at(site: Site, query: str) -> None:
+    """Whatever a few hundred words stand for, it is counted and not expanded."""
+    answer = site.client.post("/graphql", json={"query": query}).json()
+    assert answer.get("data") is None
+    assert answer.get("errors", [answer])[0].get("extensions", answer)["code"] == "request_invalid", answer
+
+
+def test_what_fragments_stand_for_is_counted_without_expanding_them() -> None:
+    """A million million fields, in a request of two thousand bytes."""
+    document = parse(_doubling(40) + " { workflows { items { ...F0 } } }")
+    with pytest.raises(GraphQLError, match="up to more than 1000000000 fields"):
+        check_size(document, GraphqlSettings())
+
+
+def test_clients_can_ask_for_the_whole_schema(site: Site) -> None:
+    """As tools do, which need it."""
+    assert ask(site, get_introspection_query())["__schema"]["queryType"] == {"name": "Query", "kind": "OBJECT"}
+
+
+def test_lists_among_variables_are_not_endless(site: Site) -> None:
+    """Nor do values that come twice count twice."""
+    query = "query($s: [InstanceStatus!]) { instances(statuses: $s) { next } }"
+    assert "at most 200" in refusal(site, query, s=["FAILED"] * 50_000)[1]
+    assert ask(site, query, s=["FAILED"] * 200)["instances"]["next"] is None
+
+
+def test_several_requests_at_once_are_no_request(site: Site) -> None:
+    """A list would be a way around all limits."""
+    assert site.client.post("/graphql", json=[{"query": "{ __typename }"}] * 100).status_code == 400
+
+
+def test_many_costly_requests_of_one_caller_hold_nobody_up(
+    playground: Playground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither health, nor REST, nor GraphQL of other callers: one caller has not all threads."""
+    begun, goes_on = threading.Semaphore(0), threading.Event()
+    found = type(playground.state).workflows
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("contains") == "slow":
+            begun.release()
+            goes_on.wait(60)
+        return found(*args, **kwargs)
+
+    monkeypatch.setattr(type(playground.state), "workflows", slow)
+    with _named(playground) as site, ThreadPoolExecutor(47) as callers:
+        mine, theirs = {"x-caller": "mine"}, {"x-caller": "theirs"}
+        query = {"query": '{ workflows(search: "slow") { next } }'}
+        asked = [
+            callers.submit(httpx.post, f"{site.url}/graphql", json=query, headers=mine, timeout=90) for _ in range(47)
+        ]
+        try:
+            assert begun.acquire(timeout=30)
+            assert site.client.get("/health").status_code == 200
+            assert site.client.get("/api/v3/workflows").status_code == 200
+            other = site.client.post("/graphql", json={"query": "{ workflows { next } }"}, headers=theirs)
+            assert other.json() == {"data": {"workflows": {"next": None}}}
+            assert not any(one.done() for one in asked)
+        finally:
+            goes_on.set()
+        assert {one.result().status_code for one in asked} == {200}
+
+
+def test_a_query_ends_when_nobody_waits_for_it(playground: Playground, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the next field; what stands in line behind it does not even begin."""
+    asked, goes_on, noticed = [0], threading.Event(), threading.Event()
+    found, watch = type(playground.state).workflows, serving._watch
+
+    async def watching(*args: Any) -> None:
+        await watch(*args)
+        noticed.set()
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        asked[0] += 1
+        goes_on.wait(30)
+        return found(*args, **kwargs)
+
+    monkeypatch.setattr(type(playground.state), "workflows", slow)
+    monkeypatch.setattr(serving, "_watch", watching)
+    query = {"query": "{" + " ".join(f"a{n}: workflows {{ next }}" for n in range(20)) + "}"}
+    with site_on(playground) as site:
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{site.url}/graphql", json=query, timeout=1)
+        assert noticed.wait(30)
+        goes_on.set()
+        assert site.client.get("/health").status_code == 200
+    assert asked == [1]
+
+
+def test_a_query_that_takes_too_long_is_ended(playground: Playground, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says which setting gives it more time."""
+    found = type(playground.state).workflows
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        time.sleep(0.3)
+        return found(*args, **kwargs)
+
+    monkeypatch.setattr(type(playground.state), "workflows", slow)
+    limits = GraphqlSettings(deadline=timedelta(seconds=0.2))
+    query = {"query": "{" + " ".join(f"a{n}: workflows {{ next }}" for n in range(20)) + "}"}
+    with site_on(playground, services_on(playground, graphql=limits)) as site:
+        answer = site.client.post("/graphql", json=query)
+        assert answer.status_code == 400
+        assert "server.graphql.deadline" in answer.text
+
+
+def test_settings_say_how_much_a_request_may_ask_for(playground: Playground) -> None:
+    """Of each kind."""
+    for limits, query, word in (
+        (GraphqlSettings(depth=1), "{ workflows { items { id } } }", "depth"),
+        (GraphqlSettings(cost=10), "{ workflows { items { id } } }", "at most 10"),
+        (GraphqlSettings(fields=2), "{ workflows { items { id } } }", "names 3 fields"),
+        (GraphqlSettings(aliases=0), "{ a: workflows { next } }", "aliases"),
+        (GraphqlSettings(introspection=3), "{ __schema { types { name } } }", "of the schema"),
+        (GraphqlSettings(tokens=3), "{ workflows { next } }", "token"),
+    ):
+        with site_on(playground, services_on(playground, graphql=limits)) as site:
+            assert word in refusal(site, query)[1]
+
+
+class _Named:
+    """Takes everybody for who he says he is."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        name = dict(scope["headers"]).get(b"x-caller", b"me").decode()
+        principal = Principal(name, PrincipalKind.USER, {"": Role.VIEWER})
+        await Everybody(self._app, principal)(scope, receive, send)
+
+
+def _named(playground: Playground) -> Any:
+    return site_on(playground, middleware=[Middleware(_Named)])
 
 
 def _as(playground: Playground, principal: Principal) -> Any:
@@ -295,6 +482,15 @@ def test_events_are_listened_to(site: Site) -> None:
     assert "There is no none" in json.dumps(refused)
     [wrong] = _listen(site, "{ workflows { next } }", 1)
     assert wrong["type"] == "error"
+
+
+@pytest.mark.parametrize("query", [*BOMBS.values(), "#" * 200_000], ids=[*BOMBS, "comments"])
+def test_bombs_over_a_websocket_are_refused_too(site: Site, query: str) -> None:
+    """There they would hold up the loop that answers everybody."""
+    text = query.replace("} {", "} subscription {")
+    [refused] = _listen(site, text if query[0] != "{" else f"subscription {query}", 1)
+    assert refused["type"] == "error"
+    assert site.client.get("/health").status_code == 200
 
 
 def test_captures_are_shown_to_who_may_read_their_workflow(playground: Playground, tmp_path: Path) -> None:

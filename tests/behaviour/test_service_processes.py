@@ -1,15 +1,19 @@
 """Processes that run for long, and the state database that goes away: while it restarts, or for good."""
 
+import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
 from tests.engines import wait_for
@@ -44,12 +48,14 @@ class Service:
 
 
 @contextmanager
-def service(folder: Path, name: str, url: str | None = None) -> Iterator[Service]:
+def service(
+    folder: Path, name: str, url: str | None = None, program: Sequence[str] = (sys.executable, "-m", "calve")
+) -> Iterator[Service]:
     """Start a process in a project's folder."""
     said = folder / f"{name}.log"
     if url is not None:
         (folder / "calve.toml").write_text(f'[store]\nurl = "{url}"\n')
-    command = [sys.executable, "-m", "calve", "-C", str(folder), *SERVICES[name]]
+    command = [*program, "-C", str(folder), *SERVICES[name]]
     with (
         said.open("w") as log,
         subprocess.Popen(command, stdout=log, stderr=log, text=True) as process,
@@ -144,3 +150,115 @@ def test_it_is_said_now_and_then_what_is_waited_for(capsys: pytest.CaptureFixtur
         wait(StoreUnavailable("It is away."))
     assert capsys.readouterr().err.count("It is away.") == 2
     assert sum(slept) == pytest.approx(30.5)
+
+
+_STUCK = """
+import sys, threading
+from calve.api.routes import workflows
+from calve.engine import Engine
+from calve.triggers.scheduler import Scheduler
+
+def stuck(*_, **__):
+    print("stuck", flush=True)
+    threading.Event().wait()
+
+{patch} = stuck
+from calve.cli import main
+main(sys.argv[1:])
+"""
+STUCK = {
+    "a request": ("server", "Engine.workflow"),
+    "a definition that is pushed": ("server", "workflows.load"),
+    "a request of all in one": ("up", "Engine.workflow"),
+    "a scheduler": ("scheduler", "Scheduler.turn"),
+    "a scheduler of all in one": ("up", "Scheduler.turn"),
+}
+
+
+@pytest.mark.parametrize(("name", "patch"), STUCK.values(), ids=STUCK)
+def test_a_signal_ends_a_process_whatever_is_stuck_in_it(
+    server: Postgres, name: str, patch: str, tmp_path: Path
+) -> None:
+    """Neither requests nor schedulers that never come to their end keep it."""
+    program = [sys.executable, "-c", _STUCK.format(patch=patch)]
+    with service(tmp_path, name, server.url, program) as running:
+        wait_for(lambda: running.says(" is ready") or running.says("http://"), 120)
+        if "Scheduler" not in patch:
+            url = re.findall(r"http://[\w.:]+", running.said.read_text())[0]
+            asking = threading.Thread(target=_ask, args=(url, patch), daemon=True)
+            asking.start()
+        wait_for(lambda: running.says("stuck"), 60)
+        running.end(signal.SIGTERM)
+
+
+def _ask(url: str, patch: str) -> None:
+    with suppress(httpx.HTTPError):
+        if "load" in patch:
+            httpx.post(f"{url}/api/v3/workflows", json={"workflow": {"id": "w", "steps": []}}, timeout=90)
+        else:
+            httpx.post(f"{url}/graphql", json={"query": '{ workflow(id: "w") { id } }'}, timeout=90)
+
+
+def test_a_signal_ends_a_process_whose_step_does_not_end(tmp_path: Path) -> None:
+    """Though its program takes no notice; the next process finds the step and goes on."""
+    begun, definition = tmp_path / "begun", tmp_path / "w.yaml"
+    script = f"trap '' TERM; touch {begun}; sleep 600 & wait"
+    definition.write_text(f'Workflow: {{id: w, jobs: [{{job: {{id: a, type: Shell, script: "{script}"}}}}]}}')
+    with service(tmp_path, "up") as running:
+        wait_for(lambda: running.says("calve is up"), 120)
+        _calve(tmp_path, "run", str(definition), "--no-wait")
+        wait_for(begun.exists, 60)
+        began = time.monotonic()
+        running.end(signal.SIGTERM)
+        assert time.monotonic() - began < 15  # nine seconds, and what a busy machine adds
+
+
+_DEADLY = """
+import os, signal, sys
+from calve.steps.sleep import Sleep
+
+def die(self, context):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+Sleep.execute = die
+from calve.cli import main
+main(sys.argv[1:])
+"""
+_DEADLY_WORKFLOW = "Workflow: {id: deadly, jobs: [{job: {id: a, type: Sleep, sleep: {sleep_seconds: 1}}}]}"
+_FINE_WORKFLOW = "Workflow: {id: fine, jobs: [{job: {id: a, type: NoOp}}]}"
+
+
+@pytest.mark.parametrize(
+    ("name", "on_postgres"), [("up", False), ("up", True), ("worker", True)], ids=["up", "up on PostgreSQL", "worker"]
+)
+def test_a_task_over_which_two_processes_died_is_set_aside(
+    server: Postgres, name: str, *, on_postgres: bool, tmp_path: Path
+) -> None:
+    """The third one lives, carries out the rest, and says what to do; doctor, status and REST show it."""
+    program = [sys.executable, "-c", _DEADLY]
+    url = server.url if on_postgres else None
+    workflow_id = f"deadly_{name}_{on_postgres}".lower()
+    definition = tmp_path / "deadly.yaml"
+    definition.write_text(_DEADLY_WORKFLOW.replace("deadly", workflow_id))
+    for death in range(2):
+        with service(tmp_path, name, url, program) as dying:
+            if death == 0:
+                _calve(tmp_path, "run", str(definition), "--no-wait")
+            assert dying.process.wait(60) == -signal.SIGKILL, dying.said.read_text()
+    (tmp_path / "fine.yaml").write_text(_FINE_WORKFLOW)
+    with service(tmp_path, name, url, program) as living:
+        wait_for(lambda: "FAILED" in _calve(tmp_path, "status", workflow_id, "1", is_ok=False), 60)
+        _calve(tmp_path, "run", str(tmp_path / "fine.yaml"))
+        assert living.process.poll() is None
+    told = _calve(tmp_path, "status", workflow_id, "1", is_ok=False)
+    assert "Set aside: 2 workers died over it." in told
+    assert f"calve restart {workflow_id} 1" in told
+    assert f"{workflow_id} 1: Set aside: 2 workers died over it." in _calve(tmp_path, "doctor", "--only", "set_aside")
+
+
+def _calve(folder: Path, *words: str, is_ok: bool = True) -> str:
+    """Run a command in a project; return what it says."""
+    command = [sys.executable, "-m", "calve", "-C", str(folder), *words]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert ran.returncode == 0 or not is_ok, ran.stderr
+    return ran.stdout + ran.stderr

@@ -1,7 +1,7 @@
 """Who may do what: people, tokens, roles, the audit log and secrets; it knows no HTTP."""
 
 from calve.access.auditing import Verdict, chained, pruned, verify
-from calve.access.credentials import csrf_of, is_same
+from calve.access.credentials import csrf_of, digest, is_same
 from calve.access.door import Door, SignedIn, who
 from calve.access.model import (
     ANONYMOUS,
@@ -21,7 +21,7 @@ from calve.access.model import (
 from calve.access.office import By, Office
 from calve.access.ports import AccessState, SecretState
 from calve.access.records import Act, Entry, SealedSecret, Session, Token, User
-from calve.access.throttling import Backoff, Rate, network_of
+from calve.access.throttling import Backoff, Rate, network_of, remember
 from calve.namespaces import ROOT, namespace_of
 
 __all__ = [
@@ -52,12 +52,14 @@ __all__ = [
     "allows_somewhere",
     "chained",
     "csrf_of",
+    "digest",
     "is_same",
     "namespace_of",
     "namespaces",
     "network_of",
     "parse_grants",
     "pruned",
+    "remember",
     "verify",
     "visible",
     "who",

@@ -40,6 +40,25 @@ def csrf_of(session: str) -> str:
     return hmac.new(session.encode(), b"calve csrf", hashlib.sha256).hexdigest()
 
 
+def new_device(password_hash: str, random: RandomBytes) -> str:
+    """Return what a browser keeps that has signed in, to be told from strangers; it ends with the password.
+
+    Nobody else can make it: the hash of the password is known to the database only.
+    """
+    number = random(16).hex()
+    return f"{number}.{_mark(password_hash, number)}"
+
+
+def device_in(text: str | None, password_hash: str | None) -> str | None:
+    """Return the number of the device that a text stands for; None if it has not signed in with that password."""
+    number, _, mark = (text or "").partition(".")
+    return number if password_hash and is_same(mark, _mark(password_hash, number)) else None
+
+
+def _mark(password_hash: str, number: str) -> str:
+    return hmac.new(password_hash.encode(), f"device {number}".encode(), hashlib.sha256).hexdigest()
+
+
 def hashed(password: str, *, user: str) -> str:
     """Return what is kept of a password.
 

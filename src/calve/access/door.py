@@ -1,15 +1,15 @@
-"""Who is it: by token, by password, by session. Every mistake costs, and every answer is the same."""
+"""Who is it: by token, by password, by session. Mistakes cost whoever makes them, and nobody else."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from calve.access import credentials
 from calve.access.credentials import RandomBytes
-from calve.access.model import Principal, PrincipalKind, limited
+from calve.access.model import Principal, PrincipalKind, limited, written
 from calve.access.ports import AccessState
 from calve.access.records import Act, Session, Token, User
-from calve.access.throttling import Backoff, network_of
+from calve.access.throttling import Backoff, SignInBackoff, SignInSource, network_of
 from calve.errors import TooManyAttempts, Unauthenticated
 
 Clock = Callable[[], int]
@@ -24,6 +24,8 @@ class SignedIn:
     principal: Principal
     session: str = field(repr=False)
     expires_at: int
+    device: str | None = field(default=None, repr=False)
+    """What the browser keeps, so that mistakes of others do not hold it up the next time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +38,27 @@ class Door:
     session_life: int
     """How long a session lasts, in milliseconds."""
     backoff: Backoff = field(default_factory=Backoff)
+    """Of wrong tokens, by address."""
+    sign_ins: SignInBackoff = field(default_factory=SignInBackoff)
 
     def by_token(self, text: str, source: str) -> Principal:
-        """Return whom a token stands for.
+        """Return whom a token stands for; a good one is taken whatever else has come from its address.
 
         Raises:
-            Unauthenticated: it is unknown, expired or revoked, or its owner is.
-            TooManyAttempts: there were too many wrong ones from there.
+            Unauthenticated: it is unknown, expired or revoked, or its owner is disabled.
+            TooManyAttempts: it is unknown, as too many from there were.
         """
-        now, digest = self.clock(), credentials.digest(text)
-        keys = (f"ip {network_of(source)}", f"token {digest}")
-        self._let_try(keys, now)
+        now, digest, network = self.clock(), credentials.digest(text), network_of(source)
         token = self.state.token(digest) if text.startswith(credentials.PREFIX) else None
-        principal = token and credentials.is_same(token.digest, digest) and self._of_token(token, now)
-        if not token or not principal:
-            self._refuse(keys, now, Act(now, "anonymous", "token", token.token_id if token else "", source, "wrong"))
+        if token is None or not credentials.is_same(token.digest, digest):
+            _let_try(self.backoff.wait(network, now))
+            is_new = self.backoff.wrong(network, now)
+            self._refuse(Act(now, "anonymous", "token", "", source, "locked") if is_new else None)
+        principal = self._of_token(token, now)
+        if principal is None:
+            raise _over(token, now)
         if now - (token.used_at or 0) >= TOUCH:
             self.state.touch_token(token.token_id, now)
-        self.backoff.right(keys[1:])  # a source does not become trustworthy by one good token among bad ones
         return principal
 
     def holder(self, text: str) -> Principal | None:
@@ -86,22 +91,31 @@ class Door:
             raise Unauthenticated
         return _person(user)
 
-    def sign_in(self, name: str, password: str, source: str) -> SignedIn:
+    def sign_in(self, name: str, password: str, source: str, device: str | None = None) -> SignedIn:
         """Begin a session of somebody who knows the password.
+
+        Args:
+            name: who it is.
+            password: shows it.
+            source: from where.
+            device: what the browser kept when it signed in before.
 
         Raises:
             Unauthenticated: there is no such user, or it is another password; which of them is not said.
-            TooManyAttempts: there were too many wrong ones for that name or from there.
+            TooManyAttempts: there were too many wrong ones for that name from there, or from there.
         """
         now, name = self.clock(), name[:200].replace("\0", "")  # which PostgreSQL cannot keep
-        keys = (f"ip {network_of(source)}", f"user {name}")
-        self._let_try(keys, now)
         user = self.state.user(name)
-        is_right = credentials.matches(user.password_hash if user else None, password)
-        if user is None or not is_right or user.is_disabled:
-            self._refuse(keys, now, Act(now, "anonymous", "sign_in", f"user:{name}", source, "wrong"))
-        self.backoff.right(keys)
-        return self.begin(user, source)
+        kept = user.password_hash if user else None
+        tries = SignInSource(name, network_of(source), credentials.device_in(device, kept))
+        _let_try(self.sign_ins.wait(tries, now))
+        is_right = credentials.matches(kept, password)
+        if user is None or kept is None or not is_right or user.is_disabled:
+            is_new = self.sign_ins.wrong(tries, now)
+            self._refuse(Act(now, "anonymous", "sign_in", f"user:{name}", source, "locked") if is_new else None)
+        self.sign_ins.right(tries)
+        known = device if tries.device is not None else credentials.new_device(kept, self.random)
+        return replace(self.begin(user, source), device=known)
 
     def begin(self, user: User, source: str) -> SignedIn:
         """Begin a session of somebody whom another part has made sure of."""
@@ -115,16 +129,31 @@ class Door:
         act = Act(self.clock(), who(principal), "sign_out", who(principal), source, "ok")
         self.state.end_session(credentials.digest(text), act)
 
-    def _let_try(self, keys: tuple[str, ...], now: int) -> None:
-        wait = self.backoff.wait(keys, now)
-        if wait:
-            raise TooManyAttempts(retry_after=-(-wait // 1_000))
-
-    def _refuse(self, keys: tuple[str, ...], now: int, act: Act) -> NoReturn:
-        """Count the mistake; the log gets a line when somebody is locked out, so that nobody can flood it."""
-        if self.backoff.wrong(keys, now):
-            self.state.append(Act(now, act.who, act.action, act.target, act.source, "locked"))
+    def _refuse(self, locked: Act | None) -> NoReturn:
+        """Refuse; the log gets a line when somebody is locked out, not one for each try, so that nobody floods it."""
+        if locked is not None:
+            self.state.append(locked)
         raise Unauthenticated
+
+
+def _let_try(wait: int) -> None:
+    if wait:
+        raise TooManyAttempts(retry_after=-(-wait // 1_000))
+
+
+def _over(token: Token, now: int) -> Unauthenticated:
+    """Say why a token that we know opens nothing; whoever shows it did not guess it."""
+    if token.is_bootstrap:
+        return Unauthenticated("A bootstrap token only makes the first administrator.")
+    if token.revoked_at is not None:
+        why = "was revoked"
+    elif not token.is_valid(now):
+        why = "has expired"
+    else:
+        why = "belongs to a user who is disabled or gone"
+    grants = " --grant ".join(written(token.grants))
+    remedy = f"Make another one: calve token create {token.name} --grant {grants}"
+    return Unauthenticated(f"The token {token.name} {why}.", remedy=remedy)
 
 
 def who(principal: Principal) -> str:

@@ -6,11 +6,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from threading import Lock
+from typing import TypeVar
 
+_T = TypeVar("_T")
 FREE_TRIES = 5
 """How often somebody may be wrong before he has to wait."""
 FIRST_WAIT = 1_000
 LONGEST_WAIT = 15 * 60_000
+FREE_TRIES_OF_NAME = 4
+"""How often somebody may be wrong about one password."""
+FREE_TRIES_OF_ADDRESS = 50
+"""How often people at one address may be wrong, over all names: a whole company may have one address."""
+LONGEST_WAIT_AT_ADDRESS = 30_000
 FORGET = 60 * 60_000
 """After how long without a mistake all of them are forgotten."""
 KEYS = 20_000
@@ -27,39 +34,90 @@ class _Tries:
 class Backoff:
     """Counts mistakes by source, in this process."""
 
-    def __init__(self) -> None:
+    def __init__(self, free: int = FREE_TRIES, longest: int = LONGEST_WAIT) -> None:
+        self._free, self._longest = free, longest
         self._tries: OrderedDict[str, _Tries] = OrderedDict()
         self._lock = Lock()
 
-    def wait(self, keys: tuple[str, ...], now: int) -> int:
-        """Return how many milliseconds the sources have to wait before they may try again; 0, if they may now."""
+    def wait(self, key: str, now: int) -> int:
+        """Return how many milliseconds a source has to wait before it may try again; 0, if it may now."""
         with self._lock:
-            return max((max(0, tries.until - now) for key in keys if (tries := self._tries.get(key))), default=0)
+            tries = self._tries.get(key)
+            return max(0, tries.until - now) if tries else 0
 
-    def wrong(self, keys: tuple[str, ...], now: int) -> bool:
-        """Note a mistake; tell whether a source has to wait from now on that did not have to before it."""
+    def wrong(self, key: str, now: int) -> bool:
+        """Note a mistake; tell whether the source has to wait from now on that did not have to before it."""
         with self._lock:
-            began = [self._count(key, now) for key in keys]
-        return any(began)
+            tries = self._tries.pop(key, None) or _Tries()
+            if now - tries.last > FORGET:
+                tries = _Tries()
+            remember(self._tries, key, tries)
+            tries.wrong, tries.last = tries.wrong + 1, now
+            over = tries.wrong - self._free
+            if over > 0:
+                tries.until = now + min(self._longest, FIRST_WAIT << min(over - 1, 20))
+            return over == 1
 
-    def right(self, keys: tuple[str, ...]) -> None:
-        """Forget the mistakes of sources that were right."""
+    def right(self, key: str) -> None:
+        """Forget the mistakes of a source that was right."""
         with self._lock:
-            for key in keys:
-                self._tries.pop(key, None)
+            self._tries.pop(key, None)
 
-    def _count(self, key: str, now: int) -> bool:
-        tries = self._tries.pop(key, None) or _Tries()
-        if now - tries.last > FORGET:
-            tries = _Tries()
-        self._tries[key] = tries
-        while len(self._tries) > KEYS:
-            self._tries.popitem(last=False)
-        tries.wrong, tries.last = tries.wrong + 1, now
-        over = tries.wrong - FREE_TRIES
-        if over > 0:
-            tries.until = now + min(LONGEST_WAIT, FIRST_WAIT << min(over - 1, 20))
-        return over == 1
+
+@dataclass(frozen=True, slots=True)
+class SignInSource:
+    """Who tries a password: for which name, from where, and on a device that has signed in under that name before."""
+
+    name: str
+    network: str
+    device: str | None = None
+
+    @property
+    def key(self) -> str:
+        """What mistakes are counted by."""
+        return f"{self.device or self.network} {self.name}"
+
+
+class SignInBackoff:
+    """Counts wrong passwords, in this process, so that they cost whoever tries them and nobody else.
+
+    They are counted by name and address, not by name: strangers could lock somebody out. A device that has signed in
+    before is counted by itself: behind a proxy strangers have the same address. All of an address are counted too, so
+    that nobody tries one password with every name there; that holds up nobody who has signed in from there before.
+    """
+
+    def __init__(self) -> None:
+        self._own = Backoff(FREE_TRIES_OF_NAME)
+        self._addresses = Backoff(FREE_TRIES_OF_ADDRESS, LONGEST_WAIT_AT_ADDRESS)
+        self._names = Backoff(FREE_TRIES_OF_ADDRESS)
+        self._known: OrderedDict[str, None] = OrderedDict()
+
+    def wait(self, source: SignInSource, now: int) -> int:
+        """Return how many milliseconds a source has to wait before it may try again; 0, if it may now."""
+        own = self._own.wait(source.key, now)
+        return own if self._is_known(source) else max(own, self._addresses.wait(source.network, now))
+
+    def wrong(self, source: SignInSource, now: int) -> bool:
+        """Note a mistake; tell whether it is one to write down: somebody has to wait, or many try one name."""
+        is_guessed = self._names.wrong(source.name, now)
+        is_slowed = self._addresses.wrong(source.network, now) if source.device is None else False
+        return self._own.wrong(source.key, now) or is_slowed or is_guessed
+
+    def right(self, source: SignInSource) -> None:
+        """Note that a source was right."""
+        self._own.right(source.key)
+        remember(self._known, source.key, None)
+
+    def _is_known(self, source: SignInSource) -> bool:
+        return source.device is not None or source.key in self._known
+
+
+def remember(kept: OrderedDict[str, _T], key: str, value: _T) -> None:
+    """Keep something as the newest; the oldest go where there are too many."""
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > KEYS:
+        kept.popitem(last=False)
 
 
 class Rate:
@@ -77,9 +135,7 @@ class Rate:
             left, at = self._left.pop(key, (most, now))
             left = min(most, left + (now - at) * self._per_second)
             is_free = left >= 1
-            self._left[key] = (left - 1 if is_free else left, now)
-            while len(self._left) > KEYS:
-                self._left.popitem(last=False)
+            remember(self._left, key, (left - 1 if is_free else left, now))
         return 0.0 if is_free else (1 - left) / self._per_second
 
 

@@ -11,6 +11,7 @@ from starlette.requests import HTTPConnection
 
 from calve.access import ANONYMOUS, ROOT, Permission, Principal, allows, namespace_of, namespaces
 from calve.api.services import Services
+from calve.api.threads import Deadline
 from calve.capture import Captures, ConsumerRight
 from calve.engine import Address, Engine, Initiator
 from calve.engine.addresses import find
@@ -47,6 +48,8 @@ class Caller:
     """What the request was let do, or refused, beside what its route's policy says; for the audit log."""
     holds: Callable[[], Awaitable[bool]] = _always
     """Tells whether the caller is still who he was, and may still do the same; for what goes on for long."""
+    deadline: Deadline = field(default_factory=Deadline)
+    """Until when the request is worked on."""
 
     @property
     def engine(self) -> Engine:

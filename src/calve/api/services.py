@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from calve.api.streams import Streams
+from calve.api.threads import FairThreads
 from calve.capture import Captures
 from calve.engine import Engine
+from calve.settings.server import GraphqlSettings
 from calve.triggers import TriggerState
 from calve.triggers.signals import Signals
 
@@ -33,5 +35,9 @@ class Services:
     """How many bytes a body may have."""
     streams: Streams = field(default_factory=Streams)
     """Those that are open."""
+    graphql: GraphqlSettings = field(default_factory=GraphqlSettings)
+    """How much one request of GraphQL may ask for."""
+    queries: FairThreads = field(default_factory=FairThreads)
+    """What answers requests of GraphQL."""
     ending: threading.Event = field(default_factory=threading.Event)
     """Set when the server ends, so that streams do."""

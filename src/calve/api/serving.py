@@ -19,6 +19,8 @@ from calve.settings.server import THREADS
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+DRAIN = 4
+"""How many seconds requests under way have to come to their end."""
 _OFTEN = 0.01
 
 
@@ -47,7 +49,7 @@ class Serving:
 
 @contextmanager
 def serve(
-    app: "FastAPI", listener: socket.socket | None = None, *, drain: int = 10, threads: int = THREADS
+    app: "FastAPI", listener: socket.socket | None = None, *, drain: int = DRAIN, threads: int = THREADS
 ) -> Iterator[Serving]:
     """Serve an application until the block ends; requests under way have some seconds to come to their end.
 
@@ -70,7 +72,7 @@ def serve(
         finally:
             ending.set()
             server.should_exit = True
-            thread.join()
+            thread.join(drain + 1)  # a thread of a request that does not end would keep it for ever
 
 
 def _configured(app: "FastAPI", drain: int) -> uvicorn.Config:

@@ -22,6 +22,7 @@ def web_on(workplace: Workplace, host: str) -> "FastAPI":
     from calve.api import Services, create_app
     from calve.api.access import guarded
     from calve.api.streams import Streams
+    from calve.api.threads import FairThreads
     from calve.telemetry import Metrics
 
     settings, store = workplace.settings, workplace.store
@@ -35,6 +36,8 @@ def web_on(workplace: Workplace, host: str) -> "FastAPI":
         probes={"database": store.problem, "disk": partial(_disk_problem, settings)},
         body_limit=settings.server.max_body,
         streams=Streams(settings.server.streams, settings.server.streams_per_caller),
+        graphql=settings.server.graphql,
+        queries=FairThreads(settings.server.threads),
     )
     return create_app(services, **guarded(entrance_on(store, settings, host)))
 

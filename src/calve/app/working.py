@@ -84,7 +84,12 @@ def _options(settings: Settings) -> "WorkerOptions":
     from calve.engine import WorkerOptions
 
     given = settings.worker
-    return WorkerOptions(slots=given.slots, lease=given.lease.total_seconds(), drain=given.drain.total_seconds())
+    return WorkerOptions(
+        slots=given.slots,
+        lease=given.lease.total_seconds(),
+        drain=given.drain.total_seconds(),
+        tries=given.tries,
+    )
 
 
 def limits_of(settings: StepLogSettings) -> "LogLimits":

@@ -11,7 +11,7 @@ PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """For how many seconds the place of a process stays empty that has died once, twice …; the last goes on."""
 STEADY = 60.0
 """A process that has lived for so many seconds did not die of what killed those before it."""
-END_SECONDS = 30.0
+END_SECONDS = 7.0
 """How long processes may take to end before they are killed."""
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from calve.settings import Settings
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "wrong": ("✗", "red")}
+_NEWEST, _SHOWN = 1_000, 5
 _WAL_SAFE = (3, 51, 3)
 
 
@@ -82,6 +83,28 @@ def check_store(state: State) -> Iterator[Finding]:
         yield Finding("store", "ok", _reached(url))
 
 
+def check_set_aside(state: State) -> Iterator[Finding]:
+    """Look for instances over which workers died."""
+    from calve.engine import RunStatus
+    from calve.engine.quarantine import is_set_aside
+    from calve.store import open_store
+
+    if _absent_file(state.settings.store.url):
+        return
+    with open_store(state.settings.store.url) as store:
+        failed = store.engine.instances(statuses=(RunStatus.FAILED,), limit=_NEWEST)
+    found = [run for run in failed if is_set_aside(run)]
+    for run in found[:_SHOWN]:
+        name, again = f"{run.workflow_id} {run.instance_id}", f"calve restart {run.workflow_id} {run.instance_id}"
+        yield Finding(
+            "set aside", "warning", f"{name}: {run.message.partition('. ')[0]}.", f"calve status {name}; {again}"
+        )
+    if not found:
+        yield Finding("set aside", "ok", "no instance")
+    elif len(found) > _SHOWN:
+        yield Finding("set aside", "warning", f"{len(found) - _SHOWN} more of the {_NEWEST} newest failed instances")
+
+
 def check_catalogs(state: State) -> Iterator[Finding]:
     """Reach every catalog, and see that Spark can."""
     from calve.lake import Lake
@@ -144,6 +167,7 @@ CHECKS: dict[str, Callable[[State], Iterator[Finding]]] = {
     "jars": check_jars,
     "folders": check_folders,
     "store": check_store,
+    "set_aside": check_set_aside,
     "catalogs": check_catalogs,
 }
 

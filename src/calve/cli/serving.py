@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from calve.cli.output import print_json
-from calve.cli.signals import counted
+from calve.cli.signals import WITHIN, counted
 from calve.cli.state import State, json_option
 from calve.errors import EnvironmentUnfit
 
@@ -58,7 +58,7 @@ def server(state: State, host: str | None, port: int | None, processes: int | No
         return
     with (
         state.workplace(waits=True) as workplace,
-        counted() as signals,
+        counted(within=WITHIN) as signals,
         served(workplace, host, port) as serving,
     ):
         _say_up(state, serving.url)
@@ -89,7 +89,7 @@ def _serve_together(state: State, host: str | None, port: int | None, number: in
             each.kill()
 
     with (
-        counted(at_last=kill) as signals,
+        counted(at_last=kill, within=WITHIN) as signals,
         shared(state.settings, host, reserved, number) as crew,
     ):
         crews.append(crew)

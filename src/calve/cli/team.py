@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import click
 
-from calve.cli.signals import counted
+from calve.cli.signals import counted, within
 from calve.cli.state import State
 
 _OFTEN = 0.2
@@ -20,6 +20,7 @@ class Team:
     """Some ``calve worker`` processes."""
 
     def __init__(self, state: State, size: int, options: tuple[str, ...]) -> None:
+        self._settings = state.settings
         project = str(state.settings.project)
         self._command = [sys.executable, "-m", "calve", "-C", project, "worker", "--parent", str(os.getpid()), *options]
         self._command += ["--json"] if state.json else []
@@ -28,7 +29,7 @@ class Team:
 
     def run(self, greet: Callable[[], None], check: Callable[[], None] = lambda: None) -> None:
         """Keep them going until SIGINT or SIGTERM, or until ``check`` raises; then let them come to their end."""
-        with counted(self._kill) as signals:
+        with counted(self._kill, within=within(self._settings)) as signals:
             greet()
             try:
                 while not signals():

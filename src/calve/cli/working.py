@@ -13,7 +13,7 @@ from calve.cli.companions import accompanied
 from calve.cli.hands import Hands
 from calve.cli.output import print_json
 from calve.cli.serving import host_option, port_option, served
-from calve.cli.signals import counted
+from calve.cli.signals import WITHIN, counted, within
 from calve.cli.state import State, json_option
 from calve.cli.team import Team
 from calve.errors import RequestInvalid
@@ -72,7 +72,7 @@ def scheduler(state: State) -> None:
     """
     with (
         state.workplace(waits=True) as workplace,
-        counted() as signals,
+        counted(within=WITHIN) as signals,
         accompanied(workplace, lambda turn: _tell_started(state, turn), is_alone=True) as companions,
     ):
         _say(state, f"scheduler {os.getpid()} is ready", event="up", pid=os.getpid())
@@ -138,7 +138,7 @@ def _work(
 ) -> None:
     with (
         state.workplace(waits=True) as workplace,
-        counted() as signals,
+        counted(within=within(state.settings)) as signals,
         Hands(workplace, options=options, listener=lambda turn: _tell(state, turn)) as hands,
     ):
         hands.take()
@@ -156,8 +156,8 @@ def _work(
                 hands.check()
                 if companions is not None:
                     companions.check()
+            hands.end()  # first: steps and requests come to their ends side by side
         hands.check()
-        hands.end()
         count = hands.under_way
         _say(state, f"Ending. Steps still under way: {count}.", event="end", steps=count)
 
@@ -175,6 +175,7 @@ def _options(settings: "Settings", slots: int | None, lease: float | None) -> "W
         lease=lease,
         heartbeat=min(_HEARTBEAT, lease / 5),
         drain=settings.worker.drain.total_seconds(),
+        tries=settings.worker.tries,
     )
 
 

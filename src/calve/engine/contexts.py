@@ -1,23 +1,18 @@
 """What a runtime is given: the attempt that it carries out, seen from inside the worker."""
 
-import json
-from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from typing import Any
-from urllib.parse import quote, quote_plus
 
-from calve.definition.params import HIDDEN, FileText, Resolve, SecretText, reveal, shown, values_of
+from calve.definition.params import FileText, Resolve, SecretText, reveal, shown, values_of
 from calve.engine.logs import Log
+from calve.engine.masks import Mask
 from calve.engine.ports import Outcome, Place, State, StepEnd
 from calve.engine.states import Params
 from calve.errors import ParamError, StepFailed
 from calve.folders import writing
-
-LINE = 6
-"""How long a line of a secret has to be to be hidden by itself; shorter ones stand in too many other texts."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,6 +39,10 @@ class Context:
     secrets: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     interrupted: Event = field(default_factory=Event)
+    _mask: Mask = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._mask = Mask.of(self.secrets)
 
     @property
     def folder(self) -> Path:
@@ -77,12 +76,13 @@ class Context:
             text, used = _clear(self.evaluate(file), self.secret)
         except ParamError as error:
             raise StepFailed(f"{error.message}.", remedy=error.remedy, state=State.FATAL_ERROR) from error
-        self.secrets = _longest_first({*self.secrets, *used})
+        self.secrets = (*self.secrets, *used)
+        self._mask = Mask.of(self.secrets)
         return str(text)
 
     def holds_secret(self, text: str) -> bool:
         """Tell whether a text has one of the step's secrets in it."""
-        return any(secret in text for secret in self.secrets)
+        return self._mask.is_in(text)
 
     def without_secrets(self, outcome: Outcome) -> Outcome:
         """Return what came of the work, secrets blackened: programs may print what they were given."""
@@ -98,9 +98,7 @@ class Context:
     def _hidden(self, value: Any) -> Any:
         match value:
             case str():
-                for secret in self.secrets:
-                    value = value.replace(secret, HIDDEN)
-                return value
+                return self._mask(value)
             case Mapping():
                 return {self._hidden(key): self._hidden(member) for key, member in value.items()}
             case list() | tuple():
@@ -125,32 +123,19 @@ def revealed(params: Params, resolve: Resolve) -> tuple[dict[str, Any], tuple[st
     Raises:
         ParamError: a secret has no text.
     """
-    values, used = _clear(values_of(params), resolve)
-    return values, _longest_first(used)
+    return _clear(values_of(params), resolve)
 
 
-def _clear(value: Any, resolve: Resolve) -> tuple[Any, set[str]]:
-    """Return a value with its secrets in clear, and how they may look in what programs print."""
-    used: set[str] = set()
+def _clear(value: Any, resolve: Resolve) -> tuple[Any, tuple[str, ...]]:
+    """Return a value with its secrets in clear, and the texts of those secrets."""
+    used: list[str] = []
 
     def remembering(name: str) -> str:
-        text = resolve(name)
-        used.update(_guises(text))
-        return text
+        used.append(resolve(name))
+        return used[-1]
 
-    return reveal(value, remembering), used
-
-
-def _longest_first(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(texts, key=len, reverse=True))
-
-
-def _guises(secret: str) -> set[str]:
-    """Return how a secret may look in what programs print: quoted, escaped, encoded, or line by line."""
-    lines = {line for line in secret.splitlines() if len(line) >= LINE}
-    quoted = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]}
-    encoded = {quote(secret), quote(secret, safe=""), quote_plus(secret), b64encode(secret.encode()).decode()}
-    return {secret, *lines, *quoted, *encoded} - {""}
+    value = reveal(value, remembering)
+    return value, tuple(dict.fromkeys(text for text in used if text))
 
 
 def hidden(params: Params) -> dict[str, Any]:

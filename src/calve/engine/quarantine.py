@@ -5,12 +5,27 @@ from dataclasses import replace
 from calve.engine.actions import Action
 from calve.engine.attempts import moved, told
 from calve.engine.launching import over
-from calve.engine.model import RUN_EVENT, Changes, NewTask, PassDown, Pending, Task, TaskKind
+from calve.engine.model import RUN_EVENT, Changes, NewTask, PassDown, Pending, Run, Task, TaskKind
 from calve.engine.statuses import RunStatus, StepStatus
 from calve.engine.work import Tools, event_of, noted, step_event
 
+SET_ASIDE = "Set aside: "
+"""What the message of a run begins with that was set aside."""
 
-def quarantine(tools: Tools, task: Task, reason: str) -> Changes:
+
+def set_aside_message(run: Run, why: str) -> str:
+    """Return why a run was set aside, and how to try it again."""
+    # Of an iteration only the loop's instance can be restarted, and that has a failed step to say so.
+    again = "" if run.is_inline else f" with: calve restart {run.workflow_id} {run.instance_id}"
+    return f"{SET_ASIDE}{why}. The logs of the workers say more. When the cause is gone, try again{again}"
+
+
+def is_set_aside(run: Run) -> bool:
+    """Tell whether a run was set aside."""
+    return run.status is RunStatus.FAILED and run.message.startswith(SET_ASIDE)
+
+
+def quarantine(tools: Tools, task: Task, why: str) -> Changes:
     """Return the changes that set a run aside: its unfinished steps are INTERNALLY_FAILED, and it is FAILED.
 
     What runs inside its steps is killed.
@@ -22,6 +37,7 @@ def quarantine(tools: Tools, task: Task, reason: str) -> Changes:
     if found is None or found.run.status.is_terminal:
         return changes
     run = found.run
+    reason = set_aside_message(run, why)
     for attempt in found.attempts:
         if attempt.run_uuid == run.uuid and not attempt.status.is_final:
             failed = moved(told(attempt, now, reason, "ERROR"), StepStatus.INTERNALLY_FAILED, now)

@@ -103,9 +103,9 @@ class Turns:
 
         self._take(turn, held=[task])
 
-    def give_up(self, task: Task, reason: str) -> Turn:
+    def give_up(self, task: Task, why: str) -> Turn:
         """Set a run aside that workers die over, or that the engine cannot move."""
-        changes = quarantine(self._tools, task, reason)
+        changes = quarantine(self._tools, task, why)
         now = self._tools.clock()
         return Turn(changes, self._tools.state.commit(changes), now, now)
 

@@ -19,6 +19,10 @@ from calve.engine.work import Tools
 from calve.errors import CalveError, Conflict, LeaseLost, StoreError
 
 log = logging.getLogger(__name__)
+_STUMBLES = 5
+"""How often the engine itself may fail over a task, which kills nobody, before it is set aside."""
+_LEAVING = 2.0
+"""How many seconds steps that were interrupted have to end before the worker leaves them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class WorkerOptions:
     """After how long a silent worker counts as dead."""
     poll: float = 1.0
     """How long it sleeps at most when nothing calls it."""
-    tries: int = 5
+    tries: int = 2
     """How many workers may die over a task before it is set aside."""
     drain: float = 30.0
     """How long steps may go on after the worker was told to end."""
@@ -123,8 +127,9 @@ class Worker:
                 self._steps.put(None)
             for _ in range(options.turners):
                 self._runs.put(None)
+            until = self._clock() + _LEAVING * 1_000
             for thread in threads:
-                thread.join(timeout=options.drain)
+                thread.join(timeout=max(0.0, (until - self._clock()) / 1_000))
             self._guarded(self._executor.close)
             self._guarded(self._upkeep)
             self._guarded(lambda: self._tools.state.retire(self.uuid))
@@ -261,7 +266,7 @@ class Worker:
     def _failed(self, task: Task) -> Turn | None:
         """Try a task again that the engine itself stumbled over, and set its run aside after some times."""
         self._failures[task.key] = self._failures.get(task.key, 0) + 1
-        if self._failures[task.key] < self._options.tries:
+        if self._failures[task.key] < max(self._options.tries, _STUMBLES):
             self._give_back([task])
             return None
         del self._failures[task.key]
@@ -269,7 +274,7 @@ class Worker:
 
     def _give_up(self, task: Task, why: str) -> Turn | None:
         try:
-            return self._turns.give_up(task, f"Set aside: {why}.")
+            return self._turns.give_up(task, why)
         except CalveError as error:
             log.warning("run %s cannot be set aside yet: %s", task.run_uuid, error.message)
             return None

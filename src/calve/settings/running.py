@@ -28,8 +28,10 @@ class WorkerSettings(Section):
     """How many steps a worker carries out at once."""
     lease: Duration = timedelta(seconds=10)
     """After how long a silent worker counts as dead, and others take over."""
-    drain: Duration = timedelta(seconds=30)
-    """How long steps may go on after a worker was told to end."""
+    drain: Duration = timedelta(seconds=5)
+    """How long steps may go on after a worker was told to end; it is over four seconds later, whatever runs."""
+    tries: Annotated[int, Field(ge=1)] = 2
+    """How many workers may die over a task before it is set aside, and its instance fails."""
     keep_files: Duration = timedelta(days=1)
     """How long the folders of attempts are kept after a run that failed; after one that succeeded, they go."""
 

@@ -1,13 +1,33 @@
 """The server, and which server commands ask."""
 
+from datetime import timedelta
 from typing import Annotated
 
 from pydantic import Field
 
-from calve.settings.fields import Section
+from calve.settings.fields import Duration, Section
 
 THREADS = 3
 """How many requests a process of the server answers at a time, if nobody says otherwise."""
+
+
+class GraphqlSettings(Section):
+    """How much one request of GraphQL may ask for; all are counted before anything is read."""
+
+    depth: Annotated[int, Field(ge=1, le=50)] = 10
+    """How deep fields may be nested."""
+    fields: Annotated[int, Field(ge=1)] = 1_000
+    """How many fields it may name, with those of every fragment each time that it is spread."""
+    aliases: Annotated[int, Field(ge=0)] = 20
+    """How many of them may have another name."""
+    cost: Annotated[int, Field(ge=1)] = 5_000
+    """How many fields the answer may have, if every list is as long as was asked for."""
+    introspection: Annotated[int, Field(ge=0)] = 100_000
+    """The same for fields about the schema."""
+    tokens: Annotated[int, Field(ge=1, le=100_000)] = 2_000
+    """How many words and signs it may have."""
+    deadline: Duration = timedelta(seconds=10)
+    """How long it is worked on."""
 
 
 class ServerSettings(Section):
@@ -29,6 +49,7 @@ class ServerSettings(Section):
     """How many of them each caller may have."""
     min_free: Annotated[int, Field(ge=0)] = 67_108_864
     """Below how many free bytes in ``home`` the server says that it is degraded."""
+    graphql: GraphqlSettings = GraphqlSettings()
 
 
 class ClientSettings(Section):

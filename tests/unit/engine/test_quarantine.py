@@ -4,7 +4,7 @@ from tests.engines import BUSY, Playground
 
 from calve.engine import RunStatus, StepStatus
 from calve.engine.model import Task, TaskKind
-from calve.engine.quarantine import quarantine
+from calve.engine.quarantine import is_set_aside, quarantine
 
 S = StepStatus
 
@@ -26,13 +26,14 @@ Workflow:
 """)
     playground.script.parts["busy"] = BUSY
     run = playground.start()
-    changes = quarantine(playground.tools, task_of(playground, run.uuid), "It is hopeless.")
+    changes = quarantine(playground.tools, task_of(playground, run.uuid), "it is hopeless")
     changes.done = []
     playground.state.commit(changes)
     assert playground.statuses(run) == {"done": S.SUCCEEDED, "busy": S.INTERNALLY_FAILED, "waits": S.INTERNALLY_FAILED}
     ended = playground.fresh(run)
-    assert (ended.status, ended.message) == (RunStatus.FAILED, "It is hopeless.")
-    assert "It is hopeless." in playground.told(run, "busy")
+    assert is_set_aside(ended)
+    assert ended.message.startswith("Set aside: it is hopeless.")
+    assert ended.message in playground.told(run, "busy")
     playground.advance(3_600)
 
 
@@ -51,14 +52,14 @@ Workflow:
     playground.script.parts["a"] = BUSY
     run = playground.start()
     iterations = playground.state.child_runs(playground.attempt(run, "loop").uuid)
-    changes = quarantine(playground.tools, task_of(playground, run.uuid), "It is hopeless.")
+    changes = quarantine(playground.tools, task_of(playground, run.uuid), "it is hopeless")
     changes.done = []
     playground.state.commit(changes)
     playground.settle()
     assert [playground.fresh(each).status for each in iterations] == [RunStatus.FAILED, RunStatus.FAILED]
     run = playground.start()
     first, second = playground.state.child_runs(playground.attempt(run, "loop").uuid)
-    changes = quarantine(playground.tools, task_of(playground, first.uuid), "It is hopeless.")
+    changes = quarantine(playground.tools, task_of(playground, first.uuid), "it is hopeless")
     changes.done = []
     playground.state.commit(changes)
     playground.engine.skip(playground.address(run, "loop", "2", "a"))

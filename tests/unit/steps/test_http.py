@@ -1,6 +1,7 @@
 """Http asks only hosts that may be asked, at the address that was checked, and judges the answer."""
 
 import gzip
+import ipaddress
 import json
 import ssl
 import threading
@@ -17,7 +18,7 @@ from tests.unit.steps.contexts import FakeContext
 from calve.engine.ports import Outcome, State
 from calve.errors import StepFailed
 from calve.steps.http import Http
-from calve.steps.http.addresses import AllowList
+from calve.steps.http.addresses import SPECIAL, AllowList
 
 TLS = Path(__file__).parents[2] / "data" / "tls"
 NOW = 1_700_000_000_000
@@ -302,6 +303,114 @@ def test_a_name_cannot_lead_into_the_own_network(tmp_path: Path, address: str) -
     outcome = _resolving(address).execute(FakeContext(tmp_path, {"http": {"url": "http://rebind.example.com/"}}))
     assert outcome.state is State.FATAL_ERROR
     assert "not a public address" in outcome.message
+
+
+def _ends(entry: str) -> list[str]:
+    network = ipaddress.ip_network(entry)
+    return [str(network[0]), str(network[-1])]
+
+
+@pytest.mark.parametrize("address", [end for entry in SPECIAL for end in _ends(entry)])
+def test_no_special_purpose_address_is_public(address: str) -> None:
+    """Neither the first nor the last one of any range of the registries; only a range of the settings opens it."""
+    with pytest.raises(StepFailed, match="not a public address"):
+        AllowList(["*"]).check_address("name.example.com", address)
+    AllowList(["*", "0.0.0.0/0", "::/0"]).check_address("name.example.com", address)
+
+
+IANA = [  # the registries of 2025 as they stand there, with the rows that lie within others
+    "0.0.0.0/8",
+    "0.0.0.0/32",
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "127.0.0.0/8",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.0.0.0/24",
+    "192.0.0.0/29",
+    "192.0.0.8/32",
+    "192.0.0.9/32",
+    "192.0.0.10/32",
+    "192.0.0.170/32",
+    "192.0.0.171/32",
+    "192.0.2.0/24",
+    "192.31.196.0/24",
+    "192.52.193.0/24",
+    "192.88.99.0/24",
+    "192.168.0.0/16",
+    "192.175.48.0/24",
+    "198.18.0.0/15",
+    "198.51.100.0/24",
+    "203.0.113.0/24",
+    "240.0.0.0/4",
+    "255.255.255.255/32",
+    "::1/128",
+    "::/128",
+    "64:ff9b:1::/48",
+    "100::/64",
+    "100:0:0:1::/64",
+    "2001::/23",
+    "2001::/32",
+    "2001:1::1/128",
+    "2001:1::2/128",
+    "2001:1::3/128",
+    "2001:2::/48",
+    "2001:3::/32",
+    "2001:4:112::/48",
+    "2001:10::/28",
+    "2001:20::/28",
+    "2001:30::/28",
+    "2001:db8::/32",
+    "2002::/16",
+    "2620:4f:8000::/48",
+    "3fff::/20",
+    "5f00::/16",
+    "fc00::/7",
+    "fe80::/10",
+]
+
+
+@pytest.mark.parametrize("row", IANA)
+def test_every_row_of_the_registries_is_covered(row: str) -> None:
+    """By one of the ranges in the code."""
+    network: Any = ipaddress.ip_network(row)
+    ranges: list[Any] = [ipaddress.ip_network(entry) for entry in SPECIAL]
+    assert any(network.subnet_of(each) for each in ranges if each.version == network.version)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(
+            f"{prefix}{ipv4}"
+            for prefix in ("::ffff:", "64:ff9b::", "::", "::ffff:0:")
+            for ipv4 in ("10.0.0.1", "127.0.0.1")
+        ),
+        "2002:7f00:1::",  # 6to4 of 127.0.0.1
+        "2002:a9fe:a9fe::1",  # 6to4 of 169.254.169.254
+        "2002:0808:0808::1",
+        "2001:0:4136:e378:8000:63bf:80ff:fffe",  # Teredo of 127.0.0.1
+        "::ffff:a9fe:a9fe",
+        "64:ff9b::a9fe:a9fe",
+        "64:ff9b:1::a00:1",
+        "fec0::1",
+        "4000::1",
+        "1::1",
+        "fe80::1%eth0",
+    ],
+)
+def test_an_address_that_holds_another_one_is_no_way_around(address: str) -> None:
+    """Neither mapped, translated nor tunnelled."""
+    with pytest.raises(StepFailed, match="not a public address"):
+        AllowList(["*"]).check_address("name.example.com", address)
+
+
+@pytest.mark.parametrize(
+    "address", ["8.8.8.8", "1.1.1.1", "192.0.1.1", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+)
+def test_public_addresses_are_public(address: str) -> None:
+    """Also those of IPv4 that are written as one of IPv6."""
+    AllowList(["*"]).check_address("name.example.com", address)
 
 
 def test_one_bad_address_among_good_ones_is_enough(tmp_path: Path) -> None:

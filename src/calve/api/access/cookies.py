@@ -8,6 +8,8 @@ from calve.api.access.origins import Headers
 
 SESSION = "calve_session"
 """The cookie that holds a session."""
+DEVICE = "calve_device"
+"""The cookie by which a browser that has signed in before is told from strangers."""
 
 
 def cookie_in(headers: Headers, name: str) -> str | None:

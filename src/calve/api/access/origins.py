@@ -36,7 +36,7 @@ class Rules:
         """Return the address of whoever asks: the last one that no trusted proxy has."""
         hops = [hop.strip() for hop in headers.get("x-forwarded-for", "").split(",") if hop.strip()]
         while self.is_proxy(peer) and hops:
-            peer = hops.pop()
+            peer = _without_port(hops.pop())
         return peer
 
     def is_proxy(self, peer: str) -> bool:
@@ -118,6 +118,12 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
     except ValueError:
         return None
     return getattr(address, "ipv4_mapped", None) or address
+
+
+def _without_port(hop: str) -> str:
+    """Return the address that a proxy names; some add the port, which is another one for each connection."""
+    address = hop[1:].partition("]")[0] if hop.startswith("[") else hop
+    return address.partition(":")[0] if address.count(":") == 1 else address
 
 
 @lru_cache(256)

@@ -1,52 +1,227 @@
-"""How much one request may ask for: depth, fields, and what they cost."""
+"""How much one request may ask for. Counted on the parsed request, before it is validated.
 
-from collections.abc import Callable
+Every fragment is measured once, however often it is spread: a request of a few hundred bytes whose fragments spread
+each other can stand for millions of fields, and to expand it, even only to count, is the attack.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphql import (
-    ExecutableDefinitionNode,
+    DocumentNode,
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
     GraphQLError,
+    GraphQLResolveInfo,
     InlineFragmentNode,
     IntValueNode,
+    ListTypeNode,
+    NameNode,
+    NonNullTypeNode,
     OperationDefinitionNode,
+    OperationType,
     SelectionSetNode,
     StringValueNode,
-    ValidationContext,
     ValidationRule,
+    parse,
 )
-from strawberry.extensions import AddValidationRules, MaxAliasesLimiter, MaxTokensLimiter, QueryDepthLimiter
+from graphql.validation.rules import overlapping_fields_can_be_merged
 from strawberry.extensions.base_extension import SchemaExtension
 
+from calve.settings.server import GraphqlSettings
 from calve.texts import text_fault
 
-DEPTH = 10
-TOKENS = 2_000
-ALIASES = 20
-COST = 5_000
-"""The number of fields that an answer may have, if every list is as long as was asked for."""
 FEW, MANY = 20, 200
 """How long a list is where nothing is said, and at most."""
 LOG = 65_536
 """How many bytes of a log are given, its end: one answer may hold those of many steps."""
-_WITHIN = 30
-"""The deepest nesting that is looked at; QueryDepthLimiter refuses it in any case."""
+LENGTH = 100_000
+"""How many characters a request may have."""
+NESTING = 60
+"""How many brackets may be open at a time, and how many fragments and fields may stand inside each other. The parser,
+the rules of validation and the executor all call themselves for each."""
+_BRACKETS = re.compile(r'"""(?:\\"""|(?!""").)*(?:"""|\Z)|"(?:\\.|[^"\\\n])*(?:"|$)|#[^\n\r]*|[\[({]|[\])}]', re.DOTALL)
+"""Strings and comments, so that what stands in them is not counted, and what opens and closes."""
+_MOST_DIGITS = 9
+
+# To compare every field with every other of the same name takes time that grows with the square of their number. The
+# library stops at half a million comparisons, which is a second; a request within our limits needs a few hundred.
+overlapping_fields_can_be_merged.MAX_COMPLEXITY_BUDGET = 20_000
+
+_LENGTHS = {
+    **dict.fromkeys(("workflows", "instances", "signals", "captures", "checkpoints", "steps", "runs", "versions"), FEW),
+    # What introspection gives: rounded up from the schema, so that the cost is about the size of the answer.
+    "types": 60,
+    "fields": 8,
+    "args": 2,
+    "inputFields": 2,
+    "enumValues": 2,
+    "directives": 6,
+    "interfaces": 2,
+    "possibleTypes": 2,
+    "locations": 4,
+}
+"""How long the lists are that fields give, if nothing is said."""
 
 
-class CostLimiter(ValidationRule):
-    """Refuses an operation whose answer could be too large."""
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What a selection asks for, with all that its fragments stand for."""
 
-    def enter_operation_definition(self, node: OperationDefinitionNode, *_: Any) -> None:
-        """Add up what an operation asks for."""
-        cost = _cost(self.context, node.selection_set, 0)
-        if cost > COST:
-            self.report_error(
-                GraphQLError(
-                    f"This asks for up to {cost} fields; at most {COST} are given. Ask for shorter lists.", node
-                )
-            )
+    depth: int = 0
+    """How many fields stand inside each other, but for those of introspection."""
+    fields: int = 0
+    aliases: int = 0
+    cost: int = 0
+    """How many fields the answer has if every list is as long as was asked for."""
+    introspection: int = 0
+    """The same for what is asked about the schema."""
+
+    def beside(self, other: "Size") -> "Size":
+        """Return the size of two selections that stand next to each other."""
+        return Size(
+            max(self.depth, other.depth),
+            self.fields + other.fields,
+            self.aliases + other.aliases,
+            self.cost + other.cost,
+            self.introspection + other.introspection,
+        )
+
+    def inside(self, node: FieldNode) -> "Size":
+        """Return the size of a field that this stands in."""
+        size = Size(
+            self.depth + 1 if node.selection_set else self.depth,
+            self.fields + 1,
+            self.aliases + (node.alias is not None),
+            1 + _times(node) * self.cost,
+            _times(node) * self.introspection,
+        )
+        if node.name.value in {"__schema", "__type"}:
+            return replace(size, depth=0, cost=1, introspection=size.cost)
+        return size
+
+
+@dataclass(frozen=True, slots=True)
+class _Measuring:
+    """Measures selections; each fragment once."""
+
+    fragments: Mapping[str, FragmentDefinitionNode]
+    measured: dict[str, Size | None]
+    """By fragment; None as long as it is being measured."""
+
+    def selection(self, selected: SelectionSetNode | None, level: int) -> Size:
+        """Return what a selection asks for.
+
+        Raises:
+            GraphQLError: a fragment spreads itself, or fields and fragments are nested too deep.
+        """
+        if level > NESTING:
+            raise GraphQLError(f"Fields and fragments are nested more than {NESTING} deep.", selected)
+        size = Size()
+        for node in selected.selections if selected is not None else ():
+            match node:
+                case FieldNode():
+                    size = size.beside(self.selection(node.selection_set, level + 1).inside(node))
+                case InlineFragmentNode():
+                    size = size.beside(self.selection(node.selection_set, level + 1))
+                case FragmentSpreadNode():
+                    size = size.beside(self._fragment(node, level))
+        return size
+
+    def _fragment(self, node: FragmentSpreadNode, level: int) -> Size:
+        name = node.name.value
+        if name not in self.fragments:
+            return Size()  # validation says so
+        if name not in self.measured:
+            self.measured[name] = None
+            self.measured[name] = self.selection(self.fragments[name].selection_set, level + 1)
+        size = self.measured[name]
+        if size is None:
+            raise GraphQLError(f"Fragment {name} spreads itself.", node)
+        return size
+
+
+def check_text(query: str) -> None:
+    """Refuse a request that is too long, or nested so deep that to parse it could exhaust the stack.
+
+    Raises:
+        GraphQLError: it is.
+    """
+    if len(query) > LENGTH:
+        raise GraphQLError(f"A request may have {LENGTH} characters.")
+    depth = 0
+    for token in _BRACKETS.finditer(query):
+        if token[0] in "[({":
+            depth += 1
+            if depth > NESTING:
+                raise GraphQLError(f"More than {NESTING} brackets are open at a time.")
+        elif token[0] in "])}":
+            depth -= 1
+
+
+def check_size(document: DocumentNode, limits: GraphqlSettings) -> None:
+    """Refuse a request that asks for too much.
+
+    Raises:
+        GraphQLError: it does; says what it asks for, and what it may.
+    """
+    named = {one.name.value: one for one in document.definitions if isinstance(one, FragmentDefinitionNode)}
+    measuring, all_of_them = _Measuring(named, {}), Size()
+    for node in document.definitions:
+        if isinstance(node, OperationDefinitionNode):
+            size = measuring.selection(node.selection_set, 0)
+            all_of_them = all_of_them.beside(size)
+            for has, limit, what in (
+                (size.depth, limits.depth, "fields are nested {} deep; the maximum depth is {}"),
+                (size.cost, limits.cost, "this asks for up to {} fields; at most {} are given. Ask for shorter lists"),
+                (
+                    size.introspection,
+                    limits.introspection,
+                    "this asks for {} fields of the schema; at most {} are given",
+                ),
+                (
+                    all_of_them.fields,
+                    limits.fields,
+                    "this names {} fields, with those of fragments; at most {} are taken",
+                ),
+                (all_of_them.aliases, limits.aliases, "this has {} aliases; at most {} are taken"),
+            ):
+                if has > limit:
+                    text = what.format(_shown(has), limit)
+                    raise GraphQLError(f"{text[0].upper()}{text[1:]}.", node)
+
+
+def check_lists(document: DocumentNode, variables: Mapping[str, Any]) -> None:
+    """Refuse lists among the variables that are too long; those in the request itself are made of its tokens.
+
+    Raises:
+        GraphQLError: one is.
+    """
+    for operation in document.definitions:
+        for variable in operation.variable_definitions or () if isinstance(operation, OperationDefinitionNode) else ():
+            kind, given = variable.type, variables.get(variable.variable.name.value)
+            is_list = isinstance(kind.type if isinstance(kind, NonNullTypeNode) else kind, ListTypeNode)
+            if is_list and isinstance(given, list) and len(given) > MANY:
+                name = variable.variable.name.value
+                raise GraphQLError(f"The list ${name} has {len(given)} values; at most {MANY} are taken.", variable)
+
+
+def _shown(count: int) -> str:
+    """Return a number; fragments can make it too long to write."""
+    return str(count) if count < 10**_MOST_DIGITS else f"more than {10**_MOST_DIGITS}"
+
+
+def _times(node: FieldNode) -> int:
+    """Return how often what is inside a field may come: as ``first`` says; a variable may say anything."""
+    given = next((argument.value for argument in node.arguments or () if argument.name.value == "first"), None)
+    if given is None:
+        return _LENGTHS.get(node.name.value, 1)
+    if not isinstance(given, IntValueNode) or len(given.value) > _MOST_DIGITS:
+        return MANY
+    return min(max(int(given.value), 1), MANY)  # a negative one is refused later, and must not make up for others
 
 
 class TextOnly(ValidationRule):
@@ -58,45 +233,62 @@ class TextOnly(ValidationRule):
             self.report_error(GraphQLError(fault, node))
 
 
-def _cost(context: ValidationContext, selected: SelectionSetNode | None, depth: int) -> int:
-    if selected is None or depth > _WITHIN:
-        return 0
-    total = 0
-    for node in selected.selections:
-        match node:
-            case FieldNode():
-                total += 1 + _times(node) * _cost(context, node.selection_set, depth + 1)
-            case InlineFragmentNode():
-                total += _cost(context, node.selection_set, depth + 1)
-            case FragmentSpreadNode():
-                total += _cost(context, _fragment(context, node.name.value), depth + 1)
-        if total > COST:
-            return total  # enough: a fragment could be named many times over
-    return total
+def parsed(query: str, variables: Mapping[str, Any], limits: GraphqlSettings) -> DocumentNode:
+    """Parse a request that is not too large.
+
+    Raises:
+        GraphQLError: it is too large, or not GraphQL.
+    """
+    check_text(query)
+    document = parse(query, max_tokens=limits.tokens)
+    check_size(document, limits)
+    check_lists(document, variables)
+    return document
 
 
-def _fragment(context: ValidationContext, name: str) -> SelectionSetNode | None:
-    found: FragmentDefinitionNode | ExecutableDefinitionNode | None = context.get_fragment(name)
-    return found.selection_set if found is not None else None
+class Limits(SchemaExtension):
+    """Refuses what is too large: before it is parsed, and before it is validated."""
+
+    def on_operation(self) -> Iterator[None]:
+        """Say what validation checks besides."""
+        self.execution_context.validation_rules += (TextOnly,)
+        yield
+
+    def on_parse(self) -> Iterator[None]:
+        """Parse the request, or have an error instead; to raise one here would end a WebSocket."""
+        context = self.execution_context
+        try:
+            context.graphql_document = parsed(context.query or "", context.variables or {}, self._limits)
+        except GraphQLError as error:
+            context.graphql_document = _nothing(context.operation_name)
+            context.pre_execution_errors = [error]
+        yield
+
+    @property
+    def _limits(self) -> GraphqlSettings:
+        context = self.execution_context.context
+        caller = context["caller"] if isinstance(context, dict) else context
+        limits = caller.services.graphql
+        assert isinstance(limits, GraphqlSettings)  # noqa: S101 - Services say so
+        return limits
 
 
-def _times(node: FieldNode) -> int:
-    """Return how often what is inside a field may come: as ``first`` says; a variable may say anything."""
-    given = next((argument.value for argument in node.arguments or () if argument.name.value == "first"), None)
-    if given is None:
-        return FEW if node.name.value in _LISTS else 1
-    return min(int(given.value), MANY) if isinstance(given, IntValueNode) else MANY
+def _nothing(name: str | None) -> DocumentNode:
+    """Return a request that stands for one that was refused."""
+    named = None if name is None else NameNode(value=name)
+    nothing = SelectionSetNode(selections=())
+    return DocumentNode(
+        definitions=(OperationDefinitionNode(operation=OperationType.QUERY, name=named, selection_set=nothing),)
+    )
 
 
-_LISTS = frozenset({"workflows", "instances", "signals", "captures", "checkpoints", "steps", "runs", "versions"})
-"""The fields that give lists."""
+class Ending(SchemaExtension):
+    """Ends the work on a request whose deadline is over, at the next field."""
 
-
-def extensions() -> list[Callable[[], SchemaExtension]]:
-    """Return what limits requests."""
-    return [
-        lambda: QueryDepthLimiter(max_depth=DEPTH),
-        lambda: MaxTokensLimiter(max_token_count=TOKENS),
-        lambda: MaxAliasesLimiter(max_alias_count=ALIASES),
-        lambda: AddValidationRules([CostLimiter, TextOnly]),
-    ]
+    def resolve(
+        self, _next: Callable[..., Any], root: Any, info: GraphQLResolveInfo[Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        """Resolve one field; a mutation that has begun does all that was asked for, whoever waits for its answer."""
+        if info.path.prev is not None or info.operation.operation is not OperationType.MUTATION:
+            info.context.deadline.check()
+        return _next(root, info, *args, **kwargs)

@@ -1,11 +1,15 @@
 """GraphQL over HTTP, and subscriptions over a WebSocket."""
 
+import asyncio
 import logging
+import threading
+import time
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import strawberry
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 from fastapi.routing import APIWebSocketRoute
 from graphql import GraphQLError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -20,13 +24,14 @@ from strawberry.types.graphql import OperationType
 
 from calve.api.answers import Document
 from calve.api.callers import Call, Caller, caller_of
-from calve.api.graphql.limits import extensions
+from calve.api.graphql.limits import LENGTH, Ending, Limits
 from calve.api.graphql.mutations import Mutation
 from calve.api.graphql.queries import Query
 from calve.api.graphql.subscriptions import Subscription
 from calve.api.graphql.values import CONFIG
 from calve.api.policy import READ_SOMEWHERE
 from calve.api.routing import Routes
+from calve.api.threads import Abandoned, Deadline
 from calve.errors import CalveError, RequestInvalid
 
 PATH = "/graphql"
@@ -50,7 +55,7 @@ def _is_bug(error: GraphQLError) -> bool:
     return cause is not None and not isinstance(cause, GraphQLError | CalveError | ValidationError)
 
 
-SCHEMA = _Schema(Query, Mutation, Subscription, extensions=extensions(), config=CONFIG)
+SCHEMA = _Schema(Query, Mutation, Subscription, extensions=[Limits, Ending], config=CONFIG)
 """All that can be asked, over HTTP but for the subscription."""
 
 routes = Routes("graphql", prefix="", is_slow=True)
@@ -61,14 +66,37 @@ class GraphQLRequest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    query: Annotated[str, Field(min_length=1, max_length=100_000, examples=["{ workflows { items { id } } }"])]
+    query: Annotated[str, Field(min_length=1, max_length=LENGTH, examples=["{ workflows { items { id } } }"])]
     variables: dict[str, Any] | None = None
     operation_name: Annotated[str | None, Field(alias="operationName", max_length=128)] = None
 
 
 @routes.post(PATH, "graphql", READ_SOMEWHERE)
-def ask(call: Call, request: GraphQLRequest) -> Response:
+async def ask(call: Call, request: GraphQLRequest, connection: Request) -> Response:
     """Answer a query, or carry out a mutation, of GraphQL."""
+    allowed = call.services.graphql.deadline
+    deadline = Deadline(time.monotonic() + allowed.total_seconds(), is_ending=call.services.ending)
+    watching = asyncio.create_task(_watch(connection, deadline.is_gone))
+    try:
+        return await call.services.queries.run(call.name, lambda: _answer(replace(call, deadline=deadline), request))
+    except Abandoned:
+        raise RequestInvalid(
+            f"The request took longer than {allowed.total_seconds():g} s, and was ended.",
+            remedy="Ask for less at a time, or raise server.graphql.deadline.",
+        ) from None
+    finally:
+        watching.cancel()
+
+
+async def _watch(connection: Request, is_gone: threading.Event) -> None:
+    """Wait until the caller hangs up."""
+    while (await connection.receive())["type"] != "http.disconnect":
+        pass
+    is_gone.set()
+
+
+def _answer(call: Caller, request: GraphQLRequest) -> Response:
+    call.deadline.check()  # its turn may have come late
     result = _result(call, request)
     answer: dict[str, Any] = {"data": result.data}
     if result.errors:
@@ -124,7 +152,7 @@ def _listening() -> Sequence[APIWebSocketRoute]:
     schema = _Schema(
         _OnlyEvents,
         subscription=Subscription,
-        extensions=[*extensions(), lambda: MaskErrors(_is_bug, _BUG)],
+        extensions=[Limits, lambda: MaskErrors(_is_bug, _BUG)],
         config=CONFIG,
     )
     router: GraphQLRouter[dict[str, Caller], None] = GraphQLRouter(

@@ -242,7 +242,7 @@ def instances_of(
     """Return a page of instances that the caller may see."""
     found = call.engine.state.instances(
         workflow_id=workflow_id,
-        statuses=statuses or (),
+        statuses=tuple(dict.fromkeys(statuses or ())),
         before=place_of(after) if after else None,
         limit=count(first) + 1,
         namespaces=namespaces(call.principal, Permission.READ),

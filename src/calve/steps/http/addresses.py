@@ -17,7 +17,57 @@ Resolver = Callable[[str, int], list[str]]
 """Gives the addresses of a name."""
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_METADATA = ipaddress.IPv4Address("168.63.129.16")  # of Azure's machines: public by its number, not in fact
+_UNICAST = ipaddress.IPv6Network("2000::/3")
+"""All that IANA has given out of IPv6 for the whole world; the rest is for something else, or for nobody."""
+SPECIAL: dict[str, str] = {
+    # https://www.iana.org/assignments/iana-ipv4-special-registry
+    "0.0.0.0/8": "this network",
+    "10.0.0.0/8": "private use",
+    "100.64.0.0/10": "shared address space",
+    "127.0.0.0/8": "loopback",
+    "169.254.0.0/16": "link local, and the metadata of clouds",
+    "172.16.0.0/12": "private use",
+    "192.0.0.0/24": "IETF protocol assignments",
+    "192.0.2.0/24": "documentation",
+    "192.31.196.0/24": "AS112",
+    "192.52.193.0/24": "AMT",
+    "192.88.99.0/24": "6to4 relay anycast, deprecated",
+    "192.168.0.0/16": "private use",
+    "192.175.48.0/24": "AS112, direct delegation",
+    "198.18.0.0/15": "benchmarking",
+    "198.51.100.0/24": "documentation",
+    "203.0.113.0/24": "documentation",
+    "240.0.0.0/4": "reserved, and limited broadcast",
+    # https://www.iana.org/assignments/iana-ipv6-special-registry
+    "::1/128": "loopback",
+    "::/128": "unspecified",
+    "::ffff:0:0/96": "IPv4-mapped",
+    "64:ff9b:1::/48": "IPv4-IPv6 translation, local use",
+    "100::/64": "discard only",
+    "100:0:0:1::/64": "dummy prefix",
+    "2001::/23": "IETF protocol assignments: Teredo, benchmarking, ORCHID, AS112",
+    "2001:db8::/32": "documentation",
+    "2002::/16": "6to4",
+    "2620:4f:8000::/48": "AS112, direct delegation",
+    "3fff::/20": "documentation",
+    "5f00::/16": "segment routing",
+    "fc00::/7": "unique local",
+    "fe80::/10": "link local",
+    # Of other registries, and out of use.
+    "224.0.0.0/4": "multicast",
+    "ff00::/8": "multicast",
+    "fec0::/10": "site local, deprecated",
+    "::/96": "IPv4-compatible, deprecated",
+    "::ffff:0:0:0/96": "IPv4-translated",
+    "3ffe::/16": "6bone, returned",
+    "168.63.129.16/32": "the metadata of Azure's machines: public by its number only",
+}
+"""Ranges that do not lead to a public host, and what they are for.
+
+Those that IANA calls globally reachable are among them, since no web server is there. 64:ff9b::/96 is not: such an
+address is as public as the one of IPv4 that it holds.
+"""
+_SPECIAL = tuple(ipaddress.ip_network(entry) for entry in SPECIAL)
 
 
 def resolve(host: str, port: int) -> list[str]:
@@ -99,6 +149,6 @@ def _plain(address: Address) -> Address:
 
 
 def _is_public(address: Address) -> bool:
-    is_special = address.is_multicast or address.is_reserved or address.is_unspecified or address == _METADATA
-    is_tunnel = isinstance(address, ipaddress.IPv6Address) and (address.sixtofour or address.teredo)
-    return address.is_global and not is_special and not is_tunnel
+    if any(address in network for network in _SPECIAL if network.version == address.version):
+        return False
+    return address.version == 4 or address in _UNICAST

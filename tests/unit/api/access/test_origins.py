@@ -71,6 +71,10 @@ def test_a_request_without_a_name_is_refused() -> None:
         ("::ffff:10.0.0.5", "198.51.100.1", "198.51.100.1"),
         ("10.0.0.5", "not an address", "not an address"),
         ("unknown", "198.51.100.1", "unknown"),
+        ("10.0.0.5", "198.51.100.1:51234", "198.51.100.1"),
+        ("10.0.0.5", "[2001:db8::1]:51234", "2001:db8::1"),
+        ("10.0.0.5", "2001:db8::1", "2001:db8::1"),
+        ("10.0.0.5", "198.51.100.1, 10.0.0.7:443", "198.51.100.1"),
     ],
 )
 def test_only_trusted_proxies_say_where_a_request_comes_from(peer: str, forwarded: str, source: str) -> None:
