@@ -1,10 +1,11 @@
 """Files are read and written by the paths that metadata names."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from calve.errors import FilesLost, FolderNotWritable, LakeError
+from calve.errors import FilesLost, FolderNotWritable, LakeCorrupt, LakeError
 from calve.lake import Files, local_path
 
 
@@ -85,3 +86,45 @@ def test_an_unknown_scheme_is_an_error_of_the_lake() -> None:
     """A path that no file system takes is named."""
     with pytest.raises(LakeError, match="nonsense://x/y"):
         Files().read("nonsense://x/y")
+
+
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    """A pipe would be waited for, a device never ends, and a folder holds nothing to read."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to("/dev/zero")
+    for path in (pipe, link, tmp_path, Path("/dev/null")):
+        for read in (Files().read, lambda lost: Files().read_range(lost, 0, 1)):
+            with pytest.raises(LakeCorrupt, match="not a file") as error:
+                read(str(path))
+            assert error.value.path == str(path)
+
+
+def test_names_that_no_file_can_have_are_refused() -> None:
+    """Metadata may name anything; what cannot be a path is damage, and not something to try again."""
+    for name in ("/a\0b", "/a\ud800b"):
+        with pytest.raises(LakeCorrupt, match="no file can have this name") as error:
+            Files().read(name)
+        assert not error.value.is_passing
+        error.value.message.encode()
+
+
+def test_files_are_read_up_to_a_limit(tmp_path: Path) -> None:
+    """A larger one is refused by name, with the setting that allows it; so is a part that is not there."""
+    path = tmp_path / "large"
+    path.write_bytes(bytes(101))
+    files = Files(max_bytes=100)
+    with pytest.raises(LakeCorrupt, match="101 bytes") as error:
+        files.read(str(path))
+    assert "lake.max_metadata_bytes" in error.value.remedy
+    assert len(files.read(str(path), times=2)) == 101
+    for offset, length in ((0, 101), (0, 2**62), (50, 60), (2**62, 1)):
+        with pytest.raises(LakeCorrupt):
+            files.read_range(str(path), offset, length)
+    assert files.read_range(str(path), 100, 1) == b"\0"
+
+
+def test_files_that_do_not_tell_their_size_are_read_up_to_a_limit() -> None:
+    """Files of the kernel say that they are empty."""
+    with pytest.raises(LakeCorrupt, match="more than 10 bytes"):
+        Files(max_bytes=10).read("/proc/self/maps")
