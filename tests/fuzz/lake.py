@@ -1,8 +1,9 @@
 """Asks calve about tables whose files were mutated, one after the other, and stops at nothing but a crash.
 
-``python -m tests.fuzz.lake SEED COUNT`` tries as many cases from a seed on; a case is its seed, so that one that went
-wrong is tried again by its number and a count of 1. Every case has to end in an error of calve's, or in an answer;
-within 2 seconds of processor time, and 512 MiB in all. A count of 0 goes on until it is stopped.
+``python -m tests.fuzz.lake SEED COUNT [SECONDS]`` tries as many cases from a seed on; a case is its seed, so that one
+that went wrong is tried again by its number and a count of 1. Every case has to end in an error of calve's, or in an
+answer; within 2 seconds of processor time, or as many as are given, and 512 MiB in all. A count of 0 goes on until it
+is stopped.
 """
 
 import json
@@ -46,7 +47,7 @@ class Case:
         return f"{self.mutation} in {self.table.folder.name}/{self.file} ({self.effect}), asked: {self.questions}"
 
 
-def tried(case: Case, truth: dict[str, Any]) -> tuple[str, Counter[str]]:
+def tried(case: Case, truth: dict[str, Any], seconds: float) -> tuple[str, Counter[str]]:
     """Ask about one case; return what is wrong, if anything, and what came of it."""
     path = case.table.folder / case.file
     path.write_bytes(case.content)
@@ -68,7 +69,7 @@ def tried(case: Case, truth: dict[str, Any]) -> tuple[str, Counter[str]]:
             not is_error and case.effect is not Effect.VALUE and answer != truth[name]
         ):
             return f"{name}: {json.dumps(answer)[:2000]}\ninstead of {json.dumps(truth[name])[:2000]}", found
-    if took > SECONDS or peak > MIB:
+    if took > seconds or peak > MIB:
         return f"it took {took:.2f} s and {peak} MiB", found
     return "", found
 
@@ -95,13 +96,13 @@ def _peak_mib() -> int:
     return int(status.split("VmHWM:")[1].split()[0]) // 1024
 
 
-def run(first: int, cases: int) -> int:
+def run(first: int, cases: int, seconds: float = SECONDS) -> int:
     """Try cases; print each that goes wrong, and what came of all."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))  # a bomb is to kill the case, and not the machine
     failed = 0
     found: Counter[str] = Counter()
-    slowest = largest = 0.0
+    slowest = largest = (0.0, 0)
     with tempfile.TemporaryDirectory(prefix="calve-fuzz-") as folder:
         made = tables(Path(folder))
         truths = {table.folder.name: ask(table) for table in made}
@@ -109,18 +110,20 @@ def run(first: int, cases: int) -> int:
             case = Case(seed, made)
             print(f"\r{seed}", end="", file=sys.stderr, flush=True)  # the last one is named if all dies
             began = time.process_time()
-            problem, came = tried(case, truths[case.table.folder.name])
-            slowest, largest = max(slowest, time.process_time() - began), max(largest, _peak_mib())
+            problem, came = tried(case, truths[case.table.folder.name], seconds)
+            slowest = max(slowest, (time.process_time() - began, seed))
+            largest = max(largest, (float(_peak_mib()), seed))
             found += came
             if problem:
                 failed += 1
                 print(f"\nseed {seed}: {case}\n{problem}", flush=True)
     summary = ", ".join(f"{name} {number}" for name, number in found.most_common())
     print(
-        f"\n{cases} cases from {first}: {failed} wrong; slowest {slowest:.2f} s, largest {largest:.0f} MiB; {summary}"
+        f"\n{cases} cases from {first}: {failed} wrong; slowest {slowest[0]:.2f} s (seed {slowest[1]}), "
+        f"largest {largest[0]:.0f} MiB (seed {largest[1]}); {summary}"
     )
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(run(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(run(int(sys.argv[1]), int(sys.argv[2]), *map(float, sys.argv[3:4])))

@@ -10,6 +10,7 @@ import json
 import struct
 import zlib
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from enum import StrEnum
 from functools import cache
 from random import Random
@@ -93,13 +94,13 @@ def _places(document: Any) -> list[tuple[Any, Any]]:
 def _value_for(random: Random, value: Any) -> Any:
     """Return another value: of the same type, or of any."""
     if random.random() < 0.5:
-        return random.choice(_VALUES)
+        return deepcopy(random.choice(_VALUES))
     if type(value) is int:
         return random.choice(NUMBERS + tuple(value + step for step in (-2, -1, 1, 2)))
     if isinstance(value, str):
         return random.choice([*_TEXTS, value + "x", value[:-1], value.upper(), value * 2])
     if isinstance(value, list):
-        return random.choice([value * 2, value[:-1], value[::-1], [*value, *value[:1]]])
+        return deepcopy(random.choice([value * 2, value[:-1], value[::-1]]))
     return {**value, "more": 1} if isinstance(value, dict) else value
 
 
@@ -117,7 +118,7 @@ def edited_json(random: Random, document: Any) -> Any:
                 owner[random.choice(["x", "type", "id", "fields", key.upper()])] = owner.pop(key)
             case 2:
                 other, place = random.choice(places)
-                owner[key] = json.loads(json.dumps(other[place])) if place in range(len(other)) or place in other else 0
+                owner[key] = deepcopy(other[place])
             case _:
                 owner[key] = _value_for(random, owner[key])
     return document
@@ -188,6 +189,23 @@ def _json_bomb(kind: int) -> bytes:
 
 def _json_bombs(random: Random, _: bytes) -> bytes:
     return _json_bomb(random.randrange(3))
+
+
+def _json_many(random: Random, raw: bytes) -> bytes:
+    """Fill metadata with as many snapshots, columns, properties or keys as just fit."""
+    document = json.loads(raw)
+    match random.randrange(4):
+        case 0:
+            line = [{"snapshot-id": n, "timestamp-ms": 1, "parent-snapshot-id": n - 1} for n in range(5, 200_000)]
+            document["snapshots"] += line[:: random.choice([1, -1])]
+        case 1:
+            document["schemas"][0]["fields"] += [{"id": n, "name": "a", "type": "int"} for n in range(9, 200_000)]
+        case 2:
+            document["properties"] |= {f"k{n}": "v" for n in range(900_000)}
+        case _:
+            pairs = ",".join(f'"k{n % 800_000}":{n}' for n in range(900_000))
+            return ("{" + pairs + "}").encode()
+    return json.dumps(document).encode()
 
 
 # Avro containers.
@@ -507,7 +525,7 @@ def _anything(random: Random, raw: bytes) -> bytes:
     )
 
 
-_AVRO: dict[str, tuple[Mutate, Effect, int]] = {
+_AVRO: dict[str, tuple[Mutate, Effect, float]] = {
     "recompressed": (_avro_recompressed, Effect.HARMLESS, 4),
     "renamed": (_avro_renamed, Effect.HARMLESS, 3),
     "counts": (_avro_counts, Effect.VALUE, 10),
@@ -524,7 +542,7 @@ _AVRO: dict[str, tuple[Mutate, Effect, int]] = {
     "bombs": (_avro_bombs, Effect.DAMAGE, 1),
     "floods": (_avro_floods, Effect.VALUE, 1),
 }
-MUTATIONS: dict[str, dict[str, tuple[Mutate, Effect, int]]] = {
+MUTATIONS: dict[str, dict[str, tuple[Mutate, Effect, float]]] = {
     "metadata": {
         "fields": (_json_fields, Effect.VALUE, 80),
         "cycle": (_json_cycle, Effect.VALUE, 8),
@@ -533,6 +551,7 @@ MUTATIONS: dict[str, dict[str, tuple[Mutate, Effect, int]]] = {
         "flipped": (_flipped, Effect.VALUE, 15),
         "anything": (_anything, Effect.DAMAGE, 3),
         "bombs": (_json_bombs, Effect.DAMAGE, 1),
+        "many": (_json_many, Effect.VALUE, 0.2),
     },
     "avro": _AVRO,
     "puffin": {

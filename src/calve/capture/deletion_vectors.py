@@ -91,10 +91,10 @@ def _check_bitmap(raw: memoryview, at: int) -> int:
     """See that a bitmap of 32 bits is in order; return where it ends."""
     (cookie,) = struct.unpack_from("<I", raw, at)
     at += 4
-    runs = 0
+    runs = b""
     if cookie & 0xFFFF == _WITH_RUNS:
         count = (cookie >> 16) + 1
-        runs = int.from_bytes(raw[at : at + (count + 7) // 8], "little")
+        runs = bytes(raw[at : at + (count + 7) // 8]).ljust((count + 7) // 8, b"\0")
         at += (count + 7) // 8
         offsets = 4 * count if count >= _OFFSETS_FROM else 0
     elif cookie == _WITHOUT_RUNS:
@@ -109,7 +109,8 @@ def _check_bitmap(raw: memoryview, at: int) -> int:
     _check_sorted(heads[::2])
     at += 4 * count + offsets
     for number, size in enumerate(heads[1::2]):
-        at = _check_runs(raw, at) if runs >> number & 1 else _check_container(raw, at, size + 1)
+        is_run = bool(runs) and runs[number >> 3] >> (number & 7) & 1
+        at = _check_runs(raw, at) if is_run else _check_container(raw, at, size + 1)
     return at
 
 

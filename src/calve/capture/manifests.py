@@ -97,6 +97,7 @@ class Allowance:
 
     limit: int = MAX_METADATA_BYTES
     taken: dict[str, int] = attribute(default_factory=dict)
+    total: int = 0
 
     def take(self, path: str, size: int) -> None:
         """Count a manifest that is read, each one once.
@@ -104,8 +105,9 @@ class Allowance:
         Raises:
             LakeCorrupt: that is too much in all.
         """
+        self.total += size - self.taken.get(path, 0)
         self.taken[path] = size
-        if sum(self.taken.values()) > self.limit * _FILES_AT_ONCE:
+        if self.total > self.limit * _FILES_AT_ONCE:
             raise too_large(f"the table's manifests have more than {self.limit * _FILES_AT_ONCE} bytes in all")
 
 

@@ -26,9 +26,11 @@ from calve.capture.model import Checkpoint, Exactness, Operation
 from calve.capture.selection import Placed, delete_rows, deletes_for, live, regrouped
 from calve.capture.source import Source
 from calve.errors import LakeCorrupt
-from calve.lake import decoding
+from calve.lake import decoding, too_large
 
 _AT_A_TIME = 16
+_OF_A_VECTOR = 8
+"""How many times smaller than other metadata a deletion vector has to be: all its positions are looked at."""
 LAST_UPDATED = 2147483539
 """The field id of ``_last_updated_sequence_number``, for which files that carry rows over have bounds."""
 
@@ -276,6 +278,8 @@ def _positions_in(source: Source, entry: Entry) -> Mapping[str, BitMap64]:
     """Read a deletion vector, or a v2 position-delete file: the one kind of small data file that a capture opens."""
     path, offset, size = entry.file_path, entry.content_offset, entry.content_size_in_bytes
     if offset is not None and size is not None and entry.referenced_data_file is not None:
+        if size > source.files.max_bytes // _OF_A_VECTOR:
+            raise too_large(f"a deletion vector has {size} bytes", offset).in_file(path)
         raw = source.files.read_range(path, offset, size)
         with decoding(path):
             positions = deletion_vectors.decode(raw)

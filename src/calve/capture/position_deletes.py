@@ -26,6 +26,7 @@ _COLUMNS = ["file_path", "pos"]
 _BYTES_PER_FILE = 512
 _BATCH = 1 << 16
 _DEEPEST = 8
+_MOST_VALUES = 1_000_000
 _ORC_SECONDS = 60
 _ORC_MEMORY = 2 << 30
 
@@ -70,28 +71,30 @@ def _parts(raw: bytes, file_format: str, limit: int) -> Iterator[tuple[str, "arr
 
 
 def _grouped(batches: "Iterable[pa.RecordBatch]") -> Iterator[tuple[str, "array[int]"]]:
-    """Yield the positions of each data file in each batch."""
+    """Yield the positions of each data file in each batch; a path is never written out for every row that has it."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     for batch in batches:
-        table = pa.table({"file_path": batch.column(0).cast(pa.string()), "pos": batch.column(1)})
-        if table.schema.field("pos").type != pa.int64() or any(column.null_count for column in table.columns):
+        paths, positions = batch.column(0), batch.column(1)
+        if not pa.types.is_dictionary(paths.type):
+            paths = paths.dictionary_encode()
+        is_fit = pa.types.is_string(paths.type.value_type) and positions.type == pa.int64()
+        if not is_fit or paths.null_count or positions.null_count:
             raise LakeCorrupt("its rows are not a path and a position each")
-        paths = pc.unique(table.column("file_path"))
-        if len(paths) == 1:  # as nearly always
-            parts = [(paths[0].as_py(), table.column("pos").combine_chunks())]
-        else:
-            grouped = table.group_by("file_path").aggregate([("pos", "list")])
-            parts = [(row["file_path"], pa.array(row["pos_list"], pa.int64())) for row in grouped.to_pylist()]
-        for path, positions in parts:
-            found = array("Q")
-            buffer, start = positions.buffers()[1], positions.offset * 8
-            found.frombytes(memoryview(buffer)[start : start + len(positions) * 8])
-            yield path, found
+        names, rows = paths.dictionary, pa.table({"path": paths.indices, "pos": positions})
+        for row in rows.group_by("path").aggregate([("pos", "list")]).to_batches():
+            for number, found in zip(row.column("path"), row.column("pos_list"), strict=True):
+                yield names[number.as_py()].as_py(), _numbers(found.values)
 
 
-# Parquet.
+def _numbers(positions: "pa.Int64Array") -> "array[int]":
+    found = array("Q")
+    buffer, start = positions.buffers()[1], positions.offset * 8
+    found.frombytes(memoryview(buffer)[start : start + len(positions) * 8])
+    return found
+
+
+# Parquet. Its footer and the heads of its pages are read here too, because the library ends the process over some.
 
 
 def _from_parquet(raw: bytes, limit: int) -> "Iterator[pa.RecordBatch]":
@@ -99,99 +102,136 @@ def _from_parquet(raw: bytes, limit: int) -> "Iterator[pa.RecordBatch]":
     from pyarrow import parquet
 
     try:
-        file = parquet.ParquetFile(
-            io.BytesIO(raw), thrift_string_size_limit=1 << 24, thrift_container_size_limit=1 << 16, pre_buffer=False
-        )
-        _check_pages(raw, file.metadata, limit)
+        _check_pages(raw, limit)
+    except (LookupError, TypeError, AttributeError) as error:
+        raise LakeCorrupt("what it says about itself is not what Parquet has") from error
+    try:
+        file = parquet.ParquetFile(io.BytesIO(raw), read_dictionary=_COLUMNS[:1], pre_buffer=False)
         yield from file.iter_batches(_BATCH, columns=_COLUMNS, use_threads=False)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, LookupError, pa.ArrowException) as error:
         raise LakeCorrupt(f"it is not a Parquet file that can be read: {shown(str(error))}") from error
 
 
-def _check_pages(raw: bytes, metadata: Any, limit: int) -> None:
-    """See that what Parquet would unpack fits into the limit, by what the head of each page says.
+def _check_pages(raw: bytes, limit: int) -> None:
+    """See that what Parquet would unpack fits into the limit, by what the footer and the head of each page say.
 
     Raises:
         LakeCorrupt: it does not, or there is no such page.
     """
-    if metadata.num_rows > limit:
-        raise too_large(f"it has {metadata.num_rows} rows")
+    size = int.from_bytes(raw[-8:-4], "little")
+    if len(raw) < 12 or raw[:4] != b"PAR1" or raw[-4:] != b"PAR1" or size > len(raw) - 12:
+        raise LakeCorrupt("it is not a Parquet file, or it was cut", offset=max(len(raw) - 8, 0))
+    footer = _Thrift(raw, len(raw) - 8 - size, len(raw) - 8).struct()
     unpacked = rows = 0
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        rows += group.num_rows
-        columns = [group.column(at) for at in range(group.num_columns)]
-        chosen = [column for column in columns if column.path_in_schema in _COLUMNS]
-        if len(chosen) != len(_COLUMNS):
-            raise LakeCorrupt("its columns are not file_path and pos")
-        for column in chosen:
-            start = column.data_page_offset
-            if column.dictionary_page_offset is not None and 0 < column.dictionary_page_offset < start:
-                start = column.dictionary_page_offset
-            if column.num_values != group.num_rows or start < 0:
-                raise LakeCorrupt(f"a column has {column.num_values} values, and its row group {group.num_rows}")
-            for size in _page_sizes(raw, start, start + column.total_compressed_size):
-                unpacked += size
+    for group in footer[_GROUPS]:
+        rows += group[_ROWS]
+        for column in (chunk[_COLUMN] for chunk in group[_CHUNKS]):
+            if column[_PATH] not in ([b"file_path"], [b"pos"]):
+                continue
+            start, first = column[_DATA_PAGES], column.get(_DICTIONARY, 0)
+            start = first if 0 < first < start else start
+            for page in _page_sizes(raw, start, start + column[_PACKED]):
+                unpacked += page
                 if unpacked > limit:
                     raise too_large(f"its pages have more than {limit} bytes", start)
-    if rows != metadata.num_rows:
-        raise LakeCorrupt(f"its row groups have {rows} rows, and it says {metadata.num_rows}")
+    if rows > limit:
+        raise too_large(f"it has {rows} rows")
 
 
 def _page_sizes(raw: bytes, at: int, end: int) -> Iterator[int]:
     """Yield how large each page of a column is when it is unpacked."""
-    if end > len(raw):
-        raise LakeCorrupt(f"a column ends at byte {end}, and the file has {len(raw)}", offset=at)
+    if not 0 < at <= end <= len(raw):
+        raise LakeCorrupt(f"a column goes from byte {at} to {end}, and the file has {len(raw)}", offset=max(at, 0))
     while at < end:
-        start = at
-        try:
-            head, at = _struct(raw, at, 0)
-        except IndexError:
-            raise LakeCorrupt("the file ends within the head of a page", offset=start) from None
-        unpacked, packed = head.get(2), head.get(3)
-        if unpacked is None or packed is None or unpacked < 0 or packed < 0 or packed > end - at:
-            raise LakeCorrupt(f"a page says that it has {packed} bytes, and {unpacked} unpacked", offset=start)
+        head = _Thrift(raw, at, end)
+        sizes = head.struct()
+        unpacked, packed = sizes[_PAGE_UNPACKED], sizes[_PAGE_PACKED]
+        if unpacked < 0 or not 0 <= packed <= end - head.at:
+            raise LakeCorrupt(f"a page says that it has {packed} bytes, and {unpacked} unpacked", offset=at)
         yield unpacked
-        at += packed
+        at = head.at + packed
 
 
-def _struct(raw: bytes, at: int, depth: int) -> tuple[dict[int, int], int]:
-    """Read a struct of Thrift's compact protocol; return its numbers by field id, and where it ends."""
-    found: dict[int, int] = {}
-    fid = 0
-    while kind := raw[at]:
-        at += 1
-        if kind >> 4:
-            fid += kind >> 4
-        else:
-            fid, at = avro.read_long(raw, at)
-        value, at = _value(raw, at, kind & 15, depth)
-        if value is not None:
-            found[fid] = value
-    return found, at + 1
+_I32, _I64, _LIST, _STRUCT = 5, 6, 9, 12
+"""Types of Thrift's compact protocol. A field of another type than the one it has is no field, to every reader."""
+_ROWS, _GROUPS = (3, _I64), (4, _LIST)
+_CHUNKS, _COLUMN = (1, _LIST), (3, _STRUCT)
+_PATH, _PACKED, _DATA_PAGES, _DICTIONARY = (3, _LIST), (7, _I64), (9, _I64), (11, _I64)
+_PAGE_UNPACKED, _PAGE_PACKED = (2, _I32), (3, _I32)
 
 
-def _value(raw: bytes, at: int, kind: int, depth: int) -> tuple[int | None, int]:
-    """Read a value of Thrift's compact protocol; only numbers are returned."""
-    match kind:
-        case 1 | 2:  # true, false
-            return None, at
-        case 3:  # a byte
-            return None, at + 1
-        case 4 | 5 | 6:  # numbers of 16, 32 and 64 bits
-            return avro.read_long(raw, at)
-        case 7:  # a double
-            return None, at + 8
-        case 8:  # bytes: their length is not zigzag
-            size, at = avro.read_long(raw, at)
-            size = size << 1 if size >= 0 else ~(size << 1)
-            if size > len(raw) - at:
-                raise IndexError
-            return None, at + size
-        case 12 if depth < _DEEPEST:
-            return None, _struct(raw, at, depth + 1)[1]
-        case _:  # lists, sets and maps, of which the head of a page has none
-            raise LakeCorrupt(f"the head of a page has a value of the type {kind}", offset=at)
+class _Thrift:
+    """Reads Thrift's compact protocol, in which Parquet describes itself."""
+
+    def __init__(self, raw: bytes, at: int, end: int) -> None:
+        self.at = at
+        self._raw = raw
+        self._end = end
+        self._left = _MOST_VALUES
+
+    def struct(self, depth: int = 0) -> dict[tuple[int, int], Any]:
+        """Read a struct: its values by the number and the type of each field.
+
+        Raises:
+            LakeCorrupt: it does not end where it should.
+        """
+        found: dict[tuple[int, int], Any] = {}
+        number = 0
+        while head := self._byte():
+            if head >> 4:
+                number += head >> 4
+            else:
+                number = self._number()
+            found[number, head & 15] = self._value(head & 15, depth, in_list=False)
+        return found
+
+    def _value(self, kind: int, depth: int, *, in_list: bool) -> Any:
+        self._left -= 1
+        if depth > _DEEPEST or self._left < 0:
+            raise LakeCorrupt("what it says about itself has no end", offset=self.at)
+        match kind:
+            case 1 | 2:  # a truth, which is in the type itself unless it stands in a list
+                return self._byte() == 1 if in_list else kind == 1
+            case 3:
+                return self._byte()
+            case 4 | 5 | 6:
+                return self._number()
+            case 7:
+                return self._bytes(8)
+            case 8:
+                return self._bytes(self._size())
+            case 9 | 10:
+                return self._list(depth + 1)
+            case 12:
+                return self.struct(depth + 1)
+            case _:
+                raise LakeCorrupt(f"what it says about itself has a value of the type {kind}", offset=self.at)
+
+    def _list(self, depth: int) -> list[Any]:
+        head = self._byte()
+        size = self._size() if head >> 4 == 15 else head >> 4
+        return [self._value(head & 15, depth, in_list=True) for _ in range(self._some(size))]
+
+    def _byte(self) -> int:
+        return self._bytes(1)[0]
+
+    def _bytes(self, size: int) -> bytes:
+        self.at += self._some(size)
+        return self._raw[self.at - size : self.at]
+
+    def _number(self) -> int:
+        value, self.at = avro.read_long(self._raw, self.at)
+        return value
+
+    def _size(self) -> int:
+        value = self._number()
+        return ~(value << 1) if value < 0 else value << 1  # sizes are written as they are, and read as zigzag
+
+    def _some(self, size: int) -> int:
+        """Return a number of bytes or items, of which there are enough left."""
+        if not 0 <= size <= self._end - self.at:
+            raise LakeCorrupt(f"a length is {size}, but {self._end - self.at} bytes are left", offset=self.at)
+        return size
 
 
 # Avro.

@@ -1,5 +1,6 @@
 """Damaged files: how large a metadata file may be, and what is said of one that cannot be believed."""
 
+import reprlib
 import struct
 import zlib
 from collections.abc import Iterator
@@ -53,7 +54,11 @@ def too_large(problem: str, offset: int | None = None) -> LakeCorrupt:
 
 def shown(value: Any) -> str:
     """Return a value as a message may quote it: short, on one line, and without what a terminal obeys."""
-    if isinstance(value, dict | list):
-        value = type(value).__name__ if len(value) > 4 else value
-    text = value if isinstance(value, str) and value.isprintable() else ascii(value)
-    return text if len(text) <= 80 else text[:77] + "…"
+    text = value if isinstance(value, str) and value.isprintable() else _SHORT.repr(value)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+_LONGEST = 80
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel = 3
+_SHORT.maxstring = _SHORT.maxother = _LONGEST

@@ -16,10 +16,12 @@ from calve.folders import is_refusal, writing
 from calve.lake.damage import shown, too_large
 
 if TYPE_CHECKING:
-    from pyiceberg.io import FileIO, InputStream
+    from pyiceberg.io import FileIO, InputFile, InputStream
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _SETTING = "capture.location, or warehouse of the catalog"
+_UNTOLD = 1 << 24
+"""How much is read of a file that does not tell its size."""
 _FILE_SCHEME = re.compile(r"file:(//(localhost)?(?=/))?(?=/)")
 
 
@@ -42,17 +44,19 @@ class Files:
         self._properties = dict(properties or {})
         self._remote: dict[str, FileIO] = {}
 
-    def read(self, path: str, *, times: int = 1) -> bytes:
-        """Return a file's content, of so many times ``max_bytes`` at most.
+    def read(self, path: str, *, times: int = 1, through: "InputFile | None" = None) -> bytes:
+        """Return a file's content, of so many times ``max_bytes`` at most; elsewhere ``through`` PyIceberg.
 
         Raises:
             LakeCorrupt: it is larger, or no file at all.
         """
         limit = self.max_bytes * times
-        with self._opened(path) as (stream, size):
-            content = stream.read() if size is not None and size <= limit else stream.read(limit + 1)
+        with self._opened(path, through) as (stream, size):
+            if size > limit:
+                raise too_large(f"it has {size} bytes").in_file(path)
+            content = stream.read(size) if size else stream.read(_UNTOLD)  # files of the kernel say that they are empty
         if len(content) > limit:
-            raise too_large(f"it has {size or f'more than {limit}'} bytes").in_file(path)
+            raise too_large(f"it has more than {limit} bytes").in_file(path)
         return content
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
@@ -64,22 +68,23 @@ class Files:
         if length > self.max_bytes:
             raise too_large(f"{length} bytes of it are to be read", offset).in_file(path)
         with self._opened(path) as (stream, size):
-            if size is not None and length > size - offset:
+            if length > size - offset:
                 raise LakeCorrupt(f"{length} bytes are to be there, but the file has {size}", path=path, offset=offset)
             stream.seek(offset)
             return stream.read(length)
 
     @contextmanager
-    def _opened(self, path: str) -> "Iterator[tuple[BinaryIO | InputStream, int | None]]":
-        """Open a file to read, and tell how large it is, as far as that is known."""
+    def _opened(self, path: str, through: "InputFile | None" = None) -> "Iterator[tuple[BinaryIO | InputStream, int]]":
+        """Open a file to read, and tell how large it is."""
         with _explained(path):
             if local := local_path(path):
                 with _regular(local, path) as stream:
-                    yield stream, os.fstat(stream.fileno()).st_size or None  # files of /proc say 0
+                    yield stream, os.fstat(stream.fileno()).st_size
                 return
-            file = self._io(path).new_input(path)
-            size = len(file)
-            with file.open() as remote:
+            with (through or self._io(path).new_input(path)).open() as remote:
+                remote.seek(0, os.SEEK_END)  # an object store told the size when it was opened
+                size = remote.tell()
+                remote.seek(0)
                 yield remote, size
 
     def write(self, path: str, content: bytes) -> None:

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from calve.errors import LakeError, SettingsInvalid
 from calve.lake import metadata as raw
@@ -11,7 +11,8 @@ from calve.lake.files import Files
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
-    from pyiceberg.io import FileIO
+    from pyiceberg.io import FileIO, InputFile
+    from pyiceberg.table.metadata import TableMetadata
 
 
 def open_guarded(name: str, properties: Mapping[str, str], max_bytes: int = MAX_METADATA_BYTES) -> "Catalog":
@@ -44,44 +45,41 @@ def open_guarded(name: str, properties: Mapping[str, str], max_bytes: int = MAX_
         purge(identifier)
 
     catalog.purge_table = purge_owned  # type: ignore[method-assign]
+    _check_first(max_bytes)
     load = catalog._load_file_io  # noqa: SLF001 - the one place where tables get their files
 
-    def load_checked(properties: Mapping[str, str] | None = None, location: str | None = None) -> "FileIO":
+    def load_files(properties: Mapping[str, str] | None = None, location: str | None = None) -> "FileIO":
         given = {key: value for key, value in (properties or {}).items() if key != _IMPLEMENTATION}
-        return _checked(load(given, location), max_bytes)
+        return load(given, location)
 
-    catalog._load_file_io = load_checked  # type: ignore[method-assign] # noqa: SLF001
+    catalog._load_file_io = load_files  # type: ignore[method-assign] # noqa: SLF001
     return catalog
 
 
 _IMPLEMENTATION = "py-io-impl"
+_limits: list[int] = []
+"""The most that a catalog of this process allows; empty until PyIceberg reads through us."""
 
 
-def _checked(files: "FileIO", max_bytes: int) -> "FileIO":
-    """Return PyIceberg's files with the reading of metadata put in front that is ours."""
-    from pyiceberg.io import InputFile
+def _check_first(max_bytes: int) -> None:
+    """Let PyIceberg read only metadata that we believe.
 
-    ours = Files(files.properties, max_bytes=max_bytes)
-    new_input = files.new_input
+    There is one function that all its catalogs read a ``metadata.json`` with, for the whole process.
+    """
+    from pyiceberg.serializers import Compressor, FromByteStream, FromInputFile
 
-    class CheckedInput(InputFile):
-        """A metadata file that is believed before PyIceberg sees it."""
+    is_first = not _limits
+    _limits.append(max(max_bytes, *_limits, 0))
+    del _limits[:-1]
+    if not is_first:
+        return
 
-        def __len__(self) -> int:
-            return len(new_input(self.location))
+    def table_metadata(input_file: "InputFile", encoding: str = "utf-8") -> "TableMetadata":
+        location, limit = input_file.location, _limits[0]
+        content = Files(max_bytes=limit).read(location, through=input_file)
+        with decoding(location):
+            raw.decode(content, limit)
+            compressor = Compressor.get_compressor(location)
+            return FromByteStream.table_metadata(io.BytesIO(content), encoding, compressor)
 
-        def exists(self) -> bool:
-            return ours.exists(self.location)
-
-        def open(self, seekable: bool = True) -> Any:  # noqa: ARG002, FBT001, FBT002 - PyIceberg's signature
-            content = ours.read(self.location)
-            with decoding(self.location):
-                raw.decode(content, max_bytes)
-            return io.BytesIO(content)
-
-    def checked_input(location: str) -> InputFile:
-        is_metadata = ".metadata.json" in location or location.endswith(".json")
-        return CheckedInput(location) if is_metadata else new_input(location)
-
-    files.new_input = checked_input  # type: ignore[method-assign]
-    return files
+    FromInputFile.table_metadata = staticmethod(table_metadata)  # type: ignore[method-assign]

@@ -3,6 +3,7 @@
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,7 +67,7 @@ def parse(content: bytes, limit: int = MAX_METADATA_BYTES) -> Any:
     return document
 
 
-_BYTES_PER_VALUE = 32
+_BYTES_PER_VALUE = 64
 _WIDEST = 4
 """How many bytes Python keeps for each character of a text that has rare ones."""
 
@@ -85,8 +86,7 @@ def _unzipped(content: bytes, limit: int) -> bytes:
 def _object(pairs: list[tuple[str, Any]]) -> Metadata:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
         raise ValueError(f"{shown(twice)} is there twice")
     return found
 

@@ -18,7 +18,7 @@ from calve.errors import (
 )
 from calve.lake import metadata as raw
 from calve.lake.catalogs import Catalog, Decide, LoadedTable
-from calve.lake.damage import decoding
+from calve.lake.damage import decoding, shown
 from calve.lake.files import Files
 from calve.lake.names import TableName
 
@@ -178,7 +178,8 @@ class OtherCatalog(Catalog):
             except (InvalidResponse, ValidationError) as error:
                 if isinstance(error, InvalidResponse) and not _is_of_version(error):
                     found = error.errors(include_url=False, include_input=False)[0]
-                    raise LakeCorrupt(f"{'.'.join(map(str, found['loc']))}: {found['msg']}") from error
+                    where = ".".join(map(str, found["loc"]))
+                    raise LakeCorrupt(f"the catalog says of {shown(where)}: {shown(found['msg'])}") from error
                 raise FormatVersionUnknown(
                     f"{table} has metadata that PyIceberg does not understand: {error}",
                     remedy="Upgrade calve.",

@@ -43,6 +43,18 @@ def test_what_is_unpacked_is_limited() -> None:
         position_deletes.read(many, "PARQUET", 5_000_000, LIMIT)
 
 
+def test_a_long_path_is_not_written_out_for_every_row() -> None:
+    """A dictionary of one megabyte and two hundred thousand rows that name it are two megabytes, and not 200 GB."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    paths = pa.DictionaryArray.from_arrays(pa.array([0] * 200_000, pa.int32()), pa.array(["a" * (1 << 20)]))
+    out = io.BytesIO()
+    parquet.write_table(pa.table({"file_path": paths, "pos": pa.array(range(200_000), pa.int64())}), out)
+    (positions,) = position_deletes.read(out.getvalue(), "PARQUET", 200_000, 8 * LIMIT).values()
+    assert len(positions) == 200_000
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_rows_that_the_manifest_does_not_know_are_refused(form: str) -> None:
     """A file that lost or won rows is another file."""

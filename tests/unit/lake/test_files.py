@@ -30,7 +30,7 @@ def test_local_paths_are_told_from_others(location: str, path: str | None) -> No
 @pytest.mark.parametrize("prefix", ["", "file:", "file://", "remote"])
 def test_a_file_goes_through_its_life(prefix: str, tmp_path: Path) -> None:
     """Writing makes the folders; reading, ranges and deleting work; a second deletion finds nothing."""
-    files = Files()
+    files = Files(max_bytes=10)
     path = f"{prefix}{tmp_path}/t/metadata/a b.json"
     if prefix == "remote":  # through PyIceberg's file systems, as an object store would be
         import calve.lake.files as module
@@ -51,6 +51,10 @@ def _live(files: Files, path: str) -> None:
     assert files.exists(path)
     assert files.read(path) == b"0123456789"
     assert files.read_range(path, 3, 4) == b"3456"
+    files.write(path, b"0123456789+")
+    for read in (files.read, lambda large: files.read_range(large, 0, 11), lambda cut: files.read_range(cut, 8, 5)):
+        with pytest.raises(LakeCorrupt):
+            read(path)
     assert files.delete(path)
     assert not files.delete(path)
     for read in (files.read, lambda lost: files.read_range(lost, 0, 1)):
@@ -122,6 +126,12 @@ def test_files_are_read_up_to_a_limit(tmp_path: Path) -> None:
         with pytest.raises(LakeCorrupt):
             files.read_range(str(path), offset, length)
     assert files.read_range(str(path), 100, 1) == b"\0"
+
+
+def test_an_empty_file_is_read(tmp_path: Path) -> None:
+    """With a limit and without."""
+    (tmp_path / "empty").touch()
+    assert Files().read(f"{tmp_path}/empty") == Files(max_bytes=1).read(f"{tmp_path}/empty") == b""
 
 
 def test_files_that_do_not_tell_their_size_are_read_up_to_a_limit() -> None:

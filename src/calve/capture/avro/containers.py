@@ -19,6 +19,7 @@ MAGIC = b"Obj\x01"
 _SYNC = 16
 _BYTES_PER_RECORD = 512
 _BYTES_PER_ITEM = 8
+_LONGEST_SCHEMA = 4 << 20
 _HEADER: Read = map_reader(read_bytes)
 
 
@@ -151,6 +152,8 @@ def parse_schema(text: bytes) -> Schema:
     Raises:
         LakeCorrupt: it is no JSON.
     """
+    if len(text) > _LONGEST_SCHEMA:
+        raise LakeCorrupt(f"its schema has {len(text)} bytes", offset=4)
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

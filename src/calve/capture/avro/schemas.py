@@ -40,12 +40,16 @@ def fields(schema: Schema) -> list[tuple[int | None, Schema]]:
     if not isinstance(schema, dict) or schema.get("type") != "record" or not isinstance(schema.get("fields"), list):
         raise LakeCorrupt(f"its Avro schema has {shown(schema)} where a record should be", offset=4)
     found: list[tuple[int | None, Schema]] = []
+    known: set[int | None] = set()
+    if len(schema["fields"]) > _MOST_NODES:
+        raise LakeCorrupt(f"its Avro schema has a record of {len(schema['fields'])} fields", offset=4)
     for field in schema["fields"]:
         if not isinstance(field, dict) or not isinstance(field.get("name"), str) or "type" not in field:
             raise LakeCorrupt(f"its Avro schema has a field {shown(field)}", offset=4)
         fid = field.get("field-id")
-        if fid is not None and (type(fid) is not int or any(fid == known for known, _ in found)):
+        if fid is not None and (type(fid) is not int or fid in known):
             raise LakeCorrupt(f"its Avro schema has the field id {shown(fid)}, which is no number or taken", offset=4)
+        known.add(fid)
         found.append((fid, field))
     return found
 
