@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-integrations venv java check fix docs bench bench-playback lock clean
+.PHONY: help demo test test-integrations fuzz venv java check fix docs bench bench-playback lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -17,6 +17,9 @@ test: venv java ## Everything CI runs: lint, types, layers, docs, all tests
 
 test-integrations: venv java ## Sign in at a real Keycloak, which Maven fetches into .cache (159 MB): minutes, not in CI
 	@$(BIN)/python -m pytest -q tests/integrations
+
+fuzz: venv ## Mutate the metadata of tables until stopped: SEED=1 CASES=0; what went wrong is printed with its seed
+	@$(BIN)/python -m tests.fuzz.lake $(or $(SEED),$(shell date +%s)000) $(or $(CASES),0)
 
 venv: $(STAMP) ## Make .venv with what requirements.lock pins
 

@@ -17,6 +17,7 @@ CalveError
 │   ├── TableEncrypted
 │   ├── FormatVersionUnknown
 │   ├── FilesLost
+│   ├── LakeCorrupt              a file of a table's metadata holds what it cannot
 │   └── SourceBusy               somebody else committed to the table at the same time
 ├── SourceUnstable               what is merged gave other rows when it was read again
 ├── CaptureError                 what changed cannot be told, or not like this
@@ -194,6 +195,49 @@ class FilesLost(LakeError):
     """Files that the table's metadata names are gone."""
 
     code = "files_lost"
+
+
+class LakeCorrupt(LakeError):
+    """A file of a table's metadata is damaged.
+
+    ``path`` names the file and ``offset`` the byte in it, as far as both are known.
+    """
+
+    code = "lake_corrupt"
+    default_remedy = "Restore the file, or let the catalog point to an earlier version of the table."
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        path: str | None = None,
+        offset: int | None = None,
+        remedy: str | None = None,
+        **context: Any,
+    ) -> None:
+        self.problem = problem
+        self.path = path
+        self.offset = offset
+        where = {"path": path, "offset": offset}
+        at = "" if offset is None else f" at byte {offset}"
+        super().__init__(
+            f"{path or 'A file of the table'} is damaged{at}: {problem}.",
+            remedy=remedy,
+            **context,
+            **{key: value for key, value in where.items() if value is not None},
+        )
+
+    def in_file(self, path: str) -> "LakeCorrupt":
+        """Return the error with the name of the file, unless it has one."""
+        if self.path is not None:
+            return self
+        return LakeCorrupt(self.problem, path=path, offset=self.offset, remedy=self.remedy)
+
+    def in_block(self, start: int) -> "LakeCorrupt":
+        """Return the error with the place of the block, where the offset counts what was decompressed."""
+        return LakeCorrupt(
+            f"{self.problem} (byte {self.offset} of the block)", path=self.path, offset=start, remedy=self.remedy
+        )
 
 
 class SourceBusy(LakeError):

@@ -33,6 +33,7 @@ STATUS: Mapping[type[CalveError], int] = {
     errors.TableEncrypted: 422,
     errors.FormatVersionUnknown: 422,
     errors.FilesLost: 410,
+    errors.LakeCorrupt: 422,
     errors.SourceBusy: 409,
     errors.SourceUnstable: 409,
     errors.CaptureError: 409,

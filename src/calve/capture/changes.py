@@ -139,10 +139,14 @@ def _everything(source: Source, end: int | None, wanted: Wanted, columns: Sequen
     """Return all that is in the table, or the oldest part of it."""
     if wanted.limits and end is not None:
         whole = source.checkpoint(end, Pending(PendingOf.LIVE, 0))
-        taken = selection.take_oldest(source, whole, (), wanted.limits, metrics=bool(columns))
+        taken = selection.take_oldest(source, whole, (), wanted.limits, metrics=_ids(columns))
     else:
-        taken = selection.all_live(source, end, metrics=bool(columns))
+        taken = selection.all_live(source, end, metrics=_ids(columns))
     return _plain(source, None, taken, _live_steps(source, end), columns, _live_size(source, end, taken))
+
+
+def _ids(columns: Iterable[Column]) -> frozenset[int]:
+    return frozenset(column.field_id for column in columns)
 
 
 def _live_steps(source: Source, end: int | None) -> tuple[SnapshotStep, ...]:
@@ -185,7 +189,7 @@ def _since(
     columns: Sequence[Column],
 ) -> TableChange:
     """Return the change over an unbroken range of snapshots."""
-    metrics = bool(columns)
+    metrics = _ids(columns)
     is_plain = all(step.operation in {Operation.APPEND, Operation.REPLACE} for step in steps)
     if wanted.limits or start.pending is not None:
         taken = selection.take_oldest(source, start, steps, wanted.limits, metrics=metrics)
@@ -237,7 +241,7 @@ def _plain(
     """Return a change that is a sum of whole files; their entries are read only where that is needed."""
     data = taken.data
     if columns or size is None or not all(_says_enough(source, manifest) for manifest in data):
-        data = tuple(manifest.opened(metrics=bool(columns)) for manifest in data)
+        data = tuple(manifest.opened(metrics=_ids(columns)) for manifest in data)
     files, records = _counts(data)
     return TableChange(
         source=source,

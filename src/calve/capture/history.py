@@ -150,7 +150,8 @@ def _is_past(source: Source, start: Checkpoint, oldest: SnapshotJson) -> bool:
     if oldest.get("parent-snapshot-id") is None and start.snapshot_id not in source.snapshots:
         return False  # the parent was forgotten by who expired it, and may have been the checkpoint itself
     kept = {snapshot.get("sequence-number") for snapshot in source.snapshots.values()}
-    return start.sequence_number > 0 and kept.issuperset(range(start.sequence_number + 1, number))
+    between = range(start.sequence_number + 1, number)
+    return start.sequence_number > 0 and len(between) <= len(kept) and kept.issuperset(between)
 
 
 def _not_an_ancestor(source: Source, goal: int, end: int | None) -> NotAnAncestor:

@@ -7,6 +7,7 @@ from calve.capture.history import Step, steps_between
 from calve.capture.model import Operation, StoredCheckpoint
 from calve.capture.selection import pending_files
 from calve.capture.source import Source
+from calve.lake.validation import whole_number
 
 DEFAULT_MAX_AGE_MS = 5 * 24 * 3600 * 1000
 """Iceberg's own default for ``history.expire.max-snapshot-age-ms``."""
@@ -42,13 +43,13 @@ def lag_of(source: Source, stored: StoredCheckpoint, table: str, now: datetime) 
     files, records, size = (_sum(steps, key) for key in ("added-data-files", "added-records", "added-files-size"))
     oldest = min((step.timestamp_ms for step in steps), default=None)
     if checkpoint.pending is not None:
-        rest = [entry for _, entry in pending_files(source, checkpoint, metrics=False)]
+        rest = [entry for _, entry in pending_files(source, checkpoint)]
         files += len(rest)
         records += sum(entry.record_count for entry in rest)
         size += sum(entry.file_size_in_bytes for entry in rest)
         oldest = checkpoint.timestamp_ms
     now_ms = now.timestamp() * 1000
-    max_age = int(source.properties.get("history.expire.max-snapshot-age-ms", DEFAULT_MAX_AGE_MS))
+    max_age = whole_number(source.properties, "history.expire.max-snapshot-age-ms", DEFAULT_MAX_AGE_MS)
     return Lag(
         consumer=stored.consumer,
         table=table,

@@ -3,17 +3,24 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as attribute
+from enum import StrEnum
 from functools import lru_cache
-from typing import Any, NamedTuple
-
-from pyiceberg.avro.decoder import new_decoder
+from operator import itemgetter
+from types import NoneType
+from typing import Any, NamedTuple, assert_never
 
 from calve.capture import avro
+from calve.errors import LakeCorrupt
+from calve.lake import MAX_METADATA_BYTES, decoding, shown, too_large
 
 ADDED, DELETED = 1, 2
 EXISTING = 0
 DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
 DATA_MANIFEST, DELETE_MANIFEST = 0, 1
+NO_METRICS: frozenset[int] = frozenset()
+_CACHED = 1 << 18
+"""Schemas of more bytes than this are compiled each time: whoever writes them must not fill our memory."""
 
 
 class FieldSummary(NamedTuple):
@@ -81,6 +88,29 @@ class Entry(NamedTuple):
         return self.raw[self.cuts[1] : self.cuts[2]]
 
 
+_FILES_AT_ONCE = 16
+
+
+@dataclass(slots=True)
+class Allowance:
+    """How many bytes one manifest may have when it is decompressed; and all that one table is asked for, together."""
+
+    limit: int = MAX_METADATA_BYTES
+    taken: dict[str, int] = attribute(default_factory=dict)
+    total: int = 0
+
+    def take(self, path: str, size: int) -> None:
+        """Count a manifest that is read, each one once.
+
+        Raises:
+            LakeCorrupt: that is too much in all.
+        """
+        self.total += size - self.taken.get(path, 0)
+        self.taken[path] = size
+        if self.total > self.limit * _FILES_AT_ONCE:
+            raise too_large(f"the table's manifests have more than {self.limit * _FILES_AT_ONCE} bytes in all")
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """A manifest in memory: its row in the list, its file, and the entries of it that count."""
@@ -91,12 +121,16 @@ class Manifest:
     """None: all, and they have not been read."""
     is_whole: bool = True
     """Every entry counts, so the file can be copied as it is."""
+    allowance: Allowance = attribute(default_factory=Allowance)
 
-    def entries(self, *, metrics: bool = False) -> tuple[Entry, ...]:
-        """Return the entries that count; without ``metrics`` the column statistics are skipped."""
-        return read_entries(self.raw, self.file, metrics=metrics) if self.kept is None else self.kept
+    def entries(self, *, metrics: frozenset[int] = NO_METRICS) -> tuple[Entry, ...]:
+        """Return the entries that count; statistics are read of the columns with the ids ``metrics``."""
+        if self.kept is not None:
+            return self.kept
+        with decoding(self.file.manifest_path):
+            return read_entries(self.raw, self.file, metrics=metrics, allowance=self.allowance)
 
-    def opened(self, *, metrics: bool) -> "Manifest":
+    def opened(self, *, metrics: frozenset[int]) -> "Manifest":
         """Return the manifest with its entries read."""
         return replace(self, kept=self.entries(metrics=metrics))
 
@@ -106,19 +140,35 @@ class Manifest:
 
     def partition_schema(self) -> avro.Schema:
         """Return the Avro schema of the partition tuples."""
-        schema = json.loads(avro.read_header(self.raw)[0]["avro.schema"])
-        record = next(field["type"] for fid, field in avro.fields(schema) if fid == _DATA_FILE_ID)
-        return next(field["type"] for fid, field in avro.fields(record) if fid == _PARTITION_ID)
+        with decoding(self.file.manifest_path):
+            schema = avro.parse_schema(avro.read_header(self.raw)[0]["avro.schema"])
+            return _field_type(_data_file(schema), _PARTITION_ID)
 
     def field_ids(self) -> frozenset[int]:
         """Return the columns of the schema that the manifest was written with, nested ones too."""
-        return _field_ids(avro.read_header(self.raw)[0]["schema"])
+        with decoding(self.file.manifest_path):
+            schema = avro.read_header(self.raw)[0]["schema"]
+            return (_cached_field_ids if len(schema) < _CACHED else _field_ids)(schema)
 
 
-@lru_cache(maxsize=256)
+def _field_type(record: avro.Schema, wanted: int) -> avro.Schema:
+    for fid, field in avro.fields(record):
+        if fid == wanted:
+            return field["type"]
+    raise LakeCorrupt(f"its Avro schema has no field with the id {wanted}", offset=4)
+
+
+def _data_file(schema: avro.Schema) -> avro.Schema:
+    """Return the record of an entry that describes the file; all that stands before it is the entry's head."""
+    *_, (fid, last) = avro.fields(schema) or [(None, {})]
+    if fid != _DATA_FILE_ID:
+        raise LakeCorrupt("its Avro schema does not end with data_file", offset=4)
+    return avro.compiler(schema).resolved(last["type"])[1]
+
+
 def _field_ids(schema: bytes) -> frozenset[int]:
     found: set[int] = set()
-    left: list[Any] = [json.loads(schema)]
+    left: list[Any] = [avro.parse_schema(schema)]
     while left:
         here = left.pop()
         if isinstance(here, list):
@@ -129,51 +179,136 @@ def _field_ids(schema: bytes) -> frozenset[int]:
     return frozenset(found)
 
 
-# The manifest list. Field ids are Iceberg's; names differ between format versions and writers, ids never do.
+_cached_field_ids = lru_cache(maxsize=64)(_field_ids)
 
-_LIST_IDS = {
-    500: "manifest_path",
-    501: "manifest_length",
-    502: "partition_spec_id",
-    517: "content",
-    515: "sequence_number",
-    516: "min_sequence_number",
-    503: "added_snapshot_id",
-    504: "added_files_count",
-    505: "existing_files_count",
-    506: "deleted_files_count",
-    512: "added_rows_count",
-    513: "existing_rows_count",
-    514: "deleted_rows_count",
-    507: "partitions",
-    519: "key_metadata",
-    520: "first_row_id",
+
+# What a field may hold. Names differ between format versions and writers; Iceberg's field ids never do.
+
+
+class _Kind(StrEnum):
+    """What kind of value a field has to have, in Avro's words or nearly so."""
+
+    NUMBER = "number"
+    STRING = "string"
+    BYTES = "bytes"
+    BOOLEAN = "boolean"
+    NUMBERS = "array of numbers"
+    METRICS = "map from field ids to numbers"
+    BOUNDS = "map from field ids to bytes"
+    SUMMARIES = "array of records"
+    PARTITION = "record of plain values"
+
+
+_NUMBERS = ("int", "long")
+
+
+def _typed_reader(
+    compiler: avro.Compiler, field: avro.Schema, kind: _Kind, metrics: frozenset[int] = NO_METRICS
+) -> avro.Read:
+    """Return a reader of a field's values, which are of one kind, or null where the schema allows that.
+
+    Raises:
+        LakeCorrupt: the schema has another type for the field.
+    """
+    found, schema = compiler.resolved(field["type"])
+    if found == "union" and "null" in schema and len(schema) == 2:
+        found, schema = compiler.resolved(next((branch for branch in schema if branch != "null"), "null"))
+    items = compiler.resolved(schema["items"])[0] if found == "array" else ""
+    pair = avro.int_map(schema["items"]) if found == "array" else None
+    match kind:
+        case _Kind.NUMBER:
+            fits = found in _NUMBERS
+        case _Kind.STRING | _Kind.BYTES | _Kind.BOOLEAN:
+            fits = found == kind.value
+        case _Kind.NUMBERS:
+            fits = items in _NUMBERS
+        case _Kind.METRICS | _Kind.BOUNDS:
+            fits = pair == ("long" if kind is _Kind.METRICS else "bytes")
+        case _Kind.SUMMARIES:
+            fits = items == "record" and all(_is_plain(compiler, part) for _, part in avro.fields(schema["items"]))
+        case _Kind.PARTITION:
+            fits = found == "record" and all(_is_plain(compiler, part) for _, part in avro.fields(schema))
+        case _:
+            assert_never(kind)
+    if not fits:
+        name = shown(field["name"])
+        raise LakeCorrupt(f"its Avro schema has {shown(field['type'])} for {name}, which is a {kind}", offset=4)
+    if pair is not None and kind in (_Kind.METRICS, _Kind.BOUNDS):
+        read = avro.int_map_reader(pair, metrics)
+        return avro.optional_reader(field["type"], read)
+    return compiler.reader(field["type"])
+
+
+def _is_plain(compiler: avro.Compiler, field: avro.Schema) -> bool:
+    """Tell whether a field has a single value, or null."""
+    kind, schema = compiler.resolved(field["type"])
+    kinds = [compiler.resolved(branch)[0] for branch in schema] if kind == "union" else [kind]
+    return not {"union", "record", "array", "map", "enum"} & set(kinds)
+
+
+# The manifest list.
+
+_LIST_FIELDS = {
+    500: ("manifest_path", _Kind.STRING),
+    501: ("manifest_length", _Kind.NUMBER),
+    502: ("partition_spec_id", _Kind.NUMBER),
+    517: ("content", _Kind.NUMBER),
+    515: ("sequence_number", _Kind.NUMBER),
+    516: ("min_sequence_number", _Kind.NUMBER),
+    503: ("added_snapshot_id", _Kind.NUMBER),
+    504: ("added_files_count", _Kind.NUMBER),
+    505: ("existing_files_count", _Kind.NUMBER),
+    506: ("deleted_files_count", _Kind.NUMBER),
+    512: ("added_rows_count", _Kind.NUMBER),
+    513: ("existing_rows_count", _Kind.NUMBER),
+    514: ("deleted_rows_count", _Kind.NUMBER),
+    507: ("partitions", _Kind.SUMMARIES),
+    519: ("key_metadata", _Kind.BYTES),
+    520: ("first_row_id", _Kind.NUMBER),
 }
-_LIST_DEFAULTS: dict[str, Any] = dict.fromkeys(_LIST_IDS.values()) | {
-    "content": DATA_MANIFEST,
-    "sequence_number": 0,
-    "min_sequence_number": 0,
-}
+_LIST_DEFAULTS: dict[str, Any] = {"content": DATA_MANIFEST, "sequence_number": 0, "min_sequence_number": 0}
+_LIST_REQUIRED = ("manifest_path", "manifest_length", "partition_spec_id", "added_snapshot_id")
 _SUMMARY_IDS = {509: "contains_null", 518: "contains_nan", 510: "lower_bound", 511: "upper_bound"}
 
 
-def read_manifest_list(raw: bytes) -> list[ManifestFile]:
-    """Read a snapshot's manifest list, whatever the format version."""
-    container = avro.read_container(raw)
-    names = {field["name"]: _LIST_IDS.get(fid or -1, field["name"]) for fid, field in avro.fields(container.schema)}
-    files = []
-    for record in avro.read_records(container):
-        values = _LIST_DEFAULTS | {
-            names[name]: value for name, value in record.items() if names[name] in _LIST_DEFAULTS
-        }
-        summaries = values["partitions"]
-        values["partitions"] = summaries and tuple(_field_summary(summary) for summary in summaries)
-        files.append(ManifestFile(**values))
+def read_manifest_list(raw: bytes, limit: int = MAX_METADATA_BYTES) -> list[ManifestFile]:
+    """Read a snapshot's manifest list, whatever the format version.
+
+    Raises:
+        LakeCorrupt: it is damaged, or says what cannot be.
+    """
+    container = avro.read_container(raw, limit)
+    compiler = avro.compiler(container.schema)
+    parts: list[tuple[str, avro.Read]] = []
+    for fid, field in avro.fields(container.schema):
+        name, kind = _LIST_FIELDS.get(-1 if fid is None else fid, ("", None))
+        parts.append(
+            (name, avro.skip_reader(compiler, field) if kind is None else _typed_reader(compiler, field, kind))
+        )
+    files = [_manifest_file(values) for values in container.records(avro.record_reader(parts))]
+    if len({file.manifest_path for file in files}) < len(files):
+        raise LakeCorrupt("it lists a manifest twice")
     return files
 
 
+def _manifest_file(values: dict[str, Any]) -> ManifestFile:
+    found: dict[str, Any] = {name: values.get(name) for name, _ in _LIST_FIELDS.values()}
+    found |= {name: default for name, default in _LIST_DEFAULTS.items() if found[name] is None}
+    summaries = found["partitions"]
+    found["partitions"] = None if summaries is None else tuple(_field_summary(summary) for summary in summaries)
+    file = ManifestFile(**found)
+    missing = [name for name in _LIST_REQUIRED if found[name] is None]
+    counts = (*file[7:13], file.sequence_number, file.min_sequence_number, file.first_row_id)
+    if missing or file.content not in (DATA_MANIFEST, DELETE_MANIFEST) or any(n is not None and n < 0 for n in counts):
+        raise LakeCorrupt(f"the row of the manifest {shown(file.manifest_path)} says {shown(str(file[1:13]))}")
+    return file
+
+
 def _field_summary(record: Mapping[str, Any]) -> FieldSummary:
-    return FieldSummary(**{name: record.get(name) for name in _SUMMARY_IDS.values()})  # type: ignore[arg-type]
+    found = FieldSummary(**{name: record.get(name) for name in _SUMMARY_IDS.values()})  # type: ignore[arg-type]
+    if any(type(bound) not in (bytes, NoneType) for bound in (found.lower_bound, found.upper_bound)):
+        raise LakeCorrupt("the bound of a partition is not of bytes")
+    return found
 
 
 def _field(fid: int, name: str, kind: Any, *, optional: bool = False) -> dict[str, Any]:
@@ -265,114 +400,190 @@ def _list_record(file: ManifestFile, version: int) -> dict[str, Any]:
 _HEAD_IDS = {0: "status", 1: "snapshot_id", 3: "sequence_number", 4: "file_sequence_number"}
 _DATA_FILE_ID = 2
 _PARTITION_ID = 102
-_FILE_IDS = {
-    134: "content",
-    100: "file_path",
-    101: "file_format",
-    102: "partition",
-    103: "record_count",
-    104: "file_size_in_bytes",
-    135: "equality_ids",
-    142: "first_row_id",
-    143: "referenced_data_file",
-    144: "content_offset",
-    145: "content_size_in_bytes",
-}
-_METRIC_IDS = {
-    109: "value_counts",
-    110: "null_value_counts",
-    137: "nan_value_counts",
-    125: "lower_bounds",
-    128: "upper_bounds",
-}
-_ENTRY_DEFAULTS: dict[str, Any] = {
-    **dict.fromkeys(_HEAD_IDS.values()),
-    **dict.fromkeys(_FILE_IDS.values()),
-    **dict.fromkeys(_METRIC_IDS.values()),
-    "content": DATA,
-}
 _FIRST_ROW_ID = 142
+_FILE_FIELDS = {
+    134: ("content", _Kind.NUMBER),
+    100: ("file_path", _Kind.STRING),
+    101: ("file_format", _Kind.STRING),
+    102: ("partition", _Kind.PARTITION),
+    103: ("record_count", _Kind.NUMBER),
+    104: ("file_size_in_bytes", _Kind.NUMBER),
+    135: ("equality_ids", _Kind.NUMBERS),
+    142: ("first_row_id", _Kind.NUMBER),
+    143: ("referenced_data_file", _Kind.STRING),
+    144: ("content_offset", _Kind.NUMBER),
+    145: ("content_size_in_bytes", _Kind.NUMBER),
+}
+_METRIC_FIELDS = {
+    109: ("value_counts", _Kind.METRICS),
+    110: ("null_value_counts", _Kind.METRICS),
+    137: ("nan_value_counts", _Kind.METRICS),
+    125: ("lower_bounds", _Kind.BOUNDS),
+    128: ("upper_bounds", _Kind.BOUNDS),
+}
+_SLOTS = {name: number for number, name in enumerate(Entry._fields)}
+_STATUS, _SNAPSHOT, _SEQUENCE, _FILE_SEQUENCE, _CONTENT = range(5)
+_ROW_ID, _INHERITS, _RAW, _CUTS = (_SLOTS[n] for n in ("first_row_id", "inherits_row_id", "raw", "cuts"))
+_RECORDS = _SLOTS["record_count"]
+_REQUIRED = tuple(
+    _SLOTS[name] for name in ("status", "file_path", "file_format", "partition", "record_count", "file_size_in_bytes")
+)
+_required = itemgetter(*_REQUIRED)
+_counts = itemgetter(
+    *(
+        _SLOTS[name]
+        for name in (
+            *("sequence_number", "file_sequence_number", "record_count", "file_size_in_bytes"),
+            *("first_row_id", "content_offset", "content_size_in_bytes"),
+        )
+    )
+)
+_NO_PLACES = {_PARTITION_ID: (0, 0), _FIRST_ROW_ID: (0, 0)}
+_MOST = 2**63 - 1
 
 
 class _EntryReader:
     """Reads the entries of all manifests that share one Avro schema."""
 
-    def __init__(self, schema: avro.Schema, *, metrics: bool) -> None:
-        names = avro.named_types(schema)
-        wanted = _FILE_IDS | (_METRIC_IDS if metrics else {})
-        self.has_sequence_numbers = any(fid == 3 for fid, _ in avro.fields(schema))
-        self.head: list[tuple[str, avro.Read]] = []
-        self.file: list[tuple[int, str, avro.Read]] = []
-        for fid, field in avro.fields(schema):
-            if fid == _DATA_FILE_ID:
-                record = names[field["type"]] if isinstance(field["type"], str) else field["type"]
-                for inner_id, inner in avro.fields(record):
-                    name = wanted.get(inner_id or -1, "")
-                    read = (avro.reader if name else avro.skipper)(inner["type"], names)
-                    self.file.append((inner_id or -1, name, read))
+    def __init__(self, schema: avro.Schema, metrics: frozenset[int]) -> None:
+        compiler = avro.compiler(schema)
+        record = _data_file(schema)
+        wanted = _FILE_FIELDS | (_METRIC_FIELDS if metrics else {})
+        heads = avro.fields(schema)[:-1]
+        self.has_sequence_numbers = any(fid == 3 for fid, _ in heads)
+        self._head = [self._head_part(compiler, fid, field) for fid, field in heads]
+        self._file: list[tuple[int, int, Any]] = []
+        """Of each field: its id if its place is needed, its slot in an entry or -1, and its reader or skipper."""
+        for fid, field in avro.fields(record):
+            name, kind = wanted.get(-1 if fid is None else fid, ("", None))
+            place = fid if fid in (_PARTITION_ID, _FIRST_ROW_ID) else 0
+            if kind is None:
+                self._file.append((place or 0, -1, compiler.skipper(field["type"])))
             else:
-                self.head.append((_HEAD_IDS[fid or 0], avro.reader(field["type"], names)))
+                self._file.append((place or 0, _SLOTS[name], _typed_reader(compiler, field, kind, metrics)))
 
-    def read(self, decoder: Any, raw: bytes, manifest: ManifestFile) -> dict[str, Any]:
-        """Read one entry into a dictionary of everything but what depends on its neighbours."""
-        values = _ENTRY_DEFAULTS.copy()
-        for name, read in self.head:
-            values[name] = read(decoder)
-        tell = decoder.tell
-        start = tell()
-        places = {_PARTITION_ID: (0, 0), _FIRST_ROW_ID: (0, 0)}
-        for fid, field_name, read in self.file:
-            before = tell() if fid in places else 0
-            value = read(decoder)
-            if field_name:
-                values[field_name] = value
-            if before:
-                places[fid] = (before, tell())
-        values["raw"] = raw
-        values["cuts"] = (start, *places[_PARTITION_ID], *places[_FIRST_ROW_ID], tell())
-        if values["snapshot_id"] is None:
-            values["snapshot_id"] = manifest.added_snapshot_id
-        for name in ("sequence_number", "file_sequence_number"):
-            if values[name] is None:
-                values[name] = manifest.sequence_number if self.has_sequence_numbers else 0
-        return values
+    @staticmethod
+    def _head_part(compiler: avro.Compiler, fid: int | None, field: avro.Schema) -> tuple[int, Any]:
+        name = _HEAD_IDS.get(-1 if fid is None else fid)
+        if name is None:
+            return -1, compiler.skipper(field["type"])
+        return _SLOTS[name], _typed_reader(compiler, field, _Kind.NUMBER)
+
+    def read(self, raw: avro.Block, at: int) -> tuple[list[Any], int]:
+        """Read one entry, without what it inherits."""
+        values: list[Any] = [None] * len(_SLOTS)
+        for slot, part in self._head:
+            if slot >= 0:
+                values[slot], at = part(raw, at)
+            else:
+                at = part(raw, at)
+        start = at
+        places = _NO_PLACES.copy()
+        for place, slot, part in self._file:
+            before = at
+            if slot >= 0:
+                values[slot], at = part(raw, at)
+            else:
+                at = part(raw, at)
+            if place:
+                places[place] = (before, at)
+        values[_RAW] = raw
+        values[_CUTS] = (start, *places[_PARTITION_ID], *places[_FIRST_ROW_ID], at)
+        return values, at
 
 
-@lru_cache(maxsize=256)
-def _entry_reader(schema_json: bytes, *, metrics: bool) -> _EntryReader:
-    return _EntryReader(json.loads(schema_json), metrics=metrics)
+def _entry_reader(schema: bytes, metrics: frozenset[int]) -> _EntryReader:
+    return _EntryReader(avro.parse_schema(schema), metrics)
 
 
-def read_entries(raw: bytes, manifest: ManifestFile, *, metrics: bool) -> tuple[Entry, ...]:
-    """Read the entries of a manifest, in order, with everything they inherit filled in."""
-    container = avro.read_container(raw)
-    read = _entry_reader(container.header["avro.schema"], metrics=metrics).read
+_cached_entry_reader = lru_cache(maxsize=64)(_entry_reader)
+
+
+def read_entries(
+    raw: bytes,
+    manifest: ManifestFile,
+    *,
+    metrics: frozenset[int] = NO_METRICS,
+    allowance: Allowance | None = None,
+) -> tuple[Entry, ...]:
+    """Read the entries of a manifest, in order, with everything they inherit filled in.
+
+    Raises:
+        LakeCorrupt: the manifest is damaged, or says what cannot be.
+    """
+    allowance = allowance or Allowance()
+    container = avro.read_container(raw, allowance.limit)
+    allowance.take(manifest.manifest_path, sum(len(block) for _, block in container.blocks))
+    schema = container.header["avro.schema"]
+    reader = (_cached_entry_reader if len(schema) < _CACHED else _entry_reader)(schema, metrics)
     next_row_id = manifest.first_row_id if manifest.content == DATA_MANIFEST else None
+    inherited = manifest.sequence_number if reader.has_sequence_numbers else 0
     entries = []
-    for count, data in container.blocks:
-        decoder = new_decoder(data)
-        for _ in range(count):
-            values = read(decoder, data, manifest)
-            inherits = next_row_id is not None and values["first_row_id"] is None and values["status"] != DELETED
-            if inherits and next_row_id is not None:
-                values["first_row_id"] = next_row_id
-                next_row_id += values["record_count"]
-            entries.append(Entry(inherits_row_id=inherits, **values))
+    for values in container.records(reader.read):
+        if values[_SNAPSHOT] is None:
+            values[_SNAPSHOT] = manifest.added_snapshot_id
+        if values[_SEQUENCE] is None:
+            values[_SEQUENCE] = inherited
+        if values[_FILE_SEQUENCE] is None:
+            values[_FILE_SEQUENCE] = inherited
+        if values[_CONTENT] is None:
+            values[_CONTENT] = DATA
+        _check(values)
+        values[_INHERITS] = inherits = (
+            next_row_id is not None and values[_ROW_ID] is None and values[_STATUS] != DELETED
+        )
+        if inherits and next_row_id is not None:
+            values[_ROW_ID] = next_row_id
+            next_row_id += values[_RECORDS]
+            if next_row_id > _MOST:
+                raise LakeCorrupt(f"the file {shown(values[_SLOTS['file_path']])} has row ids of more than 64 bits")
+        entries.append(Entry._make(values))
     return tuple(entries)
+
+
+def _check(values: Sequence[Any]) -> None:
+    """See that an entry says what a file can be.
+
+    Raises:
+        LakeCorrupt: it does not.
+    """
+    if None in _required(values):
+        missing = [Entry._fields[slot] for slot in _REQUIRED if values[slot] is None]
+        raise LakeCorrupt(f"an entry has no {missing[0]}")
+    for count in _counts(values):
+        if count is not None and count < 0:
+            path = shown(values[_SLOTS["file_path"]])
+            raise LakeCorrupt(f"the file {path} has a number below zero: {count}")
+    if not (EXISTING <= values[_STATUS] <= DELETED and DATA <= values[_CONTENT] <= EQUALITY_DELETES):
+        path = shown(values[_SLOTS["file_path"]])
+        raise LakeCorrupt(f"the file {path} has the status {values[_STATUS]} and the content {values[_CONTENT]}")
 
 
 def write_manifest(manifest: Manifest) -> tuple[ManifestFile, bytes]:
     """Write the kept entries of a manifest as EXISTING ones, and return its row for a manifest list with them."""
     if manifest.is_whole or manifest.kept is None:
         return manifest.file, manifest.raw
-    container = avro.read_container(manifest.raw)
-    schema, extended = _with_row_ids(container.schema, manifest.kept)
-    head = [(field, _HEAD_IDS[fid or 0]) for fid, field in avro.fields(schema) if fid != _DATA_FILE_ID]
-    writers = [(name, avro.writer(field["type"])) for field, name in head]
-    payload = b"".join(_spliced(entry, writers, extended=extended) for entry in manifest.kept)
-    header = {**container.header, "avro.schema": json.dumps(schema).encode()} if extended else container.header
-    blob = avro.write_container(header, payload, len(manifest.kept))
+    with decoding(manifest.file.manifest_path):
+        header, _ = avro.read_header(manifest.raw)
+        schema, extended = _with_row_ids(avro.parse_schema(header["avro.schema"]), manifest.kept)
+        writers = [(name, avro.writer(field["type"])) for name, field in _heads(schema)]
+        payload = b"".join(_spliced(entry, writers, extended=extended) for entry in manifest.kept)
+        header = {**header, "avro.schema": json.dumps(schema).encode()} if extended else header
+        blob = avro.write_container(header, payload, len(manifest.kept))
     return _with_counts(manifest.file, manifest.kept), blob
+
+
+def _heads(schema: avro.Schema) -> list[tuple[str, avro.Schema]]:
+    """Return the fields in front of data_file, by name.
+
+    Raises:
+        LakeCorrupt: there is one that we do not know, so that we cannot write it.
+    """
+    heads = avro.fields(schema)[:-1]
+    unknown = [field["name"] for fid, field in heads if fid not in _HEAD_IDS]
+    if unknown:
+        raise LakeCorrupt(f"its entries have the unknown field {shown(unknown[0])}", offset=4)
+    return [(_HEAD_IDS[fid or 0], field) for fid, field in heads]
 
 
 def write_added_manifest(manifest: Manifest, snapshot_id: int, sequence_number: int) -> tuple[ManifestFile, bytes]:
@@ -381,10 +592,11 @@ def write_added_manifest(manifest: Manifest, snapshot_id: int, sequence_number: 
     The entries have neither sequence numbers nor row ids of their own: they get the snapshot's.
     """
     entries = manifest.entries()
-    container = avro.read_container(manifest.raw)
-    head = [(field, _HEAD_IDS[fid or 0]) for fid, field in avro.fields(container.schema) if fid != _DATA_FILE_ID]
     values = {"status": ADDED, "snapshot_id": snapshot_id, "sequence_number": None, "file_sequence_number": None}
-    start = b"".join(avro.writer(field["type"])(values[name]) for field, name in head)
+    with decoding(manifest.file.manifest_path):
+        header, _ = avro.read_header(manifest.raw)
+        heads = _heads(avro.parse_schema(header["avro.schema"]))
+        start = b"".join(avro.writer(field["type"])(values[name]) for name, field in heads)
     payload = b"".join(start + _without_row_id(entry) for entry in entries)
     return manifest.file._replace(
         sequence_number=sequence_number,
@@ -397,7 +609,7 @@ def write_added_manifest(manifest: Manifest, snapshot_id: int, sequence_number: 
         existing_rows_count=0,
         deleted_rows_count=0,
         first_row_id=None,
-    ), avro.write_container(container.header, payload, len(entries))
+    ), avro.write_container(header, payload, len(entries))
 
 
 def _without_row_id(entry: Entry) -> bytes:
@@ -409,7 +621,7 @@ def _without_row_id(entry: Entry) -> bytes:
 
 def _with_row_ids(schema: avro.Schema, entries: Iterable[Entry]) -> tuple[avro.Schema, bool]:
     """Return a schema with a first_row_id at the end of data_file, where entries inherit one and it has none."""
-    record = next(field["type"] for fid, field in avro.fields(schema) if fid == _DATA_FILE_ID)
+    record = _data_file(schema)
     there = any(fid == _FIRST_ROW_ID for fid, _ in avro.fields(record))
     if there or not any(entry.inherits_row_id for entry in entries):
         return schema, False

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pyroaring import BitMap64
 
-from calve.capture import deletion_vectors
+from calve.capture import deletion_vectors, position_deletes
 from calve.capture.history import Step
 from calve.capture.manifests import (
     DATA_MANIFEST,
@@ -25,8 +25,12 @@ from calve.capture.manifests import (
 from calve.capture.model import Checkpoint, Exactness, Operation
 from calve.capture.selection import Placed, delete_rows, deletes_for, live, regrouped
 from calve.capture.source import Source
+from calve.errors import LakeCorrupt
+from calve.lake import decoding, too_large
 
 _AT_A_TIME = 16
+_OF_A_VECTOR = 8
+"""How many times smaller than other metadata a deletion vector has to be: all its positions are looked at."""
 LAST_UPDATED = 2147483539
 """The field id of ``_last_updated_sequence_number``, for which files that carry rows over have bounds."""
 
@@ -65,7 +69,7 @@ class NetChange:
     """How many rows of ``added`` were deleted again, as far as that is told by position."""
 
 
-def net_change(source: Source, start: Checkpoint, steps: Sequence[Step], *, metrics: bool) -> NetChange:
+def net_change(source: Source, start: Checkpoint, steps: Sequence[Step], *, metrics: frozenset[int]) -> NetChange:
     """Return the difference between a checkpoint without a pending part and the last of the steps after it."""
     end = steps[-1].snapshot_id
     exactness = _exactness(source, start, steps)
@@ -73,7 +77,7 @@ def net_change(source: Source, start: Checkpoint, steps: Sequence[Step], *, metr
         source,
         {step.snapshot_id for step in steps},
         end,
-        metrics=metrics or exactness is Exactness.EXACT_WITH_FILTER,
+        metrics=metrics | {LAST_UPDATED} if exactness is Exactness.EXACT_WITH_FILTER else metrics,
     )
     kept, carried = [], []
     for manifest in added:
@@ -113,7 +117,7 @@ def lineage_upserts(source: Source, start: Checkpoint, end: int) -> NetChange:
     for manifest in source.read(rows):
         kept = [
             entry
-            for entry in live(manifest.entries(metrics=True))
+            for entry in live(manifest.entries(metrics=frozenset({LAST_UPDATED})))
             if entry.sequence_number > start.sequence_number and not _holds_only_old_rows(entry, start.sequence_number)
         ]
         if kept:
@@ -145,7 +149,7 @@ def _loses_row_ids(step: Step) -> bool:
     return step.operation is Operation.REPLACE and not step.count("added-data-files")
 
 
-def _added(source: Source, in_range: set[int], end: int, *, metrics: bool) -> list[Manifest]:
+def _added(source: Source, in_range: set[int], end: int, *, metrics: frozenset[int]) -> list[Manifest]:
     """Return the data files that came in the range and are there at its end."""
     found = []
     rows = source.manifest_list(end)
@@ -157,7 +161,7 @@ def _added(source: Source, in_range: set[int], end: int, *, metrics: bool) -> li
 
 
 def _removed(
-    source: Source, start: Checkpoint, steps: Sequence[Step], after: Mapping[str, BitMap64], *, metrics: bool
+    source: Source, start: Checkpoint, steps: Sequence[Step], after: Mapping[str, BitMap64], *, metrics: frozenset[int]
 ) -> tuple[list[Removed], tuple[Manifest, ...]]:
     """Return the rows that left, and the equality deletes from before that hide some rows of the same files.
 
@@ -173,6 +177,8 @@ def _removed(
         before = _positions(source, [pair for pair in placed if pair[1].content == POSITION_DELETES])
         old = tuple(regrouped(pair for pair in placed if pair[1].content == EQUALITY_DELETES))
     nothing = BitMap64()
+    for path, (_, entry) in [*gone.items(), *touched.items()]:
+        _check_rows(entry, after.get(path, nothing) | before.get(path, nothing))
     removed = [Removed(m, entry, before.get(path, nothing)) for path, (m, entry) in gone.items()]
     for path, (manifest, entry) in touched.items():
         newly = after[path] - before.get(path, nothing)
@@ -181,7 +187,9 @@ def _removed(
     return [item for item in removed if item.records], old
 
 
-def _gone_files(source: Source, start: Checkpoint, steps: Sequence[Step], *, metrics: bool) -> dict[str, Placed]:
+def _gone_files(
+    source: Source, start: Checkpoint, steps: Sequence[Step], *, metrics: frozenset[int]
+) -> dict[str, Placed]:
     """Return the data files that were there at the start and that the range removed, by path."""
     found: dict[str, Placed] = {}
     came: set[str] = set()
@@ -238,7 +246,9 @@ def _deletes_at(source: Source, start: Checkpoint, first: int, data: Sequence[Pl
     ]
 
 
-def _find_files(source: Source, end: int, paths: set[str], in_range: set[int], *, metrics: bool) -> dict[str, Placed]:
+def _find_files(
+    source: Source, end: int, paths: set[str], in_range: set[int], *, metrics: frozenset[int]
+) -> dict[str, Placed]:
     """Return where some data files of the start are listed; stops as soon as all are found."""
     found: dict[str, Placed] = {}
     rows = [
@@ -259,40 +269,38 @@ def _positions(source: Source, deletes: Iterable[Placed]) -> dict[str, BitMap64]
     """Return the deleted positions of each data file, from deletion vectors and position-delete files."""
     found: dict[str, BitMap64] = {}
     for _, entry in deletes:
-        if entry.content_offset is not None and entry.referenced_data_file is not None:
-            raw = source.files.read_range(entry.file_path, entry.content_offset, entry.content_size_in_bytes or 0)
-            parts = {entry.referenced_data_file: deletion_vectors.decode(raw)}
-        else:
-            parts = _read_position_deletes(source, entry)
-        for path, positions in parts.items():
+        for path, positions in _positions_in(source, entry).items():
             found[path] = found[path] | positions if path in found else positions
     return found
 
 
-def _read_position_deletes(source: Source, entry: Entry) -> dict[str, BitMap64]:
-    """Read a v2 position-delete file, the one kind of small data file that a capture opens."""
-    import io
+def _positions_in(source: Source, entry: Entry) -> Mapping[str, BitMap64]:
+    """Read a deletion vector, or a v2 position-delete file: the one kind of small data file that a capture opens."""
+    path, offset, size = entry.file_path, entry.content_offset, entry.content_size_in_bytes
+    if offset is not None and size is not None and entry.referenced_data_file is not None:
+        if size > source.files.max_bytes // _OF_A_VECTOR:
+            raise too_large(f"a deletion vector has {size} bytes", offset).in_file(path)
+        raw = source.files.read_range(path, offset, size)
+        with decoding(path):
+            positions = deletion_vectors.decode(raw)
+            if len(positions) != entry.record_count:
+                raise LakeCorrupt(
+                    f"a deletion vector has {len(positions)} positions, and its manifest says {entry.record_count}",
+                    offset=offset,
+                )
+        return {entry.referenced_data_file: positions}
+    content = source.files.read(path, times=position_deletes.TIMES)
+    with decoding(path):
+        return position_deletes.read(content, entry.file_format, entry.record_count, source.files.max_bytes)
 
-    import pyarrow.compute as pc
-    from pyarrow import orc, parquet
 
-    raw = io.BytesIO(source.files.read(entry.file_path))
-    columns = ["file_path", "pos"]
-    if entry.file_format.upper() == "AVRO":
-        return _read_avro_positions(raw.getvalue())
-    read = orc.read_table if entry.file_format.upper() == "ORC" else parquet.read_table
-    table = read(raw, columns=columns)
-    paths = table.column("file_path")
-    return {
-        path.as_py(): BitMap64(table.filter(pc.equal(paths, path)).column("pos").to_pylist())
-        for path in pc.unique(paths)
-    }
+def _check_rows(entry: Entry, positions: BitMap64) -> None:
+    """See that deleted positions are of rows that a file has.
 
-
-def _read_avro_positions(raw: bytes) -> dict[str, BitMap64]:
-    from calve.capture import avro
-
-    found: dict[str, BitMap64] = {}
-    for record in avro.read_records(avro.read_container(raw)):
-        found.setdefault(record["file_path"], BitMap64()).add(record["pos"])
-    return found
+    Raises:
+        LakeCorrupt: they are not.
+    """
+    rows = entry.record_count
+    if rows > deletion_vectors.MOST_ROWS or (positions and positions.max() >= rows):
+        last = positions.max() if positions else None
+        raise LakeCorrupt(f"row {last} of it was deleted, and it has {rows}", path=entry.file_path)

@@ -6,6 +6,7 @@ from typing import Any
 from calve.capture.manifests import Manifest
 from calve.capture.source import Source
 from calve.capture.values import bound_decoder, partition_to_json
+from calve.lake import decoding
 
 Fields = Sequence[Mapping[str, Any]]
 
@@ -28,13 +29,14 @@ def partitions_of(source: Source, manifests: Iterable[Manifest]) -> list[dict[st
             continue
         kinds = [_kind(source, field["source-id"]) for field in fields]
         if manifest.kept is None and has_one_partition(manifest):
-            tuples: Iterable[Sequence[Any]] = [_from_summaries(manifest, fields, kinds)]
+            tuples: Iterable[Sequence[Any]] = (_from_summaries(manifest, fields, kinds) for _ in range(1))
         else:
             tuples = (list(entry.partition.values()) for entry in manifest.entries())
-        for values in tuples:
-            key = (spec_id, *values)
-            if key not in found:
-                found[key] = {"spec_id": spec_id, "values": _shown(fields, kinds, values)}
+        with decoding(manifest.file.manifest_path):
+            for values in tuples:
+                key = (spec_id, *values)
+                if key not in found:
+                    found[key] = {"spec_id": spec_id, "values": _shown(fields, kinds, values)}
     return sorted(found.values(), key=lambda item: (item["spec_id"], [str(v) for v in item["values"].values()]))
 
 

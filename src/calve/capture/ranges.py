@@ -11,8 +11,9 @@ from typing import Any
 
 from calve.capture.manifests import Entry, Manifest
 from calve.capture.source import Source
-from calve.capture.values import CUT, bound_decoder, is_bounded, to_json
+from calve.capture.values import CUT, bound_decoder, can_be_shown, is_bounded, to_json
 from calve.errors import RangeColumnMissing, RequestInvalid
+from calve.lake import decoding
 
 NAME_MAPPING = "schema.name-mapping.default"
 _DEFAULT_CUT = 16
@@ -126,7 +127,8 @@ def _cut_at(source: Source, path: str, field: Mapping[str, Any]) -> int | None:
     if mode == "full":
         return None
     # a length set later says nothing of files written before: never trust a longer one
-    return min(_DEFAULT_CUT, int(mode[9:-1])) if mode.startswith("truncate(") else _DEFAULT_CUT
+    length = mode.removeprefix("truncate(").removesuffix(")")
+    return min(_DEFAULT_CUT, int(length)) if length.isdecimal() and len(length) < 9 else _DEFAULT_CUT
 
 
 class RangeBuilder:
@@ -181,13 +183,17 @@ class RangeBuilder:
 
     def range(self, *, exact: bool) -> Range:
         """Return the range of all files so far; ``exact`` where they hold changed rows and nothing else."""
+        kind = self._column.kind
         lower = None if self._no_lower or not self._lowers else min(self._lowers)
         upper = None if self._no_upper or not self._uppers else max(self._uppers)
-        bounded = not (self._no_lower or self._no_upper)
+        # what has no spelling, such as the year 290000, bounds nothing
+        is_spelled = can_be_shown(kind, lower), can_be_shown(kind, upper)
+        lower, upper = lower if is_spelled[0] else None, upper if is_spelled[1] else None
+        bounded = not (self._no_lower or self._no_upper) and all(is_spelled)
         cut_at = self._column.cut_at
         is_cut = cut_at is not None and any(len(bound) >= cut_at for bound in (lower, upper) if bound is not None)
         return Range(
-            kind=self._column.kind,
+            kind=kind,
             lower=lower,
             upper=upper,
             exact=exact and bounded and not is_cut,
@@ -203,9 +209,10 @@ def ranges_of(source: Source, columns: Iterable[Column], files: Iterable[Manifes
     builders = {column: RangeBuilder(column, has_name_mapping=has_mapping) for column in columns}
     for manifest in files if builders else ():
         known = manifest.field_ids()
-        for column, builder in builders.items():
-            for entry in manifest.entries():
-                builder.add(entry, written_with_column=column.field_id in known)
+        with decoding(manifest.file.manifest_path):
+            for column, builder in builders.items():
+                for entry in manifest.entries():
+                    builder.add(entry, written_with_column=column.field_id in known)
     return {column.path: builder.range(exact=exact) for column, builder in builders.items()}
 
 

@@ -9,6 +9,7 @@ from calve.capture.manifests import (
     DATA_MANIFEST,
     DELETE_MANIFEST,
     DELETED,
+    NO_METRICS,
     Entry,
     Manifest,
     ManifestFile,
@@ -47,7 +48,7 @@ class Taken:
 # Without limits: read as little as possible.
 
 
-def all_appended(source: Source, start: Checkpoint, steps: Sequence[Step], *, metrics: bool) -> Taken:
+def all_appended(source: Source, start: Checkpoint, steps: Sequence[Step], *, metrics: frozenset[int]) -> Taken:
     """Take every file that the appends among ``steps`` added, compacted away since or not."""
     to = source.checkpoint(steps[-1].snapshot_id) if steps else start
     appends = {step.snapshot_id: step for step in steps if step.operation is Operation.APPEND}
@@ -70,7 +71,7 @@ def all_appended(source: Source, start: Checkpoint, steps: Sequence[Step], *, me
     return Taken(to, tuple(steps), tuple(data))
 
 
-def all_live(source: Source, snapshot_id: int | None, *, metrics: bool) -> Taken:
+def all_live(source: Source, snapshot_id: int | None, *, metrics: frozenset[int]) -> Taken:
     """Take everything that is in the table at a snapshot."""
     to = source.checkpoint(snapshot_id)
     if snapshot_id is None:
@@ -90,7 +91,7 @@ def _cut_to(
     written_in: set[int],
     appends: set[int],
     *,
-    metrics: bool,
+    metrics: frozenset[int],
     only_added: bool = False,
 ) -> list[Manifest]:
     """Return the data manifests that were written in the range, cut down to the files that its appends added."""
@@ -132,7 +133,9 @@ def _own_manifests(source: Source, snapshot_id: int) -> list[ManifestFile]:
 # In part: file by file, in an order that never changes.
 
 
-def take_oldest(source: Source, start: Checkpoint, steps: Sequence[Step], limits: Limits, *, metrics: bool) -> Taken:
+def take_oldest(
+    source: Source, start: Checkpoint, steps: Sequence[Step], limits: Limits, *, metrics: frozenset[int]
+) -> Taken:
     """Take what is pending of the checkpoint, then snapshot by snapshot, until the limits are reached.
 
     Appends are cut between files. Any other snapshot is taken whole, and not together with a part of one, because
@@ -146,8 +149,8 @@ def take_oldest(source: Source, start: Checkpoint, steps: Sequence[Step], limits
         if chunk.is_net and start.pending is not None:
             break
         is_net |= chunk.is_net
-        taken = budget.take_whole(chunk.sizes) if is_net else budget.take(chunk.sizes)
-        if chunk.sizes and not taken:
+        taken = budget.take_whole(chunk.count, chunk.bytes) if is_net else budget.take(chunk.sizes)
+        if chunk.count and not taken:
             break
         data += regrouped(chunk.files[:taken])
         done += [chunk.step] if chunk.step else []
@@ -173,14 +176,14 @@ class _Budget:
 
     def take(self, sizes: Sequence[int]) -> int:
         """Take files until one does not fit; return how many were taken."""
-        return next((n for n, size in enumerate(sizes) if not self._spend([size])), len(sizes))
+        return next((n for n, size in enumerate(sizes) if not self._spend(1, size)), len(sizes))
 
-    def take_whole(self, sizes: Sequence[int]) -> int:
-        """Take all of these files, or none."""
-        return len(sizes) if self._spend(sizes) else 0
+    def take_whole(self, count: int, size: int) -> int:
+        """Take so many files of some size in all, or none of them."""
+        return count if self._spend(count, size) else 0
 
-    def _spend(self, sizes: Sequence[int]) -> bool:
-        files, total = self.files + len(sizes), self.bytes + sum(sizes)
+    def _spend(self, count: int, size: int) -> bool:
+        files, total = self.files + count, self.bytes + size
         most_files, most_bytes = self.limits.max_files, self.limits.max_bytes
         over = (most_files is not None and files > most_files) or (most_bytes is not None and total > most_bytes)
         if over and self.files:
@@ -195,39 +198,56 @@ class _Chunk:
 
     step: Step | None
     """None for what is pending of the checkpoint."""
-    sizes: Sequence[int]
     files: Sequence[Placed] = ()
-    is_net: bool = False
+    told: tuple[int, int] | None = None
+    """How many files, and how many bytes, a snapshot says that it added which is more than an append."""
+
+    @property
+    def is_net(self) -> bool:
+        """Tell whether the snapshot is taken as a whole or not at all."""
+        return self.told is not None
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """The sizes of the files that can be taken one by one."""
+        return [entry.file_size_in_bytes for _, entry in self.files]
+
+    @property
+    def count(self) -> int:
+        """How many files there are."""
+        return self.told[0] if self.told else len(self.files)
+
+    @property
+    def bytes(self) -> int:
+        """How large they are."""
+        return self.told[1] if self.told else sum(self.sizes)
 
     def after(self, source: Source, start: Checkpoint, taken: int) -> Checkpoint:
         """Return the checkpoint that holds once so many of the files are captured."""
-        rest = taken < len(self.sizes)
+        rest = taken < self.count
         if self.step is not None:
             return source.checkpoint(self.step.snapshot_id, Pending(PendingOf.ADDED, taken) if rest else None)
         pending = start.pending
         return replace(start, pending=replace(pending, taken=pending.taken + taken) if pending and rest else None)
 
 
-def _chunks(source: Source, start: Checkpoint, steps: Iterable[Step], *, metrics: bool) -> Iterator[_Chunk]:
+def _chunks(source: Source, start: Checkpoint, steps: Iterable[Step], *, metrics: frozenset[int]) -> Iterator[_Chunk]:
     if start.pending is not None:
         files = pending_files(source, start, metrics=metrics)
-        yield _Chunk(None, [entry.file_size_in_bytes for _, entry in files], files)
+        yield _Chunk(None, files)
     for step in steps:
         match step.operation:
             case Operation.APPEND:
                 files = _added_by(source, step.snapshot_id, metrics=metrics)
-                yield _Chunk(step, [entry.file_size_in_bytes for _, entry in files], files)
+                yield _Chunk(step, files)
             case Operation.REPLACE:
-                yield _Chunk(step, [])
+                yield _Chunk(step)
             case _:
-                count, size = (
-                    step.count("added-data-files") or 0,
-                    int(step.summary.get("added-files-size", 0)),
-                )
-                yield _Chunk(step, [size, *[0] * (count - 1)] if count else [], is_net=True)
+                size = int(step.summary.get("added-files-size", 0))
+                yield _Chunk(step, told=(step.count("added-data-files") or 0, size))
 
 
-def pending_files(source: Source, checkpoint: Checkpoint, *, metrics: bool) -> list[Placed]:
+def pending_files(source: Source, checkpoint: Checkpoint, *, metrics: frozenset[int] = NO_METRICS) -> list[Placed]:
     """Return the files of a checkpoint's snapshot that are still to be captured."""
     if checkpoint.pending is None or checkpoint.snapshot_id is None:
         return []
@@ -235,7 +255,7 @@ def pending_files(source: Source, checkpoint: Checkpoint, *, metrics: bool) -> l
     return order(source, checkpoint.snapshot_id, metrics=metrics)[checkpoint.pending.taken :]
 
 
-def _added_by(source: Source, snapshot_id: int, *, metrics: bool) -> list[Placed]:
+def _added_by(source: Source, snapshot_id: int, *, metrics: frozenset[int]) -> list[Placed]:
     """Return the data files that a snapshot added, in the order of its own manifest list, which never changes."""
     return [
         (manifest, entry)
@@ -245,7 +265,7 @@ def _added_by(source: Source, snapshot_id: int, *, metrics: bool) -> list[Placed
     ]
 
 
-def _live_at(source: Source, snapshot_id: int, *, metrics: bool) -> list[Placed]:
+def _live_at(source: Source, snapshot_id: int, *, metrics: frozenset[int]) -> list[Placed]:
     """Return all data files at a snapshot, oldest first; its manifest list never changes, so neither does the order."""
     rows = [r for r in source.manifest_list(snapshot_id) if r.content == DATA_MANIFEST and _has_live(r)]
     placed = [(m, entry) for m in source.read(rows) for entry in live(m.entries(metrics=metrics))]

@@ -6,10 +6,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from calve.capture.manifests import Manifest, ManifestFile, read_manifest_list
+from calve.capture.avro import check_blocks
+from calve.capture.manifests import Allowance, Manifest, ManifestFile, read_manifest_list
 from calve.capture.model import Checkpoint, Pending
-from calve.errors import FormatVersionUnknown, LakeError, TableEncrypted
-from calve.lake import Files, LoadedTable, TableName, local_path
+from calve.errors import FormatVersionUnknown, LakeCorrupt, LakeError, TableEncrypted
+from calve.lake import Files, LoadedTable, TableName, decoding, local_path, shown
 
 KNOWN_VERSIONS = (1, 2, 3)
 _READERS = 16
@@ -34,6 +35,7 @@ class Source:
                 format_version=self.format_version,
             )
         self._lists: dict[str, list[ManifestFile]] = {}
+        self._allowance = Allowance(self.files.max_bytes)
 
     @property
     def uuid(self) -> str:
@@ -123,17 +125,38 @@ class Source:
                 snapshot_id=snapshot_id,
             )
         if path not in self._lists:
-            manifests = read_manifest_list(self.files.read(path))
+            content = self.files.read(path)
+            with decoding(path):
+                manifests = read_manifest_list(content, self.files.max_bytes)
+                self._check(manifests)
             if any(manifest.key_metadata for manifest in manifests):
                 raise _encrypted(self.name, snapshot_id)
             self._lists[path] = manifests
         return self._lists[path]
 
+    def _check(self, manifests: Iterable[ManifestFile]) -> None:
+        """See that the rows of a manifest list fit the table's partition specs."""
+        for row in manifests:
+            fields = self.specs.get(row.partition_spec_id)
+            if fields is None:
+                raise LakeCorrupt(f"a manifest has the partition spec {row.partition_spec_id}, which the table has not")
+            if row.partitions is not None and len(row.partitions) != len(fields):
+                raise LakeCorrupt(
+                    f"a manifest has {len(row.partitions)} partition fields, and its spec {len(fields)}: "
+                    f"{shown(row.manifest_path)}"
+                )
+
     def read(self, manifests: Iterable[ManifestFile]) -> list[Manifest]:
-        """Read manifests, several at a time."""
+        """Read manifests, several at a time, and see that they are whole."""
         rows = list(manifests)
-        blobs = for_each_path(self.files.read, [row.manifest_path for row in rows])
-        return [Manifest(row, blob) for row, blob in zip(rows, blobs, strict=True)]
+        blobs = for_each_path(self._whole, [row.manifest_path for row in rows])
+        return [Manifest(row, blob, allowance=self._allowance) for row, blob in zip(rows, blobs, strict=True)]
+
+    def _whole(self, path: str) -> bytes:
+        content = self.files.read(path)
+        with decoding(path):
+            check_blocks(content)
+        return content
 
 
 def for_each_path(function: Callable[[str], R], paths: Sequence[str]) -> list[R]:

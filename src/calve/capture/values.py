@@ -1,5 +1,6 @@
 """Iceberg's single values: the bytes of a bound or of a partition tuple, as something to compare and to show. Pure."""
 
+import operator
 import re
 import struct
 import uuid
@@ -13,6 +14,7 @@ DAY_MICROS = 86_400_000_000
 
 _INT, _LONG = struct.Struct("<i"), struct.Struct("<q")
 _FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")
+_LONGEST_DECIMAL = 16
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 WHOLE = frozenset({"int", "long", "date", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})
@@ -38,12 +40,27 @@ def bound_decoder(kind: str) -> Callable[[bytes], Any]:
     if kind in {"float", "double"}:
         return lambda raw: _DOUBLE.unpack(raw)[0] if len(raw) == 8 else _FLOAT.unpack(raw)[0]
     if kind.startswith("decimal"):
-        return lambda raw: int.from_bytes(raw, "big", signed=True)
+        return _decimal
     if kind == "boolean":
         return lambda raw: raw != b"\0"
     if kind == "string":
         return lambda raw: raw.decode()
     return bytes
+
+
+def _decimal(raw: bytes) -> int:
+    if len(raw) > _LONGEST_DECIMAL:
+        raise ValueError(f"a decimal has {len(raw)} bytes")
+    return int.from_bytes(raw, "big", signed=True)
+
+
+def can_be_shown(kind: str, value: Any) -> bool:
+    """Tell whether a decoded value has a spelling: the calendar of Python ends with the year 9999."""
+    try:
+        to_json(kind, value)
+    except (OverflowError, ValueError):
+        return False
+    return True
 
 
 def to_json(kind: str, value: Any) -> Any:
@@ -53,7 +70,7 @@ def to_json(kind: str, value: Any) -> Any:
     if kind in _SHOW:
         return _SHOW[kind](value)
     if decimal := _DECIMAL.fullmatch(kind):
-        number = int.from_bytes(value, "big", signed=True) if isinstance(value, bytes) else int(value)
+        number = _decimal(value) if isinstance(value, bytes) else int(value)
         return str(Decimal(number).scaleb(-int(decimal[2])))
     if kind == "uuid":
         return str(value if isinstance(value, uuid.UUID) else uuid.UUID(bytes=value))
@@ -61,9 +78,14 @@ def to_json(kind: str, value: Any) -> Any:
 
 
 def partition_to_json(transform: str, source_kind: str, value: Any) -> Any:
-    """Return a partition value the way Iceberg's metadata tables show it."""
-    if value is None:
-        return None
+    """Return a partition value the way Iceberg's metadata tables show it; a time beyond the calendar as its number."""
+    try:
+        return None if value is None else _partition_to_json(transform, source_kind, value)
+    except OverflowError:
+        return value
+
+
+def _partition_to_json(transform: str, source_kind: str, value: Any) -> Any:
     match transform:
         case "year":
             return str(1970 + value)
@@ -74,7 +96,7 @@ def partition_to_json(transform: str, source_kind: str, value: Any) -> Any:
         case "hour":
             return f"{(EPOCH + timedelta(hours=value)):%Y-%m-%d-%H}"
         case _ if transform.startswith("bucket"):
-            return value
+            return operator.index(value)
         case _:
             return to_json(source_kind, value)
 

@@ -1,6 +1,7 @@
 """The property on a target that says what has been delivered to it, by one stream. Pure."""
 
 import json
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -99,27 +100,38 @@ def decode(value: str | None, name: str) -> Delivered:
     try:
         found = json.loads(value)
         return Delivered(
-            snapshot_id=found.get("snapshot"),
+            snapshot_id=_number(found.get("snapshot")),
             consumers={consumer: _capture(last) for consumer, last in found.get("captures", {}).items()},
-            runs={run: tuple(parts) for run, parts in found.get("runs", {}).items()},
+            runs={run: _texts(parts) for run, parts in found.get("runs", {}).items()},
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DeliveryError(
-            f"The property {name} of the target is not what calve wrote: {value!r}.",
+            f"The property {name} of the target is not what calve wrote: {value[:200]!r}.",
             remedy=f"Set it to '{ACCEPT}' if all that is to be delivered comes after what is in the table.",
             property=name,
         ) from error
 
 
 def _capture(last: Mapping[str, Any]) -> DeliveredCapture:
+    (capture_id,) = _texts([last["capture"]])
     return DeliveredCapture(
-        last["capture"],
-        last["number"],
-        dict(last["versions"]),
-        tuple(last["parts"]),
-        dict(last["ends"]),
-        last.get("partial", False),
+        capture_id,
+        operator.index(last["number"]),
+        {table: operator.index(version) for table, version in last["versions"].items()},
+        _texts(last["parts"]),
+        {table: _number(end) for table, end in last["ends"].items()},
+        last.get("partial", False) is True,
     )
+
+
+def _number(value: Any) -> int | None:
+    return None if value is None else operator.index(value)
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError(f"{values!r} is not a list of texts")
+    return tuple(values)
 
 
 def agreed(lasts: Sequence[DeliveredCapture | None]) -> DeliveredCapture | None:

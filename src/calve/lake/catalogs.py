@@ -3,8 +3,7 @@
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from threading import Lock
@@ -12,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from calve.errors import (
     FormatVersionUnknown,
-    LakeError,
     NotSupportedByCatalog,
     SettingsInvalid,
     TableIsView,
     TableMissing,
 )
 from calve.lake import metadata as raw
+from calve.lake.damage import MAX_METADATA_BYTES, decoding
 from calve.lake.files import Files
 from calve.lake.names import TableName
+from calve.lake.validation import KNOWN_FORMAT_VERSIONS
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -57,14 +57,15 @@ class Catalog(ABC):
         properties: Mapping[str, str],
         *,
         location: str | None = None,
+        max_bytes: int = MAX_METADATA_BYTES,
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
-        """Take PyIceberg's properties, and the folder for new tables if it is not the warehouse."""
+        """Take PyIceberg's properties, the folder for new tables if it is not the warehouse, and how much is read."""
         self.name = name
         self.catalogs: tuple[str, ...] = (name,)
         """All catalogs of the lake, for messages."""
         self.properties = dict(properties)
-        self.files = Files(properties)
+        self.files = Files(properties, max_bytes=max_bytes)
         self._location = location
         self._now_ms = now_ms
         self._pyiceberg: PyIcebergCatalog | None = None
@@ -75,7 +76,7 @@ class Catalog(ABC):
         """Return a table's current metadata.
 
         Raises:
-            TableMissing, TableIsView, FormatVersionUnknown, FilesLost.
+            TableMissing, TableIsView, FormatVersionUnknown, FilesLost, LakeCorrupt.
         """
 
     @abstractmethod
@@ -187,7 +188,7 @@ class Catalog(ABC):
             if self._pyiceberg is None:
                 from calve.lake.guarded import open_guarded
 
-                self._pyiceberg = open_guarded(self.name, self.properties)
+                self._pyiceberg = open_guarded(self.name, self.properties, self.files.max_bytes)
             return self._pyiceberg
 
     def close(self) -> None:
@@ -201,10 +202,11 @@ class Catalog(ABC):
         return self._read(TableName(self.name, (), location), location, self.files)
 
     def _read(self, table: TableName, location: str, files: Files) -> LoadedTable:
-        with _parsed(table, location):
-            metadata = raw.decode(files.read(location))
-            version = metadata["format-version"]
-        if version not in raw.KNOWN_FORMAT_VERSIONS:
+        content = files.read(location)
+        with decoding(location):
+            metadata = raw.decode(content, files.max_bytes)
+        version = metadata["format-version"]
+        if version not in KNOWN_FORMAT_VERSIONS:
             raise FormatVersionUnknown(
                 f"{table} has format version {version}; calve knows 1 to 3.",
                 remedy="Upgrade calve.",
@@ -240,15 +242,3 @@ class Catalog(ABC):
             "and capture that.",
             table=str(view),
         )
-
-
-@contextmanager
-def _parsed(table: TableName, location: str) -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, KeyError, TypeError, EOFError) as error:
-        raise LakeError(
-            f"The metadata of {table} cannot be read: {location} is damaged ({error}).",
-            table=str(table),
-            path=location,
-        ) from error

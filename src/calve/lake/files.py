@@ -2,21 +2,26 @@
 
 import os
 import re
+import stat
+import sys
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
-from calve.errors import FilesLost, LakeError, LakeUnavailable
+from calve.errors import CalveError, FilesLost, LakeCorrupt, LakeError, LakeUnavailable
 from calve.folders import is_refusal, writing
+from calve.lake.damage import shown, too_large
 
 if TYPE_CHECKING:
-    from pyiceberg.io import FileIO
+    from pyiceberg.io import FileIO, InputFile, InputStream
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _SETTING = "capture.location, or warehouse of the catalog"
+_UNTOLD = 1 << 24
+"""How much is read of a file that does not tell its size."""
 _FILE_SCHEME = re.compile(r"file:(//(localhost)?(?=/))?(?=/)")
 
 
@@ -33,29 +38,54 @@ def local_path(location: str) -> Path | None:
 class Files:
     """Reads and writes whole small files: local ones directly, others through PyIceberg's file systems."""
 
-    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
-        """Take the catalog's properties, which hold the credentials of object stores."""
+    def __init__(self, properties: Mapping[str, str] | None = None, *, max_bytes: int = sys.maxsize) -> None:
+        """Take the catalog's properties, which hold the credentials of object stores, and how much is read at most."""
+        self.max_bytes = max_bytes
         self._properties = dict(properties or {})
         self._remote: dict[str, FileIO] = {}
 
-    def read(self, path: str) -> bytes:
-        """Return a file's content."""
-        with _explained(path):
-            if local := local_path(path):
-                return local.read_bytes()
-            with self._io(path).new_input(path).open() as stream:
-                return stream.read()
+    def read(self, path: str, *, times: int = 1, through: "InputFile | None" = None) -> bytes:
+        """Return a file's content, of so many times ``max_bytes`` at most; elsewhere ``through`` PyIceberg.
+
+        Raises:
+            LakeCorrupt: it is larger, or no file at all.
+        """
+        limit = self.max_bytes * times
+        with self._opened(path, through) as (stream, size):
+            if size > limit:
+                raise too_large(f"it has {size} bytes").in_file(path)
+            content = stream.read(size) if size else stream.read(_UNTOLD)  # files of the kernel say that they are empty
+        if len(content) > limit:
+            raise too_large(f"it has more than {limit} bytes").in_file(path)
+        return content
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """Return ``length`` bytes of a file."""
+        """Return ``length`` bytes of a file.
+
+        Raises:
+            LakeCorrupt: it has no such bytes, or these are more than may be read.
+        """
+        if length > self.max_bytes:
+            raise too_large(f"{length} bytes of it are to be read", offset).in_file(path)
+        with self._opened(path) as (stream, size):
+            if length > size - offset:
+                raise LakeCorrupt(f"{length} bytes are to be there, but the file has {size}", path=path, offset=offset)
+            stream.seek(offset)
+            return stream.read(length)
+
+    @contextmanager
+    def _opened(self, path: str, through: "InputFile | None" = None) -> "Iterator[tuple[BinaryIO | InputStream, int]]":
+        """Open a file to read, and tell how large it is."""
         with _explained(path):
             if local := local_path(path):
-                with local.open("rb") as stream:
-                    stream.seek(offset)
-                    return stream.read(length)
-            with self._io(path).new_input(path).open() as remote:
-                remote.seek(offset)
-                return remote.read(length)
+                with _regular(local, path) as stream:
+                    yield stream, os.fstat(stream.fileno()).st_size
+                return
+            with (through or self._io(path).new_input(path)).open() as remote:
+                remote.seek(0, os.SEEK_END)  # an object store told the size when it was opened
+                size = remote.tell()
+                remote.seek(0)
+                yield remote, size
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file, whole or not at all."""
@@ -110,10 +140,26 @@ def _explained(path: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise FilesLost(f"{path} is gone.", path=path) from error
-    except (OSError, ValueError) as error:
+    except CalveError:
+        raise
+    except Exception as error:
         if is_refusal(error):
             raise LakeError(f"{path} cannot be read: {error}", path=path) from error
+        if isinstance(error, ValueError) and local_path(path):  # no path at all: half a character, or a zero byte
+            raise LakeCorrupt(f"no file can have this name: {error}", path=shown(path)) from error
+        # libraries of object stores have errors of their own
         raise LakeUnavailable(f"{path} cannot be reached: {error}", path=path) from error
+
+
+@contextmanager
+def _regular(local: Path, path: str) -> Iterator[BinaryIO]:
+    """Open a file, and not what only looks like one: a pipe would wait for ever, and a device may never end."""
+    number = os.open(local, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise LakeCorrupt("it is a folder, a pipe or a device, and not a file", path=path)
+    with os.fdopen(number, "rb") as stream:
+        yield stream
 
 
 def _remove_empty_folders(folder: Path) -> None:

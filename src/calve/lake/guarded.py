@@ -1,18 +1,25 @@
-"""PyIceberg's catalogs, kept from deleting files that a table does not own."""
+"""PyIceberg's catalogs, kept from deleting files that a table does not own, and from believing what strangers wrote."""
 
+import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from calve.errors import LakeError, SettingsInvalid
+from calve.lake import metadata as raw
+from calve.lake.damage import MAX_METADATA_BYTES, decoding
+from calve.lake.files import Files
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from pyiceberg.io import FileIO, InputFile
+    from pyiceberg.table.metadata import TableMetadata
 
 
-def open_guarded(name: str, properties: Mapping[str, str]) -> "Catalog":
-    """Open a PyIceberg catalog that purges no table with ``gc.enabled=false``.
+def open_guarded(name: str, properties: Mapping[str, str], max_bytes: int = MAX_METADATA_BYTES) -> "Catalog":
+    """Open a PyIceberg catalog that purges no table with ``gc.enabled=false``, and reads only metadata that we checked.
 
-    PyIceberg itself ignores that property, and would delete the files of a capture's source.
+    PyIceberg itself ignores that property, and would delete the files of a capture's source. It unzips metadata without
+    a limit, waits for pipes, and lets a table's properties name the class that reads its files.
     """
     from pyiceberg.catalog import AVAILABLE_CATALOGS, CatalogType, infer_catalog_type
     from pyiceberg.exceptions import NotInstalledError
@@ -38,4 +45,41 @@ def open_guarded(name: str, properties: Mapping[str, str]) -> "Catalog":
         purge(identifier)
 
     catalog.purge_table = purge_owned  # type: ignore[method-assign]
+    _check_first(max_bytes)
+    load = catalog._load_file_io  # noqa: SLF001 - the one place where tables get their files
+
+    def load_files(properties: Mapping[str, str] | None = None, location: str | None = None) -> "FileIO":
+        given = {key: value for key, value in (properties or {}).items() if key != _IMPLEMENTATION}
+        return load(given, location)
+
+    catalog._load_file_io = load_files  # type: ignore[method-assign] # noqa: SLF001
     return catalog
+
+
+_IMPLEMENTATION = "py-io-impl"
+_limits: list[int] = []
+"""The most that a catalog of this process allows; empty until PyIceberg reads through us."""
+
+
+def _check_first(max_bytes: int) -> None:
+    """Let PyIceberg read only metadata that we believe.
+
+    There is one function that all its catalogs read a ``metadata.json`` with, for the whole process.
+    """
+    from pyiceberg.serializers import Compressor, FromByteStream, FromInputFile
+
+    is_first = not _limits
+    _limits.append(max(max_bytes, *_limits, 0))
+    del _limits[:-1]
+    if not is_first:
+        return
+
+    def table_metadata(input_file: "InputFile", encoding: str = "utf-8") -> "TableMetadata":
+        location, limit = input_file.location, _limits[0]
+        content = Files(max_bytes=limit).read(location, through=input_file)
+        with decoding(location):
+            raw.decode(content, limit)
+            compressor = Compressor.get_compressor(location)
+            return FromByteStream.table_metadata(io.BytesIO(content), encoding, compressor)
+
+    FromInputFile.table_metadata = staticmethod(table_metadata)  # type: ignore[method-assign]

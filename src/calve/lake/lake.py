@@ -58,11 +58,11 @@ class Lake:
                 catalog=name,
             )
         definition = self.settings.catalogs[name]
-        location = self.settings.capture.location
+        location, max_bytes = self.settings.capture.location, self.settings.lake.max_metadata_bytes
         if definition.kind == "sql":
             from calve.lake.sql_catalog import SqlCatalog
 
-            return SqlCatalog(name, definition.properties, location=location)
+            return SqlCatalog(name, definition.properties, location=location, max_bytes=max_bytes)
         from calve.lake.other_catalog import OtherCatalog
 
-        return OtherCatalog(name, definition.properties, location=location)
+        return OtherCatalog(name, definition.properties, location=location, max_bytes=max_bytes)

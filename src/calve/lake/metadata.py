@@ -1,15 +1,16 @@
 """Edits of raw Iceberg metadata. Every field that we do not know is kept. Pure."""
 
-import gzip
 import json
 import re
+import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from calve.errors import LakeError, SnapshotUnknown
-
-KNOWN_FORMAT_VERSIONS = (1, 2, 3)
+from calve.errors import LakeCorrupt, LakeError, SnapshotUnknown
+from calve.lake.damage import MAX_METADATA_BYTES, shown, too_large
+from calve.lake.validation import checked, whole_number
 
 Metadata = dict[str, Any]
 MAIN = "main"
@@ -30,12 +31,68 @@ class Change:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
-def decode(content: bytes) -> Metadata:
-    """Read a ``metadata.json``, gzipped or not."""
+def decode(content: bytes, limit: int = MAX_METADATA_BYTES) -> Metadata:
+    """Read a ``metadata.json``, gzipped or not, of so many bytes at most.
+
+    Raises:
+        LakeCorrupt: it is damaged, larger than that, or contradicts itself.
+    """
+    return checked(parse(content, limit))
+
+
+def parse(content: bytes, limit: int = MAX_METADATA_BYTES) -> Any:
+    """Read the JSON of a metadata file, whatever it is of.
+
+    Raises:
+        LakeCorrupt: it is no JSON, or larger than the limit.
+    """
     if content.startswith(b"\x1f\x8b"):
-        content = gzip.decompress(content)
-    metadata: Metadata = json.loads(content)
-    return metadata
+        content = _unzipped(content, limit)
+    if len(content) > limit:
+        raise too_large(f"it has more than {limit} bytes")
+    if sum(map(content.count, (b",", b"[", b"{"))) > limit // _BYTES_PER_VALUE:
+        raise too_large(f"it has more than {limit // _BYTES_PER_VALUE} values")
+    if len(content) > limit // _WIDEST and not content.isascii():
+        raise too_large(f"it has more than {limit // _WIDEST} bytes, and not only ASCII")
+    try:
+        document = json.loads(content.decode(), object_pairs_hook=_object, parse_constant=_no_number)
+        if b"\\ud" in content or b"\\uD" in content:
+            json.dumps(document, ensure_ascii=False).encode()  # half a character cannot be written anywhere
+    except UnicodeError as error:
+        raise LakeCorrupt(f"it is not UTF-8: {error.reason}", offset=error.start) from error  # type: ignore[attr-defined]
+    except json.JSONDecodeError as error:
+        raise LakeCorrupt(f"it is not JSON: {error.msg}", offset=error.pos) from error
+    except (ValueError, RecursionError) as error:
+        raise LakeCorrupt(f"it is not JSON that can be read: {shown(str(error))}") from error
+    return document
+
+
+_BYTES_PER_VALUE = 64
+_WIDEST = 4
+"""How many bytes Python keeps for each character of a text that has rare ones."""
+
+
+def _unzipped(content: bytes, limit: int) -> bytes:
+    stream = zlib.decompressobj(31)
+    try:
+        found = stream.decompress(content, limit + 1)
+    except zlib.error as error:
+        raise LakeCorrupt(f"it cannot be unzipped: {error}") from error
+    if len(found) <= limit and not stream.eof:
+        raise LakeCorrupt("it ends before what was zipped does", offset=len(content))
+    return found
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Metadata:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"{shown(twice)} is there twice")
+    return found
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is not a number")
 
 
 def encode(metadata: Metadata) -> bytes:
@@ -123,7 +180,7 @@ def _with_snapshot(metadata: Metadata, snapshot: Mapping[str, Any]) -> Metadata:
 
 def successor(metadata: Metadata, *, of: Metadata, at: str, now_ms: int) -> Metadata:
     """Return edited metadata as the version that follows ``of``, which is stored ``at``."""
-    keep = int(_properties(of).get("write.metadata.previous-versions-max", 100))
+    keep = whole_number(_properties(of), "write.metadata.previous-versions-max", 100)
     log = [*of.get("metadata-log", ()), {"metadata-file": at, "timestamp-ms": of["last-updated-ms"]}]
     return metadata | {
         "last-updated-ms": max(now_ms, metadata["last-updated-ms"], of["last-updated-ms"]),

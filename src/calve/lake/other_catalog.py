@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from calve.errors import (
     FormatVersionUnknown,
+    LakeCorrupt,
     LakeError,
     LakeUnavailable,
     NotSupportedByCatalog,
@@ -17,10 +18,12 @@ from calve.errors import (
 )
 from calve.lake import metadata as raw
 from calve.lake.catalogs import Catalog, Decide, LoadedTable
+from calve.lake.damage import decoding, shown
 from calve.lake.files import Files
 from calve.lake.names import TableName
 
 if TYPE_CHECKING:
+    from pydantic import ValidationError as InvalidResponse
     from pyiceberg.table import Table
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
@@ -51,7 +54,7 @@ class OtherCatalog(Catalog):
     def _location_of(self, table: TableName) -> str | None:
         try:
             return self._load(table).metadata_location
-        except (TableMissing, FormatVersionUnknown):
+        except (TableMissing, FormatVersionUnknown, LakeCorrupt):
             return None
 
     def register(self, table: TableName, metadata_location: str) -> None:
@@ -167,12 +170,16 @@ class OtherCatalog(Catalog):
         from pydantic import ValidationError as InvalidResponse
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ValidationError
 
-        with self._reached():
+        with self._reached(), decoding(str(table)):
             try:
                 return self.pyiceberg().load_table(table.identifier)
             except (NoSuchTableError, NoSuchNamespaceError) as error:
                 raise (self._is_view(table) if self._has_view(table) else self._missing(table)) from error
             except (InvalidResponse, ValidationError) as error:
+                if isinstance(error, InvalidResponse) and not _is_of_version(error):
+                    found = error.errors(include_url=False, include_input=False)[0]
+                    where = ".".join(map(str, found["loc"]))
+                    raise LakeCorrupt(f"the catalog says of {shown(where)}: {shown(found['msg'])}") from error
                 raise FormatVersionUnknown(
                     f"{table} has metadata that PyIceberg does not understand: {error}",
                     remedy="Upgrade calve.",
@@ -187,7 +194,7 @@ class OtherCatalog(Catalog):
             return False
 
     def _loaded(self, table: TableName, known: "Table") -> LoadedTable:
-        return self._read(table, known.metadata_location, Files(known.io.properties))
+        return self._read(table, known.metadata_location, Files(known.io.properties, max_bytes=self.files.max_bytes))
 
     def _takes_updates(self, table: TableName, metadata: raw.Metadata) -> bool:
         """Tell whether the catalog itself writes metadata, so that PyIceberg's limits do not matter."""
@@ -226,6 +233,11 @@ class OtherCatalog(Catalog):
             yield
         except (RESTError, RequestException, OSError) as error:
             raise LakeUnavailable(f"The catalog {self.name} cannot be reached: {error}", catalog=self.name) from error
+
+
+def _is_of_version(error: "InvalidResponse") -> bool:
+    """Tell whether metadata is not understood because its format version is another one."""
+    return any(found["type"] == "union_tag_invalid" for found in error.errors(include_url=False, include_input=False))
 
 
 def _requirements(metadata: raw.Metadata, change: raw.Change) -> "tuple[TableRequirement, ...]":

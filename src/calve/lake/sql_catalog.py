@@ -39,6 +39,7 @@ from calve.errors import LakeError, LakeUnavailable, NotSupportedByCatalog, Sett
 from calve.folders import is_refusal, not_writable
 from calve.lake import metadata as raw
 from calve.lake.catalogs import Catalog, Decide, LoadedTable, wall_clock_ms
+from calve.lake.damage import MAX_METADATA_BYTES, decoding
 from calve.lake.names import TableName
 
 _SCHEMA = MetaData()
@@ -75,10 +76,11 @@ class SqlCatalog(Catalog):
         properties: Mapping[str, str],
         *,
         location: str | None = None,
+        max_bytes: int = MAX_METADATA_BYTES,
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
         """Reach the database, and make its tables where there are none."""
-        super().__init__(name, properties, location=location, now_ms=now_ms)
+        super().__init__(name, properties, location=location, max_bytes=max_bytes, now_ms=now_ms)
         with self._reached():
             url = _patient(make_url(self.properties.get("uri", "")))
             self.properties["uri"] = url.render_as_string(hide_password=False)
@@ -250,11 +252,13 @@ class SqlCatalog(Catalog):
         with self._connection() as connection:
             location = connection.scalar(select(_TABLES.c.metadata_location).where(self._row(table, "VIEW")))
         try:
-            document = raw.decode(self.files.read(str(location)))
-        except (LakeError, ValueError):
+            content = self.files.read(str(location))
+            with decoding(str(location)):
+                document = raw.parse(content, self.files.max_bytes)
+                shown = [each for version in document.get("versions", ()) for each in version["representations"]]
+                return self._is_view(table, str(shown[-1].get("sql", "")) if shown else "")
+        except LakeError:
             return self._is_view(table)
-        shown = [each for version in document.get("versions", ()) for each in version.get("representations", ())]
-        return self._is_view(table, str(shown[-1].get("sql", "")) if shown else "")
 
     def _exists(self, table: TableName, kind: str) -> bool:
         with self._connection() as connection:

@@ -4,7 +4,7 @@ from calve.settings.access import AccessSettings, OidcSettings, SecretStoreSetti
 from calve.settings.alerts import AlertRule, AlertSettings, EmailChannel, SlackChannel, WebhookChannel
 from calve.settings.environment import exported
 from calve.settings.fields import parse_duration
-from calve.settings.lake import VARIABLE_SUBSTITUTION, CaptureSettings, CatalogSettings, SparkSettings
+from calve.settings.lake import VARIABLE_SUBSTITUTION, CaptureSettings, CatalogSettings, LakeSettings, SparkSettings
 from calve.settings.loading import embedded, load
 from calve.settings.naming import FILE
 from calve.settings.observing import LineageSettings, LogSettings, TelemetrySettings
@@ -33,6 +33,7 @@ __all__ = [
     "EmailChannel",
     "HttpSettings",
     "KubernetesSettings",
+    "LakeSettings",
     "LineageSettings",
     "LogSettings",
     "OidcSettings",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
@@ -59,6 +59,13 @@ class SparkSettings(Section):
                 "Set it in the conf of a step that runs an application or a jar"
             )
         return conf
+
+
+class LakeSettings(Section):
+    """What is believed of the lake, which others write to."""
+
+    max_metadata_bytes: Annotated[int, Field(ge=1_048_576)] = 67_108_864
+    """How large a metadata file of a table may be, compressed or not; what is larger is taken for damaged."""
 
 
 class CaptureSettings(Section):

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from calve.settings.access import AccessSettings, SecretStoreSettings
 from calve.settings.alerts import AlertSettings
 from calve.settings.fields import Section
-from calve.settings.lake import CaptureSettings, CatalogSettings, SparkSettings
+from calve.settings.lake import CaptureSettings, CatalogSettings, LakeSettings, SparkSettings
 from calve.settings.observing import LineageSettings, LogSettings, TelemetrySettings
 from calve.settings.running import (
     DockerSettings,
@@ -36,6 +36,7 @@ class Settings(Section):
     default_namespace: Annotated[str, Field(min_length=1)] = "default"
     """The namespace of names that give none, here and in Spark."""
     spark: SparkSettings
+    lake: LakeSettings = LakeSettings()
     capture: CaptureSettings = CaptureSettings()
     connections: dict[str, str] = Field(default_factory=dict)
     """The databases of SQL steps: SQLAlchemy addresses by name."""

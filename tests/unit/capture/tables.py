@@ -16,7 +16,7 @@ from calve.capture.manifests import (
     write_manifest_list,
 )
 from calve.capture.source import Source
-from calve.lake import Files, LoadedTable, TableName
+from calve.lake import MAX_METADATA_BYTES, Files, LoadedTable, TableName
 
 NAME = TableName("lake", ("db",), "t")
 SCHEMA = {
@@ -94,8 +94,9 @@ class Memory:
     """Files in memory."""
 
     contents: dict[str, bytes] = field(default_factory=dict)
+    max_bytes: int = MAX_METADATA_BYTES
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, *, times: int = 1) -> bytes:  # noqa: ARG002 - as Files has it
         """Return a file's content."""
         return self.contents[path]
 

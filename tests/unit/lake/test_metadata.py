@@ -1,19 +1,24 @@
 """Edits of raw metadata keep what they do not know."""
 
 import gzip
+import json
 from typing import Any
 
 import pytest
 
-from calve.errors import LakeError, SnapshotUnknown
+from calve.errors import LakeCorrupt, LakeError, SnapshotUnknown
 from calve.lake import metadata as raw
 
 BASE: dict[str, Any] = {
     "format-version": 2,
+    "last-sequence-number": 4,
+    "table-uuid": "11111111-1111-1111-1111-111111111111",
     "location": "/wh/db/t",
     "last-updated-ms": 1000,
+    "schemas": [{"schema-id": 0, "type": "struct", "fields": [{"id": 1, "name": "a", "type": "long"}]}],
+    "current-schema-id": 0,
     "current-snapshot-id": 7,
-    "snapshots": [{"snapshot-id": 7}, {"snapshot-id": 8}],
+    "snapshots": [{"snapshot-id": 7, "timestamp-ms": 1}, {"snapshot-id": 8, "timestamp-ms": 2}],
     "unknown-field": {"kept": True},
 }
 
@@ -133,3 +138,111 @@ def test_lineage_goes_as_far_back_as_is_known() -> None:
     metadata = BASE | {"snapshots": snapshots}
     assert [found["snapshot-id"] for found in raw.lineage(metadata, 9)] == [9, 8]
     assert list(raw.lineage(metadata, None)) == []
+
+
+def _snapshot(number: int, **more: Any) -> dict[str, Any]:
+    return {"snapshot-id": number, "timestamp-ms": number, **{key.replace("_", "-"): more[key] for key in more}}
+
+
+def _columns(*kinds: Any) -> dict[str, Any]:
+    fields = [{"id": number, "name": f"c{number}", "type": kind} for number, kind in enumerate(kinds, 1)]
+    return {"schemas": [{"schema-id": 0, "type": "struct", "fields": fields}]}
+
+
+DEEP: Any = "long"
+for _ in range(200):
+    DEEP = {"type": "list", "element-id": _ + 2, "element": DEEP}
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "its own parent": ({"snapshots": [_snapshot(7, parent_snapshot_id=7)]}, "snapshot 7 is its own ancestor"),
+    "parents in a circle": (
+        {"snapshots": [_snapshot(7, parent_snapshot_id=8), _snapshot(8, parent_snapshot_id=7)]},
+        "is its own ancestor",
+    ),
+    "a snapshot twice": ({"snapshots": [_snapshot(7), _snapshot(7)]}, "which another snapshot has too"),
+    "a snapshot that is none": ({"snapshots": [7]}, r"snapshots\[0\] is 7, and not an object"),
+    "snapshots that are none": ({"snapshots": {}}, "snapshots is an object, and not a list"),
+    "a current one that is not there": ({"current-snapshot-id": 9}, "no such snapshot"),
+    "a current one that is a text": ({"current-snapshot-id": "7"}, "current-snapshot-id is 7, and not a number"),
+    "a branch to nowhere": ({"refs": {"b": {"snapshot-id": 9, "type": "branch"}}}, "refs.b.snapshot-id is 9"),
+    "a ref of no type": ({"refs": {"b": {"snapshot-id": 7}}}, "refs.b.type is None"),
+    "main elsewhere": ({"refs": {"main": {"snapshot-id": 8, "type": "branch"}}}, "but main is at 8"),
+    "a time of the year 300000": ({"last-updated-ms": 10**16}, "last-updated-ms is 10000000000000000"),
+    "an id of 70 bits": ({"snapshots": [_snapshot(2**69)]}, "snapshot-id is 590295810358705651712"),
+    "a truth for a number": ({"last-updated-ms": True}, "last-updated-ms is True"),
+    "a number for a truth": ({"last-sequence-number": 1.0}, "last-sequence-number is 1.0"),
+    "no place": ({"location": None}, "location is missing"),
+    "a property that is a list": ({"properties": {"a": []}}, "properties.a is a list"),
+    "a count that is none": (
+        {"snapshots": [_snapshot(7, summary={"added-data-files": "many"})]},
+        "summary.added-data-files is many, and not a number",
+    ),
+    "a manifest list that is a number": ({"snapshots": [_snapshot(7, manifest_list=7)]}, "manifest-list is 7"),
+    "no columns": ({"schemas": [{"schema-id": 0}]}, "fields is missing, and not a list"),
+    "another current schema": ({"current-schema-id": 3}, "current-schema-id is 3"),
+    "a column without a name": ({"schemas": [{"fields": [{"id": 1, "type": "long"}]}]}, "name is missing"),
+    "two columns of one id": (_columns("long", {"type": "list", "element-id": 1, "element": "int"}), "another column"),
+    "a type of nobody": (_columns({"type": "tree"}), "type is tree, and not struct, list or map"),
+    "types without end": (_columns(DEEP), "100 deep and deeper"),
+    "a decimal of 99 digits": (_columns("decimal(99, 2)"), "no type"),
+    "a spec twice": (
+        {"partition-specs": [{"spec-id": 0, "fields": []}, {"spec-id": 0, "fields": []}]},
+        "which another spec has too",
+    ),
+    "a spec without a source": (
+        {"partition-specs": [{"spec-id": 0, "fields": [{"name": "a", "transform": "day"}]}]},
+        "source-id is missing",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_metadata_that_cannot_be_is_refused(case: str) -> None:
+    """By the place in the document, and what is there."""
+    more, problem = WRONG[case]
+    with pytest.raises(LakeCorrupt, match=problem):
+        raw.decode(json.dumps(BASE | more).encode())
+
+
+TEXTS = {
+    "nothing": (b"", "not JSON"),
+    "half": (b'{"format-version": 2', "not JSON"),
+    "a list": (b"[]", "a list and not an object"),
+    "a key twice": (b'{"format-version": 2, "format-version": 1}', "format-version is there twice"),
+    "no number": (b'{"format-version": NaN}', "NaN is not a number"),
+    "a long number": (b'{"format-version": ' + b"9" * 5_000 + b"}", "not JSON"),
+    "brackets": (b"[" * 100_000, "not JSON"),
+    "half a character": (b'{"format-version": 2, "a": "\\ud800"}', "not UTF-8"),
+    "other bytes": (b'{"format-version": "\xff"}', "not UTF-8"),
+    "half a zip": (gzip.compress(b'{"format-version": 2}')[:-4], "ends before what was zipped does"),
+    "no zip": (b"\x1f\x8b nothing of the kind", "cannot be unzipped"),
+    "a bomb": (gzip.compress(bytes(65 << 20), 1), "more than 67108864 bytes"),
+    "many values": (b'{"a": [' + b"{}," * 2_200_000 + b"{}]}", "more than 1048576 values"),
+    "rare characters": (b'{"a": "' + b"\xf0\x9f\x98\x80" * (5 << 20) + b'"}', "not only ASCII"),
+}
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_text_that_is_no_metadata_is_refused(case: str) -> None:
+    """Whatever is wrong with it, and whatever it would cost to find out more."""
+    content, problem = TEXTS[case]
+    with pytest.raises(LakeCorrupt, match=problem):
+        raw.decode(content)
+
+
+def test_metadata_of_a_later_version_is_left_alone() -> None:
+    """Who reads it says that calve has to be upgraded, and not that it is damaged."""
+    assert raw.decode(b'{"format-version": 4, "snapshots": 7}') == {"format-version": 4, "snapshots": 7}
+
+
+def test_old_metadata_is_read() -> None:
+    """Format v1 has one schema and one spec, no sequence numbers, and nulls where later versions have nothing."""
+    fields = BASE["schemas"][0]["fields"]
+    old = {key: BASE[key] for key in ("table-uuid", "location", "last-updated-ms")} | {
+        "format-version": 1,
+        "schema": {"type": "struct", "fields": fields},
+        "partition-spec": [{"source-id": 1, "field-id": 1000, "name": "a", "transform": "identity"}],
+        "current-snapshot-id": -1,
+        "snapshots": None,
+        "refs": None,
+    }
+    assert raw.refs(raw.decode(raw.encode(old))) == {}

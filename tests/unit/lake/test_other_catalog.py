@@ -1,6 +1,8 @@
 """Catalogs behind PyIceberg: one in memory, and a REST catalog played by a small server."""
 
+import gzip
 import json
+import os
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +14,7 @@ import pytest
 from calve import settings
 from calve.errors import (
     FormatVersionUnknown,
+    LakeCorrupt,
     LakeError,
     NotSupportedByCatalog,
     SettingsInvalid,
@@ -80,6 +83,26 @@ def test_what_it_cannot_do_is_said(memory: Catalog) -> None:
         memory.create_tag(TABLE, "lease", loaded.metadata["current-snapshot-id"], 60_000)
     memory.files.write(loaded.metadata_location, raw.encode(loaded.metadata | {"format-version": 4}))
     with pytest.raises(FormatVersionUnknown):
+        memory.load(TABLE)
+
+
+def test_metadata_is_checked_before_pyiceberg_sees_it(memory: Catalog) -> None:
+    """It would unzip a bomb, wait for a pipe, and raise what it likes; a table cannot choose who reads it either."""
+    loaded = memory.load(TABLE)
+    path = Path(loaded.metadata_location.removeprefix("file://"))
+    told = raw.encode(loaded.metadata | {"properties": {"py-io-impl": "antigravity.NoSuchThing"}})
+    path.write_bytes(told)
+    assert memory.load(TABLE).metadata["properties"] == {"py-io-impl": "antigravity.NoSuchThing"}
+    bad = [b"", b"{", gzip.compress(bytes(65 << 20), 1), raw.encode(loaded.metadata | {"refs": 7}), b"[" * 10**6]
+    for content in bad:
+        path.write_bytes(content)
+        for act in (memory.load, lambda table: memory.create_tag(table, "t", 1, 1)):
+            with pytest.raises(LakeCorrupt) as error:
+                act(TABLE)
+            assert str(path) in str(error.value.path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(LakeCorrupt, match="not a file"):
         memory.load(TABLE)
 
 
@@ -183,6 +206,16 @@ def test_a_rest_catalog_tags_every_format(rest: Catalog, server: _Server) -> Non
     }.items() <= commit["updates"][0].items()
     assert {"type": "assert-table-uuid", "uuid": server.metadata["table-uuid"]} in commit["requirements"]
     assert {"type": "assert-ref-snapshot-id", "ref": "lease", "snapshot-id": None} in commit["requirements"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"snapshots": 7}, {"location": None}, {"schemas": [{"type": "tree"}]}, {"last-updated-ms": "now"}]
+)
+def test_what_a_rest_catalog_hands_out_is_checked(rest: Catalog, server: _Server, wrong: dict[str, Any]) -> None:
+    """By an error that names the table and the field, and not by one of pydantic's."""
+    server.metadata |= wrong
+    with pytest.raises(LakeCorrupt, match=r"rest\.db\.t"):
+        rest.load(REST_TABLE)
 
 
 def test_a_rest_catalog_drops_tags(rest: Catalog, server: _Server) -> None:
