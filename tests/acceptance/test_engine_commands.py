@@ -367,7 +367,7 @@ def test_a_worker_that_is_told_to_end_finishes_its_steps(project: Project) -> No
 
 def test_what_a_step_printed_outlives_a_worker_that_is_killed(project: Project) -> None:
     """With SIGKILL, while the step prints: the next worker hands in what the first one no longer could."""
-    count = "for i in $(seq 1 2000); do echo line $$i; echo $$i > printed; test -f go || sleep 0.02; done; touch go"
+    count = "for i in $(seq 1 2000); do echo line $$i; echo $$i >> printed; test -f go || sleep 0.02; done; touch go"
     project.push(shell("job", count))
     up = project.spawn("up", "--port", "0")
     project.calve("run", "w", "--no-wait")
@@ -387,7 +387,7 @@ def test_what_a_step_printed_outlives_a_worker_that_is_killed(project: Project) 
 
 def printed(project: Project) -> int:
     """Return how many lines the step has printed."""
-    return int((project.folder / "printed").read_text() or 0)
+    return len((project.folder / "printed").read_text().splitlines())
 
 
 def test_nothing_is_pushed_unless_all_of_it_can_be(project: Project) -> None:

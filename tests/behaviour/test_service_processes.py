@@ -67,12 +67,18 @@ def service(
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Postgres]:
-    """Give a PostgreSQL that can be stopped."""
+def running() -> Iterator[Postgres]:
+    """Give a PostgreSQL."""
     with throwaway_postgres() as server:
         yield server
-        if not (server.folder / "data" / "postmaster.pid").exists():
-            server.start()
+
+
+@pytest.fixture
+def server(running: Postgres) -> Iterator[Postgres]:
+    """Give a PostgreSQL that can be stopped; for the next test it runs again."""
+    yield running
+    if not (running.folder / "data" / "postmaster.pid").exists():
+        running.start()
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -96,7 +102,6 @@ def test_whoever_waits_can_be_interrupted(server: Postgres, tmp_path: Path) -> N
         wait_for(lambda: waiting.says("Waiting until it answers"), 120)
         assert waiting.end(signal.SIGINT) == 130
         assert "Traceback" not in waiting.said.read_text()
-    server.start()
 
 
 def test_what_no_waiting_mends_is_an_error_at_once(server: Postgres, tmp_path: Path) -> None:
