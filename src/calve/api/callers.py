@@ -147,6 +147,11 @@ class CaptureRights:
 
     call: Caller
 
+    @property
+    def own_consumer(self) -> str:
+        """None: a person keeps no place in a table."""
+        return ""
+
     def may(self, permission: ConsumerRight, consumer: str) -> bool:
         """Tell whether they may do that with a consumer."""
         return self.call.may(Permission(permission), workflow_of(consumer))

@@ -112,11 +112,9 @@ class Captures:
         with _naming(consumer):
             return self._since(table, stored.checkpoint if stored else None, wanted)
 
-    def since(
-        self, table: str, start: Checkpoint | None, wanted: Wanted | None = None, *, consumer: str
-    ) -> Uncommitted:
-        """Return the same of a place in a table that the consumer keeps elsewhere."""
-        self._require(ConsumerRight.READ, consumer, Right.READ, [table])
+    def since(self, table: str, start: Checkpoint | None, wanted: Wanted | None = None) -> Uncommitted:
+        """Return the same of a place in a table that the caller keeps itself, as a trigger does."""
+        self._require(ConsumerRight.READ, self._caller.own_consumer, Right.READ, [table])
         return self._since(table, start, wanted)
 
     def _since(self, table: str, start: Checkpoint | None, wanted: Wanted | None) -> Uncommitted:

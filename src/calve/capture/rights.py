@@ -26,6 +26,11 @@ class ConsumerRight(StrEnum):
 class CaptureCaller(Protocol):
     """Whoever asks something of captures."""
 
+    @property
+    def own_consumer(self) -> str:
+        """The consumer that stands for the caller itself; empty, which is of no namespace, where there is none."""
+        ...
+
     def may(self, permission: ConsumerRight, consumer: str) -> bool:
         """Tell whether they may do that with a consumer."""
         ...
@@ -46,6 +51,8 @@ class CaptureCaller(Protocol):
 class Local:
     """Whoever has the state database itself: the command line of a project, the interface of Python, upkeep."""
 
+    own_consumer = ""
+
     def may(self, permission: ConsumerRight, consumer: str) -> bool:  # noqa: ARG002 - everything
         """Tell that they may."""
         return True
@@ -63,6 +70,11 @@ class OfWorkflow:
     """A step or a trigger of a workflow: it has the consumers of its namespace, and of those below it."""
 
     workflow_id: str
+
+    @property
+    def own_consumer(self) -> str:
+        """The workflow itself."""
+        return self.workflow_id
 
     def may(self, permission: ConsumerRight, consumer: str) -> bool:  # noqa: ARG002 - a step does all of it
         """Tell whether a consumer is of the workflow's namespace."""

@@ -10,6 +10,7 @@ from calve.definition.params import InitiatorType
 from calve.engine import Initiator, Tools
 from calve.engine.model import Run
 from calve.lake import Lake
+from calve.namespaces import ROOT, namespace_of
 from calve.triggers.model import Fire, Looked, Trigger
 from calve.triggers.ports import TriggerState
 from calve.triggers.tables.deciding import Change, Decision, Memory, Rules, Verdict, counted, decide
@@ -65,20 +66,18 @@ class TableChanges:
 
     def _find(self, trigger: Trigger, watches: Sequence[Watch]) -> list[_Found]:
         marks = trigger.state.get("marks", {})
-        captures = self._captures.for_workflow(trigger.workflow_id)
-        return [
-            _Found(watch, _uncommitted(captures, trigger.workflow_id, watch, marks.get(str(watch.table))))
-            for watch in watches
-        ]
+        is_limited = namespace_of(trigger.workflow_id) != ROOT
+        captures = self._captures.for_workflow(trigger.workflow_id) if is_limited else self._captures
+        return [_Found(watch, _uncommitted(captures, watch, marks.get(str(watch.table)))) for watch in watches]
 
 
-def _uncommitted(captures: Captures, workflow_id: str, watch: Watch, mark: dict[str, Any] | None) -> Uncommitted:
+def _uncommitted(captures: Captures, watch: Watch, mark: dict[str, Any] | None) -> Uncommitted:
     table = str(watch.table)
     if watch.consumer is not None:
         return captures.uncommitted(table, watch.consumer, watch.wanted)
     if mark is not None:
-        return captures.since(table, Checkpoint.from_json(mark), watch.wanted, consumer=workflow_id)
-    new = captures.since(table, None, watch.wanted, consumer=workflow_id)
+        return captures.since(table, Checkpoint.from_json(mark), watch.wanted)
+    new = captures.since(table, None, watch.wanted)
     return Uncommitted(new.table, new.table_uuid, new.metadata_location, new.head, new.head, ())
 
 
