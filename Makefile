@@ -2,9 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.stamp
+PIN = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-integrations fuzz venv java check fix docs bench bench-playback lock clean
+.PHONY: help demo test test-integrations fuzz venv java check fix docs bench bench-playback lock sbom audit clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -56,8 +57,16 @@ bench-playback: venv java ## Measure what incremental processing saves, at two m
 	@$(BIN)/python bench/playback.py
 
 lock: venv ## Pin the newest versions that fit pyproject.toml
-	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --all-extras \
-		--group dev --group docs --custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
+	@$(PIN) --upgrade --all-extras --group dev --group docs --output-file requirements.lock pyproject.toml
+	@$(PIN) --extra postgres --extra kubernetes --constraint requirements.lock --output-file deploy/requirements.lock \
+		pyproject.toml
+	@echo hatchling | $(PIN) --constraint requirements.lock --output-file deploy/build.lock -
+
+sbom: venv ## Write what calve is made of to dist/calve.cdx.json, as CycloneDX
+	@$(BIN)/python scripts/sbom.py
+
+audit: venv ## Look for known vulnerabilities in what requirements.lock pins; needs the internet
+	@$(BIN)/python scripts/audit.py
 
 clean: ## Remove what make made
 	@rm -rf .venv .calve/demo .cache/keycloak dist site bench/.peers

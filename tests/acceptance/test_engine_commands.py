@@ -64,7 +64,7 @@ class Project:
     def spawn(self, *arguments: str) -> subprocess.Popen[str]:
         """Start a command and leave it running."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "calve", *arguments],
+            [sys.executable, "-m", "calve", *arguments, *(["--port", "0"] if arguments[0] == "up" else [])],
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

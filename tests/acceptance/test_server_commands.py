@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -73,6 +74,22 @@ def test_nobody_listens_to_the_world_by_accident(tmp_path: Path, command: str) -
     refused = subprocess.run(given, capture_output=True, text=True, check=False, timeout=120)
     assert refused.returncode == 1
     assert "access.hosts" in refused.stderr
+
+
+@pytest.mark.parametrize("command", ["server", "up", "server --processes 2"])
+def test_a_port_that_is_taken_is_an_error_that_says_by_whom(tmp_path: Path, command: str) -> None:
+    """Nobody is left with a server on a port that he does not know of."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        (tmp_path / "calve.toml").write_text(f"[server]\nport = {port}\n")
+        given = [sys.executable, "-m", "calve", "-C", str(tmp_path), *command.split()]
+        refused = subprocess.run(given, capture_output=True, text=True, check=False, timeout=120)
+    assert refused.returncode == 1
+    assert f"127.0.0.1:{port} cannot be listened on" in refused.stderr
+    assert f"Process {os.getpid()} listens there" in refused.stderr
+    assert "--port 0" in refused.stderr
 
 
 def crew_of(parent: int) -> set[int]:

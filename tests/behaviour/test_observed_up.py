@@ -43,7 +43,7 @@ def test_a_failure_is_told_while_calve_is_up(tmp_path: Path) -> None:
     (tmp_path / "w.yaml").write_text(WORKFLOW)
     with receiving() as receiver, (tmp_path / "err").open("w") as errors:
         (tmp_path / "calve.toml").write_text(SETTINGS.format(url=receiver.url))
-        command = [sys.executable, "-m", "calve", "-C", str(tmp_path), "up", "--json"]
+        command = [sys.executable, "-m", "calve", "-C", str(tmp_path), "up", "--port", "0", "--json"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as up:
             try:
                 assert up.stdout is not None

@@ -14,6 +14,7 @@ import click
 import pytest
 import yaml
 
+from calve.api.access import rules
 from calve.cli.entry import COMMANDS
 from calve.cli.entry import calve as cli
 from calve.settings import FILE, load
@@ -140,11 +141,22 @@ def test_the_image_has_known_settings_and_extras(tmp_path: Path) -> None:
     found = dict(_instructions())
     pairs = dict(pair.split("=", 1) for pair in shlex.split(found["ENV"]))
     _settings(tmp_path, {name: value for name, value in pairs.items() if name.startswith("CALVE_")})
-    run = next(rest for word, rest in _instructions() if word == "RUN")
-    extras = set(re.findall(r"\.\[([\w,]+)\]", run)[0].split(","))
     known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert extras <= known.keys()
+    lock = (DEPLOY / "requirements.lock").read_text()
+    assert {"kubernetes", "postgres"} <= known.keys()
+    assert "\nkubernetes==" in lock
+    assert "\npsycopg-binary==" in lock
     assert "openjdk-17-jre-headless" in found["RUN"]
+
+
+def test_the_image_installs_nothing_without_its_hash() -> None:
+    """Neither what calve needs, nor what builds it; calve itself comes from here, without a registry."""
+    commands = [words for word, rest in _instructions() if word == "RUN" for words in rest.split("&&")]
+    installs = [words for words in commands if re.search(r"\b(pip install|pip wheel|uv)\b", words)]
+    assert len(installs) == 4
+    for words in installs:
+        assert ("--require-hashes" in words) != ("--no-index" in words and "--no-deps" in words), words
+    assert any("--no-build-isolation" in words for words in installs)
 
 
 def test_compose_runs_known_commands_with_known_settings(tmp_path: Path) -> None:
@@ -178,6 +190,14 @@ def test_the_pods_run_known_commands_with_known_settings(tmp_path: Path) -> None
         assert (own["allowPrivilegeEscalation"], own["readOnlyRootFilesystem"]) == (False, True)
         assert own["capabilities"] == {"drop": ["ALL"]}
         assert {each["name"] for each in pod["volumes"]} == {each["name"] for each in container["volumeMounts"]}
+
+
+def test_the_pods_trust_no_proxy_that_nobody_has_named(tmp_path: Path) -> None:
+    """A range of the cluster's addresses would let every pod say where requests come from."""
+    toml = next(each["data"][FILE] for each in _manifests() if each["kind"] == "ConfigMap")
+    access = _settings(tmp_path, {}, toml).access
+    assert access.trusted_proxies == ()
+    assert rules(access, "0.0.0.0").proxies == ()  # noqa: S104 - as the pods listen
 
 
 def _check_fields(value: Any, kind: str, place: str) -> None:

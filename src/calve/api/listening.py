@@ -1,12 +1,18 @@
 """Sockets that a server listens on."""
 
+import errno
 import socket
 import sys
+from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 from calve.errors import EnvironmentUnfit
 
 BACKLOG = 1_024
+_LISTEN = "0A"
+"""The state of a socket that listens, as the kernel writes it."""
+_SHOWN = 200
 _IS_DEALT = sys.platform == "linux"
 """Whether the kernel deals connections out to all sockets on an address. Where it does not, processes take them from
 one socket, and whoever wakes first takes all that wait."""
@@ -68,7 +74,39 @@ def _bound(host: str, port: int, *, is_dealt: bool) -> socket.socket:
     except OSError as error:
         bound.close()
         raise EnvironmentUnfit(
-            f"{host}:{port} cannot be listened on: {error.strerror}.",
-            remedy="Is another server there? Choose another port with --port, or in [server].",
+            f"{host}:{port} cannot be listened on: {error.strerror}.{_taken_by(port, error)}",
+            remedy="End what listens there, or choose another port: --port N, server.port, or --port 0 for a free one.",
         ) from error
     return bound
+
+
+def _taken_by(port: int, error: OSError) -> str:
+    """Say who listens on an address that is taken, as far as that can be seen."""
+    if error.errno != errno.EADDRINUSE:
+        return ""
+    return _process_at(port) or f" Another process listens there; see who: ss -ltnp 'sport = :{port}'"
+
+
+def _process_at(port: int) -> str:
+    """Return which process listens on a port, where Linux shows it: those of this user, all of them to root."""
+    inodes = {f"socket:[{inode}]" for table in ("tcp", "tcp6") for inode in _listening_inodes(table, port)}
+    for link in Path("/proc").glob("[0-9]*/fd/*") if inodes else ():
+        try:
+            if str(link.readlink()) in inodes:
+                process = link.parents[1]
+                words = process.joinpath("cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+                return f" Process {process.name} listens there: {words[:_SHOWN]}"
+        except OSError:
+            continue  # it has ended, or belongs to somebody else
+    return ""
+
+
+def _listening_inodes(table: str, port: int) -> Iterator[str]:
+    """Yield the numbers of the sockets that listen on a port, of a table of the kernel."""
+    try:
+        lines = Path(f"/proc/net/{table}").read_text(encoding="ascii").splitlines()[1:]
+    except OSError:
+        return
+    for fields in map(str.split, lines):
+        if fields[3] == _LISTEN and int(fields[1].rpartition(":")[2], 16) == port:
+            yield fields[9]

@@ -11,7 +11,6 @@ import click
 from calve.cli.output import print_json
 from calve.cli.signals import WITHIN, counted
 from calve.cli.state import State, json_option
-from calve.errors import EnvironmentUnfit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,16 +113,16 @@ def _show_first(url: str, token: str | None) -> None:
 
 
 @contextmanager
-def served(
-    workplace: "Workplace", host: str | None = None, port: int | None = None, *, is_anywhere: bool = False
-) -> "Iterator[Serving]":
+def served(workplace: "Workplace", host: str | None = None, port: int | None = None) -> "Iterator[Serving]":
     """Serve a project, where its settings say if nothing else is said.
 
     Args:
         workplace: of which project.
         host: the address to listen on.
         port: its port.
-        is_anywhere: take a free port where none was named and that of the settings is taken, by another project say.
+
+    Raises:
+        EnvironmentUnfit: the address is taken.
     """
     from calve.api import listen, serve
     from calve.app import bootstrap_on, patiently, web_on
@@ -131,12 +130,7 @@ def served(
     given = workplace.settings.server
     host = host or given.host
     app = web_on(workplace, host)
-    try:
-        listener = listen(host, given.port if port is None else port)
-    except EnvironmentUnfit:
-        if not is_anywhere or port is not None:
-            raise
-        listener = listen(host, 0)
+    listener = listen(host, given.port if port is None else port)
     with serve(app, listener, threads=given.threads) as serving:
         first = patiently(lambda: bootstrap_on(workplace.store, workplace.settings, host), workplace.wait)
         _show_first(serving.url, first)

@@ -112,7 +112,7 @@ def up(state: State, slots: int | None, processes: int | None, host: str | None,
     team = Team(state, processes, ("--slots", str(slots)) if slots else ())
     with (
         state.workplace(waits=True) as workplace,
-        served(workplace, host, port, is_anywhere=True) as serving,
+        served(workplace, host, port) as serving,
         accompanied(workplace) as companions,
     ):
         team.run(lambda: _say(state, _hint(state, serving.url), event="up", url=serving.url), companions.check)
@@ -143,7 +143,7 @@ def _work(
     ):
         hands.take()
         with (
-            served(workplace, host, port, is_anywhere=True) if is_up else nullcontext() as serving,
+            served(workplace, host, port) if is_up else nullcontext() as serving,
             accompanied(workplace) if is_up else nullcontext() as companions,
         ):
             url = {} if serving is None else {"url": serving.url}

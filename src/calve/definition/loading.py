@@ -4,7 +4,7 @@ import gc
 from dataclasses import dataclass
 
 from calve.definition.capture_order import check_capture_order
-from calve.definition.checks import LOOPS, check_document
+from calve.definition.checks import LOOPS, REQUEST_BYTES, check_document
 from calve.definition.completing import complete
 from calve.definition.document import Node
 from calve.definition.dry_run import dry_run
@@ -59,7 +59,7 @@ def load(
     collects = gc.isenabled()
     gc.disable()
     try:
-        document = read(text, name=name, problems=problems)
+        document = read(text, name=name, problems=problems, most=REQUEST_BYTES)
         shaped = canonical(document, problems, vocabulary.types) if document is not None else None
         if shaped is not None:
             definition = checked(shaped, problems, vocabulary, scripts, files)

@@ -1,5 +1,6 @@
 """Sockets that servers listen on."""
 
+import os
 import socket
 from contextlib import ExitStack, closing
 
@@ -54,3 +55,18 @@ def test_nobody_is_left_waiting_before_anybody_listens() -> None:
     """Who comes too early is told so."""
     with closing(reserve("127.0.0.1", 0)) as reserved, pytest.raises(ConnectionRefusedError):
         socket.create_connection(reserved.getsockname(), 30)
+
+
+def test_who_has_an_address_is_told_with_what_to_do() -> None:
+    """The process and its command, where the system shows them."""
+    with closing(listen("127.0.0.1", 0)) as taken, pytest.raises(EnvironmentUnfit) as refused:
+        listen("127.0.0.1", taken.getsockname()[1])
+    assert f"Process {os.getpid()} listens there: " in refused.value.message
+    assert "--port 0" in refused.value.remedy
+
+
+def test_who_has_an_address_cannot_be_seen_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then the message says how to find out."""
+    monkeypatch.setattr(listening, "_listening_inodes", lambda _table, _port: iter(()))
+    with closing(listen("127.0.0.1", 0)) as taken, pytest.raises(EnvironmentUnfit, match="ss -ltnp"):
+        listen("127.0.0.1", taken.getsockname()[1])

@@ -197,6 +197,24 @@ def test_loops_are_nested_ten_deep_at_most() -> None:
     assert ("too_deep", 1) in errors(result)
 
 
+@pytest.mark.parametrize("name", ["w.yaml", "w.json"])
+def test_what_has_too_many_values_is_not_read_to_its_end(name: str) -> None:
+    """It would be too large as JSON; the place is told where that was certain."""
+    jobs = [{"job": {"id": f"a{n}", "type": "NoOp", **{f"p{m}": f"value {m}" for m in range(100)}}} for n in range(299)]
+    text = json.dumps({"Workflow": {"id": "w", "jobs": jobs}}, indent=1)
+    result = load(text, name=name, vocabulary=installed())
+    assert [problem.code for problem in result.problems] == ["too_large"]
+    assert 10_000 < result.problems[0].line < 15_000
+    assert result.definition is None
+
+
+def test_many_tags_are_compared_once() -> None:
+    """Two thousand of them are no reason to wait; one that comes twice is found."""
+    names = ", ".join(f"t{n}" for n in range(2_000))
+    assert workflow(NOOP, f"tags: [{names}]").definition is not None
+    assert "t7 twice" in str(workflow(NOOP, f"tags: [{names}, t7]").problems)
+
+
 def test_params_are_not_too_long() -> None:
     """Counted as JSON."""
     long = [letter * 200_000 for letter in "abcd"]

@@ -1,5 +1,6 @@
 """Tags: names that group workflows and steps, and limit how many of them run at once."""
 
+from collections import Counter
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -51,8 +52,8 @@ def _as_text(tag: Tag) -> Any:
 
 
 def _are_distinct(tags: tuple[Tag, ...]) -> tuple[Tag, ...]:
-    names = [tag.name for tag in tags]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    counts = Counter(tag.name for tag in tags)
+    twice = sorted(name for name, count in counts.items() if count > 1)
     if twice:
         raise PydanticCustomError("tag_twice", "names the tag {name} twice", {"name": twice[0]})
     return tags

@@ -18,6 +18,12 @@ MAX_PATH = 1000
 """Characters; every node holds its path, so long paths times many nodes would fill the memory."""
 MAX_PROBLEMS = 100
 
+_BETWEEN = 2
+"""Bytes that JSON has beside each value: a comma or a colon, and a space."""
+_QUOTES = 2
+_COUNTED = 100
+"""Of a longer text, so many bytes are counted while it is read: what costs time is the number of values, and what is
+too large by few long texts is told with its whole size when all of it has been read."""
 _KEY_SHOWN = 100
 _CLEAR_KEY = re.compile(r"[\w-]+")
 _NEVER_TEXT = re.compile("[\0\ud800-\udfff]")
@@ -61,19 +67,25 @@ class Composer:
     """The tree as far as events have come."""
 
     problems: Problems
+    most: int | None = None
+    """How many bytes the tree may have as JSON; what has more is not read to its end."""
     root: Node | None = None
     _open: list[_Open] = field(default_factory=list)
     _nodes: int = 0
+    _size: int = 0
+    """How many bytes the tree has as JSON at least: its texts, and something between them."""
     _refused: int = 0
     _warned: int = 0
 
     def scalar(self, text: str, mark: Mark, *, is_plain: bool) -> None:
         """Take a scalar: a key if the mapping that is open waits for one, otherwise a value."""
-        self._count(mark)
         if self._waits_for_key():
+            self._count(mark, len(text) + _QUOTES)
             self._take_key(text, mark, is_plain=is_plain)
             return
-        self._place(Node(self._value(text, mark, is_plain=is_plain), mark, self._path(), self._key_mark()))
+        value = self._value(text, mark, is_plain=is_plain)
+        self._count(mark, len(value) + _QUOTES if isinstance(value, str) else 1)
+        self._place(Node(value, mark, self._path(), self._key_mark()))
 
     def begin(self, items: list[Node] | dict[str, Node], mark: Mark) -> None:
         """Begin a list or a mapping; ``items`` is the empty one."""
@@ -115,8 +127,12 @@ class Composer:
         if self._refused == MAX_PROBLEMS:
             raise Halted("too_many_problems", "there are too many problems; the rest is not read", mark)
 
-    def _count(self, mark: Mark) -> None:
+    def _count(self, mark: Mark, length: int = 0) -> None:
         self._nodes += 1
+        self._size += min(length, _COUNTED) + _BETWEEN
+        if self.most is not None and self._size > self.most:
+            message = f"the definition has more than {self.most:,} bytes, as JSON; it is not read any further"
+            raise Halted("too_large", message, mark, path=self._path(), hint="keep long texts in files, or split it")
         if self._nodes > MAX_NODES:
             raise Halted("too_many_values", f"there are more than {MAX_NODES} values", mark)
 

@@ -15,18 +15,19 @@ MAX_BYTES = 1_000_000
 _NOT_PRINTABLE = re.compile("[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def read(text: str | bytes, *, name: str, problems: Problems) -> Node | None:
+def read(text: str | bytes, *, name: str, problems: Problems, most: int | None = None) -> Node | None:
     """Return the document that a YAML or JSON text holds, or none if it cannot be told what it says.
 
     ``name`` is that of the file, if there is one: what is called ``.json`` is JSON. A document that is
-    returned may have problems all the same: those of its values, which do not stop the reading.
+    returned may have problems all the same: those of its values, which do not stop the reading. What would have
+    more than ``most`` bytes as JSON is not read to its end.
     """
     try:
         cleaned = _cleaned(text)
     except Halted as halted:
         halted.add_to(problems)
         return None
-    done = _chosen(cleaned, is_json=name.lower().endswith(".json"))
+    done = _chosen(cleaned, most, is_json=name.lower().endswith(".json"))
     problems.found.extend(done.problems.found)
     if done.halted:
         done.halted.add_to(problems)
@@ -82,15 +83,15 @@ def _mark_at(before: str) -> Mark:
     return Mark(before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
 
 
-def _chosen(text: str, *, is_json: bool) -> _Reading:
+def _chosen(text: str, most: int | None, *, is_json: bool) -> _Reading:
     if is_json:
-        return _reading(text, compose_json)
+        return _reading(text, most, compose_json)
     if not text.lstrip().startswith(("{", "[")):
-        return _reading(text, compose_yaml)
-    as_json = _reading(text, compose_json)
+        return _reading(text, most, compose_yaml)
+    as_json = _reading(text, most, compose_json)
     if as_json.broken_at is None:
         return as_json
-    as_yaml = _reading(text, compose_yaml)
+    as_yaml = _reading(text, most, compose_yaml)
     if as_yaml.broken_at is None:
         return as_yaml
     # The way that came further is probably the one that was meant.
@@ -101,8 +102,8 @@ def _order(mark: Mark) -> tuple[int, int]:
     return mark.line, mark.column
 
 
-def _reading(text: str, compose: Callable[[str, Composer], None]) -> _Reading:
-    composer = Composer(Problems())
+def _reading(text: str, most: int | None, compose: Callable[[str, Composer], None]) -> _Reading:
+    composer = Composer(Problems(), most)
     try:
         compose(text, composer)
     except Halted as halted:
