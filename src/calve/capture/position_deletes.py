@@ -24,6 +24,7 @@ TIMES = 4
 """How many times larger than other metadata these files may be: they hold rows."""
 _COLUMNS = ["file_path", "pos"]
 _BYTES_PER_FILE = 512
+_BYTES_PER_ROW = 16
 _BATCH = 1 << 16
 _DEEPEST = 8
 _MOST_VALUES = 1_000_000
@@ -63,7 +64,7 @@ def _parts(raw: bytes, file_format: str, limit: int) -> Iterator[tuple[str, "arr
         case "PARQUET":
             return _grouped(_from_parquet(raw, limit))
         case "ORC":
-            return _grouped(_from_orc(raw))
+            return _grouped(_from_orc(raw, limit))
         case "AVRO":
             return _from_avro(raw, limit)
         case _:
@@ -134,7 +135,7 @@ def _check_pages(raw: bytes, limit: int) -> None:
                 unpacked += page
                 if unpacked > limit:
                     raise too_large(f"its pages have more than {limit} bytes", start)
-    if rows > limit:
+    if rows > limit // _BYTES_PER_ROW:
         raise too_large(f"it has {rows} rows")
 
 
@@ -257,16 +258,17 @@ def _from_avro(raw: bytes, limit: int) -> Iterator[tuple[str, "array[int]"]]:
 # ORC.
 
 
-def _from_orc(raw: bytes) -> "Iterator[pa.RecordBatch]":
+def _from_orc(raw: bytes, limit: int) -> "Iterator[pa.RecordBatch]":
     """Read ORC in a process that may take no more memory than it should, and may die."""
     import pyarrow as pa
 
     try:
         done = subprocess.run(  # noqa: S603 - ourselves
-            [sys.executable, "-P", "-c", _READ_ORC, str(_ORC_MEMORY)],
+            [sys.executable, "-P", "-c", _READ_ORC, str(_ORC_MEMORY), str(limit // _BYTES_PER_ROW)],
             input=raw,
             capture_output=True,
             timeout=_ORC_SECONDS,
+            env={"ARROW_DEFAULT_MEMORY_POOL": "system"},  # whatever the file does to it, it has no secret to tell
             check=False,
         )
     except subprocess.TimeoutExpired as error:
@@ -282,10 +284,14 @@ _READ_ORC = f"""
 import io, resource, sys
 import pyarrow as pa
 from pyarrow import orc
-limit = int(sys.argv[1])
-resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+memory, rows = int(sys.argv[1]), int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-table = orc.ORCFile(io.BytesIO(sys.stdin.buffer.read())).read(columns={_COLUMNS!r}).select({_COLUMNS!r})
+file = orc.ORCFile(io.BytesIO(sys.stdin.buffer.read()))
+if file.nrows > rows:
+    sys.exit(f"it has {{file.nrows}} rows")
+table = file.read(columns={_COLUMNS!r}).select({_COLUMNS!r})
+table = table.set_column(0, "file_path", table.column(0).dictionary_encode())
 with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as out:
     out.write_table(table)
 """

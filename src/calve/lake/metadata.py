@@ -3,7 +3,6 @@
 import json
 import re
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,6 +67,7 @@ def parse(content: bytes, limit: int = MAX_METADATA_BYTES) -> Any:
 
 
 _BYTES_PER_VALUE = 64
+_MOST_KEYS = 100_000
 _WIDEST = 4
 """How many bytes Python keeps for each character of a text that has rare ones."""
 
@@ -84,9 +84,12 @@ def _unzipped(content: bytes, limit: int) -> bytes:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Metadata:
+    if len(pairs) > _MOST_KEYS:
+        raise ValueError(f"an object has {len(pairs)} keys")
     found = dict(pairs)
     if len(found) < len(pairs):
-        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise ValueError(f"{shown(twice)} is there twice")
     return found
 

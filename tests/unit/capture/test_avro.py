@@ -99,7 +99,7 @@ KINDS = st.recursive(
         | inner.filter(lambda kind: not isinstance(kind.schema, list)).map(_reversed_optional)
         | inner.map(_array)
         | st.sampled_from([_plain("long", LONGS), _plain("bytes", st.binary(max_size=100))]).map(_int_map)
-        | st.lists(inner, max_size=4).map(_record)
+        | st.lists(inner, min_size=1, max_size=4).map(_record)  # an item that takes no bytes is refused in arrays
     ),
     max_leaves=8,
 )

@@ -208,6 +208,7 @@ TEXTS = {
     "half": (b'{"format-version": 2', "not JSON"),
     "a list": (b"[]", "a list and not an object"),
     "a key twice": (b'{"format-version": 2, "format-version": 1}', "format-version is there twice"),
+    "many keys": (b"{" + b",".join(b'"%d":1' % n for n in range(100_001)) + b"}", "an object has 100001 keys"),
     "no number": (b'{"format-version": NaN}', "NaN is not a number"),
     "a long number": (b'{"format-version": ' + b"9" * 5_000 + b"}", "not JSON"),
     "brackets": (b"[" * 100_000, "not JSON"),

@@ -92,8 +92,8 @@ def check_blocks(raw: bytes) -> None:
         pass
 
 
-def _packed_blocks(raw: bytes, sync_at: int) -> Iterator[tuple[int, bytes, int]]:
-    """Yield for each block how many records it has, its bytes as they are, and where they begin."""
+def _packed_blocks(raw: bytes, sync_at: int) -> Iterator[tuple[int, int, int]]:
+    """Yield for each block how many records it has, and where its bytes begin and end."""
     sync, at = raw[sync_at : sync_at + _SYNC], sync_at + _SYNC
     while at < len(raw):
         start = at
@@ -110,7 +110,7 @@ def _packed_blocks(raw: bytes, sync_at: int) -> Iterator[tuple[int, bytes, int]]
             )
         if raw[at + size : at + size + _SYNC] != sync:
             raise LakeCorrupt("a block does not end with the file's sync marker", offset=at + size)
-        yield count, raw[at : at + size], at
+        yield count, at, at + size
         at += size + _SYNC
 
 
@@ -128,9 +128,9 @@ def read_container(raw: bytes, limit: int = MAX_METADATA_BYTES) -> Container:
         raise LakeCorrupt("the header has no schema", offset=4)
     left, records = limit, limit // _BYTES_PER_RECORD
     blocks = []
-    for count, packed, offset in _packed_blocks(raw, at):
+    for count, offset, end in _packed_blocks(raw, at):
         try:
-            block = Block(_DECOMPRESS[name](packed, left))
+            block = Block(_DECOMPRESS[name](raw[offset:end], left))
         except (zlib.error, OSError, EOFError, ValueError) as error:
             raise LakeCorrupt(f"a block cannot be decompressed ({name}): {error}", offset=offset) from error
         block.offset = offset
