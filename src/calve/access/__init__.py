@@ -6,7 +6,6 @@ from calve.access.door import Door, SignedIn, who
 from calve.access.model import (
     ANONYMOUS,
     LOOPBACK,
-    ROOT,
     Grants,
     Permission,
     Principal,
@@ -14,7 +13,6 @@ from calve.access.model import (
     Role,
     allows,
     allows_somewhere,
-    namespace_of,
     namespaces,
     parse_grants,
     visible,
@@ -24,6 +22,7 @@ from calve.access.office import By, Office
 from calve.access.ports import AccessState, SecretState
 from calve.access.records import Act, Entry, SealedSecret, Session, Token, User
 from calve.access.throttling import Backoff, Rate, network_of
+from calve.namespaces import ROOT, namespace_of
 
 __all__ = [
     "ANONYMOUS",

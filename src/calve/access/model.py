@@ -7,9 +7,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from calve.errors import RequestInvalid
-
-ROOT = ""
-"""The namespace above all others: it covers every workflow, and what belongs to no workflow."""
+from calve.namespaces import ROOT, covers, namespace_of
 
 
 class Permission(StrEnum):
@@ -78,16 +76,6 @@ ANONYMOUS = Principal("anonymous", PrincipalKind.ANONYMOUS)
 
 LOOPBACK = Principal("local", PrincipalKind.LOOPBACK, MappingProxyType({ROOT: Role.ADMIN}))
 """Whoever sits at this machine, while the server can be reached from nowhere else."""
-
-
-def namespace_of(workflow_id: str) -> str:
-    """Return the namespace of a workflow: what stands before the last dot of its id."""
-    return workflow_id.rpartition(".")[0]
-
-
-def covers(granted: str, namespace: str) -> bool:
-    """Return whether a grant in one namespace counts in another: it is that one, or above it."""
-    return granted in (ROOT, namespace) or namespace.startswith(f"{granted}.")
 
 
 def is_for(name: str, workflow_id: str) -> bool:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from calve.access import credentials
 from calve.access.credentials import RandomBytes
 from calve.access.door import Clock, who
-from calve.access.model import ROOT, Grants, Permission, Principal, PrincipalKind, Role, limited, namespaces
+from calve.access.model import Grants, Permission, Principal, PrincipalKind, Role, limited, namespaces
 from calve.access.ports import AccessState
 from calve.access.records import Act, Token, User
 from calve.errors import Forbidden, RequestInvalid, Unauthenticated
+from calve.namespaces import ROOT
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,127}")
 OF_PROVIDER = "oidc:"

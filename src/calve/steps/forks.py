@@ -10,6 +10,7 @@ nothing outlives the worker.
 """
 
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -222,7 +223,11 @@ def main() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)  # passwords of databases go through here
     module, _, name = sys.argv[1].partition(":")
-    work = getattr(importlib.import_module(module), name)
+    found = importlib.import_module(module)
+    work: Work = getattr(found, name)
+    getattr(found, "prepare", lambda: None)()
+    gc.collect()
+    gc.freeze()  # the collector of a fork would copy all pages that it looks at
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for forks
     control = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from calve.access.model import ROOT, covers, namespace_of
 from calve.environment import PREFIX
 from calve.errors import EnvironmentUnfit, SettingsInvalid
+from calve.namespaces import ROOT, covers, namespace_of
 from calve.settings import FILE, Settings
 from calve.steps.failures import fatal
 

@@ -2,13 +2,13 @@
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from tests.bubblewrap import bubblewrap
 
 from calve.cli import entry
 
@@ -150,7 +150,7 @@ def test_boundaries_that_settings_give_are_told(tmp_path: Path, capsys: pytest.C
         "✓ steps: state holds: only its owner can read the state, the database and the key",
         "✓ steps: settings holds: programs of steps cannot read calve.toml",
         "✓ steps: environment holds: programs of steps get variables of the list only, and AWS_*",
-        f"✓ steps: sandbox holds: programs of steps run in a sandbox ({shutil.which('bwrap')})",
+        f"✓ steps: sandbox holds: programs of steps run in a sandbox ({bubblewrap()})",
         "✓ steps: server holds: programs of steps have to sign in to the server, as others have",
     ]
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.bubblewrap import bubblewrap
 from tests.unit.steps.contexts import FakeContext
 from tests.unit.steps.running import shell, surroundings, until
 
@@ -159,6 +160,7 @@ def test_what_a_program_gives_back_is_read_from_plain_files_only(tmp_path: Path)
 
 
 def _sandboxed(folder: Path, **settings: str) -> Isolation:
+    bubblewrap()
     given = {f"CALVE_WORKER__{name.upper()}": value for name, value in settings.items()}
     return isolation_of(load(folder, {"CALVE_WORKER__SANDBOX": "bubblewrap", **given}))
 
@@ -248,7 +250,7 @@ def test_a_sandbox_that_is_not_installed_is_refused(tmp_path: Path, monkeypatch:
     """At the start, not in silence."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(EnvironmentUnfit, match="bwrap is not on PATH"):
-        _sandboxed(tmp_path)
+        isolation_of(load(tmp_path, {"CALVE_WORKER__SANDBOX": "bubblewrap"}))
 
 
 def test_the_folders_of_an_attempt_are_closed_to_others(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, make_url, text
+from sqlalchemy import Connection, bindparam, create_engine, make_url, text
 
 from calve.engine.ports import Outcome, State
 from calve.steps.failures import stopped
@@ -21,6 +22,19 @@ from calve.steps.sql.statements import Statement, check, split
 _STREAMED = re.compile(r"\s*(select|values|table)\b", re.IGNORECASE)
 _ATTACH = re.compile(r"\battach\b", re.IGNORECASE)
 _BATCH = 1000
+
+
+def prepare() -> None:
+    """Load what most databases need, before forks are made: each of them would have to."""
+    engine = create_engine("sqlite://")
+    with engine.connect() as connection:
+        connection.execute(text("SELECT :value").bindparams(value=1))
+    engine.dispose()
+    with suppress(ImportError):
+        import psycopg  # noqa: F401 - for what it loads
+        from sqlalchemy.dialects.postgresql import psycopg as dialect
+
+        dialect.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy does not say
 
 
 def execute(job: Mapping[str, Any], context: ForkContext) -> Outcome:
