@@ -57,8 +57,9 @@ def _close_home(settings: Settings) -> None:
 
     Programs that run as other users have to pass through it, to the folders of their attempts.
     """
-    if not settings.project.is_relative_to(settings.home):
-        close_to_others(settings.home, but=0o011 if settings.worker.run_as else 0)
+    home = settings.home.resolve()
+    if not settings.project.resolve().is_relative_to(home):
+        close_to_others(home, but=0o011 if settings.worker.run_as else 0)
     close_to_others(settings.secret_store.key_file)
 
 

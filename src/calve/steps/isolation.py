@@ -30,6 +30,8 @@ VARIABLES = (
 EVERYWHERE = "*"
 """Stands for all namespaces in ``worker.run_as``."""
 BUBBLEWRAP = "bwrap"
+_OWN = ("/tmp", "/run")  # noqa: S108 - not to write there
+"""The folders that a sandbox has of its own."""
 _RESOLVERS = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager")
 """What /etc/resolv.conf may lead to."""
 
@@ -68,7 +70,7 @@ class Sandbox:
     hidden: Sequence[Path]
     """Files and folders that programs do not see."""
     readable: Sequence[Path]
-    """Folders that they see wherever they lie, also under a hidden one, and cannot write to."""
+    """Folders that they see although they lie where a sandbox has folders of its own; they cannot write to them."""
     writable: Sequence[Path] = ()
 
     def command(self, folder: Path, cwd: Path, argv: Sequence[str]) -> tuple[str, ...]:
@@ -146,9 +148,10 @@ def sandbox_of(settings: Settings) -> Sandbox | None:
             "worker.sandbox is bubblewrap, and the program bwrap is not on PATH.",
             remedy="Install it (on Debian: apt-get install bubblewrap), or set worker.sandbox to none.",
         )
-    python = [Path(folder) for folder in dict.fromkeys((sys.prefix, sys.base_prefix))]
+    needed = dict.fromkeys((settings.project, Path(sys.prefix), Path(sys.base_prefix)))
+    readable = [path for path in needed if any(path.is_relative_to(folder) for folder in _OWN)]
     writable = [settings.project / Path(path).expanduser() for path in settings.worker.sandbox_writable]
-    return Sandbox(program, hidden_of(settings), [settings.project, *python], writable)
+    return Sandbox(program, hidden_of(settings), readable, writable)
 
 
 def hidden_of(settings: Settings) -> list[Path]:

@@ -194,6 +194,21 @@ def test_a_program_in_the_sandbox_sees_neither_state_nor_others(tmp_path: Path) 
     assert (context.folder / "work" / "here").exists()
 
 
+@as_root
+def test_a_sandbox_holds_programs_of_other_users_too(project: Path) -> None:
+    """It is then made by that user, in a user namespace."""
+    (project / ".calve").mkdir()
+    context = FakeContext(project / ".calve", {"shell": {"command": "id -u; ls /proc | grep -c '^[0-9]'; touch here"}})
+    (project / ".calve").chmod(0o711)
+    sandbox = _sandboxed(project).sandbox
+    outcome = _run(context, project, Isolation({"*": SALES}, sandbox))
+    assert outcome.state is State.DONE, context.text
+    uid, processes = context.text.splitlines()
+    assert uid == str(SALES.uid)
+    assert int(processes) < 10
+    assert (context.folder / "work" / "here").stat().st_uid == SALES.uid
+
+
 def test_a_program_in_the_sandbox_has_time_to_end(tmp_path: Path) -> None:
     """A stop asks the program itself, as without a sandbox; and its exit code is its own."""
     command = "trap 'echo asked; exit 0' TERM; touch ready; while :; do sleep 0.05; done"
