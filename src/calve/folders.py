@@ -1,11 +1,12 @@
-"""Folders that calve writes to: whether a file system refuses that, and what to say then."""
+"""Folders that calve writes to: who else may read them, whether a file system refuses them, and what to say then."""
 
 import errno
 import os
 import pwd
+import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from calve.errors import FolderNotWritable
@@ -66,6 +67,21 @@ def try_writing(what: str, path: Path, setting: str) -> None:
             return
     except OSError as error:
         raise not_writable(what, path, error, setting) from error
+
+
+def close_to_others(*paths: Path, but: int = 0) -> None:
+    """Take all rights of group and others from files and folders, as far as they are there and ours.
+
+    Args:
+        paths: of the files and folders; what a link leads to is left alone.
+        but: the rights that they keep.
+    """
+    for path in paths:
+        with suppress(FileNotFoundError):
+            status = path.lstat()
+            mode = stat.S_IMODE(status.st_mode)
+            if status.st_uid == os.geteuid() and mode & 0o077 & ~but and not stat.S_ISLNK(status.st_mode):
+                path.chmod(mode & (0o7700 | but))
 
 
 def _user() -> str:

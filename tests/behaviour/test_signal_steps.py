@@ -309,6 +309,32 @@ def test_a_step_may_send_what_its_work_says(playground: Playground, signals: Sig
 
 
 @pytest.mark.parametrize(
+    ("workflow", "name", "is_sent"),
+    [
+        ("sales.etl", "sales.ready", True),
+        ("sales.etl", "sales.eu.ready", True),
+        ("etl", "finance.ready", True),
+        ("sales.etl", "finance.ready", False),
+        ("sales.etl", "salesforce.ready", False),
+        ("sales.eu.etl", "sales.ready", False),
+        ("sales.etl", "ready", False),
+    ],
+)
+def test_work_says_signals_of_its_namespace_only(
+    playground: Playground, signals: Signals, workflow: str, name: str, *, is_sent: bool
+) -> None:
+    """And of those below it: who may push programs could announce everybody's signals otherwise."""
+    playground.push(f"Workflow: {{id: {workflow}, jobs: [{{job: {{id: a, type: Sleep}}}}]}}")
+    artifacts = {"maestro_dynamic_output": {"signal_outputs": [{"name": "sales.eu.first"}, {"name": name}]}}
+    playground.script.parts["a"] = Outcome(State.DONE, artifacts=artifacts)
+    run = playground.start(workflow)
+    assert bool(signals.list()) == is_sent
+    if not is_sent:
+        assert playground.statuses(run) == {"a": S.FATALLY_FAILED}
+        assert f"named the signal {name}, which is not of the namespace" in playground.told(run, "a")
+
+
+@pytest.mark.parametrize(
     "said", ["nonsense", {"signal_outputs": "x"}, {"signal_outputs": ["x"]}, {"signal_outputs": [{"n": 1}]}]
 )
 def test_work_that_says_no_signals_fails_its_step(playground: Playground, said: object) -> None:

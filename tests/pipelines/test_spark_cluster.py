@@ -51,7 +51,8 @@ def master(surroundings: Surroundings, lake_settings: Settings, work: Path) -> I
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    around = environment(surroundings, java.find(lake_settings.spark.java_home).home) | {"SPARK_DAEMON_MEMORY": "256m"}
+    home = java.find(lake_settings.spark.java_home).home
+    around = environment(surroundings.environment, surroundings.python, home) | {"SPARK_DAEMON_MEMORY": "256m"}
     address = f"spark://localhost:{port}"
     small = ["--cores", "1", "--memory", "600m", "--host", "localhost", "--webui-port", "0"]
     programs = [["master.Master", "--host", "localhost", "--port", str(port), "--webui-port", "0"]] + [

@@ -13,12 +13,13 @@ from typing import Protocol
 
 from calve.access.credentials import RandomBytes
 from calve.access.door import who
+from calve.access.model import is_for
 from calve.access.office import By
 from calve.access.ports import SecretState
 from calve.access.records import Act, SealedSecret
 from calve.errors import ParamError, RequestInvalid, SettingsInvalid
 from calve.folders import writing
-from calve.namespaces import covers, namespace_of
+from calve.namespaces import namespace_of
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
@@ -143,10 +144,10 @@ class Secrets:
                 f"The secret [{name}] is calve's own, and given to no step.",
                 remedy="Set one for steps, under another name.",
             )
-        namespace = namespace_of(name)
-        if not covers(namespace, namespace_of(workflow_id)):
+        if not is_for(name, workflow_id):
             raise ParamError(
-                f"The secret [{name}] is for workflows of the namespace {namespace}; {workflow_id} is none of them.",
+                f"The secret [{name}] is for workflows of the namespace {namespace_of(name)}; "
+                f"{workflow_id} is none of them.",
                 remedy="A name without a dot is for all workflows, one with a.b. before it for those under a.b.",
             )
         return self(name)
@@ -233,7 +234,7 @@ def make_key(file: Path, random: RandomBytes) -> bytes:
     """Make a new key in a file that nobody else can read; where somebody else was first, his is taken."""
     key = random(KEY_BYTES)
     with writing("The key of secrets", file, "secret_store.key_file"):
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:

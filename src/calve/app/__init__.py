@@ -1,5 +1,6 @@
 """The composition root: the only package that knows every part, and puts them together."""
 
+from calve.app.boundaries import Boundary, boundaries_of
 from calve.app.capturing import captures_on, deliveries_on, open_captures, open_deliveries, open_lake
 from calve.app.clocks import now_ms, utc_now
 from calve.app.entrance import bootstrap_on, entrance_on, office_on
@@ -11,9 +12,11 @@ from calve.app.web import web_on
 from calve.app.workplace import Workplace, open_workplace, patiently, tools_on
 
 __all__ = [
+    "Boundary",
     "Follower",
     "Workplace",
     "bootstrap_on",
+    "boundaries_of",
     "captures_on",
     "deliveries_on",
     "entrance_on",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from calve.app.clocks import utc_now
 from calve.app.ids import new_id
 from calve.errors import RequestInvalid
+from calve.folders import close_to_others
 from calve.namespaces import ROOT, namespace_of
 from calve.settings import Settings, load
 from calve.store import Store, open_store
@@ -44,11 +45,24 @@ def open_lake(settings: Settings) -> "Iterator[Lake]":
     """Open the lake of a project; its catalogs are opened when they are first asked for."""
     from calve.lake import Lake
 
+    _close_home(settings)
     lake = Lake(settings)
     try:
         yield lake
     finally:
         lake.close()
+        _close_home(settings)  # it may have been made meanwhile, with the first table
+
+
+def _close_home(settings: Settings) -> None:
+    """Let nobody but the owner into the folder for state, unless the project itself lies in it, and read the key.
+
+    Programs that run as other users have to pass through it, to the folders of their attempts.
+    """
+    home = settings.home.resolve()
+    if not settings.project.resolve().is_relative_to(home):
+        close_to_others(home, but=0o011 if settings.worker.run_as else 0)
+    close_to_others(settings.secret_store.key_file)
 
 
 def captures_on(lake: "Lake", store: Store) -> "Captures":

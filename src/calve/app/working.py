@@ -58,13 +58,15 @@ def worker_on(
 
 def runtimes_on(store: Store, lake: "Lake", tools: "Tools", settings: Settings) -> "Runtimes":
     """Return what carries out steps, by type: all that is installed."""
-    from calve.steps import Services, Surroundings, load_runtimes
+    from calve.steps import Services, Surroundings, isolation_of, load_runtimes
 
     surroundings = Surroundings(
         project=settings.project,
         environment=os.environ,  # noqa: TID251 - handed to the programs that steps run, never read
         python=sys.executable,
         java_home=settings.spark.java_home,
+        variables=settings.worker.environment,
+        isolation=isolation_of(settings),
     )
     return load_runtimes(
         Services(

@@ -137,6 +137,16 @@ def check_folders(state: State) -> Iterator[Finding]:
             yield Finding("folders", "ok", f"{what} ({folder})")
 
 
+def check_isolation(state: State) -> Iterator[Finding]:
+    """Say which boundaries around steps hold now."""
+    from calve.app import boundaries_of
+
+    for boundary in boundaries_of(state.settings):
+        status = "ok" if boundary.holds else "warning"
+        verb = "holds" if boundary.holds else "does not hold"
+        yield Finding(f"steps: {boundary.name}", status, f"{verb}: {boundary.detail}", boundary.remedy)
+
+
 def _folders(settings: "Settings") -> Iterator[tuple[str, Path, str]]:
     """Yield what calve keeps in the folders of this machine, where, and the setting that names the place."""
     from calve.lake import jars, local_path
@@ -169,6 +179,7 @@ CHECKS: dict[str, Callable[[State], Iterator[Finding]]] = {
     "store": check_store,
     "set_aside": check_set_aside,
     "catalogs": check_catalogs,
+    "isolation": check_isolation,
 }
 
 

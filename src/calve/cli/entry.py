@@ -12,6 +12,7 @@ import click
 
 from calve import __version__
 from calve.cli.state import State
+from calve.environment import withdraw
 from calve.errors import CalveError, FolderNotWritable, RequestInvalid
 from calve.folders import is_refusal
 from calve.texts import text_fault
@@ -118,6 +119,7 @@ def calve(state: State, project: Path | None, *, debug: bool) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and exit: 0 success, 1 refused, 2 wrong usage, 70 a bug, 130 stopped."""
+    withdraw()
     sys.exit(run(arguments))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from calve.cli.crew import Crew, Member
+from calve.environment import withdraw
 from calve.errors import CalveError, EnvironmentUnfit
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def shared(settings: "Settings", host: str, reserved: "socket.socket", number: i
 
 def be_member(settings: "Settings", host: str, reserved: "socket.socket", sign: "Connection") -> None:
     """Be one of the processes: serve until told to end, or until whoever has started them is gone."""
+    withdraw()
     is_told = False
 
     def tell(_: int, __: "FrameType | None") -> None:

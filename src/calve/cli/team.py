@@ -1,15 +1,19 @@
 """Worker processes that are started together, started again when they crash, and that end with whoever started them."""
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
 from calve.cli.signals import counted, within
 from calve.cli.state import State
+from calve.environment import start
+
+if TYPE_CHECKING:
+    import subprocess
 
 _OFTEN = 0.2
 _PAUSE = 1.0
@@ -52,8 +56,7 @@ class Team:
             if process is not None:
                 click.echo(f"worker {process.pid} has ended with {process.returncode}; another one starts", err=True)
             # In a session of its own, so that Ctrl-C reaches us alone: we pass it on.
-            fresh = subprocess.Popen(self._command, start_new_session=True)  # noqa: S603 - our own
-            self._members[place] = (fresh, time.monotonic())
+            self._members[place] = (start(self._command), time.monotonic())
 
     def _kill(self) -> None:
         for process, _ in self._members.values():

@@ -48,7 +48,7 @@ class Context:
     def folder(self) -> Path:
         """A folder of the attempt's own, made when it is asked for."""
         with writing("The folder of the attempt", self.root, "home"):
-            self.root.mkdir(parents=True, exist_ok=True)
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self.root
 
     @property

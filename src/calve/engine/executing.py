@@ -18,12 +18,14 @@ from calve.engine.facts import params_of, place_of, run_params
 from calve.engine.logs import SPOOL, Log, LogLimits, Spool, after
 from calve.engine.model import Attempt, LogChunk, Task
 from calve.engine.ports import Closing, Outcome, Runtimes, State, StepRuntime
+from calve.engine.sending import named_in
 from calve.engine.states import RunState
 from calve.engine.statuses import HOLDING
 from calve.engine.turns import CALLS, Turn, Turns
 from calve.engine.work import Tools, Work
-from calve.errors import CalveError, Conflict, LeaseLost, StepFailed, StoreError, WorkflowMissing
+from calve.errors import CalveError, Conflict, LeaseLost, ParamError, StepFailed, StoreError, WorkflowMissing
 from calve.folders import is_refusal
+from calve.namespaces import covers, namespace_of
 
 log = logging.getLogger(__name__)
 
@@ -176,6 +178,7 @@ class Executor:
 
     def _judged(self, outcome: Outcome, context: Context) -> Outcome | None:
         """Return why work that was stopped was; None if its worker has to go."""
+        outcome = _within_namespace(outcome, context.place.workflow_id)
         if outcome.state is not State.STOPPED:
             return outcome
         if self.is_dead.is_set():
@@ -295,3 +298,24 @@ def _pauses() -> Iterator[float]:
 
 def _said(error: CalveError) -> str:
     return f"{error.message} {error.remedy}".strip()
+
+
+def _within_namespace(outcome: Outcome, workflow_id: str) -> Outcome:
+    """Return what came of the work; it has failed if it names a signal that is not of its workflow's namespace.
+
+    Who may push programs is not allowed to announce everybody's signals by that. Where the definition names a signal,
+    whoever pushed it has been asked for the right.
+    """
+    try:
+        names = named_in(outcome.artifacts)
+    except ParamError:
+        return outcome  # where signals are sent, it is told what is wrong
+    namespace = namespace_of(workflow_id)
+    foreign = [name for name in names if not covers(namespace, namespace_of(name))]
+    if not foreign:
+        return outcome
+    message = (
+        f"The work of the step named the signal {foreign[0]}, which is not of the namespace {namespace}. "
+        "Name it in the step's signal_outputs, where whoever pushes the definition is asked for the right."
+    )
+    return Outcome(State.FATAL_ERROR, message=message)

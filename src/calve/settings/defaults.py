@@ -1,7 +1,7 @@
 """What depends on where a project lies: defaults, and paths that start at its folder."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ def with_defaults(raw: Table, project: Path, environ: Mapping[str, str]) -> Tabl
         "default_catalog": raw.get("default_catalog") or ("lake" if "lake" in catalogs else next(iter(catalogs))),
         "spark": _spark(_table(raw, "spark"), project, environ),
         "capture": _capture(_table(raw, "capture"), project),
-        "connections": {name: _absolute_sqlite(url, project) for name, url in _table(raw, "connections").items()},
+        "connections": {name: _absolute_sqlite(url, project) for name, url in _named(_table(raw, "connections"))},
         "http": _table(raw, "http"),
         "docker": _given(environ, {"host": "DOCKER_HOST"}) | _table(raw, "docker"),
         "kubernetes": _with_paths(_table(raw, "kubernetes"), project, "config"),
@@ -41,6 +41,15 @@ def _table(raw: Table, section: str) -> Table:
     if not isinstance(table, dict):
         raise SettingsInvalid(f"{section} is a table: write [{section}].", key=section)
     return table
+
+
+def _named(table: Table, above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield what a table holds by its dotted name; TOML makes tables of dots that stand in no quotes."""
+    for key, value in sorted(table.items(), key=lambda item: not isinstance(item[1], dict)):
+        if isinstance(value, dict):
+            yield from _named(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
 
 
 def _given(environ: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from calve.environment import PREFIX
 from calve.errors import SettingsInvalid
-from calve.settings.naming import FILE, PREFIX, Key, known_keys, unknown_variable
+from calve.settings.naming import FILE, Key, known_keys, unknown_variable
 
 _FOREIGN = (  # read by others: the client, the tests, the programs of steps
     "CALVE_URL",
@@ -71,9 +72,7 @@ def _path_of(variable: str, raw: Mapping[str, Any]) -> Key:
             return _free(key, raw, "spark", "conf")
         case "alerts", ["channels", name, key]:
             return ("alerts", "channels", _same(name, raw, "alerts", "channels", made=name), key)
-        case "connections", [name]:
-            return (section, _same(name, raw, section, made=name))
-        case "secrets", [*names] if names:  # the dots of a secret's name say whose it is
+        case "connections" | "secrets", [*names] if names:  # the dots of the name say whose it is
             name = ".".join(names)
             return (section, _same(name, raw, section, made=name))
         case _:

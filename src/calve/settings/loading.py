@@ -1,6 +1,5 @@
 """The settings of a project: read from its file and the environment."""
 
-import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from calve.environment import given
 from calve.errors import SettingsInvalid
 from calve.settings.defaults import with_defaults
 from calve.settings.environment import override
@@ -22,7 +22,7 @@ def load(folder: Path | None = None, environ: Mapping[str, str] | None = None) -
     Raises:
         SettingsInvalid: a key or a variable is unknown, or its value makes no sense.
     """
-    environ = os.environ if environ is None else environ  # noqa: TID251 - the one place
+    environ = given() if environ is None else environ
     folder = (folder or Path.cwd()).absolute()
     if not folder.is_dir():
         raise SettingsInvalid(f"{folder} is not a folder.")

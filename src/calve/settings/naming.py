@@ -8,13 +8,13 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from calve.environment import PREFIX
 from calve.errors import SettingsInvalid
 from calve.settings.alerts import EmailChannel, SlackChannel, WebhookChannel
 from calve.settings.fields import Section
 from calve.settings.settings import Settings
 
 FILE = "calve.toml"
-PREFIX = "CALVE_"
 _FREE = (("catalogs", "NAME", "KEY"), ("connections", "NAME"))  # what people name themselves
 _CLIENT = ("CALVE_URL", "CALVE_TOKEN")  # the server that commands ask
 _CHANNELS = ("alerts", "channels")

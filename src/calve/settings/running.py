@@ -3,11 +3,11 @@
 import re
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
-from calve.settings.fields import Duration, Section, Size, Strings, Words, is_range
+from calve.settings.fields import Duration, Section, Size, Strings, Words, from_json, is_range
 
 _HOST = re.compile(r"\*|(?:\*\.)?[\w-]+(?:\.[\w-]+)*\.?")
 
@@ -34,6 +34,14 @@ class WorkerSettings(Section):
     """How many workers may die over a task before it is set aside, and its instance fails."""
     keep_files: Duration = timedelta(days=1)
     """How long the folders of attempts are kept after a run that failed; after one that succeeded, they go."""
+    environment: Words = ()
+    """The variables of the worker that programs of steps are given, besides PATH and its like; ``AWS_*`` is allowed."""
+    run_as: Annotated[dict[str, str], BeforeValidator(from_json)] = Field(default_factory=dict)
+    """The user that programs of a namespace run as, and of those below it; ``*`` is all namespaces."""
+    sandbox: Literal["none", "bubblewrap"] = "none"
+    """What programs of steps are run in."""
+    sandbox_writable: Words = ()
+    """Files and folders that programs in a sandbox can write to, besides the folder of their attempt."""
 
 
 class StepLogSettings(Section):

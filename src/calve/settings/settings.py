@@ -39,7 +39,7 @@ class Settings(Section):
     lake: LakeSettings = LakeSettings()
     capture: CaptureSettings = CaptureSettings()
     connections: dict[str, str] = Field(default_factory=dict)
-    """The databases of SQL steps: SQLAlchemy addresses by name."""
+    """The databases of SQL steps: SQLAlchemy addresses by name; one with dots is for the workflows of its namespace."""
     http: HttpSettings = HttpSettings()
     docker: DockerSettings = DockerSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()

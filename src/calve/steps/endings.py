@@ -2,7 +2,6 @@
 
 import signal
 from collections.abc import Callable, Collection, Iterable, Sequence
-from pathlib import Path
 from typing import assert_never
 
 from calve.engine.ports import Outcome, State, StepContext
@@ -31,7 +30,7 @@ def outcome(
     fatal: Collection[int] = (),
     told_by: Told | None = None,
     is_telling: bool = False,
-    more: Sequence[Path] = (),
+    more: Sequence[str] = (),
 ) -> Outcome:
     """Return the outcome of a step whose program has ended, with what it gave back.
 
@@ -42,7 +41,7 @@ def outcome(
         fatal: exit codes that are not worth another try.
         told_by: picks what to tell of the last lines of standard error.
         is_telling: whether the exceptions among those lines tell if another try is worth it.
-        more: files that hold outputs besides.
+        more: names of files that hold outputs besides.
     """
     match ending.how:
         case How.NOT_STARTED:
@@ -102,7 +101,7 @@ def _message(ending: Ending, said: str) -> str:
     return f"{head}\n{said}".rstrip()
 
 
-def _with_outputs(ending: Ending, context: StepContext, state: State, message: str, more: Sequence[Path]) -> Outcome:
+def _with_outputs(ending: Ending, context: StepContext, state: State, message: str, more: Sequence[str]) -> Outcome:
     code = {"exit_code": exit_code(ending.code)}
     try:
         given = given_by(ending.place, *more)

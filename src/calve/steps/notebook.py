@@ -82,7 +82,9 @@ class Notebook:
     def _target(self, context: StepContext, config: Mapping[str, Any], source: str) -> str:
         given = config.get("output_path")
         if given is None:
-            return str(context.folder / Path(source).name)
+            folder = context.folder / "notebook"  # a program that runs as another user can write there
+            folder.mkdir(mode=0o700, exist_ok=True)
+            return str(folder / Path(source).name)
         if _REMOTE in given:
             return str(given)
         path = self._surroundings.resolve(given, "output_path")

@@ -5,8 +5,9 @@ value, or Maestro's ``{"value": …, "type": …}``.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Never
 
@@ -32,7 +33,7 @@ class Given:
         return Given({**self.params, **later.params}, {**self.artifacts, **later.artifacts})
 
 
-def given_by(place: Place, *more: Path) -> Given:
+def given_by(place: Place, *more: str) -> Given:
     """Return what a process gave back: what it printed, then its file, then files that hold more of the same.
 
     Raises:
@@ -40,10 +41,10 @@ def given_by(place: Place, *more: Path) -> Given:
     """
     found = Given()
     for path in place.printed:
-        for block in _blocks(_content(path, "between the output markers")):
+        for block in _blocks(_content(partial(_start, path), "between the output markers")):
             found = found.then(read(block, "What was printed between the output markers"))
-    for path in (place.output, *more):
-        text = _content(path, "in the file of CALVE_OUTPUT")
+    for name in (place.output.name, *more):
+        text = _content(partial(place.result, name, LIMIT + 1), "in the file of CALVE_OUTPUT")
         found = found.then(read(text, "The file of CALVE_OUTPUT") if text.strip() else Given())
     return found
 
@@ -85,10 +86,14 @@ def _plain(value: Any) -> Any:
     return {name: _plain(item) for name, item in inner.items()} if is_map else inner
 
 
-def _content(path: Path, where: str) -> str:
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(LIMIT + 1)
+
+
+def _content(ask: Callable[[], bytes], where: str) -> str:
     try:
-        with path.open("rb") as file:
-            content = file.read(LIMIT + 1)
+        content = ask()
     except FileNotFoundError:
         return ""
     except OSError as error:

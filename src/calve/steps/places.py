@@ -5,11 +5,13 @@ holder: the worker takes it before it starts a supervisor, and the supervisor in
 both processes by number and start, so that no other process is taken for them after the number was given out again.
 """
 
+import errno
 import fcntl
 import os
 import shutil
 import signal
 import socket
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from calve.engine.ports import StepContext
+from calve.steps.isolation import User
 from calve.steps.supervisor import start_of, stat_of
 
 _TICK = 0.02
@@ -71,9 +74,14 @@ class Place:
     folder: Path
 
     @property
+    def results(self) -> Path:
+        """The folder into which the program may write what it gives back."""
+        return self.folder / "results"
+
+    @property
     def output(self) -> Path:
         """The file into which the program may write its outputs."""
-        return self.folder / "output.json"
+        return self.results / "output.json"
 
     @property
     def printed(self) -> tuple[Path, Path]:
@@ -105,6 +113,36 @@ class Place:
         for path in self.folder.iterdir():
             if path.name != "lock":
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
+        self.results.mkdir(mode=0o700)
+
+    def result(self, name: str, limit: int) -> bytes:
+        """Return what the program wrote to one of its files: so many bytes at most.
+
+        The program owns the folder, and may be another user's: what it put there is not followed elsewhere.
+
+        Raises:
+            FileNotFoundError: it wrote nothing.
+            OSError: it is no plain file of its own.
+        """
+        file = os.open(self.results / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            status = os.fstat(file)
+            if stat.S_ISDIR(status.st_mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+                raise OSError(errno.EINVAL, "It is not a plain file")
+            return _read(file, limit)
+        finally:
+            os.close(file)
+
+    def hand_over(self, user: User) -> None:
+        """Let a program that runs as another user read what is meant for it, and write what it gives back."""
+        for folder in (self.folder, self.folder.parent):
+            folder.chmod(0o711)
+        given = self._private.rglob("*") if self._private.exists() else ()
+        for path in (self.results, self._private, *given):
+            if path.exists():
+                os.chown(path, user.uid, user.gid, follow_symlinks=False)
 
     def exit_code(self) -> int | None:
         """Return what the program ended with, minus the number of the signal that ended it; None if that is unknown."""
@@ -124,6 +162,13 @@ class Place:
         except (OSError, ValueError):
             return None
         return (_identity(program), _identity(supervisor)) if where == "|".join(machine().values()) else None
+
+
+def _read(file: int, limit: int) -> bytes:
+    content = b""
+    while len(content) < limit and (piece := os.read(file, limit - len(content))):
+        content += piece
+    return content
 
 
 def _identity(line: str) -> Identity:

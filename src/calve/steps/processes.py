@@ -16,8 +16,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Protocol
 
+from calve.engine.logs import SPOOL
 from calve.engine.ports import StepContext
 from calve.steps.failures import fatal
+from calve.steps.isolation import Sandbox, User
 from calve.steps.places import Place, held, kill_orphans, machine, place_of, places_of
 from calve.steps.streams import Frames, Output
 from calve.steps.surroundings import Surroundings
@@ -110,8 +112,10 @@ def run(
         try:
             program = make(place)
             refuse_shown_secrets(context, program.argv)
+            isolation = surroundings.isolation
+            user = isolation.user_of(context.place.workflow_id)
             context.keep({"process": {**machine(), "key": context.key, "name": name}})
-            return _Process(context, surroundings, place, program).follow(lock)
+            return _Process(context, surroundings, place, program, user, isolation.sandbox).follow(lock)
         finally:
             place.forget()
 
@@ -158,7 +162,17 @@ def _tell_loss(context: StepContext) -> None:
 class _Process:
     """A program that runs, as the worker sees it."""
 
-    def __init__(self, owner: Owner, surroundings: Surroundings, place: Place, program: Program) -> None:
+    def __init__(
+        self,
+        owner: Owner,
+        surroundings: Surroundings,
+        place: Place,
+        program: Program,
+        user: User | None = None,
+        sandbox: Sandbox | None = None,
+    ) -> None:
+        self._user = user
+        self._sandbox = sandbox
         self._owner = owner
         self._surroundings = surroundings
         self._place = place
@@ -190,7 +204,7 @@ class _Process:
             bufsize=0,
             pass_fds=(lock,),
             start_new_session=True,
-            env=self._surroundings.clean_environment,
+            env=self._surroundings.allowed_environment,
         )
 
     def _message(self, lock: int) -> bytes:
@@ -202,8 +216,13 @@ class _Process:
         grace = str(self._surroundings.grace_seconds)
         who = [str(self._place.folder), "|".join(machine().values()), str(os.getpid())]
         environment = {**program.environment, "CALVE_OUTPUT": str(self._place.output)}
-        words = [*program.argv, *(f"{name}={value}" for name, value in environment.items())]
-        fields = [*who, str(cwd), grace, str(lock), str(len(program.argv)), *words]
+        sandbox = self._sandbox
+        argv = program.argv if sandbox is None else sandbox.command(self._owner.folder, cwd, program.argv)
+        words = [*argv, *(f"{name}={value}" for name, value in environment.items())]
+        around = [_numbers(self._user), "0" if sandbox is None else "1"]
+        fields = [*who, str(cwd), grace, str(lock), *around, str(len(argv)), *words]
+        if self._user is not None:
+            _hand_over(self._owner.folder, self._place, self._user)
         if any("\0" in word for word in fields):
             raise fatal("There is a NUL in the command, its arguments or its folder; no program can be given one.")
         content = b"\0".join(os.fsencode(word) for word in fields)
@@ -259,7 +278,10 @@ class _Process:
 
     def _reason(self, failure: str) -> str:
         where, _, number = failure.partition(" ")
-        what = {"cwd": f"the folder {self._program.cwd}", "program": self._program.argv[0]}.get(where, where)
+        known = {"cwd": f"the folder {self._program.cwd}", "program": self._program.argv[0]}
+        if self._user is not None:
+            known["user"] = f"the user {self._user.name}"
+        what = known.get(where, where)
         return f"{what}: {os.strerror(int(number))}"
 
     def _judged(self) -> Ending:
@@ -290,7 +312,24 @@ def _fileno(pipe: IO[bytes] | None) -> int:
     return pipe.fileno()
 
 
+def _numbers(user: User | None) -> str:
+    return "" if user is None else " ".join(map(str, (user.uid, user.gid, *user.groups)))
+
+
+def _hand_over(folder: Path, place: Place, user: User) -> None:
+    """Give a program that runs as another user the folders of its attempt that are meant for it.
+
+    The attempt's folder itself, and that of the process, stay ours: nobody can put a link there that we would follow.
+    """
+    for above in (folder, folder.parent):
+        above.chmod(0o711)
+    for path in folder.iterdir():
+        if path.is_dir() and path.name != SPOOL and path != place.folder.parent:
+            os.chown(path, user.uid, user.gid, follow_symlinks=False)
+    place.hand_over(user)
+
+
 def _fresh(folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
     return folder

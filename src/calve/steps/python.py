@@ -12,11 +12,16 @@ from calve.engine.ports import Outcome, State, StepContext
 from calve.steps.configs import fields, text
 from calve.steps.endings import outcome
 from calve.steps.failures import fatal, settled
+from calve.steps.outputs import LIMIT
 from calve.steps.places import Place
 from calve.steps.processes import Program, end, run
 from calve.steps.retries import Kind, evidence_in, state_of
 from calve.steps.surroundings import Surroundings
 
+RETURNED = "returned.json"
+"""What the function returned."""
+FAILURE = "failure.json"
+"""What the runner says of an exception."""
 _RUNNER = Path(__file__).with_name("python_runner.py")
 _CALLABLE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -38,7 +43,7 @@ class Python:
     def _execute(self, context: StepContext) -> Outcome:
         config = fields(context, PYTHON)
         ending = run(context, self._surroundings, lambda place: self._program(context, config, place))
-        found = outcome(ending, context, more=[ending.place.folder / "returned.json"])
+        found = outcome(ending, context, more=[RETURNED])
         return explained(found, ending.place)
 
     def _program(self, context: StepContext, config: Mapping[str, Any], place: Place) -> Program:
@@ -49,7 +54,7 @@ class Python:
         return Program((self._interpreter(config), str(_RUNNER), str(job)), environment, cwd)
 
     def _job(self, config: Mapping[str, Any], place: Place, script_index: int) -> dict[str, Any]:
-        results = {"returned": str(place.folder / "returned.json"), "failure": str(place.folder / "failure.json")}
+        results = {"returned": str(place.results / RETURNED), "failure": str(place.results / FAILURE)}
         arguments = list(config.get("args", ()))
         if "callable" in config:
             what = _checked(config["callable"])
@@ -86,7 +91,7 @@ def explained(found: Outcome, place: Place) -> Outcome:
     if found.state is not State.USER_ERROR:  # what killed it is known
         return found
     try:
-        failure = json.loads((place.folder / "failure.json").read_text("utf-8"))
+        failure = json.loads(place.result(FAILURE, LIMIT))
     except (OSError, ValueError):
         return found
     return Outcome(_state(failure), found.outputs, found.artifacts, failure["message"])

@@ -32,9 +32,11 @@ def _http(services: Services) -> StepRuntime:
 
 
 def _sql(services: Services) -> StepRuntime:
-    from calve.steps.sql import Sql
+    from calve.steps.forks import Forks
+    from calve.steps.sql import WORK, Sql
 
-    return Sql(services.settings.connections, services.surroundings.project)
+    around, settings = services.surroundings, services.settings
+    return Sql(settings.connections, around.project, settings.store.url, Forks(WORK, around))
 
 
 def _docker(services: Services) -> StepRuntime:

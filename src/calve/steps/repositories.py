@@ -63,7 +63,7 @@ class _Git:
         return run(self._context, self._surroundings, lambda _: self._program(arguments), name=name)
 
     def _program(self, arguments: tuple[str, ...]) -> Program:
-        self._folder.mkdir(exist_ok=True)
+        self._folder.mkdir(mode=0o700, exist_ok=True)
         return Program(("git", *arguments), self._environment(), self._folder)
 
     def _environment(self) -> Mapping[str, str]:

@@ -35,6 +35,7 @@ _ENDS = {b"MAESTRO_OUTPUT_END", b"CALVE_OUTPUT_END"}
 _SIGN = b"_OUTPUT_START"
 _LONGEST_MARKER = 64
 _SET_PDEATHSIG = 1
+_SET_DUMPABLE = 4
 _SET_CHILD_SUBREAPER = 36
 _CHUNK = 65_536
 _IN, _OUT = 0, 1
@@ -44,13 +45,16 @@ class Job:
     """What to run, as the worker says it: fields that end in a NUL, which none of them can hold."""
 
     def __init__(self, message: bytes) -> None:
-        folder, machine, worker, cwd, grace, lock, count, *words = message.split(b"\0")
+        folder, machine, worker, cwd, grace, lock, user, sandboxed, count, *words = message.split(b"\0")
         self.folder = os.fsdecode(folder)
         self.machine = machine
         self.worker = int(worker)
         self.cwd = cwd
         self.grace = float(grace)
         self.lock = int(lock)
+        self.user = [int(number) for number in user.split()]
+        """Whom the program runs as: the number of the user, then those of the groups, the first one's own first."""
+        self.is_sandboxed = sandboxed == b"1"
         self.argv = words[: int(count)]
         self.environment = dict(word.split(b"=", 1) for word in words[int(count) :])
 
@@ -184,8 +188,11 @@ class Supervisor:
         if not self._is_stopping:
             self._is_stopping = True
             self._limit(self._job.grace)
-            _signal_group(self._pid, signal.SIGTERM)
-            _signal_group(self._pid, signal.SIGCONT)
+            for number in (signal.SIGTERM, signal.SIGCONT):
+                if self._job.is_sandboxed:
+                    _signal_inside(self._pid, number)
+                else:
+                    _signal_group(self._pid, number)
 
     def _limit(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
@@ -243,6 +250,7 @@ class Supervisor:
 
 def main() -> None:
     """Read a job from standard input, and carry it out."""
+    _prctl(_SET_DUMPABLE, 0)  # others of the same user cannot read the step's secrets here
     job = Job(_exactly(int.from_bytes(_exactly(8), "big")))
     worker = _watched(job.worker)
     os.set_inheritable(job.lock, False)
@@ -313,10 +321,15 @@ def _become(job: Job, supervisor: int, out: int, err: int, failure: int) -> None
     where = b"start"
     try:
         os.setsid()
-        _prctl(_SET_PDEATHSIG, signal.SIGKILL)
+        _write_identity(job, supervisor)
+        if job.user:
+            where = b"user"
+            os.setgroups(job.user[1:])
+            os.setgid(job.user[1])
+            os.setuid(job.user[0])
+        _prctl(_SET_PDEATHSIG, signal.SIGKILL)  # a change of the user would undo it
         if os.getppid() != supervisor:
             os._exit(1)
-        _write_identity(job, supervisor)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(out, 1)
@@ -324,11 +337,26 @@ def _become(job: Job, supervisor: int, out: int, err: int, failure: int) -> None
         where = b"cwd"
         os.chdir(job.cwd)
         where = b"program"
-        os.execvpe(job.argv[0], job.argv, job.environment)  # noqa: S606 - to run what the user wrote is the point
+        _execute(job)
     except OSError as error:
         os.write(failure, b"%s %d" % (where, error.errno or 0))
     finally:
         os._exit(1)
+
+
+def _execute(job: Job) -> None:
+    """Become the program, as ``os.execvpe`` does; that imports modules, which another user may not be able to read."""
+    name = job.argv[0]
+    folders = job.environment.get(b"PATH", os.fsencode(os.defpath)).split(b":")
+    refused: OSError | None = None
+    for path in [name] if b"/" in name else [b"%s/%s" % (folder or b".", name) for folder in folders]:
+        try:
+            os.execve(path, job.argv, job.environment)  # noqa: S606 - to run what the user wrote is the point
+        except (FileNotFoundError, NotADirectoryError) as error:
+            refused = refused or error
+        except OSError as error:
+            refused = error if refused is None or isinstance(refused, FileNotFoundError) else refused
+    raise refused or FileNotFoundError
 
 
 def _write_identity(job: Job, supervisor: int) -> None:
@@ -369,6 +397,20 @@ def _signal_group(group: int, number: int) -> bool:
     except PermissionError:
         return True  # it runs as somebody else by now; there is only waiting
     return True
+
+
+def _signal_inside(sandbox: int, number: int) -> None:
+    """Send a signal to the programs in a sandbox.
+
+    Bubblewrap's own two processes do not get it: the outer one would end at once, and all programs with it.
+    """
+    for pid in _processes():
+        fields = stat_of(pid)
+        if fields and fields[2] == str(sandbox) and str(sandbox) not in (str(pid), fields[1]):
+            try:
+                os.kill(pid, number)
+            except (ProcessLookupError, PermissionError):
+                continue
 
 
 def _kill_tree(group: int) -> None:

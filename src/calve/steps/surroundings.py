@@ -1,7 +1,7 @@
 """What steps that run programs find around them: the project's folder, an environment, a Python, a Java."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +9,8 @@ from calve.definition.params import FileText
 from calve.engine.ports import StepContext
 from calve.steps.configs import texts
 from calve.steps.failures import fatal
+from calve.steps.isolation import Isolation, allowed
 
-_OWN = "CALVE_"
 _TITLE = ("CALVE_WORKFLOW_ID", "CALVE_INSTANCE_ID", "CALVE_RUN_ID", "CALVE_STEP_ID", "CALVE_ATTEMPT_ID")
 
 
@@ -27,14 +27,17 @@ class Surroundings:
     grace_seconds: float = 10.0
     """How long a program may take to end after it was asked to."""
     java_home: Path | None = None
+    variables: tuple[str, ...] = ()
+    """More names of variables that programs are given; ``*`` matches any text."""
+    isolation: Isolation = field(default_factory=Isolation)
 
     @property
-    def clean_environment(self) -> dict[str, str]:
-        """The worker's environment without calve's own variables, which hold passwords and addresses."""
-        return {name: value for name, value in self.environment.items() if not name.startswith(_OWN)}
+    def allowed_environment(self) -> dict[str, str]:
+        """The variables of the worker that any program may have."""
+        return allowed(self.environment, self.variables)
 
     def environment_for(self, context: StepContext, more: Mapping[str, Any]) -> dict[str, str]:
-        """Return the environment of an attempt's program: the worker's, the attempt's names and ``more``.
+        """Return the environment of an attempt's program: what it may have of the worker's, its names and ``more``.
 
         Raises:
             StepFailed: a variable cannot have such a name or value.
@@ -44,7 +47,9 @@ class Surroundings:
             if not name or "=" in name or "\0" in name + value:
                 raise fatal(f"env: {name!r} cannot be a variable: its name is empty or holds =, or there is a NUL.")
         names = dict(zip(_TITLE, context.title.rsplit("/", 4), strict=False))
-        return self.clean_environment | names | {"CALVE_ATTEMPT_KEY": context.key} | given
+        user = self.isolation.user_of(context.place.workflow_id)
+        theirs = {} if user is None else user.variables
+        return self.allowed_environment | theirs | names | {"CALVE_ATTEMPT_KEY": context.key} | given
 
     def locate(self, text: str, what: str) -> Path:
         """Return the path of a file or folder of the project, or an absolute one.

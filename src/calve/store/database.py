@@ -1,5 +1,6 @@
 """One database, two dialects: how calve connects, and the only place where a transaction is committed."""
 
+import os
 import re
 import sqlite3
 import time
@@ -33,7 +34,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from calve.errors import EnvironmentUnfit, SettingsInvalid, StoreDamaged, StoreError, StoreLost, StoreUnavailable
 from calve.failpoints import reach
-from calve.folders import is_refusal, not_writable
+from calve.folders import close_to_others, is_refusal, not_writable
 from calve.store.locking import FileLock
 
 BUSY_SECONDS = 30
@@ -313,7 +314,8 @@ def _file(url: URL) -> Path | None:
 
 def _sqlite_writer(url: URL, file: Path | None, lock: FileLock) -> Engine:
     if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_private(file)
         url = url.set(database=str(file))
     engine = _sqlite(url, 1)
 
@@ -323,6 +325,13 @@ def _sqlite_writer(url: URL, file: Path | None, lock: FileLock) -> Engine:
 
     event.listen(engine, "connect", prepare)
     return engine
+
+
+def _make_private(file: Path) -> None:
+    """Let nobody but the owner read the database; SQLite gives new companions of the file the same rights."""
+    os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+    suffixes = ("", "-wal", "-shm", "-journal", "-lock", "-scheduler")
+    close_to_others(*(file.with_name(f"{file.name}{suffix}") for suffix in suffixes))
 
 
 def _sqlite(url: URL, connections: int) -> Engine:

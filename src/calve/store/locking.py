@@ -35,7 +35,7 @@ class FileLock:
             yield
             return
         if self._file is None:
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         self._take(self._file, time.monotonic() + seconds)
         try:
             yield
@@ -64,7 +64,7 @@ def only_scheduler(path: Path) -> Iterator[None]:
     Raises:
         StoreBusy: another one does; it is named.
     """
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         if not _is_taken(file):
             raise _busy(os.read(file, 1000).decode("utf-8", "replace"), path)

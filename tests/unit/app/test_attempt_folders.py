@@ -122,6 +122,7 @@ def test_a_worker_removes_the_folders_of_what_succeeded(project: Path, monkeypat
     assert entry.run(["run", "w.yaml"]) == 1
     assert len(left(project / ".calve" / "attempts")) == 2
     monkeypatch.setenv("OK", "yes")
+    monkeypatch.setenv("CALVE_WORKER__ENVIRONMENT", "OK")
     assert entry.run(["run", "w.yaml"]) == 0
     assert len(left(project / ".calve" / "attempts")) == 2
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from tests.bubblewrap import bubblewrap
 
 from calve.cli import entry
 
@@ -16,7 +17,9 @@ def test_a_fresh_folder_is_fine_and_stays_fresh(tmp_path: Path, capsys: pytest.C
     """Without any file everything has a default, and looking makes nothing."""
     assert entry.run(["-C", str(tmp_path), "doctor", "--json"]) == 0
     found = {finding["check"]: finding["status"] for finding in json.loads(capsys.readouterr().out)}
-    assert set(found) == {"python", "sqlite", "settings", "java", "jars", "folders", "store", "catalog lake"}
+    checks = {"python", "sqlite", "settings", "java", "jars", "folders", "store", "catalog lake"}
+    boundaries = {f"steps: {name}" for name in ("state", "settings", "environment", "users", "sandbox", "server")}
+    assert set(found) == checks | boundaries
     assert "wrong" not in found.values()
     assert list(tmp_path.iterdir()) == []
 
@@ -110,3 +113,68 @@ def test_an_existing_lake_is_opened(tmp_path: Path, capsys: pytest.CaptureFixtur
     )
     assert entry.run(["-C", str(tmp_path), "doctor", "--only", "store", "--only", "catalogs"]) == 0
     assert "✓ catalog lake  sql" in capsys.readouterr().out
+
+
+def _isolation(folder: Path, capsys: pytest.CaptureFixture[str], code: int = 0) -> list[str]:
+    capsys.readouterr()
+    assert entry.run(["-C", str(folder), "doctor", "--only", "isolation"]) == code
+    return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_boundaries_of_a_fresh_folder_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which of them hold without any setting, and how to get the others."""
+    open_server = (
+        "a server on this machine that others cannot reach asks nobody who they are, programs of steps neither"
+    )
+    assert _isolation(tmp_path, capsys) == [
+        "✓ steps: state holds: only its owner can read the state, the database and the key",
+        "✓ steps: settings holds: no password of a database stands in calve.toml",
+        "✓ steps: environment holds: programs of steps get variables of the list only",
+        "! steps: users does not hold: programs of all namespaces run as the worker's user, and can read each other",
+        "→ Name users in worker.run_as, or set worker.sandbox to bubblewrap.",
+        "! steps: sandbox does not hold: programs of steps see the files and processes that their user can see",
+        "→ Set worker.sandbox to bubblewrap.",
+        f"! steps: server does not hold: {open_server}",
+        "→ Set access.required to true where steps are not to be trusted.",
+    ]
+
+
+def test_boundaries_that_settings_give_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The sandbox is tried, not believed."""
+    (tmp_path / "calve.toml").write_text(
+        '[worker]\nsandbox = "bubblewrap"\nenvironment = ["AWS_*"]\n[access]\nrequired = true\n'
+        '[connections]\na = "postgresql://ann:canary@host/db"\n'
+    )
+    told = _isolation(tmp_path, capsys)
+    assert [line for line in told if line.startswith("✓")] == [
+        "✓ steps: state holds: only its owner can read the state, the database and the key",
+        "✓ steps: settings holds: programs of steps cannot read calve.toml",
+        "✓ steps: environment holds: programs of steps get variables of the list only, and AWS_*",
+        f"✓ steps: sandbox holds: programs of steps run in a sandbox ({bubblewrap()})",
+        "✓ steps: server holds: programs of steps have to sign in to the server, as others have",
+    ]
+
+
+def test_boundaries_that_are_open_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """State that others can read, a password in the file of the settings, a list that names everything."""
+    (tmp_path / ".calve").mkdir()
+    (tmp_path / ".calve").chmod(0o755)
+    (tmp_path / "calve.toml").write_text(
+        '[worker]\nenvironment = ["*"]\n[connections]\na = "postgresql://ann:canary@host/db"\nb = "no address"\n'
+    )
+    told = _isolation(tmp_path, capsys)
+    assert f"! steps: state does not hold: others can read {tmp_path}/.calve" in told
+    assert "! steps: settings does not hold: a password stands in calve.toml, which programs of steps can read" in told
+    assert "! steps: environment does not hold: programs of steps get variables of the list only, and *" in told
+
+
+def test_a_sandbox_that_this_machine_cannot_make_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether its program is missing, or may not do what it needs to."""
+    (tmp_path / "bwrap").write_text("#!/bin/sh\necho No permissions >&2\nexit 1\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CALVE_WORKER__SANDBOX", "bubblewrap")
+    assert "bwrap is not on PATH" in _isolation(tmp_path, capsys, 1)[0]
+    (tmp_path / "bwrap").chmod(0o700)
+    assert "cannot make a sandbox here: No permissions" in " ".join(_isolation(tmp_path, capsys, 1))

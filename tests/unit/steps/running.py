@@ -1,6 +1,7 @@
 """What tests of steps that run programs share: surroundings, contexts, and waiting for what is bound to happen."""
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -45,3 +46,9 @@ def number_in(path: Path) -> int:
 def is_gone(pid: int) -> bool:
     """Tell whether a process is over."""
     return not start_of(pid)
+
+
+def killed(_job: object, context: Any) -> None:
+    """Die as a process does that a driver has crashed; the work of a fork."""
+    context.log("was killed here\n")
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -110,7 +110,7 @@ def test_a_cell_that_fails_is_told(tmp_path: Path) -> None:
     found = _run(context)
     assert found.state is State.USER_ERROR
     assert "ValueError: no such day" in found.message
-    assert found.outputs == {"output_path": str(context.folder / "report.ipynb")}
+    assert found.outputs == {"output_path": str(context.folder / "notebook" / "report.ipynb")}
     assert "so far" in Path(found.outputs["output_path"]).read_text()
 
 
@@ -130,7 +130,7 @@ def test_a_notebook_may_be_elsewhere(tmp_path: Path, told: dict[str, str]) -> No
     """Papermill knows how to read addresses; it runs in a fresh folder then."""
     context = _context(tmp_path, input_path="https://host/report.ipynb")
     _run(context, environment=told)
-    assert _words(context)[4:] == ["https://host/report.ipynb", str(context.folder / "report.ipynb")]
+    assert _words(context)[4:] == ["https://host/report.ipynb", str(context.folder / "notebook" / "report.ipynb")]
     assert context.text.splitlines()[-1] == f"{context.folder / 'work'} None"
 
 

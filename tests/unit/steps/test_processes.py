@@ -113,7 +113,7 @@ def test_a_copy_of_a_killed_worker_keeps_nothing_alive(tmp_path: Path) -> None:
 def test_a_supervisor_whose_worker_is_gone_runs_nothing(tmp_path: Path) -> None:
     """Whether it was told what to run or not."""
     boot = [sys.executable, "-I", "-S", "-c", _BOOT, str(Path(supervisor.__file__).parent)]
-    fields = [str(tmp_path), "here", "1", str(tmp_path), "1", "0", "2", "touch", "ran", "PATH=/usr/bin:/bin"]
+    fields = [str(tmp_path), "here", "1", str(tmp_path), "1", "0", "", "0", "2", "touch", "ran", "PATH=/usr/bin:/bin"]
     message = "\0".join(fields).encode()
     for said in (b"", b"\0" * 4, len(message).to_bytes(8, "big") + message):
         assert subprocess.run(boot, input=said, capture_output=True, check=True).stdout == b""

@@ -103,10 +103,11 @@ def test_the_folder_may_be_given(tmp_path: Path) -> None:
     assert context.text == f"{tmp_path / 'data'}\n"
 
 
-def test_the_environment_is_the_workers_without_what_is_calves(tmp_path: Path) -> None:
-    """Steps see the worker's variables and their own, but none that calve is configured by."""
+def test_the_environment_has_what_the_list_names_and_what_the_step_gives(tmp_path: Path) -> None:
+    """Steps see those variables of the worker that the list or the settings name, never one that configures calve."""
     context = shell(tmp_path, ["env"], env={"TARGET": "out", "COUNT": 3, "IS_DRY": False})
-    _run(context, environment={"PATH": os.defpath, "REGION": "north", "CALVE_STORE__URL": "canary"})
+    given = {"PATH": os.defpath, "REGION": "north", "AWS_SECRET_ACCESS_KEY": "canary", "CALVE_STORE__URL": "canary"}
+    _run(context, environment=given, variables=("REG*", "CALVE_*"))
     seen = dict(line.split("=", 1) for line in context.text.splitlines())
     assert seen == {
         "PATH": os.defpath,
@@ -120,7 +121,7 @@ def test_the_environment_is_the_workers_without_what_is_calves(tmp_path: Path) -
         "CALVE_STEP_ID": "job.1",
         "CALVE_ATTEMPT_ID": "2",
         "CALVE_ATTEMPT_KEY": context.key,
-        "CALVE_OUTPUT": str(context.folder / "processes" / "main" / "output.json"),
+        "CALVE_OUTPUT": str(context.folder / "processes" / "main" / "results" / "output.json"),
     }
 
 

@@ -1,24 +1,42 @@
 """SQL runs statements on a database, binds values apart from the text, and gives what was asked for."""
 
 import json
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, make_url, text
 from tests.unit.steps.contexts import FakeContext
+from tests.unit.steps.running import surroundings
 
-from calve.engine.ports import Outcome, State
-from calve.steps.sql import Sql
+from calve.engine.ports import Outcome, Place, State
+from calve.steps.forks import Forks
+from calve.steps.sql import WORK, Sql
 from calve.steps.sql.results import plain
 from calve.steps.sql.statements import split
+from calve.store import open_store
 
 Run = Callable[..., Outcome]
+FORKS = Forks(WORK, surroundings(Path("/")))
+"""One warm process for all tests here: it takes a second to start."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ended() -> Iterator[None]:
+    """End the process in the end."""
+    yield
+    FORKS.close()
+
+
+def _sql(folder: Path, **connections: str) -> Sql:
+    """Return what runs SQL steps of a project."""
+    return Sql(connections, folder, f"sqlite:///{folder}/.calve/state.db", FORKS)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -35,7 +53,7 @@ def run(url: str, tmp_path: Path) -> Run:
 
     def run(query: str, **sql: Any) -> Outcome:
         context = FakeContext(tmp_path, {"sql": {"url": url, "query": query, **sql}})
-        return Sql({}, tmp_path).execute(context)
+        return _sql(tmp_path).execute(context)
 
     return run
 
@@ -183,7 +201,7 @@ def test_an_interruption_cancels_the_statement(url: str, tmp_path: Path) -> None
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     context = FakeContext(tmp_path, {"sql": {"url": url, "query": f"CREATE TABLE t (n INTEGER); {endless}"}})
     ended: list[Outcome] = []
-    thread = threading.Thread(target=lambda: ended.append(Sql({}, tmp_path).execute(context)))
+    thread = threading.Thread(target=lambda: ended.append(_sql(tmp_path).execute(context)))
     thread.start()
     while "2 of 2" not in context.text:
         time.sleep(0.01)
@@ -191,33 +209,35 @@ def test_an_interruption_cancels_the_statement(url: str, tmp_path: Path) -> None
     thread.join()
     assert ended[0].state is State.STOPPED
     again = FakeContext(tmp_path, {"sql": {"url": url, "query": "CREATE TABLE t (n INTEGER)"}})
-    assert Sql({}, tmp_path).execute(again).state is State.DONE
+    assert _sql(tmp_path).execute(again).state is State.DONE
 
 
 def test_an_interruption_between_statements_ends_the_step(url: str, tmp_path: Path) -> None:
     """Before the next one begins."""
     context = FakeContext(tmp_path, {"sql": {"url": url, "query": "SELECT 1"}})
     context.interruption.set()
-    assert Sql({}, tmp_path).execute(context).state is State.STOPPED
+    assert _sql(tmp_path).execute(context).state is State.STOPPED
 
 
 def test_a_connection_of_the_settings_is_found_by_name(tmp_path: Path) -> None:
     """Another name is told with those that there are; a relative file is one of the project."""
-    sql = Sql({"warehouse": "sqlite:///house.db"}, tmp_path)
+    sql = _sql(tmp_path, warehouse="sqlite:///house.db")
     query = {"query": "SELECT 1 AS a", "fetch": "value"}
     assert sql.execute(FakeContext(tmp_path, {"sql": query | {"connection": "warehouse"}})).outputs["value"] == "1"
     assert (tmp_path / "house.db").exists()
     wrong = sql.execute(FakeContext(tmp_path, {"sql": query | {"connection": "werehouse"}}))
     assert wrong.state is State.FATAL_ERROR
-    assert wrong.message == "There is no connection werehouse in the settings. [connections] has: warehouse."
+    assert wrong.message == (
+        "There is no connection werehouse for demo.pipeline in the settings. [connections] has for it: warehouse."
+    )
 
 
 def test_the_statements_may_stand_in_a_file(tmp_path: Path) -> None:
     """Of the project."""
     (tmp_path / "check.sql").write_text("SELECT 'é' AS a;\n", encoding="utf-8")
     sql = {"url": "sqlite://", "file": "check.sql", "fetch": "value"}
-    assert Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": sql})).outputs["value"] == "é"
-    missing = Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": sql | {"file": "none.sql"}}))
+    assert _sql(tmp_path).execute(FakeContext(tmp_path, {"sql": sql})).outputs["value"] == "é"
+    missing = _sql(tmp_path).execute(FakeContext(tmp_path, {"sql": sql | {"file": "none.sql"}}))
     assert (missing.state, "none.sql" in missing.message) == (State.FATAL_ERROR, True)
 
 
@@ -235,7 +255,7 @@ def test_the_statements_may_stand_in_a_file(tmp_path: Path) -> None:
 )
 def test_what_makes_no_sense_is_fatal(tmp_path: Path, sql: dict[str, Any], said: str) -> None:
     """And never tells a password."""
-    outcome = Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": sql}))
+    outcome = _sql(tmp_path).execute(FakeContext(tmp_path, {"sql": sql}))
     assert outcome.state is State.FATAL_ERROR
     assert said in outcome.message
     assert "hush" not in outcome.message
@@ -244,7 +264,7 @@ def test_what_makes_no_sense_is_fatal(tmp_path: Path, sql: dict[str, Any], said:
 def test_a_database_that_does_not_answer_is_trouble_of_the_platform(tmp_path: Path) -> None:
     """The message names it, without the password."""
     sql = {"url": "postgresql+psycopg://me:hush@127.0.0.1:1/db", "query": "SELECT 1"}
-    outcome = Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": sql}))
+    outcome = _sql(tmp_path).execute(FakeContext(tmp_path, {"sql": sql}))
     assert outcome.state is State.PLATFORM_ERROR
     assert "postgresql+psycopg://me@127.0.0.1:1/db" in outcome.message
     assert "hush" not in outcome.message
@@ -294,7 +314,7 @@ def test_an_error_in_a_file_names_the_file(tmp_path: Path) -> None:
     """As the step names it; a line that is cut short still has its caret."""
     (tmp_path / "copy.sql").write_text(f"SELECT {'1, ' * 60}nope, {'1, ' * 60}1 FROM (SELECT 1 AS n)")
     context = FakeContext(tmp_path, {"sql": {"url": "sqlite://", "file": "copy.sql"}})
-    head, line, caret = Sql({}, tmp_path).execute(context).message.split("\n")
+    head, line, caret = _sql(tmp_path).execute(context).message.split("\n")
     assert head == "copy.sql, line 1: no such column: nope"
     assert line[caret.index("^") :].startswith("nope,")
     assert (line.count("…"), len(line) < 140) == (2, True)
@@ -316,7 +336,7 @@ def test_what_postgresql_says_decides_whether_it_is_tried_again(
 ) -> None:
     """By its SQLSTATE."""
     context = FakeContext(tmp_path, {"sql": {"url": postgres_database, "query": query}})
-    assert Sql({}, tmp_path).execute(context).state is state
+    assert _sql(tmp_path).execute(context).state is state
 
 
 def test_a_locked_file_is_tried_again(tmp_path: Path) -> None:
@@ -328,7 +348,7 @@ def test_a_locked_file_is_tried_again(tmp_path: Path) -> None:
         connection.commit()
         connection.exec_driver_sql("BEGIN EXCLUSIVE")
         sql = {"url": url, "query": "INSERT INTO t VALUES (1)"}
-        outcome = Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": sql}))
+        outcome = _sql(tmp_path).execute(FakeContext(tmp_path, {"sql": sql}))
     holder.dispose()
     assert (outcome.state, "locked" in outcome.message) == (State.PLATFORM_ERROR, True)
 
@@ -340,7 +360,7 @@ def test_a_database_that_refuses_us_is_not_asked_again(postgres_url: str, tmp_pa
         (postgres_url.replace("postgres@", "nobody@"), 'role "nobody" does not exist'),
         (f"sqlite:///{tmp_path}/no/folder.db", "unable to open database file"),
     ]:
-        outcome = Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": {"url": url, "query": "SELECT 1"}}))
+        outcome = _sql(tmp_path).execute(FakeContext(tmp_path, {"sql": {"url": url, "query": "SELECT 1"}}))
         assert (outcome.state, said in outcome.message) == (State.FATAL_ERROR, True)
         assert "refuses the connection" in outcome.message
 
@@ -349,7 +369,7 @@ def test_a_connection_that_is_cut_is_trouble_of_the_platform(postgres_database: 
     """Not of the statement."""
     query = "SELECT pg_terminate_backend(pg_backend_pid())"
     context = FakeContext(tmp_path, {"sql": {"url": postgres_database, "query": query}})
-    assert Sql({}, tmp_path).execute(context).state is State.PLATFORM_ERROR
+    assert _sql(tmp_path).execute(context).state is State.PLATFORM_ERROR
 
 
 def test_postgresql_casts_moments_and_dollar_quotes(postgres_database: str, tmp_path: Path) -> None:
@@ -362,7 +382,7 @@ def test_postgresql_casts_moments_and_dollar_quotes(postgres_database: str, tmp_
         FROM t WHERE day = :day GROUP BY day
     """
     sql = {"url": postgres_database, "query": query, "parameters": {"day": "2026-11-15", "n": "4"}, "fetch": "row"}
-    outcome = Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": sql}))
+    outcome = _sql(tmp_path).execute(FakeContext(tmp_path, {"sql": sql}))
     assert outcome.message == ""
     assert outcome.outputs["row"] == {"day": "2026-11-15", "more": 5, "twice": 8, "slice": [1, 2], "sum": 1.5}
 
@@ -375,7 +395,7 @@ def test_a_trigger_of_sqlite_is_one_statement(tmp_path: Path) -> None:
         INSERT INTO t VALUES (5); SELECT count(*) FROM u
     """
     sql = {"url": "sqlite://", "query": query, "fetch": "value"}
-    assert Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": sql})).outputs["value"] == "2"
+    assert _sql(tmp_path).execute(FakeContext(tmp_path, {"sql": sql})).outputs["value"] == "2"
 
 
 @pytest.mark.parametrize(
@@ -421,13 +441,13 @@ def test_the_log_tells_the_statements_and_not_the_values(tmp_path: Path) -> None
     """Nor the address."""
     sql = {"url": f"sqlite:///{tmp_path}/hush.db", "query": "SELECT :v AS a", "parameters": {"v": "hush"}}
     context = FakeContext(tmp_path, {"sql": sql})
-    Sql({}, tmp_path).execute(context)
+    _sql(tmp_path).execute(context)
     assert context.text == "-- 1 of 1\nSELECT :v AS a\n-- 1 rows\n"
 
 
 def test_there_is_nothing_to_end(tmp_path: Path) -> None:
     """A transaction ends with its connection."""
-    Sql({}, tmp_path).terminate(FakeContext(tmp_path))
+    _sql(tmp_path).terminate(FakeContext(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -465,7 +485,7 @@ def test_references_in_a_file_are_resolved(url: str, tmp_path: Path) -> None:
     """As those of a text; what is escaped is text."""
     (tmp_path / "load.sql").write_text("SELECT '${day}' AS day, '$${day}' AS literal")
     context = FakeContext(tmp_path, {"sql": {"url": url, "file": "load.sql", "fetch": "row"}}, values={"day": 20260301})
-    outcome = Sql({}, tmp_path).execute(context)
+    outcome = _sql(tmp_path).execute(context)
     assert outcome.outputs["row"] == {"day": "20260301", "literal": "${day}"}
 
 
@@ -481,7 +501,153 @@ def test_a_file_that_cannot_be_resolved_fails_the_step(tmp_path: Path, text: str
     """Before a connection is opened; no retry cures it."""
     if text is not None:
         (tmp_path / "load.sql").write_text(text)
-    outcome = Sql({}, tmp_path).execute(FakeContext(tmp_path, {"sql": {"url": "sqlite:///x.db", "file": "load.sql"}}))
+    outcome = _sql(tmp_path).execute(FakeContext(tmp_path, {"sql": {"url": "sqlite:///x.db", "file": "load.sql"}}))
     assert outcome.state is State.FATAL_ERROR
     assert outcome.message.startswith(message)
     assert not (tmp_path / "x.db").exists()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Give a state database in the place where the step's project keeps it."""
+    open_store(f"sqlite:///{tmp_path}/.calve/state.db").close()
+    (tmp_path / "x").mkdir()
+    (tmp_path / "link.db").symlink_to(tmp_path / ".calve/state.db")
+    (tmp_path / "folder").symlink_to(tmp_path / ".calve")
+    (tmp_path / "hard.db").hardlink_to(tmp_path / ".calve/state.db")
+    return tmp_path / ".calve"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:///{project}/.calve/state.db",
+        "sqlite:///.calve/state.db",
+        "sqlite:///./x/../.calve//state.db",
+        "sqlite:///{project}/link.db",
+        "sqlite:///folder/state.db",
+        "sqlite:///{project}/hard.db",
+        "sqlite:///file:{project}/.calve/state.db?uri=true",
+        "sqlite:///file:{project}/.calve/st%61te.db?mode=rw&uri=true",
+        "sqlite:///file://localhost{project}/.calve/state.db?uri=true",
+        "sqlite:///file:.calve/state.db?immutable=1&uri=true",
+        "sqlite:////proc/self/root{project}/.calve/state.db",
+        "sqlite+pysqlite:///{project}/.calve/state.db?timeout=1",
+    ],
+)
+@pytest.mark.parametrize("way", ["url", "connection"])
+def test_no_step_connects_to_the_file_of_the_state_database(tmp_path: Path, home: Path, url: str, way: str) -> None:
+    """By whatever name it is called: one made itself administrator that way."""
+    url = url.format(project=tmp_path)
+    given = {"url": url} if way == "url" else {"connection": "own"}
+    sql = {**given, "query": "UPDATE calve_version SET version_num = 'attacked'", "transaction": False}
+    outcome = _sql(tmp_path, own=url).execute(FakeContext(tmp_path, {"sql": sql}))
+    assert outcome.state is State.FATAL_ERROR
+    assert "is calve's state database: a step that connects to it could make itself administrator" in outcome.message
+    assert _told(f"sqlite:///{home}/state.db", "SELECT version_num FROM calve_version") != "attacked"
+
+
+@pytest.mark.parametrize("name", ["'{home}/state.db'", "'{home}/' || 'state.db'", "'file:{home}/state.db'", ":file"])
+def test_no_step_attaches_the_state_database(tmp_path: Path, home: Path, name: str) -> None:
+    """As a second database of a harmless one, also not by a name that is computed."""
+    query = f"/**/attach {name.format(home=home)} AS [s]; UPDATE s.calve_version SET version_num = 'attacked'"
+    values = {"file": f"{home}/state.db"} if name == ":file" else {}
+    sql = {"url": "sqlite:///file:other.db?uri=true", "query": query, "transaction": False, "parameters": values}
+    outcome = _sql(tmp_path).execute(FakeContext(tmp_path, {"sql": sql}))
+    assert outcome.state is State.FATAL_ERROR
+    assert "is calve's state database" in outcome.message
+    assert _told(f"sqlite:///{home}/state.db", "SELECT version_num FROM calve_version") != "attacked"
+
+
+def test_other_databases_can_be_attached(tmp_path: Path) -> None:
+    """Only that of the state cannot."""
+    query = "ATTACH 'second.db' AS s; CREATE TABLE s.t (n INTEGER); INSERT INTO s.t VALUES (7); SELECT n FROM s.t"
+    sql = {"url": "sqlite:///first.db", "query": query, "transaction": False, "fetch": "value"}
+    assert _sql(tmp_path).execute(FakeContext(tmp_path, {"sql": sql})).outputs["value"] == "7"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql+psycopg://postgres@127.0.0.1:{port}/{name}",
+        "postgresql://somebody:else@localhost:{port}/{name}",
+        "postgresql+psycopg2://somebody@[::1]:{port}/{name}",
+        "postgresql+psycopg://postgres@/{name}?host=127.0.0.1&port={port}",
+        "postgresql+psycopg://postgres@/{name}?host=localhost:{port}",
+        "postgresql+psycopg://postgres@127.0.0.1:{port}/postgres?dbname={name}",
+        "postgresql+psycopg://postgres@192.0.2.1:{port}/{name}?hostaddr=127.0.0.1",
+        "postgresql+psycopg://postgres@192.0.2.1,127.0.0.1/{name}?port={port}",
+        "postgresql+asyncpg://postgres@127.1:{port}/{name}",
+    ],
+)
+def test_no_step_connects_to_the_state_database_in_postgresql(
+    tmp_path: Path, postgres_state: str, address: str
+) -> None:
+    """Whatever user, driver, name of the host or way of writing the address is used."""
+    own = make_url(postgres_state)
+    url = address.format(port=own.port, name=own.database)
+    sql = {"url": url, "query": "UPDATE calve_version SET version_num = 'attacked'"}
+    outcome = Sql({}, tmp_path, postgres_state, FORKS).execute(FakeContext(tmp_path, {"sql": sql}))
+    assert outcome.state is State.FATAL_ERROR
+    assert "is calve's state database" in outcome.message
+    assert _told(postgres_state, "SELECT version_num FROM calve_version") != "attacked"
+
+
+def test_a_state_database_is_known_by_what_it_holds(tmp_path: Path, postgres_state: str) -> None:
+    """Where its address does not tell: behind a proxy, say."""
+    sql = {"url": postgres_state, "query": "SELECT 1"}
+    elsewhere = make_url(postgres_state).set(host="192.0.2.1").render_as_string(hide_password=False)
+    outcome = Sql({}, tmp_path, elsewhere, FORKS).execute(FakeContext(tmp_path, {"sql": sql}))
+    assert "is calve's state database" in outcome.message
+
+
+def test_another_database_of_the_same_server_is_open_to_steps(
+    tmp_path: Path, postgres_state: str, postgres_database: str
+) -> None:
+    """Its own roles say who may do what there."""
+    sql = {"url": postgres_database, "query": "SELECT 1", "fetch": "value"}
+    outcome = Sql({}, tmp_path, postgres_state, FORKS).execute(FakeContext(tmp_path, {"sql": sql}))
+    assert outcome.outputs["value"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("workflow", "name", "is_there"),
+    [
+        ("etl", "all", True),
+        ("sales.eu.etl", "all", True),
+        ("sales.eu.etl", "sales.eu.warehouse", True),
+        ("sales.eu.west.etl", "sales.eu.warehouse", True),
+        ("sales.etl", "sales.eu.warehouse", False),
+        ("sales.europe.etl", "sales.eu.warehouse", False),
+        ("marketing.etl", "sales.eu.warehouse", False),
+        ("etl", "sales.eu.warehouse", False),
+    ],
+)
+def test_a_connection_is_for_the_workflows_of_its_namespace(
+    tmp_path: Path, workflow: str, name: str, *, is_there: bool
+) -> None:
+    """As a secret is; nobody else is told that there is one."""
+    address = "sqlite:///house.db"
+    sql = _sql(tmp_path, **{"all": address, "sales.eu.warehouse": address})
+    context = FakeContext(tmp_path, {"sql": {"connection": name, "query": "SELECT 1"}}, place=Place(workflow, 1, "a"))
+    outcome = sql.execute(context)
+    assert (outcome.state is State.DONE) == is_there
+    if not is_there:
+        expected = f"There is no connection {name} for {workflow} in the settings. [connections] has for it: all."
+        assert outcome.message == expected
+
+
+def test_statements_run_beside_the_worker(url: str, tmp_path: Path) -> None:
+    """A process that dies takes neither the worker nor the next step with it."""
+    query = "SELECT 1" if url.startswith("postgresql") else "SELECT hex(zeroblob(10))"
+    context = FakeContext(tmp_path, {"sql": {"url": url, "query": query, "fetch": "value"}})
+    importing = {"PATH": os.defpath, "PYTHONPATH": str(Path(__file__).parents[3])}
+    forks = Forks("tests.unit.steps.running:killed", surroundings(tmp_path, environment=importing))
+    died = Sql({}, tmp_path, "sqlite:///none.db", forks).execute(context)
+    assert "was killed here" in context.text
+    forks.close()
+    assert (died.state, died.message) == (
+        State.PLATFORM_ERROR,
+        "The process that did the work of the step ended before the work did.",
+    )
+    assert _sql(tmp_path).execute(context).state is State.DONE

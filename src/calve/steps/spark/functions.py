@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from calve.engine.ports import Outcome, State, StepContext
@@ -11,7 +10,7 @@ from calve.steps import python_runner
 from calve.steps.endings import outcome
 from calve.steps.places import Place
 from calve.steps.processes import MAIN, Program, run
-from calve.steps.python import explained
+from calve.steps.python import FAILURE, RETURNED, explained
 from calve.steps.spark.failing import LOST, brief
 from calve.steps.spark.opening import Opened
 from calve.steps.surroundings import Surroundings
@@ -29,7 +28,7 @@ def run_function(opened: Opened, surroundings: Surroundings, config: Mapping[str
 
     # What ended on another branch has written nothing to this one.
     ending = run(context, surroundings, program, name=branch or MAIN)
-    found = explained(outcome(ending, context, more=[_returned(ending.place)]), ending.place)
+    found = explained(outcome(ending, context, more=[RETURNED]), ending.place)
     if found.state not in {State.DONE, State.STOPPED, State.TIMED_OUT} and (words := opened.last_words()) is not None:
         context.log(f"-- what Spark printed last:{words}\n")
         return Outcome(State.PLATFORM_ERROR, message=f"{config['function']}: {LOST}")
@@ -54,13 +53,9 @@ def _job(opened: Opened, surroundings: Surroundings, config: Mapping[str, Any], 
         "callable": "calve.steps.spark.calling:call",
         "args": [],
         "kwargs": given,
-        "returned": str(_returned(place)),
-        "failure": str(place.folder / "failure.json"),
+        "returned": str(place.results / RETURNED),
+        "failure": str(place.results / FAILURE),
     }
-
-
-def _returned(place: Place) -> Path:
-    return place.folder / "returned.json"
 
 
 def _located(function: str, surroundings: Surroundings) -> str:

@@ -10,9 +10,10 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from calve.environment import PREFIX
 from calve.errors import CalveError
 from calve.folders import is_refusal
 from calve.lake import jars, java
@@ -44,11 +45,11 @@ def spark_home() -> Path:
     return Path(pyspark.__file__).parent
 
 
-def environment(surroundings: Surroundings, java_home: Path) -> dict[str, str]:
-    """Return what programs of Spark's find around them."""
-    kept = {name: value for name, value in surroundings.clean_environment.items() if name not in _FOREIGN}
+def environment(variables: Mapping[str, str], python: str, java_home: Path) -> dict[str, str]:
+    """Return the variables of a program of Spark's, out of those that it may have."""
+    kept = {name: value for name, value in variables.items() if name not in _FOREIGN and not name.startswith(PREFIX)}
     own = {"SPARK_HOME": str(spark_home()), "JAVA_HOME": str(java_home)}
-    return {"PYSPARK_PYTHON": surroundings.python, **kept, **own}
+    return {"PYSPARK_PYTHON": python, **kept, **own}
 
 
 class Server:
@@ -141,7 +142,9 @@ class Server:
             *("--name", "calve", "spark-internal"),
         )
         token = {"SPARK_CONNECT_AUTHENTICATE_TOKEN": self._token}
-        return Program(argv, environment(self._surroundings, found.home) | token, self.folder)
+        # It is the worker's own, and opens the lake for all steps: it may need credentials of the worker's environment.
+        around = self._surroundings
+        return Program(argv, environment(around.environment, around.python, found.home) | token, self.folder)
 
     def _await(self, deadline: float, is_interrupted: Callable[[], bool]) -> None:
         while (port := self.events.port()) is None:

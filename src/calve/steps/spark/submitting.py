@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from calve.engine.ports import Outcome, State, StepContext
+from calve.environment import PREFIX
 from calve.errors import CalveError
 from calve.lake import jars, java
 from calve.lake.spark import make_catalogs
@@ -97,8 +98,9 @@ class Submission:
             raise of_error(error) from error
         given = place.write("spark.properties", conf.properties(self._conf(context, files, branch, events)))
         argv = (str(spark_home() / "bin" / "spark-submit"), "--properties-file", str(given), *self._target())
-        titles = self._surroundings.environment_for(context, {})
-        return Program(argv, {**titles, **environment(self._surroundings, found.home)})
+        own = self._surroundings.environment_for(context, {})
+        titles = {name: value for name, value in own.items() if name.startswith(PREFIX)}
+        return Program(argv, {**titles, **environment(own, self._surroundings.python, found.home)})
 
     def _conf(self, context: StepContext, files: Sequence[Path], branch: str, events: Path | None) -> dict[str, str]:
         settings, config = self._settings, self._config

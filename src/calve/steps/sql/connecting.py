@@ -10,10 +10,12 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, ExceptionContext, NullPool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
-from calve.engine.ports import State, StepContext
+from calve.engine.ports import State
 from calve.steps.failures import failed, fatal, stopped
+from calve.steps.forks import ForkContext
 from calve.steps.retries import Evidence, Kind, state_of
 from calve.steps.sql.positions import in_postgresql, in_sqlite
+from calve.steps.sql.state_database import refuse_content
 from calve.steps.sql.statements import Statement
 
 _CONNECT_SECONDS = 10
@@ -46,7 +48,7 @@ def parse(url: str, project: Path) -> URL:
 
 
 @contextmanager
-def connected(url: URL, context: StepContext, *, in_transaction: bool) -> Iterator[Connection]:
+def connected(url: URL, context: ForkContext, *, in_transaction: bool) -> Iterator[Connection]:
     """Give a connection: one transaction that any error rolls back, or one that commits each statement.
 
     Raises:
@@ -65,7 +67,7 @@ def connected(url: URL, context: StepContext, *, in_transaction: bool) -> Iterat
 
 
 @contextmanager
-def translated(url: URL, context: StepContext, told: Told, statement: Statement | None = None) -> Iterator[None]:
+def translated(url: URL, context: ForkContext, told: Told, statement: Statement | None = None) -> Iterator[None]:
     """Turn an error of a database into a failure of what was done, without values and passwords."""
     try:
         yield
@@ -159,6 +161,7 @@ def _begin(connection: Connection) -> None:
 def _connection(engine: Engine, url: URL) -> Iterator[Connection]:
     try:
         connection = engine.connect()
+        refuse_content(connection)
     except SQLAlchemyError as error:
         shown = URL.create(url.drivername, url.username, None, url.host, url.port, url.database).render_as_string()
         reason = str(error.orig) if isinstance(error, DBAPIError) else str(error)
@@ -170,7 +173,7 @@ def _connection(engine: Engine, url: URL) -> Iterator[Connection]:
 
 
 @contextmanager
-def _cancelled_on_interruption(connection: Connection, context: StepContext) -> Iterator[None]:
+def _cancelled_on_interruption(connection: Connection, context: ForkContext) -> Iterator[None]:
     """Cancel whatever runs on the connection once the step is to end, again and again until it has."""
     driver = connection.connection.driver_connection
     over = threading.Event()

@@ -1,0 +1,139 @@
+"""Which boundaries around steps hold on this machine, by the settings and by trying.
+
+What each one keeps apart, and what holds without it, stands in docs/explain/access.md.
+"""
+
+import stat
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from calve.errors import CalveError
+from calve.settings import FILE, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """Something that keeps steps apart from calve, or from each other."""
+
+    name: str
+    holds: bool
+    detail: str
+    remedy: str = ""
+
+
+def boundaries_of(settings: Settings) -> Iterator[Boundary]:
+    """Yield each boundary, and whether it holds.
+
+    Raises:
+        EnvironmentUnfit: the settings ask for one that this machine cannot give.
+        SettingsInvalid: they name a user that does not exist.
+    """
+    from calve.steps import isolation_of
+
+    isolation = isolation_of(settings)
+    yield _state(settings)
+    yield _file(settings)
+    yield _environment(settings)
+    yield _users(settings)
+    if isolation.sandbox is None:
+        told = "programs of steps see the files and processes that their user can see"
+        yield Boundary("sandbox", holds=False, detail=told, remedy="Set worker.sandbox to bubblewrap.")
+    else:
+        yield _tried(isolation.sandbox.program)
+    yield _server(settings)
+
+
+def _state(settings: Settings) -> Boundary:
+    """Look whether others can read the state."""
+    from calve.steps.isolation import hidden_of
+
+    kept = [path for path in (settings.home, *hidden_of(settings)) if path != settings.project / FILE]
+    allowed = 0o011 if settings.worker.run_as else 0
+    opened = [str(path) for path in dict.fromkeys(kept) if path.exists() and _rights(path) & ~allowed]
+    if not opened:
+        return Boundary("state", holds=True, detail="only its owner can read the state, the database and the key")
+    remedy = "Whoever owns it: chmod go= FILE; calve does so where it owns it, when it starts."
+    return Boundary("state", holds=False, detail=f"others can read {', '.join(opened)}", remedy=remedy)
+
+
+def _file(settings: Settings) -> Boundary:
+    """Look whether the file of the settings holds a password: programs of steps can read the project."""
+    file = settings.project / FILE
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    if not any(password in text for password in _passwords(settings)):
+        return Boundary("settings", holds=True, detail=f"no password of a database stands in {FILE}")
+    if settings.worker.sandbox != "none" or (settings.worker.run_as and not _rights(file)):
+        return Boundary("settings", holds=True, detail=f"programs of steps cannot read {FILE}")
+    return Boundary(
+        "settings",
+        holds=False,
+        detail=f"a password stands in {FILE}, which programs of steps can read",
+        remedy="Give the address by its variable (CALVE_STORE__URL, CALVE_CONNECTIONS__NAME), and take it out there.",
+    )
+
+
+def _passwords(settings: Settings) -> Iterator[str]:
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    for address in (settings.store.url, *settings.connections.values()):
+        try:
+            password: Any = make_url(address).password
+        except (ArgumentError, ValueError):
+            continue
+        if password:
+            yield str(password)
+    yield from filter(None, [settings.secret_store.key, *settings.secrets.values()])
+
+
+def _environment(settings: Settings) -> Boundary:
+    added = ", ".join(settings.worker.environment)
+    told = "programs of steps get variables of the list only" + (f", and {added}" if added else "")
+    wide = [name for name in settings.worker.environment if not name.strip("*?")]
+    remedy = "Name the variables that steps need in worker.environment." if wide else ""
+    return Boundary("environment", holds=not wide, detail=told, remedy=remedy)
+
+
+def _users(settings: Settings) -> Boundary:
+    users = settings.worker.run_as
+    if not users:
+        return Boundary(
+            "users",
+            holds=False,
+            detail="programs of all namespaces run as the worker's user, and can read each other",
+            remedy="Name users in worker.run_as, or set worker.sandbox to bubblewrap.",
+        )
+    told = ", ".join(f"{namespace} as {user}" for namespace, user in sorted(users.items()))
+    shared = len(set(users.values())) < len(users)
+    return Boundary("users", holds=not shared, detail=f"programs run: {told}" + (", one for several" if shared else ""))
+
+
+def _tried(program: str) -> Boundary:
+    """Make a sandbox, and leave it."""
+    options = ("--unshare-pid", "--unshare-ipc", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "true")
+    said = subprocess.run([program, *options], capture_output=True, text=True, check=False)  # noqa: S603 - bubblewrap
+    if said.returncode:
+        raise CalveError(
+            f"worker.sandbox is bubblewrap, and {program} cannot make a sandbox here: {said.stderr.strip()}",
+            remedy="Allow user namespaces on this machine, or run the worker as root.",
+        )
+    return Boundary("sandbox", holds=True, detail=f"programs of steps run in a sandbox ({program})")
+
+
+def _server(settings: Settings) -> Boundary:
+    if settings.access.required:
+        return Boundary("server", holds=True, detail="programs of steps have to sign in to the server, as others have")
+    return Boundary(
+        "server",
+        holds=False,
+        detail="a server on this machine that others cannot reach asks nobody who they are, programs of steps neither",
+        remedy="Set access.required to true where steps are not to be trusted.",
+    )
+
+
+def _rights(path: Path) -> int:
+    """Return the rights that group and others have."""
+    return stat.S_IMODE(path.stat().st_mode) & 0o077

@@ -1,0 +1,72 @@
+"""The variables that this process was started with.
+
+Programs of steps may run as the same user as calve, and Linux lets them read ``/proc/PID/environ``: the variables that
+a process was started with, for as long as it runs, whatever it does with ``os.environ``. So ``withdraw`` overwrites
+that memory.
+"""
+
+import ctypes
+import json
+import os
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+PREFIX = "CALVE_"
+"""What the names of our own variables begin with."""
+_HANDED_OVER = "CALVE_ENVIRONMENT_FD"
+"""Names the descriptor from which a process of ours reads the variables that its parent has withdrawn."""
+_SET_DUMPABLE = 4
+
+_withdrawn: dict[str, str] = {}
+"""Our own variables, once they are no longer in the environment."""
+
+
+def given() -> dict[str, str]:
+    """Return the variables that this process was started with, those that were withdrawn among them."""
+    return {**_withdrawn, **os.environ}  # noqa: TID251 - the one place
+
+
+def withdraw() -> None:
+    """Take our own variables out of this process's environment, and let others of the same user look into none of it.
+
+    Variables of others (``AWS_SECRET_ACCESS_KEY``) stay, as libraries read them; but not where ``/proc`` shows them.
+    To make the process undumpable closes its memory to other processes of the same user, unless they are root.
+    """
+    libc = ctypes.CDLL(None)
+    libc.getenv.restype = ctypes.c_void_p
+    for name, value in list(os.environ.items()):  # noqa: TID251 - the one place
+        shown = libc.getenv(os.fsencode(name))
+        if name.startswith(PREFIX):
+            _withdrawn[name] = value
+            del os.environ[name]  # noqa: TID251 - the one place
+        else:
+            os.environ[name] = value  # noqa: TID251 - the C library copies it
+        if shown is not None and libc.getenv(os.fsencode(name)) != shown:
+            length = len(os.fsencode(name)) + 1 + len(os.fsencode(value))
+            ctypes.memset(shown + len(os.fsencode(value)) - length, 0, length)
+    if sys.platform == "linux":
+        libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+    if descriptor := _withdrawn.pop(_HANDED_OVER, None):
+        with os.fdopen(int(descriptor), encoding="utf-8") as pipe:
+            _withdrawn.update(json.load(pipe))
+
+
+def start(command: list[str]) -> "Popen[bytes]":
+    """Start another process of ours, in a session of its own; it is given our own variables by a pipe."""
+    from subprocess import Popen  # not needed by most commands
+
+    reading, writing = os.pipe()
+    with open(writing, "w", encoding="utf-8") as pipe:  # noqa: PTH123 - a descriptor
+        try:
+            variables = {**os.environ, _HANDED_OVER: str(reading)}  # noqa: TID251 - the one place
+            process = Popen(command, env=variables, pass_fds=(reading,), start_new_session=True)  # noqa: S603 - our own
+        finally:
+            os.close(reading)
+        with suppress(BrokenPipeError):  # it is gone already; whoever waits for it will see
+            json.dump(_withdrawn, pipe)
+            pipe.flush()
+    return process

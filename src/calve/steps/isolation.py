@@ -1,0 +1,184 @@
+"""What keeps the programs of steps apart from the worker and from each other: variables, users, a sandbox.
+
+Which setting gives which boundary stands in docs/explain/access.md.
+"""
+
+import grp
+import os
+import pwd
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from calve.environment import PREFIX
+from calve.errors import EnvironmentUnfit, SettingsInvalid
+from calve.namespaces import ROOT, covers, namespace_of
+from calve.settings import FILE, Settings
+from calve.steps.failures import fatal
+
+VARIABLES = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_*"),
+    *("PYTHONPATH", "PYTHONHOME", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV"),
+    *("LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
+    *("JAVA_HOME", "SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_HOME", "HADOOP_CONF_DIR", "YARN_CONF_DIR"),
+    *("PYSPARK_PYTHON", "AWS_REGION", "AWS_DEFAULT_REGION", "XDG_CACHE_HOME"),
+)
+"""The variables of the worker that programs of steps are given; none of them holds a secret."""
+EVERYWHERE = "*"
+"""Stands for all namespaces in ``worker.run_as``."""
+BUBBLEWRAP = "bwrap"
+_OWN = ("/tmp", "/run")  # noqa: S108 - not to write there
+"""The folders that a sandbox has of its own."""
+_RESOLVERS = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager")
+"""What /etc/resolv.conf may lead to."""
+
+
+def allowed(environment: Mapping[str, str], more: Iterable[str] = ()) -> dict[str, str]:
+    """Return the variables that programs of steps may have: those of the list, and those that match ``more``."""
+    patterns = (*VARIABLES, *more)
+    return {
+        name: value
+        for name, value in environment.items()
+        if not name.startswith(PREFIX) and any(fnmatchcase(name, pattern) for pattern in patterns)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user of this machine that programs run as."""
+
+    name: str
+    uid: int
+    gid: int
+    groups: tuple[int, ...]
+    home: str
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables that say who one is."""
+        return {"HOME": self.home, "USER": self.name, "LOGNAME": self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """A view of the machine without the state of calve, other attempts and other processes; made by bubblewrap."""
+
+    program: str
+    hidden: Sequence[Path]
+    """Files and folders that programs do not see."""
+    readable: Sequence[Path]
+    """Folders that they see although they lie where a sandbox has folders of its own; they cannot write to them."""
+    writable: Sequence[Path] = ()
+
+    def command(self, folder: Path, cwd: Path, argv: Sequence[str]) -> tuple[str, ...]:
+        """Return the command line that runs a program which may write to a folder; the network is the machine's."""
+        temporary = folder / "tmp"
+        temporary.mkdir(mode=0o700, exist_ok=True)
+        options = [
+            *("--die-with-parent", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL"),
+            *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+            *("--bind", str(temporary), "/tmp", "--tmpfs", "/run"),  # noqa: S108 - the sandbox's own
+        ]
+        options += [word for path in _RESOLVERS for word in ("--ro-bind-try", path, path)]
+        options += [word for path in self.readable for word in ("--ro-bind-try", str(path), str(path))]
+        options += [word for path in self.hidden for word in _hiding(path)]
+        options += [word for path in self.writable for word in ("--bind-try", str(path), str(path))]
+        options += ["--bind", str(folder), str(folder), "--chdir", str(cwd), "--"]
+        return (self.program, *options, *argv)
+
+
+def _hiding(path: Path) -> tuple[str, ...]:
+    if path.is_dir():
+        return ("--tmpfs", str(path))
+    return ("--ro-bind", "/dev/null", str(path)) if path.exists() else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """How programs of steps are kept apart."""
+
+    users: Mapping[str, User] = field(default_factory=dict)
+    """Whom the programs of a namespace, and of those below it, run as; the worker's own user, if it is empty."""
+    sandbox: Sandbox | None = None
+
+    def user_of(self, workflow_id: str) -> User | None:
+        """Return the user that the programs of a workflow run as; None is the worker's own.
+
+        Raises:
+            StepFailed: users are named, but none for this workflow.
+        """
+        if not self.users:
+            return None
+        namespace = namespace_of(workflow_id)
+        covering = [name for name in self.users if covers(ROOT if name == EVERYWHERE else name, namespace)]
+        if not covering:
+            raise fatal(
+                f"No user is named for programs of {workflow_id}.",
+                remedy=f"Name one in worker.run_as: for {namespace or EVERYWHERE}, or for {EVERYWHERE}.",
+            )
+        return self.users[max(covering, key=lambda name: (name != EVERYWHERE, len(name)))]
+
+
+def isolation_of(settings: Settings) -> Isolation:
+    """Return what the settings ask for.
+
+    Raises:
+        EnvironmentUnfit: this process may not change its user, or bubblewrap is not installed.
+        SettingsInvalid: there is no such user.
+    """
+    return Isolation(
+        {namespace: _user(name) for namespace, name in settings.worker.run_as.items()}, sandbox_of(settings)
+    )
+
+
+def sandbox_of(settings: Settings) -> Sandbox | None:
+    """Return the sandbox that the settings ask for, if they do.
+
+    Raises:
+        EnvironmentUnfit: bubblewrap is not installed.
+    """
+    if settings.worker.sandbox == "none":
+        return None
+    program = shutil.which(BUBBLEWRAP)
+    if program is None:
+        raise EnvironmentUnfit(
+            "worker.sandbox is bubblewrap, and the program bwrap is not on PATH.",
+            remedy="Install it (on Debian: apt-get install bubblewrap), or set worker.sandbox to none.",
+        )
+    needed = dict.fromkeys((settings.project, Path(sys.prefix), Path(sys.base_prefix)))
+    readable = [path for path in needed if any(path.is_relative_to(folder) for folder in _OWN)]
+    writable = [settings.project / Path(path).expanduser() for path in settings.worker.sandbox_writable]
+    return Sandbox(program, hidden_of(settings), readable, writable)
+
+
+def hidden_of(settings: Settings) -> list[Path]:
+    """Return the files and folders that hold calve's own state and secrets."""
+    from sqlalchemy import make_url
+
+    store = make_url(settings.store.url)
+    files = [Path(store.database)] if store.get_backend_name() == "sqlite" and store.database else []
+    companions = [file.with_name(f"{file.name}{suffix}") for file in files for suffix in ("", "-wal", "-shm")]
+    folders = [settings.home] if not settings.project.is_relative_to(settings.home) else []
+    kept = settings.secret_store
+    more = [settings.project / FILE, kept.key_file, *([kept.folder] if kept.folder else [])]
+    outside = [path for path in (*companions, *more) if not any(path.is_relative_to(each) for each in folders)]
+    return [*folders, *outside]
+
+
+def _user(name: str) -> User:
+    if os.geteuid() != 0:
+        raise EnvironmentUnfit(
+            "worker.run_as names other users, and only root may run programs as another user.",
+            remedy="Run the worker as root, or leave worker.run_as out.",
+        )
+    try:
+        found = pwd.getpwnam(name)
+    except KeyError:
+        raise SettingsInvalid(f"worker.run_as names the user {name}, who does not exist on this machine.") from None
+    if found.pw_uid == 0:
+        raise SettingsInvalid(f"worker.run_as names {name}, who is root: that would keep nothing apart.")
+    groups = tuple(group.gr_gid for group in grp.getgrall() if name in group.gr_mem)
+    return User(name, found.pw_uid, found.pw_gid, groups, found.pw_dir)

@@ -1,0 +1,121 @@
+"""Whether a step's database is the one that holds calve's own state, which no step may connect to.
+
+Whoever can write to it is administrator; whoever can read it knows the workflows of everybody. So a step is refused
+twice: by the address, before anything is sent there; and by what the database holds, once it is open, as there are
+names of it that no address shows (another host name, a proxy, ATTACH).
+"""
+
+import socket
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from sqlalchemy import URL, Connection, make_url
+
+from calve.errors import StepFailed
+from calve.steps.failures import fatal
+
+SIGN = "calve_version"
+"""The table that a state database has, and no other."""
+_PORT = 5432
+_HERE = frozenset({"127.0.0.1", "::1"})
+
+
+def refuse_address(url: URL, store: str, project: Path) -> None:
+    """Refuse the address of the state database, however it is written.
+
+    Raises:
+        StepFailed: it is that.
+    """
+    own = make_url(store)
+    is_own = _is_same_file(url, own, project) if own.get_backend_name() == "sqlite" else _is_same_server(url, own)
+    if is_own:
+        raise refusal(url)
+
+
+def refuse_content(connection: Connection) -> None:
+    """Refuse a connection that is open to a state database, or has one attached; it is to be in no transaction.
+
+    Raises:
+        StepFailed: it is one.
+        SQLAlchemyError: the database cannot be asked.
+    """
+    match connection.dialect.name:
+        case "postgresql":
+            statements = [f"SELECT 1 FROM pg_catalog.pg_class WHERE relname = '{SIGN}' AND relkind = 'r'"]  # noqa: S608 - a constant
+        case "sqlite":
+            found = connection.exec_driver_sql("PRAGMA database_list")
+            schemas = [str(row[1]).replace('"', '""') for row in found]
+            statements = [f"SELECT 1 FROM \"{schema}\".sqlite_master WHERE name = '{SIGN}'" for schema in schemas]  # noqa: S608 - quoted
+        case _:
+            return
+    is_one = any(connection.exec_driver_sql(statement).first() for statement in statements)
+    connection.rollback()
+    if is_one:
+        connection.close()
+        raise refusal(connection.engine.url)
+
+
+def refusal(url: URL) -> StepFailed:
+    """Return the failure of a step that connects to a state database."""
+    shown = URL.create(url.drivername, None, None, url.host, url.port, url.database).render_as_string()
+    return fatal(
+        f"{shown} is calve's state database: a step that connects to it could make itself administrator.",
+        remedy="Give the step another database. What calve knows of workflows can be asked of its REST interface.",
+    )
+
+
+def _is_same_file(url: URL, own: URL, project: Path) -> bool:
+    if url.get_backend_name() != "sqlite" or not url.database or not own.database:
+        return False
+    with suppress(OSError, ValueError):
+        return (project / _path(url.database)).samefile(own.database)
+    return False
+
+
+def _path(database: str) -> str:
+    """Return the path in the name of an SQLite database, which may be a URI."""
+    return unquote(urlsplit(database).path) if database.startswith("file:") else database
+
+
+def _is_same_server(url: URL, own: URL) -> bool:
+    if url.get_backend_name() == "sqlite" or _database(url) != _database(own):
+        return False
+    return bool(_places(url) & _places(own))
+
+
+def _database(url: URL) -> str:
+    given = url.query.get("dbname") or url.query.get("database") or url.database or url.username or ""
+    return given if isinstance(given, str) else given[-1]
+
+
+def _places(url: URL) -> set[tuple[str, int]]:
+    """Return the addresses and ports that a URL leads to; a socket of this machine is this machine."""
+    hosts = _words(url, "host", url.host) or ["localhost"]
+    ports = _words(url, "port", "" if url.port is None else str(url.port)) or [str(_PORT)]
+    numbers = [int(port) if port.isdigit() else _PORT for port in ports]
+    paired = numbers * len(hosts) if len(numbers) == 1 else [*numbers, *[_PORT] * len(hosts)]
+    return {
+        (address, port)
+        for host, port in zip([*hosts, *_words(url, "hostaddr", "")], [*paired, *numbers], strict=False)
+        for address in _addresses(host)
+    }
+
+
+def _words(url: URL, name: str, given: str | None) -> list[str]:
+    asked = url.query.get(name, ())
+    texts = [asked] if isinstance(asked, str) else list(asked)
+    found = [text for one in (texts or [given or ""]) for text in one.split(",")]
+    if name == "host":  # host:port, as SQLAlchemy allows for several
+        found = [text.rpartition(":")[0] if text.count(":") == 1 else text for text in found]
+    return [text for text in found if text]
+
+
+def _addresses(host: str) -> set[str]:
+    if host.startswith(("/", "@")):
+        return set(_HERE)
+    try:
+        found = {str(each[4][0]) for each in socket.getaddrinfo(host.strip("[]"), None)}
+    except (OSError, UnicodeError):
+        return {host.lower()}
+    return {*found, *_HERE} if any(address in _HERE or address.startswith("127.") for address in found) else found
