@@ -15,6 +15,7 @@ import pytest
 from tests.accesses import Gatehouse, bearer
 from tests.engines import BUSY, FATAL_ERROR, Playground
 from tests.servers import Site, services_on, site_on
+from tests.unit.steps.running import surroundings
 
 from calve.api.access import guarded
 from calve.app import captures_on, deliveries_on, utc_now
@@ -28,7 +29,8 @@ from calve.errors import CaptureMissing, Forbidden, TableMissing
 from calve.lake import Lake, TableRights
 from calve.settings import load
 from calve.steps.captures import ICDC, IpCapture, IpCommit
-from calve.steps.sql import Sql
+from calve.steps.forks import Forks
+from calve.steps.sql import WORK, Sql
 from calve.testing import PyIcebergWriter
 from calve.triggers import Kind, Scheduler, TriggerKind
 from calve.triggers.signals import Signals, SignalTriggers
@@ -113,19 +115,20 @@ def town(playground: Playground, house: Gatehouse, tmp_path: Path) -> Iterator[T
     """Give it, with a client that shows the token of an editor of sales."""
     store = playground.store
     names = ("CAPTURE", "WRITE")
-    connections = {f"CALVE_CONNECTIONS__{name.upper()}": f"sqlite:///{tmp_path}/{name}.db" for name in (OWN, OTHER)}
-    settings = load(tmp_path, {f"CALVE_ACCESS__TABLES__{name}": GRANTS for name in names} | connections)
+    connections = {f"{name}.warehouse": f"sqlite:///{tmp_path}/{name}.db" for name in (OWN, OTHER)}
+    settings = load(tmp_path, {f"CALVE_ACCESS__TABLES__{name}": GRANTS for name in names})
     lake, writer = Lake(settings), PyIcebergWriter(settings)
     for number, namespace in enumerate((OWN, OTHER)):
         writer.create(f"{namespace}.t", COLUMNS, days=True)
         writer.append([{"id": 1_000 * number + each, "day": 1, "n": 0} for each in (1, 2)])
     captures, deliveries = captures_on(lake, store), deliveries_on(lake, store)
+    forks, store_url = Forks(WORK, surroundings(tmp_path)), settings.store.url
     playground.executor.runtimes = {
         **playground.runtimes,
         "IpCapture": lambda: IpCapture(captures, deliveries),
         "IpCommit": lambda: IpCommit(captures, deliveries),
         "ICDC": lambda: ICDC(captures, deliveries, lake),
-        "SQL": lambda: Sql(settings.connections, tmp_path),
+        "SQL": lambda: Sql(connections, tmp_path, store_url, forks),
     }
     playground.secrets.update({f"{OWN}.key": "ours", f"{OTHER}.key": "theirs"})
     kinds: dict[Kind, TriggerKind] = {
@@ -143,6 +146,7 @@ def town(playground: Playground, house: Gatehouse, tmp_path: Path) -> Iterator[T
     with site_on(playground, services, **guarded(house.entrance())) as site:
         site.client.headers.update(bearer(house.token("editor@sales")))
         yield Town(playground, site, lake, writer, captures, deliveries, scheduler)
+    forks.close()
     writer.close()
     lake.close()
 
@@ -358,10 +362,9 @@ WALK: dict[str, Way] = {
     "workflow, REST": _by_rest("GET", "/workflows/NAMESPACE.child/versions/latest"),
     "workflow, GraphQL": _queried('{ workflow(id: "NAMESPACE.child") { id } }', "NAMESPACE.child"),
     "secret, step": _secret,
-    "connection, step": _by_step(QUERY, "{}"),
+    "connection, step": _by_step(QUERY, "{}.warehouse"),
+    "connection, trigger": _by_trigger(QUERY, "{}.warehouse"),
 }
-FOR_ALL = {"connection, step"}
-"""What is not held to namespaces: addresses in [connections] are for all workflows."""
 
 
 @pytest.mark.parametrize("namespace", [OWN, OTHER])
@@ -369,9 +372,7 @@ def test_nobody_reaches_what_is_of_another_namespace(town: Town, namespace: str)
     """Whichever way is taken; what is of one's own namespace is reached by all of them."""
     town.writer.create("sales.empty", COLUMNS, days=True)
     before = _of_finance(town)
-    wrong = [
-        way for way, reaches in WALK.items() if reaches(town, namespace) is not (namespace == OWN or way in FOR_ALL)
-    ]
+    wrong = [way for way, reaches in WALK.items() if reaches(town, namespace) is not (namespace == OWN)]
     assert wrong == []
     if namespace == OTHER:
         assert _of_finance(town) == before
