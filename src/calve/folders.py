@@ -77,7 +77,7 @@ def close_to_others(*paths: Path, but: int = 0) -> None:
         but: the rights that they keep.
     """
     for path in paths:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # what is in the way is told by whoever writes there, what is open by calve doctor
             status = path.lstat()
             mode = stat.S_IMODE(status.st_mode)
             if status.st_uid == os.geteuid() and mode & 0o077 & ~but and not stat.S_ISLNK(status.st_mode):

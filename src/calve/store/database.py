@@ -329,7 +329,10 @@ def _sqlite_writer(url: URL, file: Path | None, lock: FileLock) -> Engine:
 
 def _make_private(file: Path) -> None:
     """Let nobody but the owner read the database; SQLite gives new companions of the file the same rights."""
-    os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+    with suppress(
+        FileExistsError
+    ):  # one that is there is not opened: to close it would drop the locks that we hold on it
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     suffixes = ("", "-wal", "-shm", "-journal", "-lock", "-scheduler")
     close_to_others(*(file.with_name(f"{file.name}{suffix}") for suffix in suffixes))
 
