@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Protocol
 
@@ -32,7 +32,7 @@ class FoundFile:
     text: str
     is_in_project: bool = True
     """Not so where it was found beside the definition, and a worker would look elsewhere."""
-    modified_at: int = 0
+    modified_at: int = field(default=0, compare=False)
     """When it was written, in milliseconds."""
 
 

@@ -1,8 +1,9 @@
 """PyIceberg's catalogs, kept from deleting files that a table does not own, and from believing what strangers wrote."""
 
 import io
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from calve.errors import LakeError, SettingsInvalid
 from calve.lake import metadata as raw
@@ -46,17 +47,41 @@ def open_guarded(name: str, properties: Mapping[str, str], max_bytes: int = MAX_
 
     catalog.purge_table = purge_owned  # type: ignore[method-assign]
     _check_first(max_bytes)
-    load = catalog._load_file_io  # noqa: SLF001 - the one place where tables get their files
-
-    def load_files(properties: Mapping[str, str] | None = None, location: str | None = None) -> "FileIO":
-        given = {key: value for key, value in (properties or {}).items() if key != _IMPLEMENTATION}
-        return load(given, location)
-
-    catalog._load_file_io = load_files  # type: ignore[method-assign] # noqa: SLF001
+    _ignore_storage_of_tables(catalog)
     return catalog
 
 
-_IMPLEMENTATION = "py-io-impl"
+def _ignore_storage_of_tables(catalog: "Catalog") -> None:
+    """Let a table's properties not say how its files are read: what the catalog itself says counts.
+
+    PyIceberg puts them over the catalog's own. A stranger's table could name a class of theirs (``py-io-impl``), or an
+    endpoint (``s3.endpoint``) to which the catalog's credentials would be sent.
+    """
+    load = catalog._load_file_io  # noqa: SLF001 - the one place where tables get their files
+    told = threading.local()
+
+    def load_files(properties: Mapping[str, str] | None = None, location: str | None = None) -> "FileIO":
+        del properties  # a table's, and under a REST catalog what it told, which comes first
+        return load(getattr(told, "properties", {}), location)
+
+    def wrapped(answered: Callable[..., Any]) -> Callable[..., Any]:
+        def respond(identifier: tuple[str, ...], response: Any) -> Any:
+            credentials = rest._resolve_storage_credentials(response.storage_credentials, response.metadata_location)  # noqa: SLF001 - as PyIceberg does
+            told.properties = {**response.config, **credentials}
+            try:
+                return answered(identifier, response)
+            finally:
+                del told.properties
+
+        return respond
+
+    catalog._load_file_io = load_files  # type: ignore[method-assign] # noqa: SLF001
+    rest: Any = catalog
+    for name in ("_response_to_table", "_response_to_staged_table"):
+        if hasattr(rest, name):
+            setattr(rest, name, wrapped(getattr(rest, name)))
+
+
 _limits: list[int] = []
 """The most that a catalog of this process allows; empty until PyIceberg reads through us."""
 

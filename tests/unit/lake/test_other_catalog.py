@@ -24,6 +24,7 @@ from calve.errors import (
 )
 from calve.lake import Catalog, Lake, TableName
 from calve.lake import metadata as raw
+from calve.lake.guarded import open_guarded
 
 TABLE = TableName("mem", ("db",), "t")
 REST_TABLE = TableName("rest", ("db",), "t")
@@ -189,6 +190,28 @@ def rest(server: _Server, tmp_path: Path) -> Iterator[Catalog]:
     lake = Lake(settings.load(project, {}))
     yield lake.catalog("rest")
     lake.close()
+
+
+STOLEN = {"s3.endpoint": "http://stranger.example", "uri": "http://stranger.example", "vended": "no"}
+
+
+def test_a_table_does_not_say_where_the_credentials_of_its_catalog_go(tmp_path: Path, server: _Server) -> None:
+    """Neither in its file nor in the answer of a REST catalog; what the catalog itself vends counts."""
+    server.metadata["properties"] = STOLEN
+    address = f"http://127.0.0.1:{server.server_port}"
+    rest = open_guarded("rest", {"type": "rest", "uri": address, "s3.endpoint": "http://own"})
+    told = rest.load_table("db.t").io.properties
+    assert (told["s3.endpoint"], told["uri"], told["vended"]) == ("http://own", address, "yes")
+    sql = open_guarded("sql", {"type": "sql", "uri": f"sqlite:///{tmp_path}/c.db", "s3.endpoint": "http://own"})
+    sql.create_tables()  # type: ignore[attr-defined]
+    sql.create_namespace("db")
+    server.metadata |= {"format-version": 2}
+    server.metadata.pop("next-row-id")
+    Path(server.location).write_bytes(raw.encode(server.metadata))
+    sql.register_table("db.t", server.location)
+    told = sql.load_table("db.t").io.properties
+    assert (told["s3.endpoint"], "vended" in told) == ("http://own", False)
+    assert sql.load_table("db.t").properties == STOLEN
 
 
 def test_a_rest_catalog_tags_every_format(rest: Catalog, server: _Server) -> None:
