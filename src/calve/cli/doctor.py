@@ -145,6 +145,22 @@ def check_isolation(state: State) -> Iterator[Finding]:
         status = "ok" if boundary.holds else "warning"
         verb = "holds" if boundary.holds else "does not hold"
         yield Finding(f"steps: {boundary.name}", status, f"{verb}: {boundary.detail}", boundary.remedy)
+    yield _tables(state.settings)
+
+
+def _tables(settings: "Settings") -> Finding:
+    """Say whether namespaces are held to the tables that they are granted."""
+    from calve.app import has_namespaces
+    from calve.store import open_store
+
+    is_closed = settings.access.tables.policy == "closed"
+    if settings.access.tables.policy == "auto" and not _absent_file(settings.store.url):
+        with open_store(settings.store.url) as store:
+            is_closed = has_namespaces(store, settings)
+    if is_closed:
+        return Finding("tables", "ok", "holds: a namespace may use the tables that [access.tables] grants it")
+    remedy = "Grant tables to namespaces in [access.tables], and set its policy to closed."
+    return Finding("tables", "warning", "does not hold: every namespace may use every table", remedy)
 
 
 def _folders(settings: "Settings") -> Iterator[tuple[str, Path, str]]:

@@ -1,5 +1,6 @@
 """The doctor finds what is wrong."""
 
+import io
 import json
 import os
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ def test_a_fresh_folder_is_fine_and_stays_fresh(tmp_path: Path, capsys: pytest.C
     """Without any file everything has a default, and looking makes nothing."""
     assert entry.run(["-C", str(tmp_path), "doctor", "--json"]) == 0
     found = {finding["check"]: finding["status"] for finding in json.loads(capsys.readouterr().out)}
-    checks = {"python", "sqlite", "settings", "java", "jars", "folders", "store", "catalog lake"}
+    checks = {"python", "sqlite", "settings", "java", "jars", "folders", "store", "catalog lake", "tables"}
     boundaries = {f"steps: {name}" for name in ("state", "settings", "environment", "users", "sandbox", "server")}
     assert set(found) == checks | boundaries
     assert "wrong" not in found.values()
@@ -136,6 +137,8 @@ def test_the_boundaries_of_a_fresh_folder_are_told(tmp_path: Path, capsys: pytes
         "→ Set worker.sandbox to bubblewrap.",
         f"! steps: server does not hold: {open_server}",
         "→ Set access.required to true where steps are not to be trusted.",
+        "! tables does not hold: every namespace may use every table",
+        "→ Grant tables to namespaces in [access.tables], and set its policy to closed.",
     ]
 
 
@@ -153,6 +156,20 @@ def test_boundaries_that_settings_give_are_told(tmp_path: Path, capsys: pytest.C
         f"✓ steps: sandbox holds: programs of steps run in a sandbox ({bubblewrap()})",
         "✓ steps: server holds: programs of steps have to sign in to the server, as others have",
     ]
+
+
+@pytest.mark.parametrize("policy", ["open", "closed", "auto"])
+def test_whether_tables_are_granted_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    """By the setting; or, unless it says so, by whether anybody has a role in a namespace only."""
+    (tmp_path / "calve.toml").write_text(f'[access.tables]\npolicy = "{policy}"\n')
+    monkeypatch.setattr("sys.stdin", io.StringIO("a long enough password\n"))
+    assert entry.run(["-C", str(tmp_path), "user", "add", "ann", "-g", "viewer@sales"]) == 0
+    told = [line for line in _isolation(tmp_path, capsys) if "tables " in line]
+    expected = "! tables does not hold: every namespace may use every table"
+    granted = "✓ tables holds: a namespace may use the tables that [access.tables] grants it"
+    assert told[0] == (expected if policy == "open" else granted)
 
 
 def test_boundaries_that_are_open_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
