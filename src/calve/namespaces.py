@@ -17,3 +17,8 @@ def covers(granted: str, namespace: str) -> bool:
 def workflow_of(consumer: str) -> str:
     """Return the workflow of a consumer or a stream, which are called ``workflow/step``."""
     return consumer.partition("/")[0]
+
+
+def is_shared(consumer: str) -> bool:
+    """Tell whether a consumer, such as ``daily``, belongs to no workflow and no namespace."""
+    return "/" not in consumer and not namespace_of(consumer)

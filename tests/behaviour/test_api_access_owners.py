@@ -466,12 +466,22 @@ def test_tables_are_open_until_somebody_has_a_role_in_a_namespace(
             return False
         return True
 
+    def shares() -> bool:
+        """Tell whether a workflow of a namespace may use a consumer of none."""
+        try:
+            captures_on(lake, playground.store).for_workflow("sales.w").capture(["db.events"], "daily", supersede=True)
+        except Forbidden:
+            return False
+        return True
+
     assert may()
     assert not may(policy="closed")
     house.token("admin")
     assert may()
+    assert shares()
     house.token("viewer@finance")
     assert not may()
+    assert not shares()
     assert may(policy="open")
     assert captures_on(lake, playground.store).plan(["db.events"], "daily").tables
     assert captures_on(lake, playground.store).for_workflow("w").plan(["db.events"], "w/c").tables

@@ -92,7 +92,7 @@ class Captures:
 
     def for_workflow(self, workflow_id: str) -> "Captures":
         """Return the same captures for the steps and triggers of a workflow."""
-        return self.for_caller(OfWorkflow(workflow_id))
+        return self.for_caller(OfWorkflow(workflow_id, has_shared=not self._tables().is_closed))
 
     def plan(self, tables: Sequence[str], consumer: str, wanted: Wanted | None = None) -> CaptureReport:
         """Return what the next capture would contain; writes nothing."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from calve.errors import CaptureMissing, Forbidden
-from calve.namespaces import ROOT, covers, namespace_of, workflow_of
+from calve.namespaces import ROOT, covers, is_shared, namespace_of, workflow_of
 
 
 class ConsumerRight(StrEnum):
@@ -70,6 +70,8 @@ class OfWorkflow:
     """A step or a trigger of a workflow: it has the consumers of its namespace, and of those below it."""
 
     workflow_id: str
+    has_shared: bool = False
+    """Whether it has consumers of no namespace too, such as ``daily``: where all namespaces are of the same people."""
 
     @property
     def own_consumer(self) -> str:
@@ -78,7 +80,8 @@ class OfWorkflow:
 
     def may(self, permission: ConsumerRight, consumer: str) -> bool:  # noqa: ARG002 - a step does all of it
         """Tell whether a consumer is of the workflow's namespace."""
-        return covers(namespace_of(self.workflow_id), namespace_of(workflow_of(consumer)))
+        is_own = covers(namespace_of(self.workflow_id), namespace_of(workflow_of(consumer)))
+        return is_own or (self.has_shared and is_shared(consumer))
 
     def require(self, permission: ConsumerRight, consumer: str) -> None:
         """Refuse a consumer of another namespace.
