@@ -148,7 +148,8 @@ def sandbox_of(settings: Settings) -> Sandbox | None:
             "worker.sandbox is bubblewrap, and the program bwrap is not on PATH.",
             remedy="Install it (on Debian: apt-get install bubblewrap), or set worker.sandbox to none.",
         )
-    needed = dict.fromkeys((settings.project, Path(sys.prefix), Path(sys.base_prefix)))
+    package = Path(__file__).parents[2]  # outside of the others, where calve is installed as editable
+    needed = dict.fromkeys((settings.project, Path(sys.prefix), Path(sys.base_prefix), package))
     readable = [path for path in needed if any(path.is_relative_to(folder) for folder in _OWN)]
     writable = [settings.project / Path(path).expanduser() for path in settings.worker.sandbox_writable]
     return Sandbox(program, hidden_of(settings), readable, writable)
