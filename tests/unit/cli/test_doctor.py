@@ -144,6 +144,7 @@ def test_the_boundaries_of_a_fresh_folder_are_told(tmp_path: Path, capsys: pytes
 
 def test_boundaries_that_settings_give_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The sandbox is tried, not believed."""
+    program = bubblewrap()
     (tmp_path / "calve.toml").write_text(
         '[worker]\nsandbox = "bubblewrap"\nenvironment = ["AWS_*"]\n[access]\nrequired = true\n'
         '[connections]\na = "postgresql://ann:canary@host/db"\n'
@@ -153,7 +154,7 @@ def test_boundaries_that_settings_give_are_told(tmp_path: Path, capsys: pytest.C
         "✓ steps: state holds: only its owner can read the state, the database and the key",
         "✓ steps: settings holds: programs of steps cannot read calve.toml",
         "✓ steps: environment holds: programs of steps get variables of the list only, and AWS_*",
-        f"✓ steps: sandbox holds: programs of steps run in a sandbox ({bubblewrap()})",
+        f"✓ steps: sandbox holds: programs of steps run in a sandbox ({program})",
         "✓ steps: server holds: programs of steps have to sign in to the server, as others have",
     ]
 
