@@ -15,6 +15,7 @@ from tests.bubblewrap import bubblewrap
 from tests.unit.steps.contexts import FakeContext
 from tests.unit.steps.running import shell, surroundings, until
 
+import calve
 from calve.engine.ports import Outcome, Place, State
 from calve.errors import EnvironmentUnfit, SettingsInvalid, StepFailed
 from calve.settings import load
@@ -102,6 +103,9 @@ def context_folder(project: Path) -> Path:
 @pytest.mark.parametrize("kind", ["python", "sql"])
 def test_python_and_sql_run_as_that_user_too(project: Path, kind: str) -> None:
     """Not only commands."""
+    closed = [folder for folder in Path(calve.__file__).parents if not folder.stat().st_mode & 0o001]
+    if closed:
+        pytest.skip(f"{closed[0]} is closed to other users, so they cannot import calve from here")
     project.chmod(0o777)
     importing = {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(sys.path)}
     around = surroundings(project, isolation=Isolation({"*": SALES}), python=PYTHON, environment=importing)
