@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -384,7 +385,7 @@ def _change(catalog: Catalog, location: str, start: str | None, wanted: Wanted) 
 
 
 def _removed(change: TableChange) -> list[Any]:
-    return sorted((item.entry.file_path, item.records, sorted(item.hidden)[:50]) for item in change.removed)
+    return sorted((item.entry.file_path, item.records, list(islice(item.hidden, 50))) for item in change.removed)
 
 
 def _listed(files: Mapping[str, bytes]) -> list[Any]:
