@@ -34,7 +34,6 @@ def withdraw() -> None:
     """Take our own variables out of this process's environment, and let others of the same user look into none of it.
 
     Variables of others (``AWS_SECRET_ACCESS_KEY``) stay, as libraries read them; but not where ``/proc`` shows them.
-    To make the process undumpable closes its memory to other processes of the same user, unless they are root.
     """
     libc = ctypes.CDLL(None)
     libc.getenv.restype = ctypes.c_void_p
@@ -48,11 +47,16 @@ def withdraw() -> None:
         if shown is not None and libc.getenv(os.fsencode(name)) != shown:
             length = len(os.fsencode(name)) + 1 + len(os.fsencode(value))
             ctypes.memset(shown + len(os.fsencode(value)) - length, 0, length)
-    if sys.platform == "linux":
-        libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+    close_memory()
     if descriptor := _withdrawn.pop(_HANDED_OVER, None):
         with os.fdopen(int(descriptor), encoding="utf-8") as pipe:
             _withdrawn.update(json.load(pipe))
+
+
+def close_memory() -> None:
+    """Close this process's memory to other processes of the same user, unless they are root: it is not dumpable."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def start(command: list[str]) -> "Popen[bytes]":

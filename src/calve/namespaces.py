@@ -14,9 +14,22 @@ def covers(granted: str, namespace: str) -> bool:
     return granted in (ROOT, namespace) or namespace.startswith(f"{granted}.")
 
 
+def is_for(name: str, workflow_id: str) -> bool:
+    """Return whether something with a name of its own, a secret or a connection, is for a workflow.
+
+    It belongs to a namespace as a workflow does, and is for the workflows of that one and of those below it.
+    """
+    return covers(namespace_of(name), namespace_of(workflow_id))
+
+
 def workflow_of(consumer: str) -> str:
     """Return the workflow of a consumer or a stream, which are called ``workflow/step``."""
     return consumer.partition("/")[0]
+
+
+def owns(workflow_id: str, consumer: str) -> bool:
+    """Tell whether a consumer is of a workflow's namespace, or of one below it."""
+    return covers(namespace_of(workflow_id), namespace_of(workflow_of(consumer)))
 
 
 def is_shared(consumer: str) -> bool:

@@ -522,7 +522,7 @@ def test_a_use_that_the_definition_leaves_out_is_not_restarted(place: Place, mon
     run = place.playground.start()
     told = place.playground.told(run, "commit")
     assert "did not succeed: job (UNSATISFIED)." in told
-    assert "Make job run before commit in every case, push it, start a new instance." in told
+    assert "Change the workflow so that job always runs before commit, push it, and start a new instance." in told
     assert place.capture_of(run).status == Status.OPEN
     place.playground.push(PIPELINE)
     assert place.playground.start().status is RunStatus.SUCCEEDED

@@ -78,14 +78,6 @@ LOOPBACK = Principal("local", PrincipalKind.LOOPBACK, MappingProxyType({ROOT: Ro
 """Whoever sits at this machine, while the server can be reached from nowhere else."""
 
 
-def is_for(name: str, workflow_id: str) -> bool:
-    """Return whether something with a name of its own, a secret or a connection, is for a workflow.
-
-    It belongs to a namespace as a workflow does, and is for the workflows of that one and of those below it.
-    """
-    return covers(namespace_of(name), namespace_of(workflow_id))
-
-
 def allows(principal: Principal, permission: Permission, namespace: str) -> bool:
     """Return whether somebody may do that in this namespace; `ROOT` is for what belongs to no workflow."""
     match permission:

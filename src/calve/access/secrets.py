@@ -13,13 +13,12 @@ from typing import Protocol
 
 from calve.access.credentials import RandomBytes
 from calve.access.door import who
-from calve.access.model import is_for
 from calve.access.office import By
 from calve.access.ports import SecretState
 from calve.access.records import Act, SealedSecret
 from calve.errors import ParamError, RequestInvalid, SettingsInvalid
 from calve.folders import writing
-from calve.namespaces import namespace_of
+from calve.namespaces import is_for, namespace_of
 
 KEY_BYTES = 32
 NONCE_BYTES = 12

@@ -1,7 +1,7 @@
 """The composition root: the only package that knows every part, and puts them together."""
 
 from calve.app.boundaries import Boundary, boundaries_of
-from calve.app.capturing import captures_on, deliveries_on, has_namespaces, open_captures, open_deliveries, open_lake
+from calve.app.capturing import captures_on, deliveries_on, has_closed_tables, open_captures, open_deliveries, open_lake
 from calve.app.clocks import now_ms, utc_now
 from calve.app.entrance import bootstrap_on, entrance_on, office_on
 from calve.app.following import Follower, test_message
@@ -20,7 +20,7 @@ __all__ = [
     "captures_on",
     "deliveries_on",
     "entrance_on",
-    "has_namespaces",
+    "has_closed_tables",
     "is_gone",
     "new_id",
     "new_uuid",

@@ -92,16 +92,22 @@ def table_rights_on(lake: "Lake", store: Store) -> "CurrentRights":
         patterns={Right.READ: given.read, Right.CAPTURE: given.capture, Right.WRITE: given.write},
         catalogs=lake.catalog_names,
     )
-    if given.policy == "closed":
-        return lambda: rights
-    if given.policy == "open":
-        return TableRights
-    return lambda: rights if has_namespaces(store, lake.settings) else TableRights()
+    return lambda: rights if has_closed_tables(store, lake.settings) else TableRights()
 
 
-def has_namespaces(store: Store, settings: Settings) -> bool:
-    """Tell whether somebody has a role in a namespace only, so that namespaces are of different people."""
-    return any("@" in roles for roles in settings.access.oidc.roles.values()) or store.access.has_namespaces()
+def has_closed_tables(store: Store | None, settings: Settings) -> bool:
+    """Tell whether a namespace may use the tables that it is granted only."""
+    policy = settings.access.tables.policy
+    return policy == "closed" or (policy == "auto" and has_namespaces(store, settings))
+
+
+def has_namespaces(store: Store | None, settings: Settings) -> bool:
+    """Tell whether somebody has a role in a namespace only, so that namespaces are of different people.
+
+    Where there is no state yet, only an identity provider can have named anybody.
+    """
+    is_known = store is not None and store.access.has_namespaces()
+    return is_known or any("@" in roles for roles in settings.access.oidc.roles.values())
 
 
 def may_read(lake: "Lake", rights: "CurrentRights", workflow_id: str, table: str) -> bool:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from calve.errors import CaptureMissing, Forbidden
-from calve.namespaces import ROOT, covers, is_shared, namespace_of, workflow_of
+from calve.namespaces import ROOT, is_shared, namespace_of, owns, workflow_of
 
 
 class ConsumerRight(StrEnum):
@@ -80,8 +80,7 @@ class OfWorkflow:
 
     def may(self, permission: ConsumerRight, consumer: str) -> bool:  # noqa: ARG002 - a step does all of it
         """Tell whether a consumer is of the workflow's namespace."""
-        is_own = covers(namespace_of(self.workflow_id), namespace_of(workflow_of(consumer)))
-        return is_own or (self.has_shared and is_shared(consumer))
+        return owns(self.workflow_id, consumer) or (self.has_shared and is_shared(consumer))
 
     def require(self, permission: ConsumerRight, consumer: str) -> None:
         """Refuse a consumer of another namespace.

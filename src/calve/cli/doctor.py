@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -150,13 +150,11 @@ def check_isolation(state: State) -> Iterator[Finding]:
 
 def _tables(settings: "Settings") -> Finding:
     """Say whether namespaces are held to the tables that they are granted."""
-    from calve.app import has_namespaces
+    from calve.app import has_closed_tables
     from calve.store import open_store
 
-    is_closed = settings.access.tables.policy == "closed"
-    if settings.access.tables.policy == "auto" and not _absent_file(settings.store.url):
-        with open_store(settings.store.url) as store:
-            is_closed = has_namespaces(store, settings)
+    with nullcontext() if _absent_file(settings.store.url) else open_store(settings.store.url) as store:
+        is_closed = has_closed_tables(store, settings)
     if is_closed:
         return Finding("tables", "ok", "holds: a namespace may use the tables that [access.tables] grants it")
     remedy = "Grant tables to namespaces in [access.tables], and set its policy to closed."

@@ -13,7 +13,7 @@ from calve.definition.sources import all_expressions
 from calve.definition.walking import all_steps, entries, entry, items, steps_of, text
 from calve.errors import ExpressionError
 from calve.expressions import complete, lint, parse
-from calve.namespaces import covers, is_shared, namespace_of, workflow_of
+from calve.namespaces import is_shared, namespace_of, owns
 from calve.texts import text_fault
 
 STEPS = 300
@@ -195,17 +195,17 @@ def _check_signal_name(
 def _check_consumers(document: Node, problems: Problems) -> None:
     """A consumer belongs to the namespace of its workflow; a run checks those that it makes of params."""
     workflow = entry(document, "workflow")
-    own = namespace_of(text(entry(workflow, "id")) or "")
+    workflow_id = text(entry(workflow, "id")) or ""
     for _, step in all_steps(workflow):
         for config in _CAPTURES:
             node = entry(step, "params", config, "value", "consumer")
             consumer = text(node) or text(entry(node, "value"))  # as a text in a STRING_MAP, as a param in a MAP
             if node is None or not consumer or "$" in consumer or is_shared(consumer):
                 continue  # the run decides
-            if covers(own, namespace_of(workflow_of(consumer))):
+            if owns(workflow_id, consumer):
                 continue
             message = f"the consumer {consumer:.100} belongs to another namespace than the workflow"
-            hint = f"leave consumer out, or begin its name with {own}."
+            hint = f"leave consumer out, or begin its name with {namespace_of(workflow_id)}."
             problems.add(node, "foreign_consumer", message, hint=hint)
 
 

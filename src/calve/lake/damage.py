@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from calve.errors import LakeCorrupt
+from calve.settings import LakeSettings
 
-MAX_METADATA_BYTES = 64 << 20
-"""How large a metadata file may be, compressed or not, where the settings do not say."""
+MAX_METADATA_BYTES = LakeSettings().max_metadata_bytes
+"""How large a metadata file may be, compressed or not, where no settings are at hand."""
 _RAW = (
     ArithmeticError,
     AttributeError,

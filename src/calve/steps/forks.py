@@ -9,7 +9,6 @@ The worker hands it one end of a pair of sockets for each step. Over that pair g
 nothing outlives the worker.
 """
 
-import ctypes
 import gc
 import importlib
 import json
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from calve.engine.ports import Outcome, State, StepContext
+from calve.environment import close_memory
 from calve.errors import StepFailed
 from calve.steps.failures import failed, fatal, of_platform
 from calve.steps.isolation import User
@@ -36,7 +36,6 @@ from calve.steps.surroundings import Surroundings
 
 _TICK_MS = 100
 _CHUNK = 65_536
-_SET_DUMPABLE = 4
 
 
 class ForkContext:
@@ -220,8 +219,7 @@ def _received(channel: socket.socket) -> bytes:
 
 def main() -> None:
     """Import the work that the argument names, and fork whenever the worker sends a socket."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)  # passwords of databases go through here
+    close_memory()  # passwords of databases go through here
     module, _, name = sys.argv[1].partition(":")
     found = importlib.import_module(module)
     work: Work = getattr(found, name)

@@ -77,7 +77,10 @@ def _remedy(place: Place, capture_id: str, ends: Sequence[StepEnd]) -> str:
     instance = f"{place.workflow_id} {place.instance_id}"
     ended = next((end for end in ends if end.status not in _NOT_ENDED), None)
     if ended is None:
-        first = f"Make {ends[0].path} run before {place.step_id} in every case, push it, start a new instance."
+        first = (
+            f"Change the workflow so that {ends[0].path} always runs before {place.step_id}, push it, "
+            "and start a new instance."
+        )
     else:
         first = f"Run it again with `calve restart {instance} --step {ended.path}`."
     return f"{first} To skip these rows for good, run `calve commit {capture_id}`, then `calve restart {instance}`."

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from calve.access.model import is_for
 from calve.definition.step_types.queries import SQL
 from calve.engine.ports import Outcome, StepContext
+from calve.namespaces import is_for
 from calve.steps.configs import fields
 from calve.steps.failures import fatal, settled
 from calve.steps.forks import Forks
