@@ -5,7 +5,7 @@ STAMP := .venv/.stamp
 PIN = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-integrations fuzz venv java check fix docs bench bench-playback lock sbom audit clean
+.PHONY: help demo test test-all test-integrations fuzz venv java check fix step-types commands vendor screenshots docs bench bench-playback lock sbom audit clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -15,6 +15,9 @@ demo: venv java ## Run the main job: a pipeline with a lookback and incrementall
 
 test: venv java ## Everything CI runs: lint, types, layers, docs, all tests
 	@bash scripts/test.sh
+
+test-all: venv java ## The same with the whole matrix: both databases, all table formats, many more examples: hours
+	@CALVE_TEST_ALL=1 bash scripts/test.sh
 
 test-integrations: venv java ## Sign in at a real Keycloak, which Maven fetches into .cache (159 MB): minutes, not in CI
 	@$(BIN)/python -m pytest -q tests/integrations
@@ -41,6 +44,18 @@ check: venv ## Lint, types and layers only
 fix: venv ## Let ruff mend what it can
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
+step-types: venv ## Write what follows from the step types: the stub of the DSL, the tables of the reference page
+	@$(BIN)/python scripts/step_types.py
+
+commands: venv ## Write the reference page of the commands from their help
+	@$(BIN)/python scripts/commands.py
+
+vendor: venv ## Fetch the scripts of others that the web UI serves, as vendor.json lists them; needs npm
+	@$(BIN)/python scripts/vendor.py
+
+screenshots: venv ## Take the pictures of the web UI that the documentation shows; needs chromium
+	@$(BIN)/python scripts/screenshots.py
+
 docs: venv ## Build the documentation into site/
 	@$(BIN)/zensical build --strict
 
@@ -49,6 +64,7 @@ bench: venv java ## Measure capture, the engine and the server against their pee
 	@$(BIN)/python bench/language.py
 	@$(BIN)/python bench/engine.py
 	@$(BIN)/python bench/server.py
+	@$(BIN)/python bench/pages.py
 	@$(BIN)/python bench/triggers.py
 	@$(BIN)/python bench/capture.py
 	@$(BIN)/python bench/spark_step.py

@@ -104,7 +104,7 @@ class Tables:
 
 
 @contextmanager
-def workplace() -> Iterator[tuple[Settings, Path]]:
+def project() -> Iterator[tuple[Settings, Path]]:
     """Yield settings for an empty lake in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="calve-bench-") as folder:
         yield embedded(Path(folder), load()), Path(folder)
@@ -179,7 +179,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=10_000, help="leave out cases with more files")
     options = parser.parse_args()
     results: dict[str, Any] = {}
-    with workplace() as (settings, folder), open_captures(settings) as captures:
+    with project() as (settings, folder), open_captures(settings) as captures:
         lake = Lake(settings)
         tables = Tables(lake, folder)
         (folder / "data").mkdir()

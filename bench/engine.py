@@ -17,9 +17,9 @@ from pathlib import Path
 
 import click
 
-from calve.app import Workplace, open_workplace
+from calve.app import Project, open_project
 from calve.definition import installed, load
-from calve.engine import Outcome, State, StepContext, StepRuntime, Turn
+from calve.engine import Outcome, State, StepContext, StepRuntime, Transaction
 from calve.settings import load as load_settings
 from calve.testing.postgres import throwaway_postgres
 from peers.environments import PEERS, environment, install
@@ -59,10 +59,10 @@ RUNTIMES: dict[str, Callable[[], StepRuntime]] = {"Shell": Nothing, "Sleep": Wai
 class Bench:
     """An engine with a worker, and a way to wait for the end of an instance."""
 
-    place: Workplace
+    place: Project
     ended: dict[str, threading.Event]
 
-    def heard(self, turn: Turn) -> None:
+    def heard(self, turn: Transaction) -> None:
         """Note which runs have ended."""
         for run in (*turn.changes.runs, *turn.changes.new_runs):
             if run.status.is_terminal and run.uuid in self.ended:
@@ -90,7 +90,7 @@ def bench(url: str | None = None) -> Iterator[Bench]:
     """Open an engine on a SQLite file of its own, or on another store, with one worker."""
     with tempfile.TemporaryDirectory() as folder:
         environ = {"CALVE_STORE__URL": url} if url else {}
-        with open_workplace(load_settings(Path(folder), environ)) as place:
+        with open_project(load_settings(Path(folder), environ)) as place:
             found = Bench(place, {})
             worker = place.worker(runtimes=RUNTIMES, listener=found.heard)
             thread = threading.Thread(target=worker.run)

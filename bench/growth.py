@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 from sqlalchemy import create_engine, text
 
-from calve.app import Workplace, open_workplace
+from calve.app import Project, open_project
 from calve.definition import installed, load
 from calve.engine import Outcome, State, StepContext, StepRuntime
 from calve.settings import load as load_settings
@@ -52,9 +52,9 @@ def workflow(name: str) -> str:
 
 
 @contextmanager
-def opened(home: Path, url: str) -> Iterator[Workplace]:
+def opened(home: Path, url: str) -> Iterator[Project]:
     """Open a store with one worker."""
-    with open_workplace(load_settings(home, {"CALVE_STORE__URL": url})) as place:
+    with open_project(load_settings(home, {"CALVE_STORE__URL": url})) as place:
         worker = place.worker(runtimes=RUNTIMES)
         thread = threading.Thread(target=worker.run)
         thread.start()
@@ -65,7 +65,7 @@ def opened(home: Path, url: str) -> Iterator[Workplace]:
             thread.join()
 
 
-def run(place: Workplace, name: str, count: int) -> None:
+def run(place: Project, name: str, count: int) -> None:
     """Run some instances to their end."""
     for _ in range(count):
         place.engine.start(f"sales.{name}", params={"day": f"{time.time_ns() % 100_000_000:08}"})

@@ -16,14 +16,12 @@ from typing import Any
 
 import click
 
-from calve.app import open_workplace
-from calve.cli.hands import Hands
-from calve.cli.signals import STOPPED, counted
-from calve.demo import LANES, STAGES, WINDOW, Day, Playback, Result, Runs, Shape, settings_in
+from calve.app import WorkerThread, open_project
+from calve.cli.interrupts import STOPPED, counted
+from calve.demo import LANES, STAGES, WINDOW, Day, Playback, Result, Runs, Shape, report, settings_in
 from calve.demo.figures import bytes_written, seconds
-from calve.demo.report import report
 from calve.settings import load
-from calve.steps.spark.progress import size
+from calve.steps.spark import size
 
 ORDERS = (LANES, LANES[::-1])
 FIGURES = ("seconds", "rows_read", "bytes_read", "rows_written", "bytes_written")
@@ -38,11 +36,11 @@ def measured(options: argparse.Namespace, folder: Path) -> Result:
 
     with (
         counted() as signals,
-        open_workplace(settings_in(folder, load(), driver_memory=options.memory)) as workplace,
-        Hands(workplace) as hands,
+        open_project(settings_in(folder, load(), driver_memory=options.memory)) as project,
+        WorkerThread(project) as worker,
     ):
-        runs = Runs(workplace.engine, hands, lambda: signals() > 0)
-        playback = Playback(runs, workplace.lake, Shape(options.rows, options.late), tell, days=options.days)
+        runs = Runs(project.engine, worker, lambda: signals() > 0)
+        playback = Playback(runs, project.lake, Shape(options.rows, options.late), tell, days=options.days)
         playback.prepare()
         days = tuple(playback.play(number, ORDERS[number % 2]) for number in range(options.rounds))
         tell("done")

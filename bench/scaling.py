@@ -10,9 +10,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.faults.checking import violations
-from tests.faults.crew import Errand, crew_on
+from tests.faults.checks import violations
 from tests.faults.worker import Plan, is_over
+from tests.faults.worker_pool import Errand, worker_pool
 from tests.faults.workflows import chain_of
 
 from calve.app import tools_on
@@ -29,17 +29,17 @@ def measure(made: Postgres, folder: Path, workers: int, steps: int) -> float:
     made.database(f"with_{workers}")
     errand = Errand(made.url_at(made.port, f"with_{workers}"), folder)
     plan = Plan(errand.url, errand.journal, WorkerOptions(slots=8), is_leaving=False)
-    with open_store(errand.url) as store, crew_on(errand, plan) as crew:
+    with open_store(errand.url) as store, worker_pool(errand, plan) as pool:
         engine = Engine(tools_on(store, errand.url))
         engine.push(chain_of(LENGTH))
         for number in range(steps // LENGTH):
             errand.start(engine, "long", f"long-{number}")
         began = time.perf_counter()
-        crew.replace_dead(workers)
+        pool.replace_dead(workers)
         while not is_over(store):
             time.sleep(0.05)
         took = time.perf_counter() - began
-        crew.dismiss()
+        pool.dismiss()
     history = errand.history()
     found = violations(history)
     done = sum(each.status.is_complete for each in history.attempts)

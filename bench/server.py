@@ -22,7 +22,7 @@ from typing import Any
 
 import click
 
-from calve.app import open_workplace, web_on
+from calve.app import open_project, web_on
 from calve.definition import installed, load
 from calve.settings import load as load_settings
 from calve.testing.postgres import throwaway_postgres
@@ -124,22 +124,22 @@ async def load_on(port: int, rate: int, seconds: float, make: Any) -> list[Answe
 def serve_calve(folder: Path, processes: int, ports: "multiprocessing.Queue[int]", stop: Any) -> None:
     """Be a server on a project with some workflows, each with an instance, as ``calve server --processes`` is."""
     from calve.api import listen, reserve, serve
-    from calve.cli.sharing import shared
+    from calve.cli.processes import server_processes
 
     settings = load_settings(folder, {})
     listener = listen("127.0.0.1", 0) if processes == 1 else reserve("127.0.0.1", 0)
     port = int(listener.getsockname()[1])
-    with open_workplace(settings) as workplace:
+    with open_project(settings) as project:
         for number in range(WORKFLOWS):
             text = WORKFLOW.format(number=number)
-            workplace.engine.push(load(text, name="bench", vocabulary=installed()).required())
-            workplace.engine.start(f"bench.w{number}")
+            project.engine.push(load(text, name="bench", vocabulary=installed()).required())
+            project.engine.start(f"bench.w{number}")
         if processes == 1:
-            with serve(web_on(workplace, "127.0.0.1"), listener, threads=settings.server.threads):
+            with serve(web_on(project, "127.0.0.1"), listener, threads=settings.server.threads):
                 ports.put(port)
                 stop.wait()
             return
-    with shared(settings, "127.0.0.1", listener, processes):
+    with server_processes(settings, "127.0.0.1", listener, processes):
         ports.put(port)
         stop.wait()
 

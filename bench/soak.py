@@ -19,9 +19,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.faults.checking import violations
-from tests.faults.crew import Crew, Errand, crew_on
+from tests.faults.checks import violations
 from tests.faults.worker import Plan, is_over
+from tests.faults.worker_pool import Errand, WorkerPool, worker_pool
 
 from calve.store import open_store
 from calve.testing.postgres import throwaway_postgres
@@ -41,26 +41,26 @@ def store_url(wanted: str, folder: Path) -> Iterator[str]:
         yield f"sqlite:///{folder}/calve.db" if wanted == "sqlite" else wanted
 
 
-def kill_one(crew: Crew, workers: int, chance: random.Random) -> None:
-    """Kill a worker after a while, and hire another."""
+def kill_one(pool: WorkerPool, workers: int, chance: random.Random) -> None:
+    """Kill a worker after a while, and start_worker another."""
     time.sleep(chance.uniform(0.02, 0.3))
-    crew.replace_dead(workers)
-    crew.kill(chance.choice(crew.members))
-    crew.replace_dead(workers)
+    pool.replace_dead(workers)
+    pool.kill(chance.choice(pool.members))
+    pool.replace_dead(workers)
 
 
-def recovery(crew: Crew, url: str, rounds: int) -> list[float]:
+def recovery(pool: WorkerPool, url: str, rounds: int) -> list[float]:
     """Kill the only worker in the middle of its work, again and again; return how long its work lay idle."""
     took = []
-    journal = crew.plan.journal
+    journal = pool.plan.journal
     with open_store(url) as store:
-        crew.dismiss()
-        crew.hire_anew()
+        pool.dismiss()
+        pool.start_anew()
         for _ in range(rounds):
             _wait_for_more(journal, _size(journal))
-            crew.kill(crew.members[0])
+            pool.kill(pool.members[0])
             killed, size = time.monotonic(), _size(journal)
-            crew.hire_anew()
+            pool.start_anew()
             _wait_for_more(journal, size)
             took.append(time.monotonic() - killed)
         while not is_over(store):
@@ -84,20 +84,20 @@ def soak(arguments: argparse.Namespace) -> int:
         workers = 1 if url.startswith("sqlite") else arguments.workers
         until = time.monotonic() + 60 * arguments.minutes
         plan = Plan(url, errand.journal, pause=0.02, is_leaving=False)
-        with crew_on(errand, plan) as crew:
-            while crew.kills < arguments.kills and time.monotonic() < until:
+        with worker_pool(errand, plan) as pool:
+            while pool.kills < arguments.kills and time.monotonic() < until:
                 errand.begin(BATCH)
                 with open_store(url) as store:
                     while not is_over(store):
-                        kill_one(crew, workers, chance)
-                print(f"{crew.kills} kills, {len(errand.requests)} instances", flush=True)
+                        kill_one(pool, workers, chance)
+                print(f"{pool.kills} kills, {len(errand.requests)} instances", flush=True)
             errand.begin(20 * BATCH, ("chain",))
-            took = recovery(crew, url, ROUNDS)
-            crew.dismiss()
+            took = recovery(pool, url, ROUNDS)
+            pool.dismiss()
         history = errand.history()
     found = violations(history)
     calls = sum(map(len, history.journal.values()))
-    print(f"kills {crew.kills}, steps {len(history.attempts)}, calls {calls}, violations {len(found)}")
+    print(f"kills {pool.kills}, steps {len(history.attempts)}, calls {calls}, violations {len(found)}")
     cuts = statistics.quantiles(took, n=100)
     print(f"recovery p50 {cuts[49]:.2f} s, p99 {cuts[98]:.2f} s, over {ROUNDS} kills of the only worker")
     print("\n".join(found[:20]))

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import click
 
-from calve.app import Workplace, open_workplace
+from calve.app import Project, open_project
 from calve.definition import installed, load
 from calve.engine import RunStatus
-from calve.settings import embedded
-from calve.settings import load as load_settings
+from calve.settings import embedded, load as load_settings
 
 WARM = """
 Workflow:
@@ -39,11 +38,11 @@ LOOK_SECONDS = 0.005
 
 
 @contextmanager
-def workplace() -> Iterator[Workplace]:
+def project() -> Iterator[Project]:
     """Open a project of its own, with one worker."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "ask.py").write_text(PROGRAM)
-        with open_workplace(embedded(Path(folder), load_settings())) as place:
+        with open_project(embedded(Path(folder), load_settings())) as place:
             worker = place.worker()
             thread = threading.Thread(target=worker.run)
             thread.start()
@@ -54,7 +53,7 @@ def workplace() -> Iterator[Workplace]:
                 thread.join()
 
 
-def seconds(place: Workplace, workflow_id: str) -> float:
+def seconds(place: Project, workflow_id: str) -> float:
     """Return how long an instance took; fail if it did not end well."""
     began = time.perf_counter()
     started = place.engine.start(workflow_id)
@@ -73,7 +72,7 @@ def seconds(place: Workplace, workflow_id: str) -> float:
 @click.option("--runs", default=20, show_default=True, help="How many warm steps to measure.")
 @click.option("--cold", default=3, show_default=True, help="How many spark-submits to measure.")
 def main(runs: int, cold: int) -> None:
-    with workplace() as place:
+    with project() as place:
         for text in (WARM, COLD):
             place.engine.push(load(text, name="bench", vocabulary=installed()).required())
         first = seconds(place, "warm")

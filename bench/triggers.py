@@ -17,12 +17,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from calve.app import Workplace, open_workplace
+from calve.app import Project, open_project
 from calve.definition import installed, load
 from calve.lake import Lake
-from calve.settings import Settings
-from calve.settings import load as load_settings
-from calve.triggers import Kind
+from calve.settings import Settings, load as load_settings
+from calve.triggers import TriggerType
 from calve.triggers.tables import latency_of
 
 WORKFLOW = """
@@ -64,12 +63,12 @@ def append(settings: Settings, number: int) -> None:
     lake.close()
 
 
-def push(workplace: Workplace, number: int) -> None:
+def push(project: Project, number: int) -> None:
     """Push a workflow for each table."""
     for each in range(number):
         table = name_of(each)
         text = WORKFLOW.format(table=table, name=table.replace(".", "_"))
-        workplace.engine.push(load(text, name="bench", vocabulary=installed()).required())
+        project.engine.push(load(text, name="bench", vocabulary=installed()).required())
 
 
 def processor_seconds() -> float:
@@ -85,16 +84,16 @@ def share_while_idle(seconds: float) -> float:
     return (processor_seconds() - before) / (time.monotonic() - begun)
 
 
-def begun(workplace: Workplace) -> int:
+def begun(project: Project) -> int:
     """Return how many triggers have been looked at."""
     found, after = 0, ("", "")
-    while page := workplace.store.triggers.triggers(kind=Kind.INCREMENTAL, after=after, limit=1_000):
+    while page := project.store.triggers.triggers(kind=TriggerType.INCREMENTAL, after=after, limit=1_000):
         found += sum(trigger.is_begun and trigger.due_at is None for trigger in page)
         after = (page[-1].workflow_id, page[-1].trigger_id)
     return found
 
 
-def latencies(workplace: Workplace, settings: Settings, changes: int) -> list[float]:
+def latencies(project: Project, settings: Settings, changes: int) -> list[float]:
     """Change tables at all times between two polls, and return how many seconds later each workflow was started."""
     interval = settings.triggers.table_interval.total_seconds()
     found = []
@@ -102,7 +101,7 @@ def latencies(workplace: Workplace, settings: Settings, changes: int) -> list[fl
         time.sleep(interval * each / changes)
         append(settings, each)
         until = time.monotonic() + 120
-        while not (runs := workplace.engine.state.instances(workflow_id=name_of(each).replace(".", "_"))):
+        while not (runs := project.engine.state.instances(workflow_id=name_of(each).replace(".", "_"))):
             if time.monotonic() > until:
                 raise SystemExit(f"{name_of(each)} changed, and nothing was started")
             time.sleep(0.05)
@@ -113,20 +112,20 @@ def latencies(workplace: Workplace, settings: Settings, changes: int) -> list[fl
 def watch(folder: Path, number: int, seconds: float, changes: int, answers: "multiprocessing.Queue[Any]") -> None:
     """Be ``calve scheduler``, and tell what that costs."""
     settings = load_settings(folder, {})
-    with open_workplace(settings) as workplace:
-        push(workplace, number)
+    with open_project(settings) as project:
+        push(project, number)
         stop = threading.Event()
-        threads = [threading.Thread(target=each.run, args=(stop,)) for each in workplace.companions()]
+        threads = [threading.Thread(target=each.run, args=(stop,)) for each in project.background_services()]
         start = time.monotonic()
         for thread in threads:
             thread.start()
-        while begun(workplace) < number:
+        while begun(project) < number:
             time.sleep(0.5)
         took = time.monotonic() - start
         share = share_while_idle(seconds)
-        soon = latencies(workplace, settings, changes)
+        soon = latencies(project, settings, changes)
         stop.set()
-        workplace.engine.state.wake()
+        project.engine.state.wake()
         for thread in threads:
             thread.join()
     answers.put({"begin_seconds": took, "share": share, "latencies": soon})

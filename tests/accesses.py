@@ -4,14 +4,13 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
-from calve.access import LOOPBACK, By, Door, Office, Rate, parse_grants
-from calve.access.ports import AccessState
-from calve.api.access import Entrance, rules
+from calve.access import LOOPBACK, AccessState, Accounts, Actor, Authenticator, Rate, parse_grants
+from calve.api.access import AccessControl, rules
 from calve.settings import AccessSettings
 
 PASSWORD = "correct horse battery"
 HOUR = 3_600_000
-LOCAL = By(LOOPBACK, "cli")
+LOCAL = Actor(LOOPBACK, "cli")
 
 
 @dataclass
@@ -20,21 +19,21 @@ class Gatehouse:
 
     state: AccessState
     now: int = 1_800_000_000_000
-    door: Door = field(init=False)
-    office: Office = field(init=False)
+    door: Authenticator = field(init=False)
+    office: Accounts = field(init=False)
 
     def __post_init__(self) -> None:
-        self.door = Door(self.state, lambda: self.now, secrets.token_bytes, 12 * HOUR)
-        self.office = Office(self.state, lambda: self.now, secrets.token_bytes)
+        self.door = Authenticator(self.state, lambda: self.now, secrets.token_bytes, 12 * HOUR)
+        self.office = Accounts(self.state, lambda: self.now, secrets.token_bytes)
 
     def acts(self) -> list[tuple[str, str, str]]:
         """Return who did what with which result, in order."""
         return [(one.act.who, one.act.action, one.act.result) for one in self.state.entries()]
 
-    def entrance(self, **given: Any) -> Entrance:
+    def entrance(self, **given: Any) -> AccessControl:
         """Return what a server is guarded by; everybody has to sign in, unless the settings say otherwise."""
         settings = AccessSettings(**{"required": True, "requests_per_second": 100_000, **given})
-        return Entrance(
+        return AccessControl(
             self.door,
             self.office,
             rules(settings, "127.0.0.1"),

@@ -1,5 +1,6 @@
 """What all tests share: how examples are made, a throw-away PostgreSQL, and a lake on disk."""
 
+import os
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.memory import memory
+from tests.scope import in_ci
 
 from calve.lake import Lake
 from calve.lake.jars import POSTGRES
@@ -27,13 +29,21 @@ packages = ["{POSTGRES}"]
 "spark.default.parallelism" = 2
 """
 
+# A JVM of the tests runs for minutes, on two cores: to optimise its code would take longer than it saves.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # noqa: TID251 - for their Sparks
+
 collect_ignore = ["integrations"]
 """Other people's servers, which are fetched first: run if they are named, by ``make test-integrations``."""
 
 # A landing is judged by the same examples each time, and never by how fast they are made.
 # New ones: pytest --hypothesis-profile=explore tests/properties
 settings.register_profile(
-    "landing", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=False
+    "landing",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=False,
+    max_examples=in_ci(40, otherwise=100),
 )
 settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=1_000)
 settings.load_profile("landing")

@@ -14,21 +14,18 @@ from sqlalchemy import create_engine, select
 from tests.engines import HandClock
 
 from calve import failpoints
-from calve.capture import Checkpoint, Operation, Uncommitted, Wanted
-from calve.capture.uncommitted import Commit
+from calve.capture import Checkpoint, Commit, Operation, Uncommitted, Wanted
 from calve.definition import installed, load
-from calve.definition.model.triggers import CronTrigger, IncrementalTrigger
+from calve.definition.model import CronTrigger, IncrementalTrigger
 from calve.definition.schedules import zone_of
-from calve.engine import Blueprints, Cache, Engine, Tools, WorkerRecord
-from calve.engine.model import Changes, Run, TriggerMark
-from calve.engine.turns import Turns
+from calve.engine import Blueprints, Cache, Changes, Engine, Run, Tools, TriggerMark, WorkerRecord
+from calve.engine.decisions import Transactions
 from calve.failpoints import FailpointReached
 from calve.lake import TableName
 from calve.store import Store
-from calve.store.engine_tables import run
-from calve.triggers import Kind, Scheduler, Trigger
+from calve.store.tables import run
+from calve.triggers import Scheduler, TimeTriggers, Trigger, TriggerType
 from calve.triggers.tables import TableChanges
-from calve.triggers.time import TimeTriggers
 
 POINTS = ("triggers.read", "triggers.synced", "triggers.looked", "triggers.prepared", "triggers.fired")
 MINUTE = 60_000
@@ -166,8 +163,8 @@ class Day:
         tools, triggers = self._tools(), self.store.triggers
         tables: Any = Tables(self._tables, self.clock)
         changes = TableChanges(tools, triggers, tables, tables)
-        self._turns = Turns(tools)
-        return Scheduler(tools, triggers, {Kind.TIME: TimeTriggers(), Kind.INCREMENTAL: changes})
+        self._transactions = Transactions(tools)
+        return Scheduler(tools, triggers, {TriggerType.TIME: TimeTriggers(), TriggerType.INCREMENTAL: changes})
 
     def push(self, timed: Sequence[Timed | Watching]) -> None:
         """Push workflows; those that are there get another version with the same trigger."""
@@ -220,7 +217,7 @@ class Day:
             self.store.engine.register(WorkerRecord(self._worker, "day", 1, self.start, self.start, 100))
         tasks = self.store.engine.claim(self._worker, self.clock.now, runs=100, steps=0)
         for task in tasks:
-            self._turns.move_run(task)
+            self._transactions.decide(task)
         return len(tasks)
 
     def work(self) -> None:

@@ -15,9 +15,7 @@ from pyiceberg.table import Table
 from calve import settings
 from calve.capture import Artifacts, Checkpoint, Move
 from calve.delivery import Deliveries, Delivery, Staging
-from calve.lake import Lake, TableName
-from calve.lake import metadata as raw
-from calve.lake.sql_catalog import SqlCatalog
+from calve.lake import Lake, SqlCatalog, TableName, metadata as raw
 from calve.store import Store, open_store
 
 STREAM = "daily/merge"

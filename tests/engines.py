@@ -13,35 +13,40 @@ from typing import Any
 
 from sqlalchemy import create_engine, select
 
-from calve.access.secrets import GivenSecrets, Secrets
+from calve.access import GivenSecrets, Secrets
 from calve.capture import find_superseded
 from calve.definition import installed, load, vocabulary_with
 from calve.engine import (
+    HOLDING,
     Address,
     AnchoredClock,
+    Attempt,
     Blueprints,
     Cache,
+    Changes,
     Engine,
     Executor,
     Listener,
+    NewTask,
     Outcome,
+    Run,
     Started,
     State,
     StepContext,
     StepStatus,
+    Task,
+    TaskKind,
     Tools,
+    VersionRecord,
     Worker,
     WorkerOptions,
     WorkerRecord,
+    params_from_stored,
 )
-from calve.engine.facts import parsed
-from calve.engine.model import Attempt, Changes, NewTask, Run, Task, TaskKind, VersionRecord
+from calve.engine.decisions import Transactions
 from calve.engine.ports import EngineState
-from calve.engine.statuses import HOLDING
-from calve.engine.turns import Turns
 from calve.store import Store
-from calve.store.engine_tables import attempt as attempt_table
-from calve.store.engine_tables import claim, task
+from calve.store.tables import attempt as attempt_table, claim, task
 
 DONE = Outcome(State.DONE)
 BUSY = Outcome(State.CONTINUE, poll_after=3_600)
@@ -132,11 +137,11 @@ class Playground:
         )
         self.engine = Engine(self.tools)
         self.state = state
-        self.turns = Turns(self.tools)
+        self.transactions = Transactions(self.tools)
         self.is_dead = threading.Event()
         self.executor = Executor(
             self.tools,
-            self.turns,
+            self.transactions,
             self.runtimes,
             self.folder,
             self.secret_for,
@@ -201,9 +206,9 @@ class Playground:
     def do(self, each: Task) -> None:
         """Do one task."""
         if each.kind is TaskKind.RUN:
-            self.turns.move_run(each)
+            self.transactions.decide(each)
         else:
-            self.executor.carry_out(each)
+            self.executor.execute(each)
 
     # Looking.
 
@@ -229,7 +234,7 @@ class Playground:
 
     def result(self, run: Run, step_id: str, param: str) -> object:
         """Return the value of a step's param."""
-        return parsed(self.attempt(run, step_id).params)[param].result
+        return params_from_stored(self.attempt(run, step_id).params)[param].result
 
     def told(self, run: Run, step_id: str) -> str:
         """Return the timeline of a step's newest attempt as text."""

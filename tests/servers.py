@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 from tests.engines import Playground
 
-from calve.api import Services, create_app, serve
+from calve.api import WebServices, create_app, serve
 from calve.triggers.signals import Signals
 
 JSON = dict[str, Any]
@@ -54,15 +54,15 @@ class Site:
         return answer.json() if answer.content else None
 
 
-def services_on(playground: Playground, **more: Any) -> Services:
+def services_on(playground: Playground, **more: Any) -> WebServices:
     """Return what a server on a playground's state calls; captures need a lake besides."""
     store = playground.store
     signals = Signals(store.engine, playground.clock)
-    return Services(playground.engine, signals=signals, triggers=store.triggers, **more)
+    return WebServices(playground.engine, signals=signals, triggers=store.triggers, **more)
 
 
 @contextmanager
-def site_on(playground: Playground, services: Services | None = None, **given: Any) -> Iterator[Site]:
+def site_on(playground: Playground, services: WebServices | None = None, **given: Any) -> Iterator[Site]:
     """Serve a playground's engine; ``create_app`` says what may be given."""
     app = create_app(services or services_on(playground), **given)
     with serve(app, drain=1) as serving, httpx.Client(base_url=serving.url, timeout=30) as client:

@@ -1,18 +1,9 @@
-"""Incremental processing for data lakes on Apache Iceberg."""
+"""Incremental processing for data lakes on Apache Iceberg.
 
-from typing import TYPE_CHECKING, Any
+``connect`` opens a project or a server; ``merge`` merges a change; ``calve.dsl`` describes workflows.
+"""
 
-if TYPE_CHECKING:
-    from calve.merging import merge
+from lazy_loader import attach_stub
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "merge"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import what is asked for, so that ``import calve`` stays cheap."""
-    if name != "merge":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from calve.merging import merge
-
-    return merge
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

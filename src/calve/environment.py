@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 PREFIX = "CALVE_"
-"""What the names of our own variables begin with."""
+"""The prefix of calve's own variables."""
 _HANDED_OVER = "CALVE_ENVIRONMENT_FD"
-"""Names the descriptor from which a process of ours reads the variables that its parent has withdrawn."""
+"""Names the file descriptor from which a child process reads the variables that its parent withdrew."""
 _SET_DUMPABLE = 4
 
 _withdrawn: dict[str, str] = {}
@@ -26,12 +26,12 @@ _withdrawn: dict[str, str] = {}
 
 
 def given() -> dict[str, str]:
-    """Return the variables that this process was started with, those that were withdrawn among them."""
+    """Return the variables that this process was started with, including those that were withdrawn."""
     return {**_withdrawn, **os.environ}  # noqa: TID251 - the one place
 
 
 def withdraw() -> None:
-    """Take our own variables out of this process's environment, and let others of the same user look into none of it.
+    """Remove calve's own variables from the environment, and hide all of it from other processes of the same user.
 
     Variables of others (``AWS_SECRET_ACCESS_KEY``) stay, as libraries read them; but not where ``/proc`` shows them.
     """
@@ -54,13 +54,13 @@ def withdraw() -> None:
 
 
 def close_memory() -> None:
-    """Close this process's memory to other processes of the same user, unless they are root: it is not dumpable."""
+    """Make this process not dumpable, so that other processes of the same user (except root) cannot read its memory."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def start(command: list[str]) -> "Popen[bytes]":
-    """Start another process of ours, in a session of its own; it is given our own variables by a pipe."""
+    """Start another calve process in a new session, and pass it calve's own variables through a pipe."""
     from subprocess import Popen  # not needed by most commands
 
     reading, writing = os.pipe()
@@ -70,7 +70,7 @@ def start(command: list[str]) -> "Popen[bytes]":
             process = Popen(command, env=variables, pass_fds=(reading,), start_new_session=True)  # noqa: S603 - our own
         finally:
             os.close(reading)
-        with suppress(BrokenPipeError):  # it is gone already; whoever waits for it will see
+        with suppress(BrokenPipeError):  # it has ended already; its parent will notice
             json.dump(_withdrawn, pipe)
             pipe.flush()
     return process

@@ -1,27 +1,27 @@
-"""Every error that calve raises on purpose, one tree.
+"""The hierarchy of errors that calve raises.
 
 CalveError
-├── SettingsInvalid              a setting is unknown or makes no sense
-├── RequestInvalid               the caller asked for something that makes no sense
-├── EnvironmentUnfit             the machine lacks something
+├── SettingsInvalid              a setting is unknown or invalid
+├── RequestInvalid               the request is invalid
+├── EnvironmentUnfit             a program or package that calve requires is missing
 │   ├── JavaMissing
 │   ├── JarsUnavailable
 │   └── FolderNotWritable
 ├── SqlFailed                    a statement of ``calve sql`` failed
-├── LakeError                    the table, its catalog or its files
+├── LakeError                    a table, its catalog or its files
 │   ├── CatalogUnknown
 │   ├── NotSupportedByCatalog
-│   ├── LakeUnavailable          a catalog or an object store does not answer, or not now
+│   ├── LakeUnavailable          a catalog or an object store is not available
 │   ├── TableMissing
 │   │   └── TableIsView
 │   ├── TableEncrypted
 │   ├── FormatVersionUnknown
 │   ├── FilesLost
-│   ├── LakeCorrupt              a file of a table's metadata holds what it cannot
-│   └── SourceBusy               somebody else committed to the table at the same time
-├── SourceUnstable               what is merged gave other rows when it was read again
-├── CaptureError                 what changed cannot be told, or not like this
-│   ├── ChangeUnsupported        an operation in the range was not asked for, or cannot be captured exactly
+│   ├── LakeCorrupt              a metadata file of a table is damaged
+│   └── SourceBusy               another writer committed to the table at the same time
+├── SourceUnstable               the source of a merge returned different rows when read again
+├── CaptureError                 the change cannot be captured
+│   ├── ChangeUnsupported        an operation in the range was not requested, or cannot be captured exactly
 │   ├── HistoryExpired
 │   ├── NotAnAncestor
 │   ├── TableRecreated
@@ -31,50 +31,50 @@ CalveError
 │   ├── CheckpointExists
 │   ├── CheckpointMissing
 │   ├── CaptureMissing
-│   ├── CaptureClosed            committed or abandoned already
+│   ├── CaptureClosed            already committed or abandoned
 │   ├── ConcurrentCapture        the consumer has another capture open
 │   └── ConcurrentCommit         the checkpoint moved since the capture
-├── DeliveryError                rows cannot be delivered to a target exactly once, or not now
-│   ├── TargetMoved              somebody else wrote to it: the job has to run again
-│   ├── BranchLost               what the job wrote is gone: the job has to run again
-│   ├── TargetAhead              it holds a capture that was never committed
-│   ├── DeliverySuperseded       a later capture has been delivered
+├── DeliveryError                rows cannot be delivered to a target exactly once
+│   ├── TargetMoved              another writer committed to it: the job must run again
+│   ├── BranchLost               the branch of the job is gone: the job must run again
+│   ├── TargetAhead              it contains a capture that was never committed
+│   ├── DeliverySuperseded       a later capture has already been delivered
 │   ├── TargetRolledBack
 │   └── TargetRecreated
-├── DefinitionInvalid            a workflow definition cannot be understood; holds every problem found
-├── ParamError                   a parameter has no value, or none that fits
-├── ExpressionError              a SEL expression gave no value
-│   ├── ExpressionInvalid        it is not in the language
-│   ├── ExpressionFailed         it went wrong while it ran
-│   ├── ExpressionThrew          it ended in a ``throw``
-│   └── LimitReached             it wanted more time, steps or memory than it may have
-├── WorkflowMissing              there is no such workflow, version, instance or step
-├── SignalMissing                no such signal was announced
-├── ActionRefused                the instance or step is in no state for that; names the actions that are possible
-├── ActionPending                the action is recorded, and has not taken effect in the time that was given
-├── Conflict                     somebody else changed it at the same time
-├── LeaseLost                    the task has been given to another worker
-├── StepFailed                   a step's own work failed
-├── AlertNotSent                 a message could not be sent on its channel
-├── AccessError                  somebody asks for what is not for him
-│   ├── Unauthenticated          we do not know who it is
-│   ├── Forbidden                we know, and it is not allowed
-│   ├── TooManyAttempts          too often, or wrong too often: wait
-│   ├── TooManyStreams           one caller has too many open
-│   ├── StreamsExhausted         all callers together have
-│   └── ProviderFailed           who it is cannot be found out now: the provider of identities is away, or refuses calve
-├── ServerError                  a server's answer cannot be understood
-│   └── ServerUnreachable        no answer came
-├── WaitedTooLong                what was waited for is not over yet
-└── StoreError                   the database that holds all state
+├── DefinitionInvalid            a workflow definition is invalid; contains every problem found
+├── ParamError                   a parameter has no value, or one of the wrong type
+├── ExpressionError              a SEL expression has no value
+│   ├── ExpressionInvalid        a syntax error
+│   ├── ExpressionFailed         the evaluation failed
+│   ├── ExpressionThrew          the expression executed ``throw``
+│   └── LimitReached             it exceeded a limit of time, steps or memory
+├── WorkflowMissing              the workflow, version, instance or step does not exist
+├── SignalMissing                the signal was never announced
+├── ActionRefused                the action is not possible in this state; names those that are
+├── ActionPending                the action is recorded, but did not take effect within the time limit
+├── Conflict                     it was changed concurrently
+├── LeaseLost                    the task now belongs to another worker
+├── StepFailed                   a step failed
+├── AlertNotSent                 an alert could not be sent
+├── AccessError                  the caller lacks the permission
+│   ├── Unauthenticated          the caller is unknown
+│   ├── Forbidden                the caller is known, but not permitted to do this
+│   ├── TooManyAttempts          too many requests or failed sign-ins
+│   ├── TooManyStreams           one caller has too many streams open
+│   ├── StreamsExhausted         all callers together have too many streams open
+│   └── ProviderFailed           the identity provider is not available, or rejects calve
+├── ServerError                  the response of a server is not one of calve
+│   └── ServerUnreachable        no response
+├── WaitedTooLong                the time to wait is over
+└── StoreError                   the state database
     ├── StoreUnavailable
     ├── StoreBusy                another process schedules on this database
-    ├── StoreDamaged             its file is not whole
-    ├── StoreLost                its file was deleted or replaced while a process used it
-    └── StoreSchemaUnknown       it was written by a newer calve
+    ├── StoreDamaged             its file is damaged
+    ├── StoreLost                its file was deleted or replaced while in use
+    └── StoreSchemaUnknown       it was written by a newer calve, or before the first release
 
-The docstring of a class is its default message, ``code`` is for machines, ``remedy`` says what to do,
-``context`` holds the values.
+The docstring of a class is its default message, ``code`` is for programs, ``remedy`` says what to do, and
+``context`` contains the values.
 """
 
 from typing import Any, ClassVar
@@ -86,7 +86,7 @@ class CalveError(Exception):
     code: ClassVar[str] = "error"
     default_remedy: ClassVar[str] = ""
     is_passing: ClassVar[bool] = False
-    """Whether the same may succeed later without anybody changing anything, so that a step is tried again."""
+    """Whether a retry may succeed with nothing changed, so that a step is retried."""
 
     def __init__(self, message: str | None = None, *, remedy: str | None = None, **context: Any) -> None:
         self.message = message or (type(self).__doc__ or "").strip()
@@ -100,19 +100,19 @@ class CalveError(Exception):
 
 
 class SettingsInvalid(CalveError):
-    """A setting is unknown or makes no sense."""
+    """A setting is unknown or invalid."""
 
     code = "settings_invalid"
 
 
 class RequestInvalid(CalveError):
-    """The request makes no sense."""
+    """The request is invalid."""
 
     code = "request_invalid"
 
 
 class EnvironmentUnfit(CalveError):
-    """This machine lacks something that calve needs."""
+    """This machine lacks something that calve requires."""
 
     code = "environment_unfit"
 
@@ -124,14 +124,14 @@ class JavaMissing(EnvironmentUnfit):
 
 
 class JarsUnavailable(EnvironmentUnfit):
-    """The jars for Spark could not be fetched."""
+    """The jars for Spark could not be downloaded."""
 
     code = "jars_unavailable"
     is_passing = True
 
 
 class FolderNotWritable(EnvironmentUnfit):
-    """A folder cannot be written."""
+    """A folder is not writable."""
 
     code = "folder_not_writable"
 
@@ -143,32 +143,32 @@ class SqlFailed(CalveError):
 
 
 class LakeError(CalveError):
-    """The lake cannot answer."""
+    """The lake failed."""
 
     code = "lake_error"
 
 
 class CatalogUnknown(LakeError):
-    """There is no catalog of that name."""
+    """The catalog does not exist."""
 
     code = "catalog_unknown"
 
 
 class NotSupportedByCatalog(LakeError):
-    """This kind of catalog cannot do that."""
+    """This kind of catalog does not support that."""
 
     code = "not_supported_by_catalog"
 
 
 class LakeUnavailable(LakeError):
-    """A catalog or an object store does not answer."""
+    """A catalog or an object store is not available."""
 
     code = "lake_unavailable"
     is_passing = True
 
 
 class TableMissing(LakeError):
-    """There is no such table."""
+    """The table does not exist."""
 
     code = "table_missing"
 
@@ -180,31 +180,31 @@ class TableIsView(TableMissing):
 
 
 class TableEncrypted(LakeError):
-    """The table is encrypted, and its metadata cannot be cloned."""
+    """The table is encrypted, so its metadata cannot be cloned."""
 
     code = "table_encrypted"
 
 
 class FormatVersionUnknown(LakeError):
-    """The table has a format version that calve does not know."""
+    """calve does not support the format version of the table."""
 
     code = "format_version_unknown"
 
 
 class FilesLost(LakeError):
-    """Files that the table's metadata names are gone."""
+    """Files that the table's metadata refers to are gone."""
 
     code = "files_lost"
 
 
 class LakeCorrupt(LakeError):
-    """A file of a table's metadata is damaged.
+    """A metadata file of a table is damaged.
 
-    ``path`` names the file and ``offset`` the byte in it, as far as both are known.
+    ``path`` names the file and ``offset`` the byte in it, if they are known.
     """
 
     code = "lake_corrupt"
-    default_remedy = "Restore the file, or let the catalog point to an earlier version of the table."
+    default_remedy = "Restore the file, or make the catalog point to an earlier version of the table."
 
     def __init__(
         self,
@@ -228,20 +228,20 @@ class LakeCorrupt(LakeError):
         )
 
     def in_file(self, path: str) -> "LakeCorrupt":
-        """Return the error with the name of the file, unless it has one."""
+        """Return the error with the path of the file, unless it already has one."""
         if self.path is not None:
             return self
         return LakeCorrupt(self.problem, path=path, offset=self.offset, remedy=self.remedy)
 
     def in_block(self, start: int) -> "LakeCorrupt":
-        """Return the error with the place of the block, where the offset counts what was decompressed."""
+        """Return the error with the offset of the block, if its own offset is within the decompressed block."""
         return LakeCorrupt(
             f"{self.problem} (byte {self.offset} of the block)", path=self.path, offset=start, remedy=self.remedy
         )
 
 
 class SourceBusy(LakeError):
-    """Somebody else committed to the table at the same moment."""
+    """Another writer committed to the table at the same time."""
 
     code = "source_busy"
     is_passing = True
@@ -249,7 +249,7 @@ class SourceBusy(LakeError):
 
 
 class SourceUnstable(CalveError):
-    """What is merged gave other rows when it was read again."""
+    """The source of the merge returned different rows when it was read again."""
 
     code = "source_unstable"
     is_passing = True
@@ -262,7 +262,7 @@ class CaptureError(CalveError):
 
 
 class ChangeUnsupported(CaptureError):
-    """The range holds changes that were not asked for."""
+    """The range contains changes that were not requested."""
 
     code = "change_unsupported"
 
@@ -292,19 +292,19 @@ class SchemaChanged(CaptureError):
 
 
 class SnapshotUnknown(CaptureError):
-    """There is no such snapshot, tag, branch or time in the table's history."""
+    """The table's history has no such snapshot, tag, branch or time."""
 
     code = "snapshot_unknown"
 
 
 class RangeColumnMissing(CaptureError):
-    """The table has no such column to take a range of."""
+    """The table does not have the column of the range."""
 
     code = "range_column_missing"
 
 
 class CheckpointExists(CaptureError):
-    """The consumer has a checkpoint already."""
+    """The consumer already has a checkpoint."""
 
     code = "checkpoint_exists"
 
@@ -316,13 +316,13 @@ class CheckpointMissing(CaptureError):
 
 
 class CaptureMissing(CaptureError):
-    """There is no such capture."""
+    """The capture does not exist."""
 
     code = "capture_missing"
 
 
 class CaptureClosed(CaptureError):
-    """The capture was committed or abandoned already."""
+    """The capture is already committed or abandoned."""
 
     code = "capture_closed"
 
@@ -348,15 +348,15 @@ class DeliveryError(CalveError):
 
 
 class TargetMoved(DeliveryError):
-    """Somebody else wrote to the target while the job ran."""
+    """Another writer committed to the target while the job ran."""
 
     code = "target_moved"
     is_passing = True
-    default_remedy = "Run the job again: it has to see what they wrote."
+    default_remedy = "Run the job again, so that it reads what was committed."
 
 
 class BranchLost(DeliveryError):
-    """The branch that the job wrote to is gone."""
+    """The branch that the job wrote to no longer exists."""
 
     code = "branch_lost"
     is_passing = True
@@ -364,20 +364,20 @@ class BranchLost(DeliveryError):
 
 
 class TargetAhead(DeliveryError):
-    """The target holds a capture that was never committed."""
+    """The target contains a capture that was never committed."""
 
     code = "target_ahead"
 
 
 class DeliverySuperseded(DeliveryError):
-    """A later capture has been delivered already."""
+    """A later capture has already been delivered."""
 
     code = "delivery_superseded"
-    default_remedy = "Nothing has to be done: the newer attempt has won."
+    default_remedy = "No action is required: the newer attempt succeeded."
 
 
 class TargetRolledBack(DeliveryError):
-    """What was delivered last is not in the target's history any more."""
+    """The last delivery is no longer in the target's history."""
 
     code = "target_rolled_back"
 
@@ -389,21 +389,21 @@ class TargetRecreated(DeliveryError):
 
 
 class DefinitionInvalid(CalveError):
-    """The definition cannot be understood."""
+    """The definition is invalid."""
 
     code = "definition_invalid"
 
 
 class ParamError(CalveError):
-    """A parameter has no value, or none that fits."""
+    """A parameter has no value, or one of the wrong type."""
 
     code = "param_error"
 
 
 class ExpressionError(CalveError):
-    """The expression gave no value.
+    """The expression has no value.
 
-    ``kind`` is the name that Maestro's evaluator has for the same mistake, as its users know it.
+    ``kind`` is what Maestro's evaluator calls the same error.
     """
 
     code = "expression_error"
@@ -414,57 +414,57 @@ class ExpressionError(CalveError):
 
 
 class ExpressionInvalid(ExpressionError):
-    """The text is not an expression."""
+    """The expression has a syntax error."""
 
     code = "expression_invalid"
 
 
 class ExpressionFailed(ExpressionError):
-    """The expression went wrong while it ran."""
+    """The evaluation of the expression failed."""
 
     code = "expression_failed"
 
 
 class ExpressionThrew(ExpressionError):
-    """The expression ended in a throw."""
+    """The expression executed a throw."""
 
     code = "expression_threw"
 
 
 class LimitReached(ExpressionError):
-    """The expression wanted more than it may have."""
+    """The expression exceeded a limit."""
 
     code = "limit_reached"
 
 
 class WorkflowMissing(CalveError):
-    """There is no such workflow, version, instance or step."""
+    """The workflow, version, instance or step does not exist."""
 
     code = "workflow_missing"
 
 
 class SignalMissing(CalveError):
-    """No such signal was announced."""
+    """The signal was never announced."""
 
     code = "signal_missing"
-    default_remedy = "calve signal list shows what was announced."
+    default_remedy = "List the announced signals with: calve signal list"
 
 
 class ActionRefused(CalveError):
-    """That cannot be done in this state."""
+    """The action is not possible in this state."""
 
     code = "action_refused"
 
 
 class ActionPending(CalveError):
-    """The action is recorded, and has not taken effect yet."""
+    """The action is recorded, but has not taken effect yet."""
 
     code = "action_pending"
-    default_remedy = "Nothing has to be done: it will. To see how it goes, look at the step."
+    default_remedy = "No action is required: it will take effect. The status of the step shows when."
 
 
 class Conflict(CalveError):
-    """Somebody else changed it at the same time."""
+    """It was changed by someone else at the same time."""
 
     code = "conflict"
     is_passing = True
@@ -472,7 +472,7 @@ class Conflict(CalveError):
 
 
 class LeaseLost(CalveError):
-    """The task has been given to another worker."""
+    """The task now belongs to another worker."""
 
     code = "lease_lost"
 
@@ -484,30 +484,30 @@ class StepFailed(CalveError):
 
 
 class AlertNotSent(CalveError):
-    """The message could not be sent."""
+    """The alert could not be sent."""
 
     code = "alert_not_sent"
     is_passing = True
 
 
 class AccessError(CalveError):
-    """Access is refused."""
+    """Access denied."""
 
     code = "access_error"
 
 
 class Unauthenticated(AccessError):
-    """Nobody is signed in, or what was shown is not valid."""
+    """The credentials are missing or invalid."""
 
     code = "unauthenticated"
     default_remedy = "Sign in, or send a valid token: Authorization: Bearer calve_…"
 
 
 class Forbidden(AccessError):
-    """That is not allowed."""
+    """Permission denied."""
 
     code = "forbidden"
-    default_remedy = "Ask an administrator for a role that may do this."
+    default_remedy = "Ask an administrator for a role with this permission."
 
 
 class TooManyAttempts(AccessError):
@@ -515,7 +515,7 @@ class TooManyAttempts(AccessError):
 
     code = "too_many_attempts"
     is_passing = True
-    default_remedy = "Wait, and try again later."
+    default_remedy = "Try again later."
 
 
 class TooManyStreams(AccessError):
@@ -531,19 +531,19 @@ class StreamsExhausted(AccessError):
 
     code = "streams_exhausted"
     is_passing = True
-    default_remedy = "Try again later, serve by more processes, or raise server.streams."
+    default_remedy = "Try again later, run more server processes, or raise server.streams."
 
 
 class ProviderFailed(AccessError):
-    """The provider of identities does not answer as it should."""
+    """The identity provider failed."""
 
     code = "provider_failed"
     is_passing = True
-    default_remedy = "Try again later. If it stays so: does access.oidc say what the provider says?"
+    default_remedy = "Try again later. If it fails again, compare access.oidc with the provider's configuration."
 
 
 class ServerError(CalveError):
-    """The server's answer cannot be understood."""
+    """The response is not one of a calve server."""
 
     code = "server_error"
 
@@ -556,7 +556,7 @@ class ServerUnreachable(ServerError):
 
 
 class WaitedTooLong(CalveError):
-    """It is not over yet."""
+    """It has not finished yet."""
 
     code = "waited_too_long"
     is_passing = True
@@ -596,7 +596,7 @@ class StoreLost(StoreError):
 
 
 class StoreSchemaUnknown(StoreError):
-    """The state database was written by a newer calve."""
+    """The state database was written by a newer calve, or by one before the first release."""
 
     code = "store_schema_unknown"
     is_passing = False
@@ -610,8 +610,7 @@ OF_THE_WORKFLOW = (
     WorkflowMissing,
     ActionRefused,
 )
-"""What a workflow itself is to blame for, so that its run fails.
+"""Errors caused by the workflow itself, so that its run fails.
 
-Of anything else that is raised while a run is moved, such as that the database does not answer, it is innocent: its
-task is done again.
+After any other error, such as a database that does not respond, the task is retried.
 """

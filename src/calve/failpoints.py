@@ -1,7 +1,7 @@
 """Named points at every durable boundary where a test can make the process die or fail.
 
 ``CALVE_FAILPOINTS="capture.registered:1:kill"`` kills the process the first time that point is reached; ``*`` stands
-for every point, ``error`` raises instead, ``stop`` stops the process (``SIGSTOP``) until somebody lets it go on, and
+for every point, ``error`` raises instead, ``stop`` stops the process (``SIGSTOP``) until it is continued, and
 ``count`` names the reached points on standard error. Unarmed, a point costs one comparison.
 """
 
@@ -14,7 +14,7 @@ from calve.errors import CalveError, SettingsInvalid
 
 
 class FailpointReached(CalveError):
-    """A failpoint was told to fail here."""
+    """An armed failpoint failed here."""
 
     code = "failpoint"
     is_passing = True  # it stands for a crash, after which a step is tried again
@@ -22,7 +22,7 @@ class FailpointReached(CalveError):
 
 @dataclass(slots=True)
 class _Armed:
-    """What to do at which point, and how often it was passed."""
+    """The action of an armed failpoint, and how often it was reached."""
 
     name: str
     nth: int
@@ -35,7 +35,7 @@ _armed: _Armed | None = None
 
 
 def arm(plan: str | None) -> None:
-    """Take a plan ``name:N:kill|error|stop|count``; None disarms."""
+    """Arm a failpoint by ``name:N:kill|error|stop|count``; None disarms."""
     global _armed  # noqa: PLW0603 - a failpoint is process-wide by nature
     if plan is None:
         _armed = None

@@ -1,4 +1,4 @@
-"""Folders that calve writes to: who else may read them, whether a file system refuses them, and what to say then."""
+"""Folders that calve writes to: their permissions, and the errors if they are not writable."""
 
 import errno
 import os
@@ -14,22 +14,24 @@ from calve.errors import FolderNotWritable
 _REFUSALS = frozenset(
     {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG}
 )
-"""What no second try cures: rights, a file system that is read-only, a file where a folder should be."""
+"""Errors that a retry cannot fix: permissions, a read-only file system, a file in place of a folder."""
 
 
 _IN_THE_WAY = frozenset({errno.ENOTDIR, errno.EEXIST})
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Tell whether a file system refuses something for good."""
+    """Return whether an error of the file system is permanent."""
     return isinstance(error, OSError) and error.errno in _REFUSALS
 
 
 def not_writable(what: str, path: Path | str, error: OSError, setting: str = "") -> FolderNotWritable:
-    """Return the error of a folder or file that cannot be written; ``setting`` names another place for it."""
-    elsewhere = f", or name another place in the settings: {setting}" if setting else ""
+    """Return the error for a folder or file that is not writable; ``setting`` can choose another location."""
+    elsewhere = f", or choose another location with the setting {setting}" if setting else ""
     cure = (
-        "Move the file away that is in the way" if error.errno in _IN_THE_WAY else f"Let the user {_user()} write there"
+        "Move the file that is in the way"
+        if error.errno in _IN_THE_WAY
+        else f"Give the user {_user()} write permission"
     )
     return FolderNotWritable(
         f"{what} cannot be written: {error.strerror or error} ({path}).", remedy=f"{cure}{elsewhere}.", path=str(path)
@@ -38,7 +40,7 @@ def not_writable(what: str, path: Path | str, error: OSError, setting: str = "")
 
 @contextmanager
 def writing(what: str, path: Path | str, setting: str = "") -> Iterator[None]:
-    """Turn the refusal to write something into an error that says what and where.
+    """Turn an error of the file system into one that names what cannot be written, and its path.
 
     Raises:
         FolderNotWritable: the file system refuses it.
@@ -53,7 +55,7 @@ def writing(what: str, path: Path | str, setting: str = "") -> Iterator[None]:
 
 
 def try_writing(what: str, path: Path, setting: str) -> None:
-    """See whether a folder can be written, or made, by doing so; or a file, if there is one. Nothing is left behind.
+    """Check that a folder can be written or created, or a file be written, without leaving anything behind.
 
     Raises:
         FolderNotWritable: it cannot.
@@ -70,14 +72,14 @@ def try_writing(what: str, path: Path, setting: str) -> None:
 
 
 def close_to_others(*paths: Path, but: int = 0) -> None:
-    """Take all rights of group and others from files and folders, as far as they are there and ours.
+    """Remove the permissions of group and others from files and folders that exist and are ours.
 
     Args:
-        paths: of the files and folders; what a link leads to is left alone.
-        but: the rights that they keep.
+        paths: the files and folders; links are not followed.
+        but: the permissions to keep.
     """
     for path in paths:
-        with suppress(OSError):  # what is in the way is told by whoever writes there, what is open by calve doctor
+        with suppress(OSError):  # the next write reports what is in the way, calve doctor what is open
             status = path.lstat()
             mode = stat.S_IMODE(status.st_mode)
             if status.st_uid == os.geteuid() and mode & 0o077 & ~but and not stat.S_ISLNK(status.st_mode):
@@ -85,7 +87,7 @@ def close_to_others(*paths: Path, but: int = 0) -> None:
 
 
 def _user() -> str:
-    """Return who we are; a container may know its user by number only."""
+    """Return the current user; a container may have only a number for it."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

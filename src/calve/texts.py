@@ -1,7 +1,7 @@
-"""What counts as text: Unicode characters, without NUL. Pure.
+"""Valid text: Unicode characters, without NUL. Pure.
 
-JSON can write half of a surrogate pair, and Python's texts can hold it, but no UTF-8 can: what holds one can be stored,
-and not shown any more. PostgreSQL stores no NUL. So both are refused where values come in.
+JSON can write half of a surrogate pair, and Python's strings can hold it, but UTF-8 cannot: such a value could be
+stored, but not shown. PostgreSQL stores no NUL. So both are refused where values come in.
 """
 
 import re
@@ -17,22 +17,22 @@ _SHOWN = 100
 
 
 def check_text(value: Any, place: str = "") -> None:
-    """Refuse a value of JSON's types that holds something which is no character, in a text or a key.
+    """Refuse a JSON value with an invalid character in a string or a key.
 
     Args:
-        value: what is checked.
+        value: the value to check.
         place: the path of the value, such as ``run_params``.
 
     Raises:
-        RequestInvalid: it does; the message names the place.
+        RequestInvalid: it has one; the message names the place.
     """
     fault = text_fault(value, place)
     if fault is not None:
-        raise RequestInvalid(fault, remedy="Leave it out, or write the whole character.")
+        raise RequestInvalid(fault, remedy="Remove it, or write the whole character.")
 
 
 def text_fault(value: Any, place: str = "") -> str | None:
-    """Return what is wrong with the texts of a value of JSON's types, in a sentence; None if nothing is."""
+    """Return a sentence about the first invalid character in a JSON value; None if there is none."""
     pending: list[tuple[Any, str]] = [(value, place)]
     while pending:  # without recursion, as a value may be nested as deep as JSON can be read
         one, where = pending.pop()
@@ -57,7 +57,7 @@ def text_fault(value: Any, place: str = "") -> str | None:
 
 
 def only_text(text: str) -> str:
-    """Return a text in which what is no character is replaced: for messages, which are kept as they come."""
+    """Return a text with invalid characters replaced, for messages that are stored as they are."""
     return text if text.isascii() and "\0" not in text else _NO_CHARACTER.sub("\ufffd", text)
 
 

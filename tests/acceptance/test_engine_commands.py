@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from calve.cli import entry
-from calve.engine import RunStatus, StepStatus
-from calve.engine.model import Attempt, Run
+from calve.engine import Attempt, Run, RunStatus, StepStatus
 from calve.store import Store, open_store
 
 NEVER = "retry_policy: {error_retry_limit: 0}"
@@ -324,7 +323,7 @@ def test_what_a_killed_process_has_left_goes_on(project: Project) -> None:
     up.send_signal(signal.SIGINT)
     said = finished(up)
     assert said.code == 0
-    assert "calve is up." in said.out
+    assert "calve is up at " in said.out
     assert "w 1 SUCCEEDED" in said.out
 
 
@@ -343,7 +342,7 @@ def test_up_carries_out_what_others_start(project: Project) -> None:
     (project.folder / "go").touch()
     ended = finished(follower)
     assert ended.code == 0, ended.out + ended.err
-    assert "w 2 waits for its turn" in ended.err
+    assert "w 2 is queued" in ended.err
     project.wait_for_run(RunStatus.SUCCEEDED, instance=1)
 
 
@@ -358,7 +357,7 @@ def test_a_worker_that_is_told_to_end_finishes_its_steps(project: Project) -> No
     worker.terminate()
     assert worker.stdout is not None
     lines = iter(worker.stdout.readline, "")
-    assert any("Steps still under way: 1." in line for line in lines)
+    assert any("Steps still running: 1." in line for line in lines)
     (project.folder / "go").touch()
     assert finished(worker).code == 0
     assert finished(log).out == "begun\nover\n"
@@ -380,7 +379,7 @@ def test_what_a_step_printed_outlives_a_worker_that_is_killed(project: Project) 
     project.spawn("up", "--port", "0")
     project.wait_for_run(RunStatus.SUCCEEDED)
     lines = project.calve("logs", "w", "1", "job").out.splitlines()
-    again = next(place for place, line in enumerate(lines) if "The worker that carried this out is gone" in line)
+    again = next(place for place, line in enumerate(lines) if "The worker that ran this step died" in line)
     assert again >= before - 2 > 50  # the last lines may have been on their way
     assert lines[:again] == [f"line {number}" for number in range(1, again + 1)]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests import maven
 from tests.engines import Playground, live
+from tests.scope import in_ci
 from tests.servers import site_on
 
 from calve.settings import Settings, load
@@ -18,11 +19,14 @@ SOURCE = Path(__file__).parents[2] / "clients" / "java"
 RESULTS = "target/surefire-reports/TEST-dev.calve.client.ServerTest.xml"
 
 
-@pytest.mark.parametrize("maven_of", [maven.command, maven.fetched])
+@pytest.mark.parametrize("maven_of", in_ci([maven.command], otherwise=[maven.command, maven.fetched]))
 def test_what_is_described_in_java_runs_on_a_server(
     maven_of: Callable[[Settings, Path], list[str]], tmp_path: Path
 ) -> None:
-    """Push, start, wait and mistakes, through the builder and the client; on a machine without Maven too."""
+    """Push, start, wait and mistakes, through the builder and the client.
+
+    With ``make test-all`` also as on a machine without Maven.
+    """
     project = shutil.copytree(SOURCE, tmp_path / "java", ignore=shutil.ignore_patterns("target"))
     url = f"sqlite:///{tmp_path}/state.db"
     with open_store(url) as store:

@@ -10,9 +10,8 @@ import pytest
 from sqlalchemy import create_engine, update
 from tests.acceptance.test_engine_commands import Project, finished, opened, wait_for
 
-from calve.engine import RunStatus
-from calve.engine.model import Run
-from calve.store.engine_tables import workflow
+from calve.engine import Run, RunStatus
+from calve.store.tables import workflow
 
 HOUR = 3_600_000
 HOURLY = "Trigger: {cron: '@hourly'}\nWorkflow: {id: w, jobs: [{job: {id: a, type: NoOp}}]}\n"

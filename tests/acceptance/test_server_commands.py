@@ -92,7 +92,7 @@ def test_a_port_that_is_taken_is_an_error_that_says_by_whom(tmp_path: Path, comm
     assert "--port 0" in refused.stderr
 
 
-def crew_of(parent: int) -> set[int]:
+def processes_of(parent: int) -> set[int]:
     """Return the processes that a server has started to answer requests."""
     children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
     return {int(pid) for pid in children if "spawn_main" in command_of(pid)}
@@ -118,24 +118,24 @@ def test_several_processes_serve_as_one(tmp_path: Path) -> None:
     """They answer at one address, one that is killed is replaced, and all end with the one that started them."""
     with started(tmp_path, "server", "--port", "0", "--processes", "2") as (client, process):
         assert client.post("/api/v3/workflows/yaml", content=JOB).status_code == 200
-        before = crew_of(process.pid)
+        before = processes_of(process.pid)
         assert len(before) == 2
         killed = min(before)
         os.kill(killed, signal.SIGKILL)
-        wait_for(lambda: len(crew_of(process.pid) - {killed}) == 2, 60)
+        wait_for(lambda: len(processes_of(process.pid) - {killed}) == 2, 60)
         with httpx.Client(base_url=client.base_url, timeout=30) as another:
             assert another.get("/api/v3/workflows").json()["elements"][0]["workflow_id"] == "w"
-        crew = crew_of(process.pid)
+        processes = processes_of(process.pid)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
-        assert not any(map(is_running, crew))
+        assert not any(map(is_running, processes))
 
 
 def test_no_process_outlives_a_server_that_was_killed(tmp_path: Path) -> None:
     """They notice that nobody is there any more who could end them."""
     with started(tmp_path, "server", "--port", "0", "--processes", "2") as (client, process):
         assert client.get("/ready").status_code == 200
-        crew = crew_of(process.pid)
+        processes = processes_of(process.pid)
         process.kill()
-        wait_for(lambda: not any(map(is_running, crew)), 60)
-    assert len(crew) == 2
+        wait_for(lambda: not any(map(is_running, processes)), 60)
+    assert len(processes) == 2

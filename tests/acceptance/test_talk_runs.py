@@ -9,7 +9,7 @@ import pytest
 from tests.engines import DONE, FATAL_ERROR, Playground, wait_for
 from tests.talk import FIRST, SECOND
 
-from calve.app import open_workplace
+from calve.app import open_project
 from calve.definition import installed, load
 from calve.engine import RunStatus, StepStatus, WorkerOptions
 from calve.settings import load as load_settings
@@ -116,12 +116,12 @@ Workflow:
   jobs:
     - job: {{id: mend, type: Shell, shell: {{command: rm {broken}}}}}
 """
-    with open_workplace(load_settings(tmp_path, {})) as workplace:
-        engine = workplace.engine
+    with open_project(load_settings(tmp_path, {})) as project:
+        engine = project.engine
         for text in (pipeline, recovery, SECOND):
             engine.push(load(text, name="talk", vocabulary=installed()).required())
         run = engine.start("auto.remediation.pipeline").run
-        worker = workplace.worker(options=WorkerOptions(slots=2, tick=0.05, poll=0.1))
+        worker = project.worker(options=WorkerOptions(slots=2, tick=0.05, poll=0.1))
         thread = threading.Thread(target=worker.run)
         thread.start()
         try:

@@ -1,5 +1,6 @@
 """The wheel, installed by itself into a clean environment."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -46,10 +47,22 @@ def test_the_wheel_holds_what_is_not_python(wheel: Path) -> None:
     for wanted in (
         "calve/py.typed",
         "calve/lake/log4j2.properties",
-        "calve/store/migrations/versions/0001_captures.py",
+        "calve/store/migrations/versions/0010_first_release.py",
         "calve/demo/playback/clean.sql",
     ):
         assert wanted in names
+
+
+def test_the_wheel_holds_the_web_ui(wheel: Path) -> None:
+    """Every template and every file that pages load; those of others are the ones whose hashes are listed."""
+    web = ROOT / "src" / "calve" / "web"
+    archive = zipfile.ZipFile(wheel)
+    wanted = [path for folder in ("templates", "static") for path in (web / folder).rglob("*") if path.is_file()]
+    assert {f"calve/web/{path.relative_to(web).as_posix()}" for path in wanted} <= set(archive.namelist())
+    vendor = "calve/web/static/vendor"
+    for package in json.loads(archive.read(f"{vendor}/vendor.json")):
+        for file in package["files"]:
+            assert hashlib.sha256(archive.read(f"{vendor}/{file['path']}")).hexdigest() == file["sha256"]
 
 
 def test_the_wheel_captures_in_a_clean_environment(wheel: Path, tmp_path: Path) -> None:

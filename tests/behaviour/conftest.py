@@ -1,4 +1,4 @@
-"""One store, two databases: every behaviour holds on both."""
+"""One store, two databases: contracts and faults hold on both, and with ``make test-all`` everything else does too."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,11 +6,19 @@ from pathlib import Path
 import pytest
 from tests.accesses import Gatehouse
 from tests.engines import Playground
+from tests.scope import ALL
 
 from calve.store import SqlCaptureState, SqlEngineState, Store, open_store
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give tests marked ``each_store`` both databases, and others SQLite."""
+    if "store_url" in metafunc.fixturenames:
+        both = ALL or metafunc.definition.get_closest_marker("each_store") is not None
+        metafunc.parametrize("store_url", ["sqlite", "postgres"] if both else ["sqlite"], indirect=True)
+
+
+@pytest.fixture
 def store_url(request: pytest.FixtureRequest) -> str:
     """Give the URL of a state database with nothing in it."""
     return str(request.getfixturevalue(f"{request.param}_state"))

@@ -6,7 +6,7 @@ from threading import Barrier, Thread
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from calve.engine.model import (
+from calve.engine import (
     Admission,
     Attempt,
     Changes,
@@ -15,13 +15,14 @@ from calve.engine.model import (
     Parent,
     Permit,
     Run,
+    RunStatus,
     Start,
     Started,
+    StepStatus,
     Task,
     TaskKind,
     WorkerRecord,
 )
-from calve.engine.statuses import RunStatus, StepStatus
 from calve.errors import CalveError
 from calve.store import SqlEngineState
 

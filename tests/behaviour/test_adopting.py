@@ -18,10 +18,11 @@ from calve.engine import Outcome, RunStatus, Runtimes, State, StepContext
 from calve.errors import TargetAhead
 from calve.lake import Lake
 from calve.settings import load
-from calve.steps.captures import IpCapture, IpCommit
-from calve.steps.captures.declared import declared_in
+from calve.steps.captures import IpCapture, IpCommit, declared_in
 from calve.store import Store, tables
-from calve.testing.pyiceberg_writer import PyIcebergWriter
+from calve.testing import PyIcebergWriter
+
+pytestmark = pytest.mark.each_store
 
 COLUMNS = {"id": "long", "day": "int", "n": "long"}
 KEPT = (tables.checkpoint, tables.checkpoint_log, tables.capture, tables.delivery_branch, tables.delivery_target)

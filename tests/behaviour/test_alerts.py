@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from tests.engines import BUSY, FATAL_ERROR, Playground, Unreliable, wait_for
 
-from calve.alerts import Alerts, Message, MessageStatus, Policy
-from calve.alerts.alerts import EVENTS, FIRST, IN_HAND, WATCH
+from calve.alerts import EVENTS, Alerts, Message, MessageStatus, Policy
+from calve.alerts.alerts import FIRST, IN_HAND, WATCH
 from calve.errors import AlertNotSent, Conflict, StoreUnavailable
 from calve.settings import AlertSettings
+
+pytestmark = pytest.mark.each_store
 
 ONE = "Workflow:\n  id: w\n  jobs:\n    - job: {id: a, type: Shell, shell: {script: x}}\n"
 RULES = (
@@ -146,7 +148,7 @@ def test_a_channel_that_is_not_there_is_named(place: Place) -> None:
     place.playground.start()
     assert place.turn() == 2
     (lost,) = place.playground.store.alerts.messages(status=MessageStatus.GIVEN_UP)
-    assert "There is no channel email (there are: one, other)" in lost.error
+    assert "Channel email does not exist (channels: one, other)" in lost.error
 
 
 def test_a_message_whose_sender_died_is_sent_by_another(place: Place) -> None:
@@ -226,5 +228,5 @@ def test_it_goes_on_whatever_happens(place: Place, caplog: pytest.LogCaptureFixt
         wait_for(lambda: bool(place.one.sent))
         stop.set()
         thread.join()
-    assert "alerts wait: away" in caplog.text
-    assert "alerts stumbled" in caplog.text
+    assert "alerts are waiting: away" in caplog.text
+    assert "sending alerts failed" in caplog.text

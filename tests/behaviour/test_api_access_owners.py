@@ -15,24 +15,22 @@ import pytest
 from tests.accesses import Gatehouse, bearer
 from tests.engines import BUSY, FATAL_ERROR, Playground
 from tests.servers import Site, services_on, site_on
-from tests.unit.steps.running import surroundings
+from tests.unit.steps.programs import workspace
 
 from calve.api.access import guarded
-from calve.app import captures_on, deliveries_on, utc_now
-from calve.app.capturing import may_read, table_rights_on
-from calve.app.ids import new_id
+from calve.app import captures_on, deliveries_on, new_id, utc_now
+from calve.app.captures import may_read, table_rights_on
 from calve.capture import Captures
 from calve.delivery import Deliveries, Delivery
-from calve.engine import RunStatus
-from calve.engine.model import Run
+from calve.engine import Run, RunStatus
 from calve.errors import CaptureMissing, Forbidden, TableMissing
 from calve.lake import Lake, TableRights
 from calve.settings import load
 from calve.steps.captures import ICDC, IpCapture, IpCommit
-from calve.steps.forks import Forks
+from calve.steps.processes.fork_server import ForkServers
 from calve.steps.sql import WORK, Sql
 from calve.testing import PyIcebergWriter
-from calve.triggers import Kind, Scheduler, TriggerKind
+from calve.triggers import Scheduler, TriggerKind, TriggerType
 from calve.triggers.signals import Signals, SignalTriggers
 from calve.triggers.tables import TableChanges, Watcher
 
@@ -122,7 +120,7 @@ def town(playground: Playground, house: Gatehouse, tmp_path: Path) -> Iterator[T
         writer.create(f"{namespace}.t", COLUMNS, days=True)
         writer.append([{"id": 1_000 * number + each, "day": 1, "n": 0} for each in (1, 2)])
     captures, deliveries = captures_on(lake, store), deliveries_on(lake, store)
-    forks, store_url = Forks(WORK, surroundings(tmp_path)), settings.store.url
+    forks, store_url = ForkServers(WORK, workspace(tmp_path)), settings.store.url
     playground.executor.runtimes = {
         **playground.runtimes,
         "IpCapture": lambda: IpCapture(captures, deliveries),
@@ -131,9 +129,9 @@ def town(playground: Playground, house: Gatehouse, tmp_path: Path) -> Iterator[T
         "SQL": lambda: Sql(connections, tmp_path, store_url, forks),
     }
     playground.secrets.update({f"{OWN}.key": "ours", f"{OTHER}.key": "theirs"})
-    kinds: dict[Kind, TriggerKind] = {
-        Kind.SIGNAL: SignalTriggers(playground.state),
-        Kind.INCREMENTAL: TableChanges(playground.tools, store.triggers, captures, lake),
+    kinds: dict[TriggerType, TriggerKind] = {
+        TriggerType.SIGNAL: SignalTriggers(playground.state),
+        TriggerType.INCREMENTAL: TableChanges(playground.tools, store.triggers, captures, lake),
     }
     signals = Signals(playground.state, playground.clock)
     for namespace in (OWN, OTHER):
@@ -637,7 +635,7 @@ def test_nobody_waits_until_a_table_of_others_is_complete(town: Town, name: str)
     """A signal tells that too; the workflow's right to read the table counts, whoever wrote or started it."""
     tools = town.playground.tools
     rights = table_rights_on(town.lake, town.playground.store)
-    town.playground.turns._tools = replace(tools, may_read_table=partial(may_read, town.lake, rights))
+    town.playground.transactions._tools = replace(tools, may_read_table=partial(may_read, town.lake, rights))
     town.playground.push(_workflow("valid", VALID % name, param="source: finance.t"))
     assert not town.runs("sales.valid")
     said = town.playground.told(town.last("sales.valid"), "a")
@@ -654,14 +652,14 @@ def test_no_trigger_waits_until_a_table_of_others_is_complete(town: Town) -> Non
     """It says that there is no such table."""
     rights = table_rights_on(town.lake, town.playground.store)
     kind = SignalTriggers(town.playground.state, may_read_table=partial(may_read, town.lake, rights))
-    scheduler = Scheduler(town.playground.tools, town.playground.store.triggers, {Kind.SIGNAL: kind})
+    scheduler = Scheduler(town.playground.tools, town.playground.store.triggers, {TriggerType.SIGNAL: kind})
     for namespace in (OWN, OTHER):
         definition = _workflow(namespace, NOTHING, trigger=f"Trigger: {{signal: vtts/{namespace}.t}}\n")
         assert town.pushes(definition)
     for _ in range(3):
         scheduler.turn()
     errors = [one.error or "none" for one in town.playground.store.triggers.triggers()]
-    assert [error.partition(",")[0] for error in errors] == ["There is no table finance.t", "none"]
+    assert [error.partition(",")[0] for error in errors] == ["Table finance.t does not exist", "none"]
 
 
 def test_what_was_staged_is_not_published_once_the_grant_has_ended(town: Town) -> None:

@@ -10,8 +10,7 @@ import pytest
 from tests.engines import BUSY, DONE, USER_ERROR, Playground, live
 from tests.servers import Site, site_on
 
-from calve.engine import Address, Outcome, StepContext
-from calve.engine.model import Changes
+from calve.engine import Address, Changes, Outcome, StepContext
 
 JOB = "Workflow:\n  id: w\n  day: '1'\n  run_strategy: parallel\n  jobs:\n    - job: {id: job, type: Sleep, limit: 1}\n"
 LOOP = """
@@ -176,7 +175,7 @@ def test_an_instance_continues_with_the_newest_version(site: Site) -> None:
     site.playground.settle()
     asked = {"latest": True}
     plan = site.post("/workflows/w/instances/1/actions/plan-restart", asked)
-    assert plan["refusal"].startswith("Nothing of w instance 1 is incomplete, and version 1 changes none of its steps.")
+    assert plan["refusal"].startswith("All steps of w instance 1 are complete, and version 1 changes none of them.")
     site.push(JOB.replace("limit: 1", "limit: 2"))
     plan = site.post("/workflows/w/instances/1/actions/plan-restart", asked)
     assert plan == {
@@ -220,7 +219,7 @@ def test_steps_are_stopped_skipped_and_bypassed(site: Site) -> None:
 
 def test_a_wait_for_an_effect_ends(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """An action that nobody carries out in time is answered as pending."""
-    monkeypatch.setattr("calve.api.effects.wait_for_effect.__defaults__", (0.1,))
+    monkeypatch.setattr("calve.operations.steps.wait_for_effect.__defaults__", (0.1,))
     site.push(JOB)
     site.playground.script.parts["job"] = BUSY
     site.start()

@@ -16,9 +16,8 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from calve.access import Role
-from calve.api import sockets, streaming
+from calve.api import Streams, responses, streams
 from calve.api.access import guarded
-from calve.api.streams import Streams
 
 STREAM = {"accept": "text/event-stream"}
 JOB = "Workflow: {id: w, run_strategy: parallel, jobs: [{job: {id: job, type: Sleep}}]}"
@@ -29,7 +28,7 @@ SUBSCRIBE = json.dumps({"id": "1", "type": "subscribe", "payload": {"query": "su
 @pytest.fixture
 def site(playground: Playground, house: Gatehouse, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """Give a server where everybody has to sign in, and is asked for again at once."""
-    for module in (streaming, sockets):
+    for module in (responses, streams):
         monkeypatch.setattr(module, "RECHECK", 0.1)
     with site_on(playground, **guarded(house.entrance())) as site:
         yield site

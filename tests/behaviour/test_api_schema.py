@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance
 from tests.engines import BUSY, Playground
@@ -39,7 +38,7 @@ def site(playground: Playground, tmp_path: Path) -> Iterator[Site]:
 
 def test_every_answer_is_as_described(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """No request that fits the description, or nearly does, brings the server down or a surprise back."""
-    monkeypatch.setattr("calve.api.effects.wait_for_effect.__defaults__", (0.0,))
+    monkeypatch.setattr("calve.operations.steps.wait_for_effect.__defaults__", (0.0,))
     schema = schemathesis.openapi.from_dict(site.get("/openapi.json"))
     found: list[Any] = list(schema.get_all_operations())
     operations = [each.ok() for each in found]

@@ -8,13 +8,13 @@ from tests.accesses import Gatehouse, bearer
 from tests.engines import Playground
 from tests.servers import Site, site_on
 
-from calve.api import paging
 from calve.api.access import guarded
-from calve.api.routes import events, signals, triggers
+from calve.operations import logs, paging, signals, triggers
 from calve.store import Store
-from calve.triggers import Kind
-from calve.triggers.model import Wanted
+from calve.triggers import TriggerType, WantedTrigger
 from calve.triggers.signals import Signals
+
+pytestmark = pytest.mark.each_store
 
 MANY = 30
 JOB = "Workflow: {{id: {}, jobs: [{{job: {{id: a, type: NoOp}}}}]}}"
@@ -25,7 +25,7 @@ def site(playground: Playground, house: Gatehouse, store: Store, monkeypatch: py
     """Give a server that looks through a little at a time, with something to see among much of others."""
     for module, name, value in (
         (paging, "LOOKS", 2),
-        (events, "_PAGE", 5),
+        (logs, "_EVENTS", 5),
         (signals, "_PART", 5),
         (triggers, "_PART", 5),
     ):
@@ -35,7 +35,7 @@ def site(playground: Playground, house: Gatehouse, store: Store, monkeypatch: py
         board.announce("mine.ready" if number == MANY // 2 else "others.ready", {"n": number})
         workflow_id = f"mine.w{number}" if number == MANY // 2 else f"a.w{number}"
         version = playground.push(JOB.format(workflow_id))
-        wanted = [Wanted("time:0", Kind.TIME, {"type": "CRON", "cron": "0 0 * * *"})]
+        wanted = [WantedTrigger("time:0", TriggerType.TIME, {"type": "CRON", "cron": "0 0 * * *"})]
         store.triggers.sync(workflow_id, version.version_id, wanted, 0)
     playground.start(f"mine.w{MANY // 2}")
     for number in range(3):

@@ -115,7 +115,7 @@ def test_templates_are_deleted_in_one_version_or_all(site: Site) -> None:
     push_yaml(site, YAML)
     assert "[2]" in site.delete("/job-templates/nap")["message"]
     assert "[0]" in site.delete("/job-templates/nap")["message"]
-    assert "comes with calve" in site.delete("/job-templates/incremental", 400)["message"]
+    assert "is built in" in site.delete("/job-templates/incremental", 400)["message"]
 
 
 def test_a_template_that_is_used_stays(site: Site) -> None:

@@ -8,9 +8,9 @@ import pytest
 from tests.engines import Playground
 from tests.servers import site_on
 
-from calve.api.routes import workflows
 from calve.definition import load
-from calve.settings.server import THREADS
+from calve.operations import workflows
+from calve.settings import THREADS
 
 
 def test_definitions_that_take_long_hold_nobody_up(playground: Playground, monkeypatch: pytest.MonkeyPatch) -> None:

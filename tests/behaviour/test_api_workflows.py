@@ -8,9 +8,8 @@ import pytest
 from tests.engines import Playground
 from tests.servers import Site, site_on
 
-from calve.api import Services
-from calve.triggers import Kind, Scheduler
-from calve.triggers.time import TimeTriggers
+from calve.api import WebServices
+from calve.triggers import Scheduler, TimeTriggers, TriggerType
 
 JOB = """
 Workflow:
@@ -69,11 +68,11 @@ def test_a_version_is_enriched_with_what_is_known_before_it_runs(site: Site) -> 
     assert extras["step_params"]["job"]["day_after"]["evaluated_result"] == "20260101!"
     assert "next_execution_times" not in extras
     triggers = site.playground.store.triggers
-    Scheduler(site.playground.tools, triggers, {Kind.TIME: TimeTriggers()}).turn()
+    Scheduler(site.playground.tools, triggers, {TriggerType.TIME: TimeTriggers()}).turn()
     extras = site.get(f"{path}?enriched=True")["enriched_extras"]
     (due,) = [one.due_at for one in triggers.triggers()]
     assert (extras["next_execution_time"], extras["next_execution_times"]) == (due, [due])
-    with site_on(site.playground, Services(site.playground.engine)) as bare:
+    with site_on(site.playground, WebServices(site.playground.engine)) as bare:
         assert "next_execution_time" not in bare.get(f"{path}?enriched=true")["enriched_extras"]
 
 
@@ -202,3 +201,45 @@ def test_tags_are_limited(site: Site) -> None:
     assert [permit["tag"] for permit in site.get("/tag-permits")] == ["gold"]
     site.delete("/tag-permits/gold")
     site.delete("/tag-permits/gold", 404)
+
+
+OLDER = """
+Workflow:
+  id: w
+  day: '1'
+  old: 1
+  limit: 2
+  jobs:
+    - job: {id: keep, type: NoOp}
+    - job: {id: change, type: Sleep, sleep_seconds: 1}
+    - foreach:
+        id: loop
+        loop_params: {n: [1]}
+        jobs:
+          - job: {id: gone, type: NoOp}
+          - job: {id: inner, type: Sleep}
+"""
+
+
+def test_two_versions_are_compared(site: Site) -> None:
+    """As text, and by steps and params, those inside loops too."""
+    site.push(OLDER)
+    newer = OLDER.replace("day: '1'", "day: '2'").replace("  old: 1\n", "  new: 1\n")
+    newer = newer.replace("sleep_seconds: 1", "sleep_seconds: 2").replace("id: gone", "id: come")
+    site.push(newer.replace("id: keep, type: NoOp", "id: keep, type: NoOp, description: x"))
+    found = site.get("/workflows/w/versions/1/diff/latest")
+    assert (found["from"]["workflow_version_id"], found["to"]["workflow_version_id"]) == (1, 2)
+    steps = {one["name"]: (one["change"], one.get("fields")) for one in found["steps"]}
+    assert steps == {
+        "keep": ("changed", ["description"]),
+        "change": ("changed", ["sleep_seconds"]),
+        "come": ("added", None),
+        "gone": ("removed", None),
+    }
+    params = {one["name"]: one["change"] for one in found["params"]}
+    assert params == {"day": "changed", "new": "added", "old": "removed"}
+    assert found["diff"].startswith("--- w version 1\n+++ w version 2\n@@")
+    assert "description: x" in "".join(line for line in found["diff"].splitlines() if line.startswith("+ "))
+    same = site.get("/workflows/w/versions/1/diff/1")
+    assert (same["diff"], same["steps"], same["params"]) == ("", [], [])
+    site.get("/workflows/w/versions/1/diff/3", status=404)

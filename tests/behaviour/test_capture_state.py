@@ -18,9 +18,10 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
 from calve import failpoints
-from calve.capture.model import (
+from calve.capture import (
     Adoption,
     Artifacts,
+    CaptureState,
     Checkpoint,
     Move,
     Pending,
@@ -29,7 +30,6 @@ from calve.capture.model import (
     StoredCapture,
     StoredCheckpoint,
 )
-from calve.capture.ports import CaptureState
 from calve.errors import (
     CalveError,
     CaptureClosed,
@@ -41,7 +41,10 @@ from calve.errors import (
     StoreSchemaUnknown,
 )
 from calve.lake import TableName
-from calve.store import SqlCaptureState, Store, database, migrate, open_store, tables
+from calve.store import SqlCaptureState, Store, open_store, schema, tables
+from calve.store.database import database
+
+pytestmark = pytest.mark.each_store
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 LATER = NOW + timedelta(hours=3)
@@ -154,9 +157,9 @@ def test_consumers_and_tables_do_not_mix(state: SqlCaptureState) -> None:
 )
 def test_a_dot_inside_a_name_is_refused(state: SqlCaptureState, table: TableName) -> None:
     """Dotted names would be confused with deeper namespaces."""
-    with pytest.raises(RequestInvalid, match="holds a dot"):
+    with pytest.raises(RequestInvalid, match="contains a dot"):
         state.checkpoint(READER, table)
-    with pytest.raises(RequestInvalid, match="holds a dot"):
+    with pytest.raises(RequestInvalid, match="contains a dot"):
         state.set_checkpoint(READER, Move(table, 0, place()), reason="r", now=NOW)
 
 
@@ -881,17 +884,17 @@ def test_the_migrations_make_the_tables(store: Store) -> None:
     with store._database.read() as connection:
         assert (
             compare_metadata(
-                MigrationContext.configure(connection, opts={"version_table": migrate.VERSION_TABLE}), tables.metadata
+                MigrationContext.configure(connection, opts={"version_table": schema.VERSION_TABLE}), tables.metadata
             )
             == []
         )
-        assert connection.scalar(text("SELECT version_num FROM calve_version")) == migrate.HEAD
+        assert connection.scalar(text("SELECT version_num FROM calve_version")) == schema.HEAD
 
 
 def test_opening_again_changes_nothing(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A schema that is up to date is only looked at."""
     open_store(store_url).close()
-    monkeypatch.delattr(migrate, "_upgrade")
+    monkeypatch.delattr(schema, "_create")
     with open_store(store_url) as store:
         assert store.captures.captures() == []
 
@@ -902,7 +905,7 @@ def test_a_newer_schema_is_refused(store_url: str) -> None:
         connection.execute(text("UPDATE calve_version SET version_num = '0999'"))
     with pytest.raises(StoreSchemaUnknown, match="has schema 0999; this calve knows") as caught:
         open_store(store_url)
-    assert caught.value.context == {"revision": "0999", "known": migrate.HEAD}
+    assert caught.value.context == {"revision": "0999", "known": schema.HEAD}
     assert "Upgrade calve" in caught.value.remedy
 
 

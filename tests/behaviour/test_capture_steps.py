@@ -16,14 +16,13 @@ from calve import failpoints
 from calve.app import utc_now
 from calve.capture import CaptureReport, Captures, Status
 from calve.delivery import Published
-from calve.engine import Outcome, RunPolicy, RunStatus, Runtimes, StepContext, StepStatus
-from calve.engine.model import Run
+from calve.engine import Outcome, Run, RunPolicy, RunStatus, Runtimes, StepContext, StepStatus
 from calve.errors import ActionRefused
 from calve.lake import Lake
 from calve.settings import load
 from calve.steps.captures import ICDC, IpCapture, IpCommit
 from calve.store import Store
-from calve.testing.pyiceberg_writer import PyIcebergWriter
+from calve.testing import PyIcebergWriter
 
 S = StepStatus
 
@@ -193,7 +192,7 @@ def test_a_restart_works_on_the_same_capture(place: Place) -> None:
     place.append(5)
     again = place.playground.restart(run, policy=RunPolicy.RESTART_FROM_BEGINNING)
     assert place.output(again, "capture_id") == place.output(run, "capture_id")
-    assert "used again as it is" in place.playground.log(place.playground.attempt(again, "capture"))
+    assert "and used again" in place.playground.log(place.playground.attempt(again, "capture"))
     last = place.playground.restart(again)
     assert last.status is RunStatus.SUCCEEDED
     assert place.output(last, "committed", "commit") is True
@@ -210,7 +209,7 @@ def test_a_capture_that_was_left_open_is_given_up(place: Place) -> None:
     assert second.status is RunStatus.SUCCEEDED
     assert place.output(second, "records") == 5
     assert place.capture_of(first).status == Status.ABANDONED
-    assert "is given up" in place.playground.log(place.playground.attempt(second, "capture"))
+    assert "is abandoned" in place.playground.log(place.playground.attempt(second, "capture"))
 
 
 @pytest.mark.parametrize("options", [{}, {"is_latest": True}])
@@ -222,8 +221,8 @@ def test_a_restart_whose_capture_was_given_up_says_so(place: Place, options: dic
     old, new = (str(place.output(run, "capture_id")) for run in (first, second))
     with pytest.raises(ActionRefused) as refused:
         place.playground.restart(first, **options)
-    told = f"w instance 1 cannot go on where it stopped: capture {old} was given up for the newer capture {new}, "
-    assert refused.value.message == f"{told}taken by w instance 2, which holds the same changes."
+    told = f"w instance 1 cannot continue where it stopped: capture {old} was abandoned for the newer capture {new}, "
+    assert refused.value.message == f"{told}taken by w instance 2, which contains the same changes."
     assert "calve status w 2" in refused.value.remedy
     latest = "--latest " if options else ""
     assert refused.value.remedy.endswith(f"calve restart w 1 {latest}--step capture")
@@ -231,7 +230,7 @@ def test_a_restart_whose_capture_was_given_up_says_so(place: Place, options: dic
     again = place.playground.restart(first, "capture", **options)
     assert again.status is RunStatus.SUCCEEDED
     assert place.output(again, "records") == 3
-    with pytest.raises(ActionRefused, match="taken by w instance 1, which holds the same changes and is committed"):
+    with pytest.raises(ActionRefused, match="taken by w instance 1, which contains the same changes and is committed"):
         place.playground.restart(second, **options)
 
 
@@ -258,7 +257,7 @@ def test_a_commit_says_which_capture_took_the_place_of_its_own(place: Place) -> 
     place.playground.script.parts["job"] = meanwhile
     run = place.playground.start()
     told = place.playground.told(run, "commit")
-    assert "was given up for the newer capture capture2, taken by w instance 7" in told
+    assert "was abandoned for the newer capture capture2, taken by w instance 7" in told
     assert "calve status w 7" in told
     assert told.endswith("calve restart w 1 --step capture")
     place.playground.script.parts["job"] = DONE
@@ -278,7 +277,7 @@ def test_a_changed_capture_is_taken_anew(place: Place) -> None:
     assert again.status is RunStatus.SUCCEEDED
     assert place.output(again, "records") == 3
     assert place.capture_of(run).status == Status.ABANDONED
-    assert "the step asks for something else now" in place.playground.log(place.playground.attempt(again, "capture"))
+    assert "the step now asks for something else" in place.playground.log(place.playground.attempt(again, "capture"))
     assert place.capture_of(again).asked["operations"] == ["append", "delete"]
     place.append(4)
     assert place.output(place.playground.start(), "records") == 4
@@ -297,7 +296,7 @@ def test_a_capture_of_which_something_was_delivered_is_finished_though_the_step_
     place.writer.create("db.others", {"id": "long"}, days=False)
     place.playground.push(PIPELINE.replace("db.events", "db.others"))
     last = place.playground.restart(again, is_latest=True)
-    assert f"`calve commit {capture_id}` first, then start a new instance" in place.playground.told(last, "capture")
+    assert f"`calve commit {capture_id}`, then start a new instance" in place.playground.told(last, "capture")
     place.captures.commit(capture_id)
     last = place.playground.restart(last, is_latest=True)
     assert place.playground.told(last, "capture").endswith("Start a new instance.")
@@ -325,7 +324,7 @@ def test_a_capture_of_which_something_was_delivered_is_finished(place: Place) ->
     second = place.playground.start()
     assert second.status is RunStatus.SUCCEEDED
     assert place.output(second, "capture_id") == place.output(first, "capture_id")
-    assert "goes on with it" in place.playground.log(place.playground.attempt(second, "capture"))
+    assert "continues with it" in place.playground.log(place.playground.attempt(second, "capture"))
     assert place.capture_of(first).status == Status.COMMITTED
     assert place.output(place.playground.start(), "records") == 3
 
@@ -337,7 +336,7 @@ def test_a_capture_that_was_cleaned_up_cannot_be_used_again(place: Place) -> Non
     assert [found.capture_id for found in place.captures.collect_garbage()] == [place.output(run, "capture_id")]
     again = place.playground.restart(run, policy=RunPolicy.RESTART_FROM_BEGINNING)
     assert again.status is RunStatus.FAILED
-    assert "have been cleaned up since" in place.playground.told(again, "capture")
+    assert "its tables were cleaned up" in place.playground.told(again, "capture")
     assert "Start a new instance" in place.playground.told(again, "capture")
 
 
@@ -455,7 +454,7 @@ def test_a_table_of_somebody_else_is_not_replaced(place: Place) -> None:
     place.playground.push(OLDER.replace("db.change", "db.events"))
     run = place.playground.start()
     assert run.status is RunStatus.FAILED
-    assert "a table that no capture made" in place.playground.told(run, "icdc")
+    assert "a table that no capture created" in place.playground.told(run, "icdc")
 
 
 IGNORING = PIPELINE.replace("id: job,", "id: job, failure_mode: IGNORE_FAILURE,")
@@ -516,7 +515,7 @@ def test_a_commit_of_no_change_has_nothing_to_lose(place: Place) -> None:
 
 def test_a_use_that_the_definition_leaves_out_is_not_restarted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be left out again: the definition is to change, which an older version of calve let pass."""
-    monkeypatch.setattr("calve.definition.loading.check_capture_order", lambda *_: None)
+    monkeypatch.setattr("calve.definition.loader.check_capture_order", lambda *_: None)
     around = PIPELINE.replace("dag: sequential", "dag: [capture: [IF records > 9 THEN job, commit], job -> commit]")
     place.playground.push(around)
     run = place.playground.start()

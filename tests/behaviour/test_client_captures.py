@@ -127,10 +127,10 @@ def test_what_messages_offer_works_from_afar(places: Places) -> None:
     other = places.captures.capture(["db.events"], "demo.other")
     assert f"{other.capture_id} abandoned" in places.both("abandon", str(other.capture_id))
     where = ("db.events", "-c", "demo.daily", "--reason", "why")
-    assert "demo.daily now stands at" in places.afar("checkpoint", "set", *where, "--to", "latest")
+    assert "demo.daily is now at" in places.afar("checkpoint", "set", *where, "--to", "latest")
     stood = places.json("checkpoint", "set", *where, "--to", "latest")
     assert (stood["table"], stood["moved_by"]) == ("db.events", "why")
-    assert "has no checkpoint for db.events any more" in places.afar("checkpoint", "reset", *where)
+    assert "no longer has a checkpoint for db.events" in places.afar("checkpoint", "reset", *where)
     assert "has no checkpoint" in places.afar("checkpoint", "reset", *where, code=1)
 
 
@@ -143,15 +143,10 @@ def test_files_that_are_gone_are_said_from_afar(places: Places) -> None:
     assert "error" in places.afar("show", capture_id, "--check", code=1)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["capture", "db.events", "-c", "demo.daily"],
-        ["gc"],
-    ],
-)
-def test_what_writes_to_the_lake_is_done_in_the_project(places: Places, arguments: list[str]) -> None:
-    """It names the server that it is not done through, and what to leave out."""
-    said = places.afar(*arguments, code=1)
-    assert f"calve {arguments[0]} works on this project itself, not through the server {places.url}" in said
-    assert "without CALVE_URL" in said
+def test_changes_are_captured_from_afar(places: Places) -> None:
+    """As in the project: a second capture is refused, unless it supersedes the first one."""
+    first = places.json("capture", "db.events", "-c", "demo.daily", "--key", "one")
+    assert places.captures.show(first["capture_id"]).as_json() == first
+    assert places.json("capture", "db.events", "-c", "demo.daily", "--key", "one")["capture_id"] == first["capture_id"]
+    assert "demo.daily has capture" in places.afar("capture", "db.events", "-c", "demo.daily", code=1)
+    assert places.json("capture", "db.events", "-c", "demo.daily", "--supersede")["status"] == "open"

@@ -15,7 +15,7 @@ from calve.app import captures_on
 from calve.capture import avro
 from calve.cli import entry
 from calve.lake import Lake
-from calve.lake.other_catalog import OtherCatalog
+from calve.lake.pyiceberg_catalog import PyIcebergCatalog
 from calve.settings import load
 from calve.testing import PyIcebergWriter
 
@@ -188,7 +188,9 @@ def test_a_table_that_is_damaged_does_not_hold_up_others(tmp_path: Path) -> None
     import pyarrow as pa
 
     lake = Lake(load(tmp_path, {}))
-    catalog = OtherCatalog("lake", {"type": "sql", "uri": f"sqlite:///{tmp_path}/other.db", "warehouse": str(tmp_path)})
+    catalog = PyIcebergCatalog(
+        "lake", {"type": "sql", "uri": f"sqlite:///{tmp_path}/other.db", "warehouse": str(tmp_path)}
+    )
     catalog.pyiceberg().create_namespace("db")
     for name in ("db.good", "db.bad"):
         catalog.pyiceberg().create_table(name, pa.schema([("a", pa.int64())]))

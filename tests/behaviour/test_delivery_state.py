@@ -9,6 +9,8 @@ from calve.delivery import BranchStatus, Delivery, DeliveryState, StagedTarget, 
 from calve.lake import TableName
 from calve.store import Store
 
+pytestmark = pytest.mark.each_store
+
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOW + timedelta(days=1)
 DAILY = TableName("lake", ("db",), "daily")

@@ -3,8 +3,7 @@
 import pytest
 from tests.engines import BUSY, DONE, FATAL_ERROR, USER_ERROR, Playground
 
-from calve.engine import Breakpoint, RunStatus, StepStatus
-from calve.engine.model import Run
+from calve.engine import Breakpoint, Run, RunStatus, StepStatus
 from calve.errors import ActionRefused, RequestInvalid, WorkflowMissing
 
 S = StepStatus
@@ -142,9 +141,9 @@ Workflow:
 
 def test_to_skip_one_has_to_say_what(playground: Playground, run: Run) -> None:
     """An instance cannot be skipped; a step that has not begun neither."""
-    with pytest.raises(RequestInvalid, match="which step"):
+    with pytest.raises(RequestInvalid, match="does not name a step"):
         playground.engine.skip(playground.address(run))
-    with pytest.raises(WorkflowMissing, match="has not begun"):
+    with pytest.raises(WorkflowMissing, match="has not started"):
         playground.engine.skip(playground.address(run, "after"))
 
 
@@ -210,7 +209,7 @@ def test_a_breakpoint_needs_a_step_that_exists(playground: Playground) -> None:
     with pytest.raises(WorkflowMissing, match="no step b") as missing:
         playground.engine.pause(Breakpoint("w", "b"))
     assert missing.value.remedy == "It has a."
-    with pytest.raises(WorkflowMissing, match="no workflow v"):
+    with pytest.raises(WorkflowMissing, match="Workflow v does not exist"):
         playground.engine.pause(Breakpoint("v", "a"))
 
 
@@ -246,7 +245,7 @@ def test_every_instance_of_a_workflow_is_stopped_or_killed(playground: Playgroun
     assert {playground.fresh(run).status for run in runs} == {RunStatus.FAILED}
     assert playground.engine.stop_all("w") == []
     for act in (playground.engine.stop_all, playground.engine.kill_all):
-        with pytest.raises(WorkflowMissing, match="There is no workflow v"):
+        with pytest.raises(WorkflowMissing, match="Workflow v does not exist"):
             act("v")
 
 
@@ -270,7 +269,7 @@ def test_what_is_over_cannot_be_stopped(playground: Playground) -> None:
     run = playground.start()
     with pytest.raises(ActionRefused, match="is SUCCEEDED: STOP is not possible") as refused:
         playground.engine.stop(playground.address(run))
-    assert refused.value.remedy == "Possible: RESTART."
+    assert refused.value.remedy == "Possible actions: RESTART."
     with pytest.raises(ActionRefused):
         playground.engine.stop(playground.address(run, "a"))
     with pytest.raises(WorkflowMissing):
@@ -311,7 +310,7 @@ def test_a_workflow_is_deleted_when_none_of_its_instances_is_left(playground: Pl
     assert playground.state.load(run.uuid) is None
     with pytest.raises(WorkflowMissing):
         playground.engine.delete("w")
-    with pytest.raises(WorkflowMissing, match="There is no workflow w"):
+    with pytest.raises(WorkflowMissing, match="Workflow w does not exist"):
         playground.begin()
     playground.push("Workflow: {id: w, jobs: [{job: {id: a, type: Sleep}}]}")
     assert playground.start().instance_id == 2

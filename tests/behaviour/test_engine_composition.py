@@ -1,18 +1,12 @@
 """Loops and subworkflows over both databases, by hand and with a real worker."""
 
-import gc
 import threading
-from pathlib import Path
 
 import pytest
 from tests.engines import DONE, FATAL_ERROR, Playground, live, wait_for_end
 
-from calve.definition.loops import ITERATIONS
-from calve.engine import Outcome, RunStatus, State, StepContext, StepStatus
-from calve.engine.model import Changes, Committed, RunPolicy
-from calve.engine.states import RunState
+from calve.engine import Outcome, RunPolicy, RunStatus, State, StepContext, StepStatus
 from calve.errors import DefinitionInvalid
-from calve.store import open_store
 
 BUSY = Outcome(State.CONTINUE, poll_after=60)
 CHILD = """
@@ -148,42 +142,6 @@ def test_a_real_worker_carries_a_tree_through(playground: Playground) -> None:
         run = wait_for_end(playground, again.run)
     assert run.status is RunStatus.SUCCEEDED
     assert playground.state.rollup(run.root_uuid) == {StepStatus.SUCCEEDED: TREE}
-
-
-def test_as_many_iterations_as_are_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each commit makes a bounded number of runs, and what stays in memory does not grow with the loop."""
-    url = f"sqlite:///{tmp_path}/calve.db"
-    with open_store(url) as store:
-        playground = Playground(store, url, tmp_path / "attempts")
-        playground.push(f"""
-Workflow:
-  id: w
-  jobs:
-    - foreach:
-        id: loop
-        concurrency: 500
-        ranges: {{i: {{from: 0, to: {ITERATIONS}}}}}
-        jobs:
-          - job: {{id: a, type: NoOp}}
-""")
-        made: list[int] = []
-        alive: list[int] = []
-        commit = playground.state.commit
-
-        def counting(changes: Changes) -> Committed:
-            made.append(len(changes.new_runs))
-            if len(made) % 10 == 0:
-                alive.append(sum(type(each) is RunState for each in gc.get_objects()))
-            return commit(changes)
-
-        monkeypatch.setattr(playground.state, "commit", counting)
-        run = playground.start()
-        assert run.status is RunStatus.SUCCEEDED
-        assert playground.state.rollup(run.root_uuid) == {StepStatus.SUCCEEDED: ITERATIONS}
-        assert sum(made) == ITERATIONS
-        assert max(made) <= 500
-        assert max(alive) < 1_100
-        playground.check()
 
 
 EXCLUSIVE = ("SEQUENTIAL", "STRICT_SEQUENTIAL", "FIRST_ONLY", "LAST_ONLY", "SERIAL_LATEST_ONLY")

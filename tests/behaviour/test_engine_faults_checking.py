@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.faults.checking import violations
+from tests.faults.checks import violations
 from tests.faults.history import AttemptFact, History, Limits, Move, RunFact
 
 from calve.engine import RunStatus, StepStatus

@@ -12,9 +12,9 @@ from typing import Any
 import psycopg
 import pytest
 from sqlalchemy.event import listen
-from tests.faults.crew import Errand, crew_on, until_over, wait_until
 from tests.faults.proxy import Mode, Proxy
 from tests.faults.worker import Plan, inside
+from tests.faults.worker_pool import Errand, until_over, wait_until, worker_pool
 from tests.memory import memory
 
 from calve.app import tools_on
@@ -22,6 +22,8 @@ from calve.engine import Engine, RunStatus
 from calve.errors import StoreUnavailable
 from calve.store import Store, open_store
 from calve.testing.postgres import Postgres, throwaway_postgres
+
+pytestmark = pytest.mark.each_store
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +53,13 @@ def test_workers_outlive_a_database_that_crashes_again_and_again(own: Postgres, 
         own.start()
 
     plan = Plan(errand.url, errand.journal, pause=0.05, is_leaving=False)
-    with crew_on(errand, plan) as crew, open_store(errand.url) as store:
-        crew.replace_dead(2)
+    with worker_pool(errand, plan) as pool, open_store(errand.url) as store:
+        pool.replace_dead(2)
         for _ in range(3):
             crash()
         until_over(store, lambda: time.sleep(0.05))
-        assert all(process.is_alive() for process in crew.members)
-        crew.dismiss()
+        assert all(process.is_alive() for process in pool.members)
+        pool.dismiss()
     assert {run.status for run in errand.check().runs} == {RunStatus.SUCCEEDED}
 
 
@@ -69,18 +71,18 @@ def test_an_answer_that_is_lost_is_not_given_twice(own: Postgres, errand: Errand
         errand.url = direct.replace(f":{own.port}/", f":{proxy.port}/")
         plan = Plan(errand.url, errand.journal, is_leaving=False)
         modes = [(Mode.LOSE_REPLY, 0.2), (Mode.LOSE_COMMIT, 0.2), (Mode.REFUSE, 1.0), (Mode.SWALLOW, 1.0)]
-        with crew_on(errand, plan) as crew, open_store(direct) as store:
-            crew.replace_dead(2)
+        with worker_pool(errand, plan) as pool, open_store(direct) as store:
+            pool.replace_dead(2)
             wait_until(errand.journal.exists)
             for mode, proxy.chance in modes * 2:
                 proxy.mode = mode
                 time.sleep(0.7)
                 if mode is Mode.SWALLOW:
                     proxy.cut_all()
-                crew.replace_dead(2)  # who is refused while he begins does not begin
+                pool.replace_dead(2)  # who is refused while he begins does not begin
             proxy.mode = Mode.PASS
-            until_over(store, lambda: crew.replace_dead(2))
-            crew.dismiss()
+            until_over(store, lambda: pool.replace_dead(2))
+            pool.dismiss()
         assert proxy.cuts > 5
         errand.url = direct
     assert {run.status for run in errand.check().runs} == {RunStatus.SUCCEEDED}
@@ -105,8 +107,8 @@ def test_a_start_that_a_crash_undid_is_not_reported_as_done(own: Postgres, erran
             assert engine.state.run_by_request("chain", "once") is None
             errand.start(engine, "chain", "once")
         assert proxy.cuts == 1
-    with crew_on(errand) as crew:
-        crew.hire().join()
+    with worker_pool(errand) as pool:
+        pool.start_worker().join()
     errand.check()
 
 
@@ -127,7 +129,7 @@ def test_work_goes_on_when_a_full_disk_has_room_again(tmp_path: Path) -> None:
     errand = Errand(f"sqlite:///{tmp_path}/calve.db", tmp_path)
     errand.begin(4)
     refusals = _Refusals()
-    loggers = [logging.getLogger(f"calve.engine.{name}") for name in ("worker", "executing")]
+    loggers = [logging.getLogger(f"calve.engine.{name}") for name in ("worker.worker", "worker.executor")]
     for logger in loggers:
         logger.addHandler(refusals)
     with open_store(errand.url) as store:

@@ -101,7 +101,7 @@ Workflow:
 """)
     run = playground.start()
     assert playground.statuses(run) == {"a": S.INTERNALLY_FAILED}
-    assert "The condition of b gave no answer" in playground.told(run, "a")
+    assert "The condition of b cannot be evaluated" in playground.told(run, "a")
     assert run.status is RunStatus.FAILED
 
 

@@ -10,9 +10,8 @@ from tests.engines import DONE, FATAL_ERROR, Playground
 
 from calve.capture import Superseded
 from calve.definition import ProjectFiles
-from calve.engine import Engine, Outcome, RunPolicy, RunStatus, State, StepContext, StepStatus
-from calve.engine.model import Run
-from calve.engine.restart_plans import Fate
+from calve.engine import Engine, Outcome, Run, RunPolicy, RunStatus, State, StepContext, StepStatus
+from calve.engine.restarts import Fate
 from calve.errors import ActionRefused, ParamError, RequestInvalid
 
 S = StepStatus
@@ -136,7 +135,7 @@ def test_a_restart_may_give_params_too(playground: Playground) -> None:
     again = latest(playground, run, params={"day": 9})
     assert playground.script.calls == ["b", "c"]
     assert playground.result(again, "b", "y") == "9"
-    with pytest.raises(ParamError, match="is no LONG"):
+    with pytest.raises(ParamError, match="is not a LONG"):
         playground.restart(again, is_latest=True, params={"day": "x"})
 
 
@@ -307,7 +306,7 @@ def test_there_has_to_be_something_to_run(playground: Playground) -> None:
     playground.push(CHAIN)
     run = playground.start()
     playground.push(CHAIN.replace("other: 1", "other: 2"))
-    with pytest.raises(RequestInvalid, match="version 2 changes none of its steps"):
+    with pytest.raises(RequestInvalid, match="version 2 changes none of them"):
         latest(playground, run)
 
 
@@ -330,7 +329,7 @@ def test_a_step_can_be_kept_though_it_changed(playground: Playground) -> None:
     latest(playground, run, keep=("a",))
     assert playground.script.calls == ["c"]
     again = failed(playground)
-    with pytest.raises(RequestInvalid, match="c has no result that could be kept"):
+    with pytest.raises(RequestInvalid, match="c has no result to keep"):
         playground.restart(again, is_latest=True, keep=("c",))
     with pytest.raises(RequestInvalid, match="has no step nope"):
         playground.restart(again, is_latest=True, keep=("nope",))
@@ -728,8 +727,8 @@ def test_a_capture_that_was_given_up_is_not_worked_on(
     tools = replace(playground.tools, superseded=lambda capture_id: Superseded(capture_id, "w/1/capture", "c2", None))
     playground.engine = Engine(tools)
     plan = playground.engine.plan_restart(playground.address(run), **options)
-    assert "capture c1 was given up for the newer capture c2" in plan.refusal
-    with pytest.raises(ActionRefused, match="cannot go on where it stopped: capture c1 was given up") as refused:
+    assert "capture c1 was abandoned for the newer capture c2" in plan.refusal
+    with pytest.raises(ActionRefused, match="cannot continue where it stopped: capture c1 was abandoned") as refused:
         playground.restart(run, **options)
     assert refused.value.remedy.endswith(f"calve restart w 1 {latest_option}--step capture")
     playground.script.parts["report"] = DONE

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from tests.engines import BUSY, DONE, FATAL_ERROR, USER_ERROR, Playground
 
-from calve.engine import Breakpoint, Outcome, StepContext
-from calve.engine.model import LiveSteps, LogChunk, Run
-from calve.engine.ports import PROGRESS
+from calve.engine import PROGRESS, Breakpoint, LiveSteps, LogChunk, Outcome, Run, StepContext
 from calve.engine.views import Live, approval_json, attempt_json, overview_json, overview_of
+
+pytestmark = pytest.mark.each_store
 
 PARTS = """
 Workflow:
@@ -154,7 +154,7 @@ def test_an_attempt_says_itself_when_it_is_tried_again(playground: Playground) -
     assert said["message"] == "wrong input"
     assert said["waiting"] == {"reason": "RETRY", "message": "wrong input", "next_attempt_time": due}
     logged = [entry["message"] for entry in said["timeline"] if entry["type"] == "LOG"]
-    assert logged == ["Tried again in 60 s.", "wrong input"]
+    assert logged == ["Retry in 60 s.", "wrong input"]
     playground.advance(60)
     first = attempt_json(run, playground.state.attempts(run.uuid, "a")[0])
     assert first["message"] == "wrong input"

@@ -8,9 +8,7 @@ import pytest
 from tests.engines import BUSY, DONE, Playground
 
 from calve.definition import installed, load
-from calve.engine import Initiator, Outcome, RunStatus, State, StepContext, StepStatus
-from calve.engine.facts import parsed
-from calve.engine.signals import Announcement
+from calve.engine import Announcement, Initiator, Outcome, RunStatus, State, StepContext, StepStatus, params_from_stored
 from calve.errors import ActionRefused, ParamError, RequestInvalid, WorkflowMissing
 
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ def given(playground: Playground, outputs: dict[str, Any], keys: str) -> tuple[S
     playground.push(f"Workflow:\n  id: w\n  jobs:\n    - job: {{id: a, type: Sleep, {keys}}}\n")
     playground.script.parts["a"] = Outcome(State.DONE, outputs)
     run = playground.start()
-    found = {name: param.result for name, param in parsed(playground.attempt(run, "a").params).items()}
+    found = {name: param.result for name, param in params_from_stored(playground.attempt(run, "a").params).items()}
     return playground.statuses(run)["a"], playground.told(run, "a"), found
 
 
@@ -73,10 +71,10 @@ def test_an_output_that_nobody_declared_is_an_error(playground: Playground) -> N
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ({"a": {"b": None}}, "is of a type that no param has"),
-        ([1, "x"], "is of a type that no param has"),
-        (None, "is of a type that no param has"),
-        ({"value": "x", "type": "LONG"}, "cannot be taken"),
+        ({"a": {"b": None}}, "has an unsupported type"),
+        ([1, "x"], "has an unsupported type"),
+        (None, "has an unsupported type"),
+        ({"value": "x", "type": "LONG"}, "is invalid"),
     ],
 )
 def test_an_output_that_no_param_can_hold_is_an_error(playground: Playground, value: object, says: str) -> None:
@@ -161,9 +159,9 @@ def test_work_hands_in_outputs_while_it_runs(playground: Playground) -> None:
         playground.engine.put_outputs(key, {"unknown": 5})
     playground.advance(3_600)
     assert playground.result(run, "a", "rows") == 5
-    with pytest.raises(ActionRefused, match="is over"):
+    with pytest.raises(ActionRefused, match="has ended"):
         playground.engine.put_outputs(key, {"rows": 6})
-    with pytest.raises(WorkflowMissing, match="no attempt"):
+    with pytest.raises(WorkflowMissing, match="Attempt nobody does not exist"):
         playground.engine.put_outputs("nobody", {"rows": 6})
 
 
@@ -258,7 +256,7 @@ def test_a_secret_without_text_fails_the_step(playground: Playground) -> None:
     playground.push("Workflow: {id: w, jobs: [{job: {id: a, type: Sleep, 'p<secret>': MISSING}}]}")
     run = playground.start()
     assert playground.statuses(run) == {"a": S.FATALLY_FAILED}
-    assert "The secret [MISSING] is not here. calve secret set MISSING, or" in str(playground.told(run, "a"))
+    assert "The secret [MISSING] does not exist. calve secret set MISSING, or" in str(playground.told(run, "a"))
     assert playground.script.calls == []
 
 
@@ -297,7 +295,7 @@ def test_a_secret_is_not_for_a_workflow_that_is_handed_its_name(playground: Play
     for number in (1, 2):
         run = playground.state.run("ops.load", number)
         assert run is not None
-        assert "is for workflows of the namespace sales; ops.load is none" in playground.told(run, "a")
+        assert "is for workflows of the namespace sales; ops.load is not one of them" in playground.told(run, "a")
     assert playground.script.calls == []
 
 
@@ -306,7 +304,7 @@ def test_a_secret_cannot_be_given(playground: Playground) -> None:
     playground.secrets["PASSWORD"] = "pa55word"
     status, told, _ = given(playground, {"password": "my words"}, "'password<secret>': PASSWORD")
     assert status is S.FATALLY_FAILED
-    assert "it would be stored in clear" in told
+    assert "outputs are stored in plain text" in told
     assert "my words" not in str(playground.attempt(playground.state.instances()[0], "a"))
 
 

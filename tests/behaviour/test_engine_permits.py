@@ -3,9 +3,10 @@
 import pytest
 from tests.engines import BUSY, Playground
 
-from calve.engine import Outcome, State, StepStatus
-from calve.engine.model import Run
+from calve.engine import Outcome, Run, State, StepStatus
 from calve.errors import RequestInvalid
+
+pytestmark = pytest.mark.each_store
 
 S = StepStatus
 

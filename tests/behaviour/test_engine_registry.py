@@ -51,7 +51,7 @@ def test_a_property_that_makes_no_sense_is_refused(playground: Playground) -> No
     playground.push(JOB)
     with pytest.raises(RequestInvalid, match="step_concurrency"):
         playground.engine.change_properties("w", {"step_concurrency": 0})
-    with pytest.raises(RequestInvalid, match="set and reset"):
+    with pytest.raises(RequestInvalid, match="both set and reset"):
         playground.engine.change_properties("w", {"step_concurrency": 1}, reset=["step_concurrency"])
     with pytest.raises(RequestInvalid, match="tags"):
         playground.engine.tag("w", "")

@@ -35,12 +35,12 @@ def test_an_answer_that_was_recorded_cannot_be_recorded_again_when_its_worker_ha
     run = playground.begin().run
     playground.do(playground.claim()[0])
     (first,) = playground.claim()
-    playground.turns.record(first, goes_on)
+    playground.transactions.record(first, goes_on)
     (second,) = playground.claim()
     assert second.owner == first.owner
     with pytest.raises(LeaseLost):
-        playground.turns.record(first, goes_on)
-    playground.turns.record(second, DONE)
+        playground.transactions.record(first, goes_on)
+    playground.transactions.record(second, DONE)
     assert playground.fresh(run).status is RunStatus.SUCCEEDED
 
 

@@ -116,7 +116,7 @@ def test_the_default_waits_a_minute_and_then_twice_as_long(playground: Playgroun
         S.USER_FAILED,
         S.FATALLY_FAILED,
     ]
-    assert "Tried again in 60 s." in [entry["message"] for entry in playground.state.attempts(run.uuid)[0].timeline]
+    assert "Retry in 60 s." in [entry["message"] for entry in playground.state.attempts(run.uuid)[0].timeline]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """What a commit writes, when it refuses to, and what can be read, over every database."""
 
+import gc
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,14 +23,17 @@ from tests.behaviour.engine_values import (
     started,
     stolen,
 )
+from tests.engines import Playground
 
 from calve import failpoints
+from calve.definition import ITERATIONS
 from calve.definition.params import InitiatorType
-from calve.engine.actions import Action
-from calve.engine.model import (
+from calve.engine import (
     STEP_EVENT,
+    Action,
     Changes,
     Children,
+    Committed,
     Event,
     Initiator,
     LogChunk,
@@ -38,14 +43,18 @@ from calve.engine.model import (
     Restart,
     Run,
     RunPolicy,
+    RunStatus,
+    StepStatus,
     Task,
     TaskKind,
 )
-from calve.engine.statuses import RunStatus, StepStatus
+from calve.engine.instances import RunState
 from calve.errors import Conflict, LeaseLost, StoreError
-from calve.store import SqlEngineState, param_sets
-from calve.store.engine_tables import param_set
-from calve.store.engine_tables import run as run_table
+from calve.store import SqlEngineState, open_store
+from calve.store.engine import params as param_sets
+from calve.store.tables import param_set, run as run_table
+
+pytestmark = pytest.mark.each_store
 
 ODD = "é \0 \ud800 \U0001f40d"
 """What programs print and people write."""
@@ -173,7 +182,9 @@ def test_params_of_every_kind_come_back(engine: SqlEngineState) -> None:
 def test_definitions_of_params_are_kept_once(engine: SqlEngineState) -> None:
     """However many instances and attempts there are, and by whomever they are written."""
     pushed(engine)
-    other = SqlEngineState(engine._transactions.__class__(engine._transactions._database, engine._transactions.bell))
+    other = SqlEngineState(
+        engine._transactions.__class__(engine._transactions._database, engine._transactions.notifier)
+    )
     for number in range(3):
         run = started(engine).run
         engine.commit(Changes(runs=[replace(run, params=varied(run.uuid, number))]))
@@ -568,6 +579,42 @@ def test_thousands_of_iterations_come_in_one_commit(engine: SqlEngineState) -> N
     assert engine.children(loop.uuid).active == 6_000
     assert engine.counts()[TaskKind.STEP] == 6_000
     assert engine.rollup(parent.uuid) == {StepStatus.SUCCEEDED: 6_000}
+
+
+def test_as_many_iterations_as_are_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each commit makes a bounded number of runs, and what stays in memory does not grow with the loop."""
+    url = f"sqlite:///{tmp_path}/calve.db"
+    with open_store(url) as store:
+        playground = Playground(store, url, tmp_path / "attempts")
+        playground.push(f"""
+Workflow:
+  id: w
+  jobs:
+    - foreach:
+        id: loop
+        concurrency: 500
+        ranges: {{i: {{from: 0, to: {ITERATIONS}}}}}
+        jobs:
+          - job: {{id: a, type: NoOp}}
+""")
+        made: list[int] = []
+        alive: list[int] = []
+        commit = playground.state.commit
+
+        def counting(changes: Changes) -> Committed:
+            made.append(len(changes.new_runs))
+            if len(made) % 10 == 0:
+                alive.append(sum(type(each) is RunState for each in gc.get_objects()))
+            return commit(changes)
+
+        monkeypatch.setattr(playground.state, "commit", counting)
+        run = playground.start()
+        assert run.status is RunStatus.SUCCEEDED
+        assert playground.state.rollup(run.root_uuid) == {StepStatus.SUCCEEDED: ITERATIONS}
+        assert sum(made) == ITERATIONS
+        assert max(made) <= 500
+        assert max(alive) < 1_100
+        playground.check()
 
 
 def test_the_failpoints_stand_around_every_commit(engine: SqlEngineState) -> None:

@@ -3,11 +3,12 @@
 import pytest
 from tests.behaviour.engine_values import NOW, attempt_of, ended, fresh, iteration, pushed, registered, running, started
 
-from calve.engine.model import Breakpoint, Changes, LogChunk, Start
-from calve.engine.ports import Controls, Definitions, EngineState, Instances, Queue
-from calve.engine.statuses import RunStatus
+from calve.engine import Breakpoint, Changes, Instances, LogChunk, RunStatus, Start
+from calve.engine.ports import Controls, Definitions, EngineState, Queue
 from calve.errors import RequestInvalid, WorkflowMissing
 from calve.store import SqlEngineState
+
+pytestmark = pytest.mark.each_store
 
 
 def test_the_store_is_what_the_engine_needs(engine: SqlEngineState) -> None:

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
 from tests.behaviour.engine_values import attempt_of, loaded, new_id, pushed, registered, run_tasks, running, wanting
 
-from calve.engine.model import Attempt, Changes, Event, Permit, Run, TagPermit, TaskKind
-from calve.engine.statuses import StepStatus
+from calve.engine import Attempt, Changes, Event, Permit, Run, StepStatus, TagPermit, TaskKind
 from calve.store import SqlEngineState
+
+pytestmark = pytest.mark.each_store
 
 
 def asking(engine: SqlEngineState, run: Run, *permits: Permit, priority: int = 0) -> tuple[Attempt, bool]:

@@ -26,7 +26,7 @@ from tests.behaviour.engine_values import (
     wanting,
 )
 
-from calve.engine.model import (
+from calve.engine import (
     Attempt,
     Changes,
     Committed,
@@ -35,18 +35,20 @@ from calve.engine.model import (
     Parent,
     Permit,
     Run,
+    RunStatus,
     Start,
     StartStatus,
+    StepStatus,
     TaskKind,
 )
-from calve.engine.statuses import RunStatus, StepStatus
 from calve.errors import CalveError, Conflict, StoreError, StoreUnavailable
-from calve.retention import Kind
-from calve.store import SqlEngineState, Store, database, open_store, transacting
-from calve.store.engine_rows import run_row
-from calve.store.engine_tables import run as run_table
-from calve.store.lines import lock_workflows
-from calve.store.transacting import Transaction
+from calve.retention import RecordKind
+from calve.store import SqlEngineState, Store, open_store
+from calve.store.database import database, transactions as transacting
+from calve.store.database.transactions import Transaction
+from calve.store.engine.rows import run_row
+from calve.store.engine.run_queue import lock_workflows
+from calve.store.tables import run as run_table
 
 
 @pytest.fixture
@@ -88,12 +90,12 @@ def test_a_subworkflow_that_is_restarted_keeps_its_tree(store: Store) -> None:
 
     def restart(transaction: Transaction) -> None:
         lock_workflows(transaction.connection, Changes(starts=[Start(restarted, is_restart=True)]))
-        transaction.connection.execute(insert(run_table), run_row(restarted, "{}"))
+        transaction.connection.execute(insert(run_table), run_row(restarted, transaction))
         reached.set()
         assert goes_on.wait(30)
 
     def forget() -> int:
-        return store.retention.forget(Kind.INSTANCES, [(outer.created_at, outer.uuid)], NOW)
+        return store.retention.forget(RecordKind.INSTANCES, [(outer.created_at, outer.uuid)], NOW)
 
     with ThreadPoolExecutor(2) as pool:
         restarting = pool.submit(engine._transactions.write, "restart", restart)

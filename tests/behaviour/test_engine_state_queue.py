@@ -17,11 +17,11 @@ from tests.behaviour.engine_values import (
     started,
 )
 
-from calve.engine.actions import Action
-from calve.engine.model import Breakpoint, Changes, NewTask, Pending, Task, TaskKind, WorkerRecord
-from calve.engine.statuses import StepStatus
+from calve.engine import Action, Breakpoint, Changes, NewTask, Pending, StepStatus, Task, TaskKind, WorkerRecord
 from calve.errors import LeaseLost
 from calve.store import SqlEngineState, Store, open_store
+
+pytestmark = pytest.mark.each_store
 
 
 def put(engine: SqlEngineState, *tasks: NewTask) -> None:
@@ -155,7 +155,7 @@ def test_tasks_of_nobody_are_freed_too(engine: SqlEngineState) -> None:
 
 def test_the_dead_are_forgotten_in_the_end(engine: SqlEngineState, monkeypatch: pytest.MonkeyPatch) -> None:
     """They stay known for a day, so that they learn of their death."""
-    monkeypatch.setattr("calve.store.queue._FORGET_MS", -60_000)
+    monkeypatch.setattr("calve.store.engine.queue._FORGET_MS", -60_000)
     engine.reap(10**9, is_gone=lambda _: True)
     worker = registered(engine)
     assert engine.reap(10**9, is_gone=lambda _: True) == [worker]

@@ -14,11 +14,11 @@ from tests.behaviour.engine_values import (
     started,
 )
 
-from calve.engine.actions import Action
-from calve.engine.model import Changes, Event, NewTask, Parent, Run, Start, StartStatus, TaskKind
-from calve.engine.statuses import RunStatus
+from calve.engine import Action, Changes, Event, NewTask, Parent, Run, RunStatus, Start, StartStatus, TaskKind
 from calve.errors import Conflict, WorkflowMissing
 from calve.store import SqlEngineState
+
+pytestmark = pytest.mark.each_store
 
 
 def again(run: Run) -> Start:

@@ -1,10 +1,13 @@
 """The way of runs and attempts: statuses, times, timelines, events, logs."""
 
+import pytest
 from tests.engines import BUSY, DONE, START, USER_ERROR, Playground
 
 from calve.engine import Breakpoint, Outcome, RunStatus, State, StepContext, StepStatus
-from calve.engine.turns import CALLS
-from calve.engine.work import TIMELINE
+from calve.engine.decisions import CALLS
+from calve.engine.instances import TIMELINE
+
+pytestmark = pytest.mark.each_store
 
 S = StepStatus
 

@@ -3,9 +3,10 @@
 import pytest
 from tests.engines import BUSY, FATAL_ERROR, Playground
 
-from calve.engine import RunStatus, StartStatus
-from calve.engine.model import Run
+from calve.engine import Run, RunStatus, StartStatus
 from calve.errors import RequestInvalid
+
+pytestmark = pytest.mark.each_store
 
 R = RunStatus
 
@@ -157,7 +158,7 @@ def test_a_strategy_for_one_is_refused_while_two_are_not_over(playground: Playgr
     """They would contradict it."""
     push(playground, "parallel")
     first, second = playground.start(), playground.start()
-    with pytest.raises(RequestInvalid, match="while 2 instances are not over"):
+    with pytest.raises(RequestInvalid, match="while 2 instances have not ended"):
         push(playground, strategy)
     finish(playground, first)
     push(playground, strategy)

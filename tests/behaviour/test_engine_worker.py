@@ -6,9 +6,10 @@ from functools import partial
 import pytest
 from tests.engines import DONE, Playground, live, wait_for, wait_for_end
 
-from calve.engine import Outcome, RunStatus, State, StepContext, StepStatus, WorkerRecord
-from calve.engine.model import TaskKind
+from calve.engine import Outcome, RunStatus, State, StepContext, StepStatus, TaskKind, WorkerRecord
 from calve.errors import LeaseLost
+
+pytestmark = pytest.mark.each_store
 
 S = StepStatus
 ONE = "Workflow: {id: w, jobs: [{job: {id: a, type: Sleep}}]}"
@@ -145,14 +146,14 @@ def test_an_outcome_of_a_lost_lease_is_dropped(playground: Playground) -> None:
     playground.state.reap(10_000_000, is_gone=lambda each: each.uuid == playground.worker)
     (taken,) = playground.state.claim("other", playground.clock(), runs=10, steps=10)
     assert (taken.key, taken.tries) == (task.key, 1)
-    assert playground.executor.carry_out(task) is None
+    assert playground.executor.execute(task) is None
     assert playground.statuses(run) == {"a": S.RUNNING}
     with pytest.raises(LeaseLost):
-        playground.turns.keep(task, {"x": 1})
+        playground.transactions.keep_artifacts(task, {"x": 1})
     playground.do(taken)
     assert playground.fresh(run).status is RunStatus.SUCCEEDED
     with pytest.raises(LeaseLost):
-        playground.turns.keep(taken, {"x": 1})
+        playground.transactions.keep_artifacts(taken, {"x": 1})
 
 
 def test_work_that_learns_of_its_lost_lease_ends_in_silence(playground: Playground) -> None:
@@ -170,7 +171,7 @@ def test_work_that_learns_of_its_lost_lease_ends_in_silence(playground: Playgrou
 
     playground.script.parts["a"] = work
     (task,) = playground.claim()
-    assert playground.executor.carry_out(task) is None
+    assert playground.executor.execute(task) is None
     attempt = playground.attempt(run, "a")
     assert (attempt.status, attempt.artifacts) == (S.RUNNING, {})
     assert playground.log(attempt) == "before\n"
@@ -197,7 +198,7 @@ def test_a_task_that_workers_die_over_is_set_aside(playground: Playground) -> No
     with live(playground, tries=3):
         assert wait_for_end(playground, run).status is RunStatus.FAILED
         assert wait_for_end(playground, other).status is RunStatus.SUCCEEDED
-    assert playground.fresh(run).message.startswith("Set aside: 3 workers died over it.")
+    assert playground.fresh(run).message.startswith("Set aside: 3 workers died while they held it.")
     assert playground.statuses(run) == {"a": S.INTERNALLY_FAILED}
     assert playground.moves(run)[-2:] == ["a: RUNNING → INTERNALLY_FAILED", "run: IN_PROGRESS → FAILED"]
 

@@ -22,16 +22,14 @@ from websockets.typing import Subprotocol
 
 from calve.access import ANONYMOUS, Principal, PrincipalKind, Role
 from calve.api.app import Everybody
-from calve.api.graphql import serving
+from calve.api.graphql import server
 from calve.api.graphql.limits import LOG, check_size
-from calve.api.graphql.serving import SCHEMA
+from calve.api.graphql.server import SCHEMA
 from calve.api.limits import BODY
 from calve.app import captures_on, open_lake
-from calve.engine import RunStatus
-from calve.engine.ports import Outcome, StepContext
-from calve.settings import load
-from calve.settings.server import GraphqlSettings
-from calve.testing.pyiceberg_writer import PyIcebergWriter
+from calve.engine import Outcome, RunStatus, StepContext
+from calve.settings import GraphqlSettings, load
+from calve.testing import PyIcebergWriter
 
 COST = GraphqlSettings().cost
 TWO = "Workflow: {id: team.w, n: 1, jobs: [{job: {id: a, type: NoOp}}, {job: {id: b, type: NoOp}}], dag: sequential}"
@@ -168,6 +166,23 @@ def test_actions_are_mutations(site: Site) -> None:
     assert ask(site, 'mutation { delete(workflowId: "team.ask") }') == {"delete": True}
 
 
+def test_operations_without_types_of_their_own_are_fields_too(site: Site) -> None:
+    """They take the arguments of their REST route, with the same checks, and answer the same documents."""
+    ask(site, PUSH, text=ASKING)
+    run = site.playground.start("team.ask")
+    limited = ask(site, 'mutation { setTagPermit(tag: "gold", maxAllowed: 3) }')["setTagPermit"]
+    assert limited == site.get("/tag-permits/gold") == ask(site, '{ getTagPermit(tag: "gold") }')["getTagPermit"]
+    listed = ask(site, '{ listWorkflowInstances(workflowId: "team.ask", first: 5, statuses: [IN_PROGRESS]) }')
+    assert listed == {"listWorkflowInstances": site.get("/workflows/team.ask/instances?status=IN_PROGRESS")}
+    plan = 'mutation($asked: JSON!) { planRestart(workflowId: "team.ask", instanceId: 1, request: $asked) }'
+    assert refusal(site, plan, asked={"skip": [""]})[0] == "request_invalid"
+    assert refusal(site, 'mutation { setTagPermit(tag: "gold", maxAllowed: 1001) }')[0] == "request_invalid"
+    assert refusal(site, '{ getTagPermit(tag: "no tag") }')[0] == "request_invalid"
+    ask(site, 'mutation { stopInstance(workflowId: "team.ask", instanceId: 1, reason: "late") }')
+    site.playground.settle()
+    assert site.playground.fresh(run).status is RunStatus.STOPPED
+
+
 def test_signals_are_announced_and_traced(site: Site) -> None:
     """With what they started."""
     announced = ask(site, 'mutation { announce(name: "team.day", params: {day: 1}) }')["announce"]
@@ -184,7 +199,7 @@ def test_mistakes_are_told_with_their_codes(site: Site) -> None:
     assert refusal(site, "{ nothing }") == ("request_invalid", "Cannot query field 'nothing' on type 'Query'.")
     assert refusal(site, "{")[0] == "request_invalid"
     assert refusal(site, 'mutation { start(workflowId: "w", requestId: "") { status } }')[0] == "request_invalid"
-    assert refusal(site, "{ captures }") == ("request_invalid", "This server knows no lake.")
+    assert refusal(site, "{ captures }") == ("request_invalid", "This server has no lake.")
     for status, body in (
         (400, {"query": 1}),
         (400, {"query": ""}),
@@ -346,7 +361,7 @@ def test_many_costly_requests_of_one_caller_hold_nobody_up(
 def test_a_query_ends_when_nobody_waits_for_it(playground: Playground, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the next field; what stands in line behind it does not even begin."""
     asked, goes_on, noticed = [0], threading.Event(), threading.Event()
-    found, watch = type(playground.state).workflows, serving._watch
+    found, watch = type(playground.state).workflows, server._watch
 
     async def watching(*args: Any) -> None:
         await watch(*args)
@@ -358,7 +373,7 @@ def test_a_query_ends_when_nobody_waits_for_it(playground: Playground, monkeypat
         return found(*args, **kwargs)
 
     monkeypatch.setattr(type(playground.state), "workflows", slow)
-    monkeypatch.setattr(serving, "_watch", watching)
+    monkeypatch.setattr(server, "_watch", watching)
     query = {"query": "{" + " ".join(f"a{n}: workflows {{ next }}" for n in range(20)) + "}"}
     with site_on(playground) as site:
         with pytest.raises(httpx.ReadTimeout):
@@ -441,6 +456,11 @@ def test_everybody_sees_what_he_may_see(playground: Playground) -> None:
             'mutation { activate(workflowId: "team.w") { id } }',
             'mutation { deactivate(workflowId: "team.w") { id } }',
             'mutation { announce(name: "team.s") }',
+            '{ getWorkflowOverview(workflowId: "other.w") }',
+            'mutation { stopWorkflow(workflowId: "team.w") }',
+            'mutation { setTagPermit(tag: "gold", maxAllowed: 3) }',
+            "mutation { prune }",
+            "{ listUsers }",
             f"mutation {{ push(definition: {json.dumps(TWO)}) {{ versionId }} }}",
         ]
         assert {refusal(site, query)[0] for query in forbidden} == {"forbidden"}
@@ -479,7 +499,7 @@ def test_events_are_listened_to(site: Site) -> None:
     heard = _listen(site, query, len(wanted))
     assert [message["payload"]["data"]["events"]["seq"] for message in heard] == wanted
     [refused] = _listen(site, 'subscription { events(workflowId: "none", instanceId: 1) { seq } }', 1)
-    assert "There is no none" in json.dumps(refused)
+    assert "Workflow none has no instance 1" in json.dumps(refused)
     [wrong] = _listen(site, "{ workflows { next } }", 1)
     assert wrong["type"] == "error"
 

@@ -4,6 +4,7 @@ import json
 import logging
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,12 @@ from calve.delivery import Published
 from calve.engine import Outcome, Runtimes, State
 from calve.errors import Conflict, StoreUnavailable
 from calve.lake import Lake, TableName
-from calve.lineage import Lineage, senders_of
-from calve.lineage.facets import NAME
+from calve.lineage import EDGES, Lineage, senders_of
+from calve.lineage.events import NAME
 from calve.settings import LineageSettings, load
 from calve.steps.captures import IpCapture, IpCommit
 from calve.store import Store
-from calve.testing.pyiceberg_writer import PyIcebergWriter
+from calve.testing import PyIcebergWriter
 
 PIPELINE = """
 Workflow:
@@ -171,8 +172,8 @@ def test_nothing_is_lost_while_nobody_listens(
         lineage.turn()
     assert lineage.failures == 0
     assert len(receiver.requests) == 7
-    assert "is sent again later: the receiver answered 503" in caplog.text
-    assert "is dropped: the receiver answered 422" in caplog.text
+    assert "is sent again later: the receiver responded with 503" in caplog.text
+    assert "is dropped: the receiver responded with 422" in caplog.text
 
 
 def test_events_go_to_a_file(lineage: Lineage, playground: Playground, tmp_path: Path) -> None:
@@ -211,5 +212,40 @@ def test_it_goes_on_whatever_happens(
         wait_for(lambda: len(receiver.requests) == 6)
         stop.set()
         thread.join()
-    assert "lineage waits: away" in caplog.text
-    assert "lineage stumbled" in caplog.text
+    assert "lineage is waiting: away" in caplog.text
+    assert "sending lineage failed" in caplog.text
+
+
+def test_what_steps_read_and_wrote_is_kept(lineage: Lineage, playground: Playground, store: Store) -> None:
+    """Without a receiver; the table of a capture stands for its source, and only the last attempt counts."""
+    keeper = replace(lineage, senders=(), edges=store.lineage, name=EDGES)
+    keeper.begin()
+    first = playground.start()
+    while keeper.turn():
+        pass
+    found = {(one.step_id, one.direction.value, one.table.name): one for one in store.lineage.newest(100)}
+    assert found.keys() == {
+        ("capture", "read", "events"),
+        ("job", "read", "events"),
+        ("job", "read", "users"),
+        ("job", "write", "daily"),
+        ("commit", "write", "held"),
+    }
+    written = found["job", "write", "daily"]
+    assert (written.rows, written.bytes, written.snapshot_id) == (2, 900, 77)
+    assert written.attempt == playground.attempt(first, "job").uuid
+    assert (found["capture", "read", "events"].rows, written.workflow_id) == (2, "w")
+    store.lineage.keep([replace(written, at=written.at + 1, instance_id=2)])
+    store.lineage.keep([written])
+    again = {one.step_id: one.instance_id for one in store.lineage.newest(100) if one.direction == "write"}
+    assert again == {"job": 2, "commit": 1}
+
+
+def test_a_step_that_failed_leaves_no_edge(lineage: Lineage, playground: Playground, store: Store) -> None:
+    """Whatever it read."""
+    keeper = replace(lineage, senders=(), edges=store.lineage, name=EDGES)
+    keeper.begin()
+    playground.script.parts["job"] = replace(SPARK, state=State.FATAL_ERROR)
+    playground.start()
+    keeper.turn()
+    assert [one.step_id for one in store.lineage.newest(100)] == ["capture"]

@@ -13,20 +13,18 @@ from tests.behaviour.engine_values import attempt_of, pushed, running
 from tests.engines import DONE, Playground, live
 from tests.servers import Site, site_on
 
-from calve.app import log_location
-from calve.app.log_location import LogUploads, RetentionWithFiles, uploads_on
+from calve.app import log_uploads
+from calve.app.log_uploads import LogUploads, RetentionWithFiles, uploads_on
 from calve.cli import entry
 from calve.client import Client
-from calve.engine import Outcome, StepContext
-from calve.engine.logs import LogLimits, Spool, spooled
-from calve.engine.model import Changes, LogChunk, LogExtent
+from calve.engine import Changes, LogChunk, LogExtent, LogLimits, Outcome, StepContext, spooled
+from calve.engine.logs import Spool
 from calve.errors import LakeError, RequestInvalid
 from calve.lake import Files
-from calve.retention import Ages, Kind, Pruner
+from calve.retention import Ages, Pruner, RecordKind
 from calve.settings import StepLogSettings
 from calve.store import SqlEngineState
-from calve.store.engine_tables import attempt as attempt_table
-from calve.store.engine_tables import log_chunk
+from calve.store.tables import attempt as attempt_table, log_chunk
 
 ONE = "Workflow: {id: w, jobs: [{job: {id: job, type: Sleep}}]}"
 LINES = "".join(f"line {number:04}\n" for number in range(1_000))
@@ -50,12 +48,12 @@ def test_pieces_between_two_places_are_dropped(engine: SqlEngineState) -> None:
     assert engine.log_extents("none") == []
 
 
-def test_pieces_that_an_older_calve_wrote_follow_each_other(engine: SqlEngineState) -> None:
-    """It did not say where they begin. One that says that it begins within another follows it, too."""
+def test_pieces_that_claim_the_same_start_follow_each_other(engine: SqlEngineState) -> None:
+    """So does one that says that it begins within another."""
     for number in range(3):
         engine.append_log(LogChunk("a", number, "é\n"))
     with engine._transactions._database.write("test") as connection:
-        connection.execute(update(log_chunk).values(start=None, size=None, line=None))
+        connection.execute(update(log_chunk).values(start=0, line=0))
     engine.append_log(LogChunk("a", 3, "late\n", 4))
     assert engine.log_extents("a") == [
         LogExtent(0, 3, 0),
@@ -272,10 +270,10 @@ def _commands(doors: Doors) -> None:
     assert doors.calve("--limit", "5") == ("line \n", "")
     assert json.loads(doors.calve("--tail", "1", "--json")[0])["log"] == "line 0999\n"
     out, err = doors.calve("--find", "LINE 000", "-i", "--limit", "2")
-    assert (out, err) == ("1: line 0000\n2: line 0001\n", "There is more to look through: --offset 20\n")
+    assert (out, err) == ("1: line 0000\n2: line 0001\n", "To search the rest: --offset 20\n")
     out, err = doors.calve("--find", "line 0950")
-    assert (out, err) == ("951: line 0950\n", "7,000 bytes of the log are not kept, and were not looked through.\n")
-    assert doors.calve("--find", "nowhere", "--offset", "9500") == ("", "No line holds that text.\n")
+    assert (out, err) == ("951: line 0950\n", "7,000 bytes of the log are not kept, and were not searched.\n")
+    assert doors.calve("--find", "nowhere", "--offset", "9500") == ("", "No line contains that text.\n")
     assert json.loads(doors.calve("--find", "0950", "--json")[0])["matches"] == [
         {"offset": 9_500, "line": 951, "text": "line 0950"}
     ]
@@ -337,7 +335,7 @@ def test_a_log_is_followed_here_while_it_grows(
 @pytest.fixture
 def uploads(small: Playground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LogUploads:
     """Give what takes logs to a folder."""
-    monkeypatch.setattr(log_location, "PART", 3_000)
+    monkeypatch.setattr(log_uploads, "PART", 3_000)
     small.executor.limits = replace(SMALL, part=3_000)
     small.tools = replace(small.tools, log_files=Files())
     small.engine = replace(small.engine, tools=small.tools)
@@ -396,8 +394,8 @@ def test_a_place_that_is_away_costs_nothing(
         uploads.turn()
     assert run.status.value == "SUCCEEDED"
     said = shown(small)
-    assert said.startswith("a line\nThe whole log could not be kept in ")
-    assert said.count("could not be kept") == 1
+    assert said.startswith("a line\nThe whole log could not be uploaded to ")
+    assert said.count("could not be uploaded") == 1
     assert len(caplog.records) == 3
     (tmp_path / "whole logs").unlink()
     uploads.turn()
@@ -446,19 +444,21 @@ def test_files_go_with_their_log_or_their_instance(small: Playground, uploads: L
     first = small.start()
     small.start()
     uploads.turn()
-    pruner = Pruner(RetentionWithFiles(small.store.retention, Stuck()), Ages({Kind.LOG_FILES: 10 * DAY}), small.clock)
-    assert pruner.survey() == {Kind.LOG_FILES: 0}
+    pruner = Pruner(
+        RetentionWithFiles(small.store.retention, Stuck()), Ages({RecordKind.LOG_FILES: 10 * DAY}), small.clock
+    )
+    assert pruner.survey() == {RecordKind.LOG_FILES: 0}
     small.clock.now += 11 * DAY
-    assert (pruner.survey(), pruner.prune()) == ({Kind.LOG_FILES: 8}, {Kind.LOG_FILES: 0})
+    assert (pruner.survey(), pruner.prune()) == ({RecordKind.LOG_FILES: 8}, {RecordKind.LOG_FILES: 0})
     assert len(parts(tmp_path)) == 8
     pruner.state = RetentionWithFiles(small.store.retention, Files())
     small.clock.now -= 11 * DAY
     with small.store._database.write("test") as connection:
         connection.execute(delete(attempt_table).where(attempt_table.c.run_uuid == first.uuid))
     next((tmp_path / "whole logs").rglob("*.log")).unlink()
-    assert pruner.prune() == {Kind.LOG_FILES: 4}
+    assert pruner.prune() == {RecordKind.LOG_FILES: 4}
     small.clock.now += 11 * DAY
-    assert pruner.prune() == {Kind.LOG_FILES: 4}
+    assert pruner.prune() == {RecordKind.LOG_FILES: 4}
     assert parts(tmp_path) == []
     assert pruner.state.position("x", 3) == 3
     pruner.state.move("x", 3, 4)

@@ -239,7 +239,7 @@ def test_empty_tags_and_transitions_say_nothing(client: MaestroClient) -> None:
     assert text.count("tags: []") == 4
     pushed = client.push_yaml(text)
     assert pushed["workflow"]["steps"][0] == {"step": {"id": "a", "type": "NoOp"}}
-    assert client.push_yaml(Workflow(id="none").to_yaml())["errors"] == ["steps may not be empty"]
+    assert client.push_yaml(Workflow(id="none").to_yaml())["errors"] == ["steps cannot be empty"]
 
 
 def test_its_version_of_a_subworkflow_is_a_param_as_in_maestro(client: MaestroClient) -> None:

@@ -1,12 +1,15 @@
 """Metrics tell how things stand and what has happened, on both databases."""
 
+import pytest
 from tests.engines import BUSY, FATAL_ERROR, Playground
 
-from calve.alerts.model import Alert, Message, Route
-from calve.definition.model.alerting import AlertType
+from calve.alerts import Alert, Message, Route
+from calve.definition.model import AlertType
 from calve.definition.params import InitiatorType
-from calve.engine.model import Initiator
+from calve.engine import Initiator
 from calve.telemetry import Metrics
+
+pytestmark = pytest.mark.each_store
 
 ONE = """
 Workflow:

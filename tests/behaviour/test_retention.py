@@ -9,27 +9,22 @@ from tests.accesses import LOCAL, PASSWORD, Gatehouse
 from tests.engines import BUSY, DONE, FATAL_ERROR, Playground
 
 from calve.access import Act, verify
-from calve.alerts import Alert, Message, MessageStatus
-from calve.alerts.alerts import DEFINITIONS
-from calve.alerts.model import Route
-from calve.definition.model.alerting import AlertType
-from calve.engine import RunStatus
-from calve.engine.model import Changes, LogChunk, RunPolicy
+from calve.alerts import DEFINITIONS, Alert, Message, MessageStatus, Route
+from calve.capture.inspection import LagSample
+from calve.definition.model import AlertType
+from calve.engine import Changes, LogChunk, RunPolicy, RunStatus
 from calve.errors import SignalMissing
-from calve.retention import Ages, Kind, Pruner
-from calve.retention import pruner as pruning
-from calve.store import retained_instances
-from calve.store.engine_tables import attempt as attempt_table
-from calve.store.engine_tables import event as event_table
-from calve.store.engine_tables import log_chunk
-from calve.store.engine_tables import run as run_table
-from calve.store.signal_tables import signal_use
-from calve.triggers import Kind as TriggerKind
-from calve.triggers import Scheduler
+from calve.lake import TableName
+from calve.retention import Ages, Pruner, RecordKind, pruner as pruning
+from calve.store.retention import instances as retained_instances
+from calve.store.tables import attempt as attempt_table, event as event_table, log_chunk, run as run_table, signal_use
+from calve.triggers import Scheduler, TriggerType
 from calve.triggers.signals import Signals, SignalTriggers
 
+pytestmark = pytest.mark.each_store
+
 DAY = 86_400_000
-AGES = Ages(dict.fromkeys(Kind, 10 * DAY), {Kind.SIGNALS: 100 * DAY})
+AGES = Ages(dict.fromkeys(RecordKind, 10 * DAY), {RecordKind.SIGNALS: 100 * DAY})
 ONE = "Workflow: {id: w, jobs: [{job: {id: a, type: NoOp}}]}"
 
 
@@ -50,7 +45,7 @@ class Place:
         """Let time pass in which nothing happens."""
         self.playground.clock.now += days * DAY
 
-    def gone(self, kind: Kind) -> int:
+    def gone(self, kind: RecordKind) -> int:
         """Prune; return how much of a kind went, which is what was foretold."""
         foretold = self.pruner.survey()
         gone = self.pruner.prune()
@@ -59,7 +54,7 @@ class Place:
 
     def scheduler(self) -> Scheduler:
         """Return a scheduler of signal triggers."""
-        kinds = {TriggerKind.SIGNAL: SignalTriggers(self.playground.state)}
+        kinds = {TriggerType.SIGNAL: SignalTriggers(self.playground.state)}
         return Scheduler(self.playground.tools, self.playground.store.triggers, kinds)
 
     def numbers(self, name: str) -> list[int]:
@@ -91,9 +86,9 @@ def test_old_signals_go_and_the_newest_of_each_name_stays(place: Place, monkeypa
     place.signals.announce("y")
     place.pass_days(101)
     place.signals.announce("z")
-    assert place.gone(Kind.SIGNALS) == 9
+    assert place.gone(RecordKind.SIGNALS) == 9
     assert (place.numbers("x"), place.numbers("y"), place.numbers("z")) == ([10], [1], [1])
-    assert place.gone(Kind.SIGNALS) == 0
+    assert place.gone(RecordKind.SIGNALS) == 0
     assert place.signals.announce("x", {"n": "new"}).signal.seq == 11
 
 
@@ -108,7 +103,7 @@ def test_a_signal_that_has_done_something_goes_sooner(place: Place) -> None:
         place.signals.announce("x", {"n": number})
     run = place.playground.start()
     place.pass_days(11)
-    assert place.gone(Kind.SIGNALS) == 1
+    assert place.gone(RecordKind.SIGNALS) == 1
     assert place.numbers("x") == [2, 3]
     assert place.signals.lineage_of("w", run.instance_id).released_by == ()
     with pytest.raises(SignalMissing):
@@ -122,16 +117,16 @@ def test_a_signal_that_a_trigger_has_not_read_stays(place: Place) -> None:
     place.signals.announce("x", {"n": 1})
     place.signals.announce("x", {"n": 2})
     place.pass_days(200)
-    assert place.gone(Kind.SIGNALS) == 0
+    assert place.gone(RecordKind.SIGNALS) == 0
     scheduler = place.scheduler()
     while scheduler.turn().synced:
         pass
-    assert place.gone(Kind.SIGNALS) == 0
+    assert place.gone(RecordKind.SIGNALS) == 0
     place.signals.announce("y")
     assert [len(scheduler.turn().started) for _ in range(2)] == [1, 0]
     place.playground.settle()
     place.pass_days(200)
-    assert place.gone(Kind.SIGNALS) == 1
+    assert place.gone(RecordKind.SIGNALS) == 1
     assert place.numbers("x") == [2]
 
 
@@ -146,9 +141,9 @@ def test_a_signal_that_a_waiting_step_has_not_looked_at_stays(place: Place) -> N
     run = place.playground.start()
     place.signals.announce("x", {"n": 7})
     place.signals.announce("x", {"n": 8})
-    place.pruner.ages = Ages(dict.fromkeys(Kind, DAY))  # a step does not wait for long
+    place.pruner.ages = Ages(dict.fromkeys(RecordKind, DAY))  # a step does not wait for long
     place.pass_days(2)
-    assert place.gone(Kind.SIGNALS) == 1
+    assert place.gone(RecordKind.SIGNALS) == 1
     assert place.numbers("x") == [2, 3]
     place.playground.settle()
     assert place.playground.fresh(run).status.value == "SUCCEEDED"
@@ -180,13 +175,13 @@ def test_messages_that_are_over_go(place: Place) -> None:
         state.sent(each.id, now)
     state.failed(sent[2].id, "no", None)
     place.pass_days(11)
-    assert place.gone(Kind.ALERTS) == 1
+    assert place.gone(RecordKind.ALERTS) == 1
     assert {each.message.id for each in state.messages()} == {sent[1].id, sent[2].id, waiting.id}
     place.playground.script.parts["a"] = DONE
     place.playground.advance(3_600)
     assert place.playground.fresh(run).status.is_terminal
     state.take(DEFINITIONS, now, now + 1, [], now)
-    assert place.gone(Kind.ALERTS) == 2
+    assert place.gone(RecordKind.ALERTS) == 2
     assert [each.status for each in state.messages()] == [MessageStatus.WAITING]
 
 
@@ -201,11 +196,11 @@ def test_the_audit_log_is_whole_after_its_beginning_was_pruned(place: Place, hou
     place.pass_days(11)
     house.now = place.playground.clock.now
     house.office.add_user("dan", PASSWORD, {}, LOCAL)
-    assert place.gone(Kind.AUDIT) == 3
+    assert place.gone(RecordKind.AUDIT) == 3
     assert verify(state.entries()).is_whole
     assert [(each.seq, each.act.action) for each in state.entries()] == [(4, "add_user"), (5, "prune_audit")]
     place.pass_days(11)
-    assert [place.gone(Kind.AUDIT) for _ in range(3)] == [1, 1, 0]
+    assert [place.gone(RecordKind.AUDIT) for _ in range(3)] == [1, 1, 0]
     verdict = verify(state.entries())
     assert (verdict.is_whole, verdict.lines) == (True, 2)
     cut = verify(list(state.entries())[1:])
@@ -218,10 +213,10 @@ def test_who_reads_the_audit_log_while_it_is_pruned_finds_it_whole(place: Place,
     for number in range(9):
         state.append(Act(number, "user:a", "test", "", "", "ok"))
     lines = list(state.entries())
-    place.playground.store.retention.forget(Kind.AUDIT, [(4,)], 100)
+    place.playground.store.retention.forget(RecordKind.AUDIT, [(4,)], 100)
     left = list(state.entries())
     read = [*lines[:2], *left]
-    place.playground.store.retention.forget(Kind.AUDIT, [(7,)], 100)
+    place.playground.store.retention.forget(RecordKind.AUDIT, [(7,)], 100)
     assert verify(read).is_whole
     assert verify([*read[:3], *state.entries()]).is_whole
     verdict = verify([*lines[:2], *left[1:]])
@@ -235,7 +230,7 @@ def test_two_prune_the_audit_log_once(place: Place, house: Gatehouse) -> None:
     for name in ("ann", "bob"):
         house.office.add_user(name, PASSWORD, {}, LOCAL)
     state = place.playground.store.retention
-    assert [state.forget(Kind.AUDIT, [(1,)], 1) for _ in range(2)] == [1, 0]
+    assert [state.forget(RecordKind.AUDIT, [(1,)], 1) for _ in range(2)] == [1, 0]
 
 
 # Sessions and tokens.
@@ -251,14 +246,14 @@ def test_tokens_and_sessions_go_after_their_end(place: Place, house: Gatehouse) 
     house.token("viewer")
     place.pass_days(12)
     foretold = place.pruner.survey()
-    assert (foretold[Kind.TOKENS], foretold[Kind.SESSIONS]) == (1, 1)
+    assert (foretold[RecordKind.TOKENS], foretold[RecordKind.SESSIONS]) == (1, 1)
     assert place.pruner.prune() == foretold
     house.now = place.playground.clock.now
     for token in state.tokens():
         house.office.revoke_token(token.token_id, LOCAL)
-    assert place.gone(Kind.TOKENS) == 0
+    assert place.gone(RecordKind.TOKENS) == 0
     place.pass_days(11)
-    assert place.gone(Kind.TOKENS) == 2
+    assert place.gone(RecordKind.TOKENS) == 2
     assert state.tokens() == []
 
 
@@ -276,16 +271,16 @@ def test_events_of_live_instances_and_those_that_somebody_has_not_seen_stay(plac
     place.pruner.followers = ("lineage",)
     position = playground.store.positions.position("lineage", 1)
     place.pass_days(11)
-    assert place.gone(Kind.EVENTS) == 1
+    assert place.gone(RecordKind.EVENTS) == 1
     playground.store.positions.move("lineage", position, newest)
-    assert place.gone(Kind.EVENTS) > 0
+    assert place.gone(RecordKind.EVENTS) > 0
     assert playground.state.events(run_uuid=run.uuid) == []
     assert len(playground.state.events(run_uuid=live.uuid)) > 1
     playground.script.parts["b"] = DONE
     playground.advance(3_600)
     place.pass_days(11)
     place.pruner.followers = ()
-    assert place.gone(Kind.EVENTS) > 0
+    assert place.gone(RecordKind.EVENTS) > 0
     assert len(playground.state.events()) == 1
 
 
@@ -298,12 +293,12 @@ def test_logs_of_steps_that_are_over_go(place: Place) -> None:
     over, live = playground.attempt(run, "a"), playground.attempt(run, "b")
     logs = [LogChunk(each.uuid, number, "text") for each in (over, live) for number in (1, 2)]
     playground.state.commit(Changes(logs=logs))
-    assert place.gone(Kind.LOGS) == 0
+    assert place.gone(RecordKind.LOGS) == 0
     place.pass_days(11)
     foretold, gone = place.pruner.survey(), place.pruner.prune()
-    assert (foretold[Kind.LOGS], gone[Kind.LOGS]) == (1, 2)
+    assert (foretold[RecordKind.LOGS], gone[RecordKind.LOGS]) == (1, 2)
     assert (playground.log(over), playground.log(live)) == ("", "texttext")
-    assert place.gone(Kind.LOGS) == 0
+    assert place.gone(RecordKind.LOGS) == 0
 
 
 # Instances.
@@ -328,7 +323,7 @@ def rows(place: Place) -> dict[str, int]:
 def test_an_instance_goes_with_all_that_belongs_to_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its restarts, iterations and subworkflows; in transactions that are small. Numbers go on."""
     monkeypatch.setattr(retained_instances, "RUNS", 2)
-    place.pruner.ages = Ages({Kind.INSTANCES: 10 * DAY})
+    place.pruner.ages = Ages({RecordKind.INSTANCES: 10 * DAY})
     playground = place.playground
     playground.push("Workflow: {id: child, jobs: [{job: {id: b, type: NoOp}}]}")
     playground.push(TREE)
@@ -337,19 +332,19 @@ def test_an_instance_goes_with_all_that_belongs_to_it(place: Place, monkeypatch:
     before = rows(place)
     playground.start()
     grown = {name: count - before[name] for name, count in rows(place).items()}
-    assert place.gone(Kind.INSTANCES) == 0
+    assert place.gone(RecordKind.INSTANCES) == 0
     place.pass_days(11)
-    assert place.gone(Kind.INSTANCES) == 1
+    assert place.gone(RecordKind.INSTANCES) == 1
     assert rows(place) == grown
     assert playground.state.run("w", 1) is None
     assert playground.state.run("child", 1) is None
-    assert place.gone(Kind.INSTANCES) == 0
+    assert place.gone(RecordKind.INSTANCES) == 0
     assert playground.start().instance_id == 3
 
 
 def test_an_instance_that_is_not_over_or_holds_up_others_stays(place: Place) -> None:
     """So does one whose subworkflow goes on after it."""
-    place.pruner.ages = Ages({Kind.INSTANCES: 10 * DAY})
+    place.pruner.ages = Ages({RecordKind.INSTANCES: 10 * DAY})
     playground = place.playground
     playground.script.parts |= {"b": BUSY, "c": FATAL_ERROR}
     playground.push("Workflow: {id: child, jobs: [{job: {id: b, type: Sleep}}]}")
@@ -361,9 +356,9 @@ def test_an_instance_that_is_not_over_or_holds_up_others_stays(place: Place) -> 
     playground.begin("s")
     assert run.status is RunStatus.SUCCEEDED
     place.pass_days(11)
-    assert place.gone(Kind.INSTANCES) == 0
+    assert place.gone(RecordKind.INSTANCES) == 0
     keys = [(run.created_at, run.uuid)]
-    assert playground.store.retention.forget(Kind.INSTANCES, keys, playground.clock()) == 0
+    assert playground.store.retention.forget(RecordKind.INSTANCES, keys, playground.clock()) == 0
     assert playground.state.run("w", 1) is not None
 
 
@@ -377,7 +372,7 @@ def test_a_turn_takes_so_much_and_the_next_one_goes_on(place: Place, monkeypatch
     for number in range(7):
         place.signals.announce("x", {"n": number})
     place.pass_days(101)
-    assert [place.pruner.turn()[Kind.SIGNALS] for _ in range(3)] == [4, 2, 0]
+    assert [place.pruner.turn()[RecordKind.SIGNALS] for _ in range(3)] == [4, 2, 0]
 
 
 def test_of_several_one_prunes(place: Place) -> None:
@@ -390,7 +385,7 @@ def test_of_several_one_prunes(place: Place) -> None:
     stop = threading.Event()
 
     class Watched(Pruner):
-        def turn(self, stop: threading.Event | None = None) -> dict[Kind, int]:
+        def turn(self, stop: threading.Event | None = None) -> dict[RecordKind, int]:
             turns.append("turn")
             return super().turn(stop)
 
@@ -412,9 +407,20 @@ def test_a_database_that_is_away_is_borne(place: Place) -> None:
     stop = threading.Event()
 
     class Away(Pruner):
-        def turn(self, _: threading.Event | None = None) -> dict[Kind, int]:
+        def turn(self, _: threading.Event | None = None) -> dict[RecordKind, int]:
             stop.set()
             raise RuntimeError
 
     Away(place.playground.store.retention, AGES, place.playground.clock).run(stop)
     assert stop.is_set()
+
+
+def test_samples_of_lag_go_when_they_are_old(place: Place) -> None:
+    """And only those."""
+    samples = place.playground.store.lag_samples
+    table = TableName("lake", ("db",), "events")
+    for at in (0, 5 * DAY, 20 * DAY):
+        samples.add([LagSample(who, table, at, 1, 1, 1, 1, at, at, None) for who in ("a", "b")])
+    place.playground.clock.now = 20 * DAY
+    assert place.gone(RecordKind.LAG) == 4
+    assert [one.at for one in samples.samples(table, 0, 1)] == [20 * DAY] * 2

@@ -14,6 +14,8 @@ from calve.engine import StartStatus
 from calve.failpoints import FailpointReached
 from calve.store import Store, open_store
 
+pytestmark = pytest.mark.each_store
+
 MIDNIGHT = int(datetime(2026, 6, 15, tzinfo=UTC).timestamp() * 1_000)
 
 
@@ -72,8 +74,8 @@ def test_the_same_firing_again_is_the_same_instance(day: Day) -> None:
     assert set(day.fired().values()) == {1}
 
 
-@pytest.mark.parametrize("crew", [2, 4])
-def test_several_schedulers_at_once_start_everything_once(store_url: str, crew: int) -> None:
+@pytest.mark.parametrize("pool", [2, 4])
+def test_several_schedulers_at_once_start_everything_once(store_url: str, pool: int) -> None:
     """B.2-18: each with connections of its own, all at the same triggers."""
     timed = hourly(12)
     with open_store(store_url) as store:
@@ -81,7 +83,7 @@ def test_several_schedulers_at_once_start_everything_once(store_url: str, crew: 
         day.push(timed)
     failures: list[BaseException] = []
     started: list[StartStatus] = []
-    barrier = threading.Barrier(crew)
+    barrier = threading.Barrier(pool)
 
     def schedule(number: int) -> None:
         try:
@@ -96,7 +98,7 @@ def test_several_schedulers_at_once_start_everything_once(store_url: str, crew: 
             failures.append(error)
             barrier.abort()
 
-    threads = [threading.Thread(target=schedule, args=(number,)) for number in range(1, crew + 1)]
+    threads = [threading.Thread(target=schedule, args=(number,)) for number in range(1, pool + 1)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -18,14 +18,15 @@ import pytest
 from sqlalchemy import select
 from tests.accesses import LOCAL
 
-from calve.app import Workplace, now_ms, open_workplace, secret_table_on
+from calve.app import Project, now_ms, open_project, secret_table_on
 from calve.cli import entry
-from calve.definition import installed
-from calve.definition import load as load_definition
+from calve.definition import installed, load as load_definition
 from calve.engine import RunStatus, WorkerOptions
 from calve.engine.views import attempt_json, instance_json, overview_json, overview_of
 from calve.settings import Settings, load
 from calve.store.tables import metadata
+
+pytestmark = pytest.mark.each_store
 
 MARK = "cAnArY"
 ENV, FILE, TABLE = f'{MARK}-env "q" /ü+', f"{MARK}-file\n{MARK}-line-2", f"{MARK}-table-77"
@@ -171,17 +172,17 @@ def _processes() -> Iterator[str]:
             continue
 
 
-def _rows(workplace: Workplace) -> Iterator[str]:
-    with workplace.store._database.read() as connection:
+def _rows(project: Project) -> Iterator[str]:
+    with project.store._database.read() as connection:
         for table in metadata.tables.values():
             yield from (repr(row) for row in connection.execute(select(table)))
 
 
-def _seen(workplace: Workplace) -> Iterator[str]:
+def _seen(project: Project) -> Iterator[str]:
     """Yield all that the engine tells: views, events, logs."""
-    state = workplace.engine.state
+    state = project.engine.state
     (run,) = state.runs("canary", 1)
-    overview = overview_of(workplace.engine.tools, run)
+    overview = overview_of(project.engine.tools, run)
     yield json.dumps([overview_json(overview), instance_json(run)], default=str)
     yield repr([overview, run, state.events()])
     for attempt in state.attempts(run.uuid):
@@ -194,27 +195,27 @@ def test_no_secret_gets_out(
 ) -> None:
     """44: neither into the database, logs, views and messages, nor arguments of programs, nor files for others."""
     caplog.set_level(logging.DEBUG)
-    with open_workplace(settings) as workplace, echoing() as url:
-        secret_table_on(workplace.store, settings, makes_key=True).put(
+    with open_project(settings) as project, echoing() as url:
+        secret_table_on(project.store, settings, makes_key=True).put(
             "three", TABLE, LOCAL, now_ms(), lambda size: b"n" * size
         )
         text = WORKFLOW % {"folder": tmp_path, "url": url, "retry": RETRY}
-        workplace.engine.push(load_definition(text, name="test", vocabulary=installed()).required())
-        workplace.engine.start("canary")
-        worker = workplace.worker(options=WorkerOptions(slots=4))
+        project.engine.push(load_definition(text, name="test", vocabulary=installed()).required())
+        project.engine.start("canary")
+        worker = project.worker(options=WorkerOptions(slots=4))
         thread = threading.Thread(target=worker.run, daemon=True)
         thread.start()
         try:
             _until((tmp_path / "waiting").exists)
             assert not [one for one in _processes() if _leaks(one)]
             (tmp_path / "go").touch()
-            _until(lambda: workplace.engine.state.runs("canary", 1)[0].status not in _GOING)
+            _until(lambda: project.engine.state.runs("canary", 1)[0].status not in _GOING)
         finally:
             worker.end()
             thread.join()
-        told = list(_seen(workplace))
+        told = list(_seen(project))
         assert not [one for one in told if _leaks(one)]
-        assert not [row for row in _rows(workplace) if _leaks(row)]
+        assert not [row for row in _rows(project) if _leaks(row)]
         everything = "\n".join(told)
         for expected in ("in the script: ***", "ValueError: ***", "cannot be an argument", '"seen"', "418"):
             assert expected in everything, expected

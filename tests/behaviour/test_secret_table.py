@@ -6,10 +6,11 @@ import pytest
 from sqlalchemy import text
 from tests.accesses import LOCAL
 
-from calve.access import verify
-from calve.access.secrets import TableSecrets
+from calve.access import TableSecrets, verify
 from calve.errors import ParamError, RequestInvalid
 from calve.store import Store
+
+pytestmark = pytest.mark.each_store
 
 CANARY = "canary-7f3a-Äpfel"
 KEY = b"k" * 32
@@ -44,7 +45,7 @@ def test_the_database_does_not_hold_the_text(table: TableSecrets, store: Store) 
     table.put("db", CANARY, LOCAL, 5, secrets.token_bytes)
     with store._database.read() as connection:
         assert CANARY not in str(connection.execute(text("SELECT * FROM secret")).all())
-    with pytest.raises(ParamError, match="cannot be opened"):
+    with pytest.raises(ParamError, match="cannot be decrypted"):
         TableSecrets(store.access, lambda: b"x" * 32).find("db")
     with pytest.raises(ParamError, match="key"):
         TableSecrets(store.access, lambda: None).find("db")

@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 from tests.engines import USER_ERROR, Playground, live, wait_for_end
 
-from calve.engine import Outcome, RunStatus, State, StepStatus
-from calve.engine.model import RunPolicy
-from calve.engine.signals import Announced, Announcement
-from calve.engine.views.documents import attempt_json
+from calve.engine import Announced, Announcement, Outcome, RunPolicy, RunStatus, State, StepStatus
+from calve.engine.views import attempt_json
 from calve.triggers.signals import Signals, lineage_json
 
 S = StepStatus
@@ -115,7 +113,7 @@ Workflow:
     ("dependencies", "why"),
     [
         ("[{name: '${nothing}'}]", "Cannot find the referenced param"),
-        ("[{name: '${empty}'}]", "is no name of a signal"),
+        ("[{name: '${empty}'}]", "is not a valid name of a signal"),
         ("[{name: x, match_params: {p: {param: {type: DOUBLE, value: 1.5}}}}]", "cannot be 1.5"),
     ],
 )
@@ -331,7 +329,7 @@ def test_work_says_signals_of_its_namespace_only(
     assert bool(signals.list()) == is_sent
     if not is_sent:
         assert playground.statuses(run) == {"a": S.FATALLY_FAILED}
-        assert f"named the signal {name}, which is not of the namespace" in playground.told(run, "a")
+        assert f"announced the signal {name}, which is outside the namespace" in playground.told(run, "a")
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 from tests.engines import Playground
 
-from calve.engine import RunStatus
-from calve.engine.facts import parsed
-from calve.engine.model import Run
+from calve.engine import Run, RunStatus, params_from_stored
 from calve.failpoints import FailpointReached, arm
-from calve.triggers import Kind, Scheduler
+from calve.triggers import Scheduler, TriggerType
 from calve.triggers.signals import Signals, SignalTriggers, lineage_json
 
 
@@ -26,7 +24,9 @@ def signals(playground: Playground) -> Signals:
 @pytest.fixture
 def scheduler(playground: Playground) -> Scheduler:
     """Give a scheduler of signal triggers."""
-    return Scheduler(playground.tools, playground.store.triggers, {Kind.SIGNAL: SignalTriggers(playground.state)})
+    return Scheduler(
+        playground.tools, playground.store.triggers, {TriggerType.SIGNAL: SignalTriggers(playground.state)}
+    )
 
 
 def run_all(playground: Playground, scheduler: Scheduler) -> list[Run]:
@@ -60,7 +60,7 @@ def test_a_signal_starts_a_workflow_once(playground: Playground, scheduler: Sche
     assert run_all(playground, scheduler) == []
     run = playground.fresh(run)
     assert run.status is RunStatus.SUCCEEDED
-    assert parsed(run.params)["day"].result == "monday"
+    assert params_from_stored(run.params)["day"].result == "monday"
     assert run.initiator.type.value == "SIGNAL"
     assert run.initiator.trigger["signal_ids"] == {"ready": 1}
     assert run.initiator.trigger["signals"] == {"ready": {"day": "monday"}}
@@ -118,7 +118,7 @@ def test_signals_are_joined_by_their_keys(playground: Playground, scheduler: Sch
     assert first.initiator.trigger["signal_ids"] == {"left": 1, "right": 4}
     assert second.initiator.trigger["signal_ids"] == {"left": 6, "right": 1}
     assert second.initiator.trigger["params"] == {"day": "2"}
-    assert parsed(playground.fresh(second).params)["day"].result == "2"
+    assert params_from_stored(playground.fresh(second).params)["day"].result == "2"
     assert playground.fresh(second).status is RunStatus.SUCCEEDED
 
 
@@ -220,7 +220,9 @@ def test_four_schedulers_start_each_signal_once(playground: Playground, signals:
     playground.push(triggered("w", "{signal: x}"))
 
     def made() -> Scheduler:
-        return Scheduler(playground.tools, playground.store.triggers, {Kind.SIGNAL: SignalTriggers(playground.state)})
+        return Scheduler(
+            playground.tools, playground.store.triggers, {TriggerType.SIGNAL: SignalTriggers(playground.state)}
+        )
 
     run_all(playground, made())
 
@@ -282,7 +284,7 @@ def test_a_disabled_trigger_uses_up_signals_and_starts_nothing(playground: Playg
     """What it would have started is not made up for."""
     disabled = {"w"}
     kind = SignalTriggers(playground.state, is_disabled=disabled.__contains__)
-    scheduler = Scheduler(playground.tools, playground.store.triggers, {Kind.SIGNAL: kind})
+    scheduler = Scheduler(playground.tools, playground.store.triggers, {TriggerType.SIGNAL: kind})
     playground.push(triggered("w", "{signal: x}"))
     run_all(playground, scheduler)
     signals.announce("x", {"n": 1})

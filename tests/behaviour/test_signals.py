@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from tests.engines import Playground
 
-from calve.definition.model.triggers import Operator
-from calve.engine.signals import Announced, Announcement, Told, Wanted
+from calve.definition.model import Operator
+from calve.engine import Announced, Announcement, AnnouncementStatus, ParamMatch
 from calve.errors import RequestInvalid, SignalMissing
 from calve.triggers.signals import Signals
+
+pytestmark = pytest.mark.each_store
 
 
 @pytest.fixture
@@ -30,7 +32,7 @@ def test_a_request_announces_once(signals: Signals) -> None:
     """Whatever it says the second time."""
     first = signals.announce("x", {"n": 1}, request_id="r")
     second = signals.announce("x", {"n": 2}, request_id="r")
-    assert (first.status, second.status) == (Told.CREATED, Told.DUPLICATED)
+    assert (first.status, second.status) == (AnnouncementStatus.CREATED, AnnouncementStatus.DUPLICATED)
     assert second.signal == first.signal
 
 
@@ -38,8 +40,8 @@ def test_without_a_request_the_same_params_announce_once(signals: Signals) -> No
     """In any order of their names; the payload does not count."""
     signals.announce("x", {"a": 1, "b": "2"})
     again = signals.announce("x", {"b": "2", "a": 1}, payload={"who": "me"})
-    assert again.status is Told.DUPLICATED
-    assert signals.announce("x", {"a": 1, "b": 2}).status is Told.CREATED
+    assert again.status is AnnouncementStatus.DUPLICATED
+    assert signals.announce("x", {"a": 1, "b": 2}).status is AnnouncementStatus.CREATED
 
 
 def test_fifty_announce_the_same_request_and_one_signal_comes_of_it(playground: Playground) -> None:
@@ -56,7 +58,7 @@ def test_fifty_announce_the_same_request_and_one_signal_comes_of_it(playground: 
         thread.join()
     assert len(answers) == 50
     assert {answer.signal.seq for answer in answers} == {1}
-    assert [answer.status for answer in answers].count(Told.CREATED) == 1
+    assert [answer.status for answer in answers].count(AnnouncementStatus.CREATED) == 1
     assert playground.state.signal_heads(["x", "y"]) == {"x": 1, "y": 0}
 
 
@@ -103,7 +105,7 @@ def test_signals_are_listed_newest_first_in_pages(playground: Playground, signal
 def test_a_signal_that_was_not_announced_is_missing(signals: Signals) -> None:
     """By name, or by number."""
     signals.announce("x")
-    with pytest.raises(SignalMissing, match="no signal y"):
+    with pytest.raises(SignalMissing, match="Signal y does not exist"):
         signals.latest("y")
     with pytest.raises(SignalMissing, match="number 2"):
         signals.instance("x", 2)
@@ -142,7 +144,7 @@ def test_the_latest_signal_that_fits_matches(
     for params in said:
         playground.state.announce(Announcement("x", params))
     playground.state.announce(Announcement("y", {"n": 3, "day": "b"}))
-    asked = [Wanted(name, value, Operator(operator)) for name, value, operator in wanted]
+    asked = [ParamMatch(name, value, Operator(operator)) for name, value, operator in wanted]
     found = playground.state.match_signal("x", asked)
     assert (found.seq if found else None) == seq
     assert seq == next((n for n in range(6, 0, -1) if all(each.fits(said[n - 1]) for each in asked)), None)

@@ -11,7 +11,7 @@ from opentelemetry.trace.status import StatusCode
 from tests.engines import FATAL_ERROR, Playground, live, wait_for_end
 from tests.receivers import receiving
 
-from calve.telemetry.spans import Spans, otlp_processor
+from calve.telemetry import Spans, otlp_processor
 
 NESTED = """
 Workflow:

@@ -11,15 +11,13 @@ from tests.no_deliveries import NoDeliveries
 
 from calve.app import utc_now
 from calve.capture import Captures
-from calve.engine import Outcome, RunStatus, Runtimes, StepContext
-from calve.engine.model import Run
+from calve.engine import Outcome, Run, RunStatus, Runtimes, StepContext
 from calve.lake import Lake
 from calve.settings import load
 from calve.steps.captures import IpCapture, IpCommit
 from calve.store import Store
-from calve.testing.pyiceberg_writer import PyIcebergWriter
-from calve.triggers import Kind, Scheduler, Trigger
-from calve.triggers import scheduler as scheduling
+from calve.testing import PyIcebergWriter
+from calve.triggers import Scheduler, Trigger, TriggerType, scheduler as scheduling
 from calve.triggers.tables import TableChanges, Watcher, latency_of, latest_latency
 
 COLUMNS = {"id": "long", "day": "int", "n": "long"}
@@ -124,7 +122,7 @@ def place(playground: Playground, store: Store, tmp_path: Path) -> Iterator[Plac
 def new_scheduler(playground: Playground, captures: Captures, lake: Lake) -> Scheduler:
     """Return a scheduler, as another process would have it."""
     kind = TableChanges(playground.tools, playground.store.triggers, captures, lake)
-    return Scheduler(playground.tools, playground.store.triggers, {Kind.INCREMENTAL: kind})
+    return Scheduler(playground.tools, playground.store.triggers, {TriggerType.INCREMENTAL: kind})
 
 
 def new_watcher(playground: Playground, lake: Lake) -> Watcher:
@@ -557,7 +555,7 @@ def test_an_operation_that_the_capture_does_not_take_is_told_until_a_version_tak
 def test_a_catalog_that_is_away_is_no_change(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its tables are looked at when it is back; those of others go on."""
     from calve.errors import LakeError
-    from calve.lake.sql_catalog import SqlCatalog
+    from calve.lake import SqlCatalog
 
     def away(*_: object) -> dict[object, str]:
         raise LakeError("The catalog lake cannot be reached.")
@@ -600,8 +598,7 @@ def test_a_change_flows_through_three_stages_without_any_schedule(place: Place) 
 
 def test_each_table_is_asked_for_once_however_many_watch_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Polling costs by table, not by trigger."""
-    from calve.lake import TableName
-    from calve.lake.sql_catalog import SqlCatalog
+    from calve.lake import SqlCatalog, TableName
 
     for number in range(3):
         place.playground.push(workflow(name=f"w{number}"))

@@ -9,12 +9,12 @@ import pytest
 from tests.engines import Playground, Unreliable, wait_for
 
 from calve.definition.params import InitiatorType
-from calve.engine import Initiator, RunStatus, StartStatus
-from calve.engine.model import Changes, TriggerMark
+from calve.engine import Changes, Initiator, RunStatus, StartStatus, TriggerMark
 from calve.engine.ports import EngineState
 from calve.errors import Conflict, RequestInvalid, StoreUnavailable
-from calve.triggers import Fire, Kind, Looked, Scheduler, Trigger, Turn
-from calve.triggers.time import TimeTriggers
+from calve.triggers import Evaluation, Fire, Scheduler, SchedulerRound, TimeTriggers, Trigger, TriggerType
+
+pytestmark = pytest.mark.each_store
 
 TIMED = """
 Trigger: {{cron: '{cron}'}}
@@ -33,24 +33,24 @@ def timed(name: str = "w", cron: str = "0 * * * *") -> str:
 class Scripted:
     """A kind of trigger that does what a test says."""
 
-    acts: list[Callable[[Trigger, int], Looked]] = field(default_factory=list)
+    acts: list[Callable[[Trigger, int], Evaluation]] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
 
-    def begin(self, trigger: Trigger, now: int) -> Looked:
+    def begin(self, trigger: Trigger, now: int) -> Evaluation:
         """Be due at once."""
         self.seen.append(f"begin {trigger.workflow_id} {dict(trigger.state)}")
-        return Looked((), {"begun": True}, now)
+        return Evaluation((), {"begun": True}, now)
 
-    def look(self, trigger: Trigger, now: int) -> Looked:
+    def evaluate(self, trigger: Trigger, now: int) -> Evaluation:
         """Do the next thing."""
         self.seen.append(f"look {trigger.workflow_id} {dict(trigger.state)}")
         return self.acts.pop(0)(trigger, now)
 
 
-def fire(key: str, due_at: int | None = None) -> Callable[[Trigger, int], Looked]:
+def fire(key: str, due_at: int | None = None) -> Callable[[Trigger, int], Evaluation]:
     """Return what fires once."""
     fired = Fire(key, Initiator(InitiatorType.TIME))
-    return lambda _trigger, _now: Looked((fired,), {"last": key}, due_at)
+    return lambda _trigger, _now: Evaluation((fired,), {"last": key}, due_at)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def kind() -> Scripted:
 @pytest.fixture
 def scheduler(playground: Playground, kind: Scripted) -> Scheduler:
     """Give a scheduler whose time triggers do what a test says."""
-    return Scheduler(playground.tools, playground.store.triggers, {Kind.TIME: kind})
+    return Scheduler(playground.tools, playground.store.triggers, {TriggerType.TIME: kind})
 
 
 def started(playground: Playground, workflow_id: str = "w") -> int:
@@ -84,7 +84,12 @@ def test_the_triggers_of_an_active_version_begin_and_fire(
     assert scheduler.turn().looked == 0
     assert kind.seen == ["begin w {}", "look w {'begun': True}"]
     (kept,) = playground.store.triggers.triggers(workflow_id="w")
-    assert (kept.trigger_id, kept.kind, kept.state, kept.seq) == ("time:0", Kind.TIME, {"last": "one"}, begun_at + 2)
+    assert (kept.trigger_id, kept.kind, kept.state, kept.seq) == (
+        "time:0",
+        TriggerType.TIME,
+        {"last": "one"},
+        begun_at + 2,
+    )
     assert (kept.due_at, kept.fired_at, kept.made_at) == (
         playground.clock() + 1,
         playground.clock(),
@@ -125,7 +130,7 @@ def test_a_deactivated_workflow_fires_no_more(playground: Playground, kind: Scri
     playground.push(timed())
     scheduler.turn()
 
-    def deactivate(trigger: Trigger, now: int) -> Looked:
+    def deactivate(trigger: Trigger, now: int) -> Evaluation:
         playground.state.activate("w", None, playground.clock())
         return fire("late")(trigger, now)
 
@@ -156,11 +161,11 @@ def test_a_trigger_that_cannot_be_looked_at_is_noted_and_left_alone_for_a_while(
 ) -> None:
     """B.2-25: the error stands in its row, the others fire, and it is tried again later and later."""
 
-    def stumble(trigger: Trigger, now: int) -> Looked:
+    def stumble(trigger: Trigger, now: int) -> Evaluation:
         del trigger, now
         raise RuntimeError("poison")
 
-    def refuse(trigger: Trigger, now: int) -> Looked:
+    def refuse(trigger: Trigger, now: int) -> Evaluation:
         del trigger, now
         raise RequestInvalid("no such table")
 
@@ -194,9 +199,9 @@ def test_what_makes_a_trigger_due_is_not_lost_to_a_look_under_way(
     playground.push(timed())
     scheduler.turn()
 
-    def made_due(trigger: Trigger, now: int) -> Looked:
+    def made_due(trigger: Trigger, now: int) -> Evaluation:
         playground.store.triggers.make_due([("w", "time:0"), ("w", "time:7")], now)
-        return Looked((), trigger.state, None)
+        return Evaluation((), trigger.state, None)
 
     kind.acts = [made_due, fire("one")]
     assert scheduler.turn().looked == 0
@@ -209,7 +214,7 @@ def test_one_conflict_does_not_hold_up_the_others(playground: Playground, kind: 
         playground.push(timed(name))
     scheduler.turn()
 
-    def moved(trigger: Trigger, now: int) -> Looked:
+    def moved(trigger: Trigger, now: int) -> Evaluation:
         mark = TriggerMark("b", "time:0", trigger.seq, {}, None)
         playground.state.commit(Changes(marks=[mark]))
         return fire("one")(trigger, now)
@@ -229,9 +234,9 @@ def test_a_look_at_a_trigger_that_is_gone_moves_no_later_one(
     playground.push(timed())
     scheduler.turn()
 
-    def renewed(trigger: Trigger, now: int) -> Looked:
+    def renewed(trigger: Trigger, now: int) -> Evaluation:
         playground.engine.deactivate("w")
-        other = Scheduler(playground.tools, playground.store.triggers, {Kind.TIME: Scripted()})
+        other = Scheduler(playground.tools, playground.store.triggers, {TriggerType.TIME: Scripted()})
         other.turn()
         playground.clock.now += 60_000
         playground.engine.activate("w", "latest")
@@ -249,7 +254,7 @@ def test_a_conflict_while_looking_leaves_the_trigger_due(
 ) -> None:
     """Somebody else was faster at something that the look needed: it is taken again."""
 
-    def conflict(trigger: Trigger, now: int) -> Looked:
+    def conflict(trigger: Trigger, now: int) -> Evaluation:
         del trigger, now
         raise Conflict("busy")
 
@@ -266,7 +271,7 @@ def test_a_start_that_cannot_be_written_holds_up_its_own_trigger_only(playground
         playground.push(timed(name))
     state = _Choking(playground.state, "b")
     tools = replace(playground.tools, state=cast("EngineState", state))
-    scheduler = Scheduler(tools, playground.store.triggers, {Kind.TIME: kind})
+    scheduler = Scheduler(tools, playground.store.triggers, {TriggerType.TIME: kind})
     scheduler.turn()
     kind.acts = [fire("one"), fire("one"), fire("one")]
     turn = scheduler.turn()
@@ -281,12 +286,12 @@ def test_what_cannot_be_written_at_all_is_let_be(playground: Playground, kind: S
     """Not even that it failed; the others go on."""
     for name in ("a", "b"):
         playground.push(timed(name))
-    scheduler = Scheduler(playground.tools, playground.store.triggers, {Kind.TIME: kind})
+    scheduler = Scheduler(playground.tools, playground.store.triggers, {TriggerType.TIME: kind})
     scheduler.turn()
     state = _Choking(playground.state, "b", is_for_marks=True)
     tools = replace(playground.tools, state=cast("EngineState", state))
     kind.acts = [fire("one"), fire("one")]
-    turn = Scheduler(tools, playground.store.triggers, {Kind.TIME: kind}).turn()
+    turn = Scheduler(tools, playground.store.triggers, {TriggerType.TIME: kind}).turn()
     assert [each.run.workflow_id for each in turn.started] == ["a"]
     assert turn.failed == 0
 
@@ -315,9 +320,9 @@ def test_a_running_scheduler_bears_with_a_database_that_is_away(playground: Play
     state = Unreliable(playground.state)
     state.faults["version"] = [StoreUnavailable("away")]
     tools = replace(playground.tools, state=cast("EngineState", state))
-    turns: list[Turn] = []
+    turns: list[SchedulerRound] = []
     kind.acts = [fire("one"), fire("two")]
-    scheduler = Scheduler(tools, playground.store.triggers, {Kind.TIME: kind}, listener=turns.append)
+    scheduler = Scheduler(tools, playground.store.triggers, {TriggerType.TIME: kind}, listener=turns.append)
     stop = threading.Event()
     thread = threading.Thread(target=scheduler.run, args=(stop,))
     thread.start()
@@ -335,11 +340,11 @@ def test_a_running_scheduler_bears_with_a_database_that_is_away(playground: Play
 def test_a_scheduler_looks_at_its_own_kinds_only(playground: Playground, kind: Scripted) -> None:
     """Kinds that take long are left to a scheduler of their own."""
     playground.push(timed())
-    other = Scheduler(playground.tools, playground.store.triggers, {Kind.INCREMENTAL: kind})
+    other = Scheduler(playground.tools, playground.store.triggers, {TriggerType.INCREMENTAL: kind})
     assert (other.turn().synced, other.turn().looked) == (1, 0)
-    assert playground.store.triggers.next_due([Kind.INCREMENTAL]) is None
+    assert playground.store.triggers.next_due([TriggerType.INCREMENTAL]) is None
     assert playground.store.triggers.next_due() == playground.clock()
-    assert playground.store.triggers.triggers(kind=Kind.INCREMENTAL) == []
+    assert playground.store.triggers.triggers(kind=TriggerType.INCREMENTAL) == []
 
 
 def test_a_workflow_that_is_activated_again_begins_anew(
@@ -360,7 +365,7 @@ def test_a_run_by_time_knows_its_moment(playground: Playground) -> None:
         "Trigger: {cron: '@hourly', timezone: Asia/Tokyo}\n"
         "Workflow: {id: w, jobs: [{job: {id: a, type: NoOp, day: '${TARGET_RUN_DATE} ${TARGET_RUN_HOUR} ${RUN_TS}'}}]}"
     )
-    scheduler = Scheduler(playground.tools, playground.store.triggers, {Kind.TIME: TimeTriggers()})
+    scheduler = Scheduler(playground.tools, playground.store.triggers, {TriggerType.TIME: TimeTriggers()})
     scheduler.turn()
     moment = playground.clock.now = 1_700_002_800_000
     (begun,) = scheduler.turn().started
@@ -380,7 +385,7 @@ def test_a_start_whose_params_make_no_sense_is_kept_as_failed(
     )
     scheduler.turn()
     wrong = Fire("one", Initiator(InitiatorType.TIME), {"size": 2})
-    kind.acts = [lambda _trigger, _now: Looked((wrong,), {}, None)]
+    kind.acts = [lambda _trigger, _now: Evaluation((wrong,), {}, None)]
     (begun,) = scheduler.turn().started
     playground.settle()
     failed = playground.fresh(begun.run)
@@ -394,6 +399,6 @@ def test_a_scheduler_goes_by_the_clock_that_it_is_given(playground: Playground) 
     now = playground.clock()
     wall = iter((now, now + 3_600_000, now + 7_200_000))
     scheduler = Scheduler(
-        playground.tools, playground.store.triggers, {Kind.TIME: TimeTriggers()}, clock=lambda: next(wall)
+        playground.tools, playground.store.triggers, {TriggerType.TIME: TimeTriggers()}, clock=lambda: next(wall)
     )
     assert [len(scheduler.turn().started) for _ in range(3)] == [0, 1, 1]

@@ -7,16 +7,20 @@ from pathlib import Path
 import pytest
 from tests.engines import Playground
 
-from calve.engine import RunStatus, StepStatus
-from calve.engine.facts import parsed
+from calve.engine import RunStatus, StepStatus, params_from_stored
 from calve.errors import LakeError, RequestInvalid
-from calve.lake import Lake
-from calve.lake.metadata import Change
+from calve.lake import Lake, TableCommit
 from calve.settings import load
-from calve.testing.pyiceberg_writer import PyIcebergWriter
-from calve.triggers import Kind, Scheduler
-from calve.triggers.signals import Signals, SignalTriggers, ValidThrough, moment_of, set_valid_through
-from calve.triggers.signals import valid_through as watching
+from calve.testing import PyIcebergWriter
+from calve.triggers import Scheduler, TriggerType
+from calve.triggers.signals import (
+    Signals,
+    SignalTriggers,
+    ValidThrough,
+    moment_of,
+    set_valid_through,
+    valid_through as watching,
+)
 
 STEP = """
 Workflow:
@@ -83,7 +87,7 @@ def test_a_table_that_is_complete_through_a_later_time_starts_a_workflow(
 ) -> None:
     """Once for each time, however many look; the run knows the time."""
     kind = SignalTriggers(playground.state)
-    scheduler = Scheduler(playground.tools, playground.store.triggers, {Kind.SIGNAL: kind})
+    scheduler = Scheduler(playground.tools, playground.store.triggers, {TriggerType.SIGNAL: kind})
     playground.push(TRIGGER)
     another = ValidThrough(lake, playground.state, playground.clock, 1)
     for through in (5, 6, 6, 4, 7):
@@ -94,7 +98,7 @@ def test_a_table_that_is_complete_through_a_later_time_starts_a_workflow(
             another.poll()
         playground.settle()
     runs = playground.state.instances(workflow_id="w")
-    assert sorted(parsed(run.params)["through"].result for run in runs) == [5, 6, 7]
+    assert sorted(params_from_stored(run.params)["through"].result for run in runs) == [5, 6, 7]
 
 
 def test_nothing_is_looked_at_that_nobody_waits_for(
@@ -133,9 +137,9 @@ def test_a_property_that_is_no_time_is_told_once(
     playground.push(STEP)
     playground.start()
     name = lake.parse("db.t")
-    lake.catalog(name.catalog).change(name, lambda _: Change(properties={watching.PROPERTY: "soon"}))
+    lake.catalog(name.catalog).change(name, lambda _: TableCommit(properties={watching.PROPERTY: "soon"}))
     assert (watcher.poll(), watcher.poll()) == ([], [])
-    assert caplog.text.count("'soon' is no time") == 1
+    assert caplog.text.count("'soon' is not a time") == 1
 
 
 def test_a_catalog_that_is_away_is_asked_again(
@@ -190,5 +194,5 @@ def test_a_time_is_milliseconds_or_iso(text: str, moment: int) -> None:
 @pytest.mark.parametrize("text", ["", "soon", "1970-01-01", "1970-01-01T00:00:00"])
 def test_a_time_without_a_zone_is_none(text: str) -> None:
     """Nobody knows which time it means."""
-    with pytest.raises(RequestInvalid, match="is no time"):
+    with pytest.raises(RequestInvalid, match="is not a time"):
         moment_of(text)

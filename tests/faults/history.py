@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, select
 
 from calve.engine import Blueprints, RunStatus, StepStatus
 from calve.store import open_store
-from calve.store.engine_rows import event_of
+from calve.store.engine.rows import EVENT
 from calve.store.tables import metadata
 
 
@@ -93,7 +93,7 @@ def read_history(url: str, requests: Mapping[str, str], journal: Path) -> Histor
             tuple(_attempt(row) for row in raw.rows("attempt")),
             tuple(
                 Move(event.run_uuid, event.before, event.after or "", event.step_id, event.attempt_id)
-                for event in map(event_of, raw.rows("event"))
+                for event in map(EVENT.from_row, raw.rows("event"))
             ),
             {row.workflow_id: _limits(json.loads(row.properties)) for row in raw.rows("workflow")},
             requests,

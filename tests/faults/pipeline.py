@@ -13,21 +13,19 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from tests.faults.crew import PATIENCE, send, wait_until
 from tests.faults.pipeline_worker import Plan, work
 from tests.faults.worker import is_over
+from tests.faults.worker_pool import PATIENCE, send, wait_until
 from tests.memory import new_folder
 
 from calve import settings
-from calve.app import Workplace, open_captures, open_deliveries, open_workplace
+from calve.app import Project, open_captures, open_deliveries, open_project
 from calve.capture import Captures, Status, StoredCapture
 from calve.definition import installed, load
-from calve.engine import Address, StartStatus, StepStatus
-from calve.engine.model import Attempt, Run
-from calve.lake import Lake
-from calve.lake.spark_conf import session_conf
+from calve.engine import Address, Attempt, Run, StartStatus, StepStatus
+from calve.lake import Lake, session_conf
 from calve.settings import Settings
-from calve.steps.spark.sessions import configure, connect, release
+from calve.steps.spark.client import configure, connect, release
 from calve.testing import PyIcebergWriter
 
 if TYPE_CHECKING:
@@ -38,10 +36,18 @@ _FORKING.set_forkserver_preload(
     [
         "tests.faults.worker",
         "tests.faults.pipeline_worker",
-        "calve.store.migrations",
+        "calve.store.engine.state",
         "psycopg",
         "pytest",
         "pyspark.sql.connect.session",
+        # What is loaded when it is first asked for would be loaded by every worker.
+        "calve.engine.engine",
+        "calve.steps.captures.ip_commit",
+        "calve.steps.registry",
+        "calve.steps.spark.runtime",
+        "calve.store.access",
+        "calve.store.captures.captures",
+        "calve.store.captures.deliveries",
     ]
 )
 SOURCE, TARGET = "db.source", "db.target"
@@ -130,7 +136,7 @@ class Pipeline:
 
     folder: Path
     settings: Settings
-    workplace: Workplace
+    project: Project
     captures: Captures
     spark: "SparkSession"
     source: PyIcebergWriter
@@ -165,7 +171,7 @@ class Pipeline:
             capture=json.dumps(capture),
             spark=json.dumps({"script": script or self.job.script, **(spark or {})}),
         )
-        self.workplace.engine.push(load(text, name="pipe.yaml", vocabulary=installed()).required())
+        self.project.engine.push(load(text, name="pipe.yaml", vocabulary=installed()).required())
 
     # The lake.
 
@@ -176,7 +182,7 @@ class Pipeline:
     @property
     def lake(self) -> Lake:
         """The lake, as calve sees it."""
-        return self.workplace.lake
+        return self.project.lake
 
     def metadata(self, table: str) -> dict[str, Any]:
         """Return a table's current metadata."""
@@ -209,15 +215,15 @@ class Pipeline:
 
     def start(self) -> Run:
         """Start an instance."""
-        started = self.workplace.engine.start("pipe")
+        started = self.project.engine.start("pipe")
         assert started.status is StartStatus.CREATED
         return started.run
 
     def restart(self, run: Run) -> Run:
         """Run an instance again from where it failed."""
-        return self.workplace.engine.restart(Address("pipe", run.instance_id)).run
+        return self.project.engine.restart(Address("pipe", run.instance_id)).run
 
-    def hire(self, failpoints: str | None = None, **changed: Any) -> ForkServerProcess:
+    def start_worker(self, failpoints: str | None = None, **changed: Any) -> ForkServerProcess:
         """Start a worker."""
         plan = Plan(self.settings.project, self.folder / "journal", self.folder / "said", failpoints)
         process = _FORKING.Process(target=work, args=(replace(plan, **changed),), daemon=True)
@@ -227,7 +233,7 @@ class Pipeline:
 
     def work(self, failpoints: str | None = None, **changed: Any) -> bool:
         """Let one worker do all there is to do; tell whether it died at a failpoint."""
-        return self.ended(self.hire(failpoints, **changed))
+        return self.ended(self.start_worker(failpoints, **changed))
 
     def ended(self, process: ForkServerProcess) -> bool:
         """Wait for the end of a worker; tell whether it was killed."""
@@ -270,7 +276,7 @@ class Pipeline:
 
     def stopped(self, failpoints: str, **changed: Any) -> ForkServerProcess:
         """Let a worker work until it stops at a point; it goes on with ``let_go``."""
-        process = self.hire(f"{failpoints}:1:stop", **changed)
+        process = self.start_worker(f"{failpoints}:1:stop", **changed)
         wait_until(lambda: _is_stopped(process) or not process.is_alive())
         assert process.is_alive(), f"{failpoints} was not reached: {self.said()}"
         return process
@@ -284,17 +290,17 @@ class Pipeline:
 
     def fresh(self, run: Run) -> Run:
         """Return an instance's latest run."""
-        found = self.workplace.store.engine.run("pipe", run.instance_id)
+        found = self.project.store.engine.run("pipe", run.instance_id)
         assert found is not None
         return found
 
     def is_over(self) -> bool:
         """Tell whether nothing is left to do."""
-        return is_over(self.workplace.store)
+        return is_over(self.project.store)
 
     def attempt(self, run: Run, step: str) -> Attempt:
         """Return the newest attempt of a step."""
-        found = self.workplace.store.engine.newest_attempt("pipe", run.instance_id, step)
+        found = self.project.store.engine.newest_attempt("pipe", run.instance_id, step)
         assert found is not None, f"{step} was not begun"
         return found
 
@@ -387,10 +393,10 @@ def pipeline_on(remote: str, store_url: str | None = None, spark_of_workers: str
     (folder / settings.FILE).write_text(_CONF.format(spark=spark_of_workers) + store)
     loaded = settings.load(folder, {})
     source = PyIcebergWriter(loaded)
-    with open_workplace(loaded) as workplace, open_captures(loaded) as captures:
-        workplace.lake.catalog("lake")  # with tables as Spark wants them
+    with open_project(loaded) as project, open_captures(loaded) as captures:
+        project.lake.catalog("lake")  # with tables as Spark wants them
         spark = connected(loaded, remote)
-        made = Pipeline(folder, loaded, workplace, captures, spark, source)
+        made = Pipeline(folder, loaded, project, captures, spark, source)
         try:
             yield made
         finally:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from calve import settings
-from calve.steps.spark.servers import Server
-from calve.steps.surroundings import Surroundings
+from calve.steps import Workspace
+from calve.steps.spark.connect_server import ConnectServer
 
 _TOML = """
 [spark]
@@ -30,13 +30,13 @@ def connect_server(folder: Path) -> Iterator[str]:
     loaded = settings.load(folder)
     on = {**loaded.spark.conf, settings.VARIABLE_SUBSTITUTION: "true"}  # which the settings themselves refuse
     loaded = loaded.model_copy(update={"spark": loaded.spark.model_copy(update={"conf": on})})
-    around = Surroundings(
+    around = Workspace(
         project=folder,
         environment=os.environ,  # noqa: TID251 - handed to the server, never read
         python=sys.executable,
         java_home=loaded.spark.java_home,
     )
-    server = Server(loaded, around)
+    server = ConnectServer(loaded, around)
     server.start(lambda _: None, lambda: False)
     try:
         yield f"sc://localhost:{server.events.port()}/;token={server._token}"

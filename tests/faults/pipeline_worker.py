@@ -18,12 +18,12 @@ from sqlalchemy import Executable, Update
 from tests.faults.worker import is_over
 
 from calve import failpoints, settings
-from calve.app import open_workplace
+from calve.app import open_project
 from calve.capture import Captures
 from calve.delivery import Deliveries
 from calve.engine import Worker, WorkerOptions
 from calve.errors import LakeUnavailable
-from calve.lake.sql_catalog import SqlCatalog
+from calve.lake import SqlCatalog
 from calve.store import Store
 
 QUICK = WorkerOptions(slots=2, tick=0.05, heartbeat=0.2, lease=60.0, poll=0.1, tries=1_000_000, drain=20.0)
@@ -65,11 +65,11 @@ def work(plan: Plan) -> None:
     for owner, name in CALLS:
         _put_points(owner, name, plan)
     loaded = settings.load(plan.project, {})
-    with open_workplace(loaded) as workplace, _alone(workplace.store, plan):
-        worker = workplace.worker(options=plan.options)
+    with open_project(loaded) as project, _alone(project.store, plan):
+        worker = project.worker(options=plan.options)
         signal.signal(signal.SIGTERM, lambda *_: worker.end())
         if plan.is_leaving:
-            threading.Thread(target=_leave, args=(workplace.store, worker), daemon=True).start()
+            threading.Thread(target=_leave, args=(project.store, worker), daemon=True).start()
         failpoints.arm(plan.failpoints)
         worker.run()
         failpoints.arm(None)

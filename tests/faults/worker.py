@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from calve import failpoints
-from calve.access.secrets import Secrets
+from calve.access import Secrets
 from calve.app import is_gone, this_process, tools_on
 from calve.engine import (
     AnchoredClock,

@@ -13,22 +13,29 @@ from typing import Any
 from pyroaring import BitMap64
 from tests.unit.capture.tables import avro_field, manifest_file
 
-from calve.capture import CaptureReport, Limits, OnGap, Operation, StoredCheckpoint, Wanted, avro
+from calve.capture import (
+    CaptureLimits,
+    CaptureReport,
+    ManifestFile,
+    Mode,
+    OnGap,
+    Operation,
+    Source,
+    StoredCheckpoint,
+    Wanted,
+    avro,
+    write_manifest_list,
+)
 from calve.capture.changes import TableChange, find_change
 from calve.capture.deletion_vectors import Blob, write_puffin
-from calve.capture.history import resolve
-from calve.capture.lag import lag_of
-from calve.capture.making import Maker, make
-from calve.capture.manifests import ManifestFile, read_entries, write_manifest_list
-from calve.capture.model import Mode
+from calve.capture.lag import lag_of, uncommitted
+from calve.capture.manifests import read_entries
+from calve.capture.relations import Maker, make
 from calve.capture.report import report
-from calve.capture.source import Source
-from calve.capture.uncommitted import uncommitted
+from calve.capture.snapshots import resolve
 from calve.errors import CalveError
-from calve.lake import LoadedTable, TableName
-from calve.lake import metadata as raw
-from calve.lake.catalogs import Catalog
-from calve.lake.other_catalog import OtherCatalog
+from calve.lake import Catalog, LoadedTable, TableName, metadata as raw
+from calve.lake.pyiceberg_catalog import PyIcebergCatalog
 
 NAME = TableName("lake", ("db",), "t")
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -339,18 +346,18 @@ def ask(table: Table, names: Sequence[str] = QUESTIONS) -> dict[str, Any]:
 
     An exception that is no error of calve's is not caught.
     """
-    catalog = OtherCatalog("lake", {"type": "sql"})
+    catalog = PyIcebergCatalog("lake", {"type": "sql"})
     location = table.metadata
     questions: dict[str, Callable[[], Any]] = {
         "since 1": lambda: _change(catalog, location, "1", Wanted(operations=ALL, ranges=RANGES)),
         "since 2, without ranges": lambda: _change(catalog, location, "2", Wanted(operations=ALL)),
         "everything": lambda: _change(catalog, location, None, Wanted(ranges=RANGES)),
-        "two files": lambda: _change(catalog, location, "1", Wanted(operations=ALL, limits=Limits(2))),
+        "two files": lambda: _change(catalog, location, "1", Wanted(operations=ALL, limits=CaptureLimits(2))),
         "upserts": lambda: _change(catalog, location, "1", Wanted(operations=ALL, on_gap=OnGap.UPSERTS)),
         "by time": lambda: _change(catalog, location, "2026-01-01T00:00:00.002Z", Wanted(operations=ALL)),
         "lag": lambda: _lag(catalog, location),
         "tag": lambda: raw.changed(
-            raw.with_tag(catalog.load_at(location).metadata, "new", 4, 5), raw.Change(properties={"a": "b"}), FIRST
+            raw.with_tag(catalog.load_at(location).metadata, "new", 4, 5), raw.TableCommit(properties={"a": "b"}), FIRST
         )["refs"],
     }
     return {name: _answer(questions[name]) for name in names}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.integration.tables import Source
+from tests.integration.tables import Source, quick_session
 
 from calve.app import open_captures
 from calve.capture import Captures
@@ -35,13 +35,7 @@ def captures(lake_settings: Settings) -> Iterator[Captures]:
 @pytest.fixture(scope="session")
 def quick_spark(spark: "SparkSession") -> "SparkSession":
     """Return a session for tables of a few rows, which do not repay compiling."""
-    quick = spark.newSession()
-    quick.conf.set("spark.sql.codegen.wholeStage", "false")
-    quick.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    quick.conf.set("spark.sql.adaptive.enabled", "false")
-    quick.conf.set("spark.sql.shuffle.partitions", "1")
-    quick.sql("CREATE NAMESPACE IF NOT EXISTS db")
-    return quick
+    return quick_session(spark)
 
 
 @pytest.fixture

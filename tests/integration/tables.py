@@ -6,9 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import cycle, product
 from typing import TYPE_CHECKING, Any
 
-from calve.capture import CaptureReport, Captures, Limits, Operation, TableReport, Wanted
+from tests.scope import in_ci
+
+from calve.capture import CaptureLimits, CaptureReport, Captures, Operation, TableReport, Wanted
 from calve.lake import Lake
 
 if TYPE_CHECKING:
@@ -24,6 +27,12 @@ KINDS: dict[str, tuple[int, str]] = {
     "v3 merge-on-read": (3, MOR),
 }
 """Every way in which a table can record a change: format version, and how rows are deleted."""
+SOME_KINDS = in_ci(["v1", "v2 copy-on-write", "v3 merge-on-read"], otherwise=list(KINDS))
+"""Each format version, and each way to delete rows, once."""
+KINDS_PARTITIONED = in_ci(
+    list(zip(KINDS, cycle(["day", ""]), strict=False)), otherwise=list(product(KINDS, ["", "day"]))
+)
+"""All kinds, each partitioned or not: in CI in turn."""
 
 Row = tuple[Any, ...]
 Rows = Counter[Row]
@@ -168,12 +177,12 @@ class Source:
         consumer: str = "me",
         *,
         operations: frozenset[Operation] = ALL,
-        limits: Limits | None = None,
+        limits: CaptureLimits | None = None,
         lease: bool = False,
         **wanted: Any,
     ) -> CaptureReport:
         """Capture what the consumer has not seen, all operations included."""
-        request = Wanted(operations=operations, limits=limits or Limits(), **wanted)
+        request = Wanted(operations=operations, limits=limits or CaptureLimits(), **wanted)
         return self.captures.capture([self.name], self._consumer(consumer), request, lease=lease)
 
     def plan(
@@ -181,11 +190,11 @@ class Source:
         consumer: str = "me",
         *,
         operations: frozenset[Operation] = ALL,
-        limits: Limits | None = None,
+        limits: CaptureLimits | None = None,
         **wanted: Any,
     ) -> TableReport:
         """Return what the next capture would contain."""
-        request = Wanted(operations=operations, limits=limits or Limits(), **wanted)
+        request = Wanted(operations=operations, limits=limits or CaptureLimits(), **wanted)
         return self.captures.plan([self.name], self._consumer(consumer), request).tables[0]
 
     def commit(self, report: CaptureReport) -> TableReport:
@@ -204,7 +213,9 @@ class Source:
         end_of = None if end is None else str(end)
         return self.capture(f"between {self._count}", start=str(start), end=end_of, **wanted).tables[0]
 
-    def in_parts(self, consumer: str = "me", *, limits: Limits, most: int = 50, **wanted: Any) -> Iterator[TableReport]:
+    def in_parts(
+        self, consumer: str = "me", *, limits: CaptureLimits, most: int = 50, **wanted: Any
+    ) -> Iterator[TableReport]:
         """Capture in parts until nothing is left; each is committed once the caller has looked at it."""
         for _ in range(most):
             report = self.capture(consumer, limits=limits, **wanted)
@@ -231,6 +242,17 @@ class Source:
         if minimal:
             assert came == after - before
             assert left == before - after
+
+
+def quick_session(spark: "SparkSession") -> "SparkSession":
+    """Return a new session for tables of a few rows, which do not repay compiling; there is a namespace ``db``."""
+    quick = spark.newSession()
+    quick.conf.set("spark.sql.codegen.wholeStage", "false")
+    quick.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    quick.conf.set("spark.sql.adaptive.enabled", "false")
+    quick.conf.set("spark.sql.shuffle.partitions", "1")
+    quick.sql("CREATE NAMESPACE IF NOT EXISTS db")
+    return quick
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import pytest
 from tests.integration.tables import Source, union
 
-from calve.capture import Limits
+from calve.capture import CaptureLimits
 
 pytestmark = pytest.mark.spark
 
@@ -47,7 +47,7 @@ def test_a_table_with_deleted_keys_is_captured_whole(source: Source, kind: str) 
     source.delete_by_key(["id"], [3])
     source.run("INSERT INTO {t} VALUES (3, 'c', 'new')")
     source.check(source.advance())
-    parts = [source.rows(part.relation) for part in source.in_parts("in parts", limits=Limits(max_files=1))]
+    parts = [source.rows(part.relation) for part in source.in_parts("in parts", limits=CaptureLimits(max_files=1))]
     assert len(parts) > 1
     assert union(parts) == source.at(source.head)
     source.run("UPDATE {t} SET v = 'changed' WHERE id = 1")

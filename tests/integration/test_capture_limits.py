@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.integration.tables import KINDS, Rows, Source, union
+from tests.integration.tables import SOME_KINDS, Rows, Source, union
 
-from calve.capture import Limits, OnGap, Operation, TableReport
+from calve.capture import CaptureLimits, OnGap, Operation, TableReport
 from calve.errors import ChangeUnsupported, HistoryExpired
 
 if TYPE_CHECKING:
@@ -46,16 +46,16 @@ def _paths(source: Source, table: TableReport) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "limits"),
     [
-        ("v1", Limits(max_files=3)),
-        ("v1", Limits(max_bytes=2500)),
-        ("v2 merge-on-read", Limits(max_files=1)),
-        ("v2 merge-on-read", Limits(max_files=4, max_bytes=2500)),
-        ("v3 merge-on-read", Limits(max_files=3)),
-        ("v3 merge-on-read", Limits(max_bytes=1)),
+        ("v1", CaptureLimits(max_files=3)),
+        ("v1", CaptureLimits(max_bytes=2500)),
+        ("v2 merge-on-read", CaptureLimits(max_files=1)),
+        ("v2 merge-on-read", CaptureLimits(max_files=4, max_bytes=2500)),
+        ("v3 merge-on-read", CaptureLimits(max_files=3)),
+        ("v3 merge-on-read", CaptureLimits(max_bytes=1)),
     ],
     ids=str,
 )
-def test_parts_of_appends_are_everything_once(source: Source, kind: str, limits: Limits) -> None:
+def test_parts_of_appends_are_everything_once(source: Source, kind: str, limits: CaptureLimits) -> None:
     """Within the limits but for a single file, oldest first, and the same files for whoever asks."""
     _create(source, kind)
     _append(source, 0, 1)
@@ -97,7 +97,7 @@ def test_upkeep_between_parts_loses_nothing(source: Source, kind: str) -> None:
         source.compact,
     ]
     parts = []
-    for part in source.in_parts(limits=Limits(max_files=2), operations=APPENDS):
+    for part in source.in_parts(limits=CaptureLimits(max_files=2), operations=APPENDS):
         parts.append(source.rows(part.relation))
         if upkeep:
             upkeep.pop(0)()
@@ -106,7 +106,7 @@ def test_upkeep_between_parts_loses_nothing(source: Source, kind: str) -> None:
     assert not truth - union(parts[:4])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SOME_KINDS)
 def test_a_first_capture_in_parts_is_the_table(source: Source, kind: str) -> None:
     """With deletes in force from the start, and changes to rows already captured while it goes on."""
     _create(source, kind)
@@ -116,7 +116,7 @@ def test_a_first_capture_in_parts_is_the_table(source: Source, kind: str) -> Non
     first = source.head
     target: Rows = union([])
     touched = False
-    for part in source.in_parts(limits=Limits(max_files=2), ranges=("id",)):
+    for part in source.in_parts(limits=CaptureLimits(max_files=2), ranges=("id",)):
         left = source.rows(part.deletes_relation)
         assert not left - target
         target = target - left + source.rows(part.relation)
@@ -131,7 +131,7 @@ def test_a_first_capture_in_parts_is_the_table(source: Source, kind: str) -> Non
     assert target == source.at(source.head)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SOME_KINDS)
 def test_changes_are_not_cut(source: Source, kind: str) -> None:
     """An update is taken whole, with what comes before it or alone; appends around it are cut as ever."""
     _create(source, kind)
@@ -142,7 +142,7 @@ def test_changes_are_not_cut(source: Source, kind: str) -> None:
     source.run("UPDATE {t} SET v = 'changed' WHERE id IN (0, 5, 100)", "DELETE FROM {t} WHERE id IN (1, 101)")
     _append(source, 200, 3)
     reached = []
-    for part in source.in_parts(limits=Limits(max_files=2)):
+    for part in source.in_parts(limits=CaptureLimits(max_files=2)):
         target = target - source.rows(part.deletes_relation) + source.rows(part.relation)
         reached.append((part.to_snapshot_id, part.files))
     assert target == source.at(source.head)
@@ -156,7 +156,7 @@ def test_a_change_beyond_the_limit_is_not_yet_refused(source: Source) -> None:
     source.advance()
     _append(source, 100, 3)
     source.run("DELETE FROM {t} WHERE id = 0")
-    part = source.advance(limits=Limits(max_files=2), operations=APPENDS)
+    part = source.advance(limits=CaptureLimits(max_files=2), operations=APPENDS)
     assert [step["reason"] for step in part.snapshots] == ["in part: the rest is pending", "left for the next capture"]
     rest = source.advance(operations=APPENDS)
     assert (rest.files, rest.pending) == (1, True)
@@ -172,7 +172,7 @@ def test_a_pending_part_that_was_expired_is_a_gap(source: Source, kind: str) -> 
     source.advance()
     _append(source, 100, 3)
     half = source.head
-    source.advance(limits=Limits(max_files=1))
+    source.advance(limits=CaptureLimits(max_files=1))
     _append(source, 200, 1)
     source.expire(half)
     for policy in (OnGap.FAIL, OnGap.UPSERTS):
@@ -187,7 +187,7 @@ def test_lag_counts_what_is_pending(source: Source) -> None:
     """Commits, files, rows and bytes that are not committed, those of a pending part too."""
     _create(source, "v3 merge-on-read")
     _append(source, 0, 4)
-    source.advance(limits=Limits(max_files=1))
+    source.advance(limits=CaptureLimits(max_files=1))
     _append(source, 100, 2)
     source.compact()
     (lag,) = source.captures.lag(source._consumer("me"))

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.integration.tables import KINDS, Source, canonical
+from tests.integration.tables import SOME_KINDS, Source, canonical
 
-from calve.capture import Limits, Mode, OnGap, Operation
+from calve.capture import CaptureLimits, Mode, OnGap, Operation
 from calve.errors import RequestInvalid
 
 pytestmark = pytest.mark.spark
@@ -61,7 +61,7 @@ def test_a_path_is_read_without_a_catalog(source: Source, kind: str) -> None:
     source.commit(report)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SOME_KINDS)
 def test_a_path_tells_how_to_read_changes(source: Source, kind: str) -> None:
     """Where the files hold more than the change, the predicate is told; the rows that left have a path too."""
     _create(source, kind)
@@ -104,7 +104,7 @@ def test_a_view_refuses_what_it_would_show_wrongly(source: Source, kind: str) ->
     source.advance()
     source.run("INSERT INTO {t} SELECT id, 'x' FROM range(10, 14, 1, 2)")
     with pytest.raises(RequestInvalid, match="append"):
-        source.capture(mode=Mode.VIEW, limits=Limits(max_files=1))
+        source.capture(mode=Mode.VIEW, limits=CaptureLimits(max_files=1))
     source.run("UPDATE {t} SET `odd name` = 'changed' WHERE id = 1")
     with pytest.raises(RequestInvalid, match="append"):
         source.capture(mode=Mode.VIEW)

@@ -1,32 +1,40 @@
-"""Processes killed at every durable boundary of capture, commit, abandon and gc: each row still comes once."""
+"""Processes killed at every durable boundary of capture, commit, abandon and gc: each row still comes once.
+
+CI kills each of them with a lease or without one, ``make test-all`` both ways.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 import pytest
 from tests.memory import folder_in_memory
+from tests.scope import in_ci
 
 from calve import settings
 from calve.app import open_captures
 from calve.capture import Captures, Operation, Status, Wanted
 from calve.lake import Lake
 from calve.settings import Settings, StoreSettings
-from calve.testing import PyIcebergWriter, crashing
-from calve.testing.crashing import Crashes, Errand
-from calve.testing.reading import rows_at
-from calve.testing.replicas import Rows
+from calve.testing import PyIcebergWriter, Rows, crashes as work_of
+from calve.testing.crashes import Crashes, Errand
+from calve.testing.replicas import rows_at
 
 COLUMNS = {"id": "long", "day": "int", "v": "string"}
 WANTED = Wanted(operations=frozenset({Operation.APPEND, Operation.OVERWRITE, Operation.DELETE}))
 WORKS = {
-    "capture": crashing.capture,
-    "commit": crashing.commit,
-    "abandon": crashing.abandon,
-    "collect": crashing.collect,
+    "capture": work_of.capture,
+    "commit": work_of.commit,
+    "abandon": work_of.abandon,
+    "collect": work_of.collect,
 }
 ENOUGH = 300
+KILLED = [("capture", True), ("commit", False), ("abandon", False), ("collect", True)]
+"""What is killed in CI, and whether it holds a lease: that adds boundaries to a capture and to what gc removes."""
+STRIDE = in_ci(10, otherwise=3)
+"""How far apart the points of a recovery are at which it is killed too."""
 
 
 @dataclass
@@ -73,10 +81,10 @@ class World:
     def prepare(self, work: str, errand: Errand) -> None:
         """Do what comes before some work: commit and abandon close a capture, and gc removes one."""
         if work != "capture":
-            self.crashes.run(self.settings, crashing.capture, errand)
+            self.crashes.run(self.settings, work_of.capture, errand)
             self.look(errand)
         if work == "collect":
-            self.crashes.run(self.settings, crashing.abandon, errand)
+            self.crashes.run(self.settings, work_of.abandon, errand)
 
     def look(self, errand: Errand) -> None:
         """Read what is open, as a consumer would before it commits; a second look must see the same."""
@@ -89,7 +97,7 @@ class World:
     def recover(self, errand: Errand, plan: str | None = None) -> bool:
         """Go on as new processes would, until all is delivered; the first may be killed again: tell whether it was."""
         was_killed = False
-        for work in (crashing.resume, crashing.finish):
+        for work in (work_of.resume, work_of.finish):
             ended = self.crashes.run(self.settings, work, errand, plan=None if was_killed else plan)
             while ended.killed:
                 was_killed = True
@@ -193,8 +201,7 @@ def points_of(world: World, name: str, *, lease: bool, everywhere: bool) -> list
     return list(ended.points)
 
 
-@pytest.mark.parametrize("lease", [False, True], ids=["no-lease", "lease"])
-@pytest.mark.parametrize("name", WORKS)
+@pytest.mark.parametrize(("name", "lease"), in_ci(KILLED, otherwise=list(product(WORKS, [False, True]))))
 def test_a_kill_at_any_point_loses_nothing_and_leaves_nothing(world: World, name: str, *, lease: bool) -> None:
     """Whatever the last thing that lasted before the kill, the next process delivers every row once."""
     kills = kill_everywhere(world, name, lease=lease, everywhere=True)
@@ -222,7 +229,7 @@ def test_every_failpoint_is_reached(world: World, name: str, expected: set[str])
 def test_a_second_kill_during_the_recovery_is_survived_too(world: World, name: str) -> None:
     """Killed at any failpoint and then at any failpoint of what recovers from that, every row still comes once."""
     for nth, _ in enumerate(points_of(world, name, lease=True, everywhere=False), start=1):
-        for again in range(1 + nth % 3, ENOUGH, 3):  # a third of them for each, in turn
+        for again in range(1 + nth % STRIDE, ENOUGH, STRIDE):  # some of them for each, in turn
             errand = world.begin(f"{name}-{nth}-{again}", lease=True)
             world.prepare(name, errand)
             assert world.crashes.run(world.settings, WORKS[name], errand, plan=f"*:{nth}:kill").killed

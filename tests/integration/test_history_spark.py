@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.integration.tables import quick_session
+from tests.scope import in_ci
 
 from calve.settings import Settings, StoreSettings
 from calve.testing import SparkWriter, run_histories
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MORE = os.environ.get("CALVE_TEST_HISTORIES")  # noqa: TID251 - a flag of the tests alone
-HISTORIES = int(MORE or 30)
+HISTORIES = int(MORE or in_ci(8, otherwise=30))
 SEED = None if MORE else 2026
 """A landing is judged by the same histories each time; new ones are looked for with the flag."""
 
@@ -24,8 +26,9 @@ def writers(spark: "SparkSession", lake_settings: Settings, tmp_path: Path) -> I
     """Give writers of v2 and v3, copy-on-write and merge-on-read, and a store for their captures alone."""
     store = StoreSettings(url=f"sqlite:///{tmp_path}/state.db")
     settings = lake_settings.model_copy(update={"store": store})
+    quick = quick_session(spark)  # one of their own, as they configure it
     made = [
-        SparkWriter(spark, settings, version, mode) for version in (2, 3) for mode in ("copy-on-write", "merge-on-read")
+        SparkWriter(quick, settings, version, mode) for version in (2, 3) for mode in ("copy-on-write", "merge-on-read")
     ]
     yield made
     for writer in made:

@@ -9,10 +9,8 @@ import pytest
 
 from calve.cli import entry
 from calve.errors import EnvironmentUnfit, JarsUnavailable
-from calve.lake import Catalog, Lake, TableName, jars, java
-from calve.lake.spark import Progress, session, watched
-from calve.lake.spark_conf import catalog_conf
-from calve.lake.sql_catalog import SqlCatalog
+from calve.lake import Catalog, Lake, SparkProgress, SqlCatalog, TableName, catalog_conf, jars, java
+from calve.lake.spark import session, watched
 from calve.settings import CatalogSettings, Settings
 
 if TYPE_CHECKING:
@@ -168,7 +166,7 @@ def test_our_own_spark_is_shared_and_others_are_left_alone(spark: "SparkSession"
 
 def test_progress_is_shown_while_spark_works(spark: "SparkSession") -> None:
     """Stages and tasks of a running query are seen from another thread."""
-    seen: list[Progress] = []
+    seen: list[SparkProgress] = []
     with watched(spark, seen.append, every=0.02):
         spark.sql("SELECT sum(a.id * b.id) FROM range(20000) a JOIN range(3000) b").collect()
     assert any(progress.tasks for progress in seen)

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.integration.tables import quick_session
 
 import calve
 from calve.errors import RequestInvalid, SourceUnstable, TableMissing
-from calve.merging import Merged, facts, plans
+from calve.merging import Merged, plans, statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,14 +70,9 @@ class Twins:
 
 
 @pytest.fixture
-def merging(quick_spark: "SparkSession") -> "SparkSession":
+def merging(spark: "SparkSession") -> "SparkSession":
     """Return a session of the test's own."""
-    session = quick_spark.newSession()
-    for key in ("codegen.wholeStage", "adaptive.enabled"):
-        session.conf.set(f"spark.sql.{key}", "false")
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    session.conf.set("spark.sql.shuffle.partitions", "1")
-    return session
+    return quick_session(spark)
 
 
 def _twins(spark: "SparkSession", version: int, partition: str, identifiers: tuple[str, ...] = ()) -> Twins:
@@ -380,8 +376,8 @@ def test_a_source_that_changes_meanwhile_is_noticed(merging: "SparkSession", mon
     """What was appended is compared with what was counted."""
     twins = _twins(merging, 3, "day")
     twins.run(f"INSERT INTO {{t}} VALUES {_event(9, 2)}")
-    counted = facts.source
-    monkeypatch.setattr(facts, "source", lambda *of: replace(counted(*of), rows=3, elsewhere=3))
+    counted = statistics.source
+    monkeypatch.setattr(statistics, "source", lambda *of: replace(counted(*of), rows=3, elsewhere=3))
     with pytest.raises(SourceUnstable, match="3 rows were to be appended"), twins.branch():
         _both(twins, _rows(merging, _event(1, 1)), ("id", "day"), {})
 

@@ -129,7 +129,7 @@ def test_keycloak_insists_on_pkce(browser: Browser) -> None:
     assert query_of(refused.headers["location"])["error"] == "invalid_request"
     answer = browser.client.get(refused.headers["location"])
     assert answer.status_code == 401
-    assert answer.json()["message"] == "The provider has not let you in: invalid_request."
+    assert answer.json()["message"] == "The identity provider rejected the sign-in: invalid_request."
 
 
 def test_a_scope_that_keycloak_does_not_know_is_named_in_the_remedy(browser: Browser) -> None:
@@ -139,7 +139,7 @@ def test_a_scope_that_keycloak_does_not_know_is_named_in_the_remedy(browser: Bro
     refused = browser.client.get(f"{url.partition('?')[0]}?{urlencode(asked)}")
     answer = browser.client.get(refused.headers["location"])
     assert answer.status_code == 401
-    assert answer.json()["message"] == "The provider has not let you in: invalid_scope."
+    assert answer.json()["message"] == "The identity provider rejected the sign-in: invalid_scope."
     assert "access.oidc.scopes" in answer.json()["remedy"]
 
 
@@ -228,7 +228,7 @@ def test_a_secret_that_is_no_longer_right_is_not_the_fault_of_who_signs_in(
     with keycloak.client_with(secret="another"):
         answer = browser.sign_in("ann")
     assert answer.status_code == 502
-    assert answer.json()["message"] == "The provider of identities has answered 401 unauthorized_client."
+    assert answer.json()["message"] == "The identity provider has answered 401 unauthorized_client."
     assert SECRET not in answer.text
     assert browser.sign_in("ann").status_code == 200
 
@@ -257,7 +257,7 @@ def test_while_keycloak_is_away_the_answer_says_so(browser: Browser, keycloak: K
                 answer = browser.client.get(url, headers=PROBLEM)
                 assert answer.status_code == 502
                 assert answer.headers["content-type"] == PROBLEM["accept"]
-                assert answer.json()["detail"] == "The provider of identities does not answer."
+                assert answer.json()["detail"] == "The identity provider does not answer."
                 assert answer.json()["code"] == "provider_failed"
         held = httpx.get(f"{browser.calve}/api/v3/access/me", cookies={"calve_session": session})
         assert held.status_code == 200

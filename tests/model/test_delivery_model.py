@@ -11,7 +11,7 @@ from tests.model.delivery_world import (
     STALE,
     DeliveryProtocol,
 )
-from tests.model.exploring import Exploration, TooManyStates, Verdict, explore
+from tests.model.exploration import Exploration, Result, TooManyStates, explore
 
 APPENDS = DeliveryProtocol("property", is_expiring=True)
 """How plain inserts are delivered: staged on a branch, appended again where main has moved."""
@@ -94,7 +94,7 @@ UNSOUND = {
 def test_a_sound_protocol_delivers_everything_once_and_in_order(protocol: DeliveryProtocol, at_least: int) -> None:
     """Nothing wrong can be reached, the end can be reached from everywhere, and the model was not a trivial one."""
     found = explore(DeliveryModel(protocol))
-    assert found == Exploration(Verdict.HOLDS, found.states)
+    assert found == Exploration(Result.HOLDS, found.states)
     assert found.states > at_least
 
 
@@ -102,21 +102,21 @@ def test_a_sound_protocol_delivers_everything_once_and_in_order(protocol: Delive
 def test_an_unsound_protocol_is_found_out(protocol: DeliveryProtocol, fault: str, steps: int) -> None:
     """What goes wrong is named, with a shortest way to it."""
     found = explore(DeliveryModel(protocol))
-    assert (found.verdict, found.fault) == (Verdict.VIOLATED, fault)
+    assert (found.result, found.fault) == (Result.VIOLATED, fault)
     assert len(found.trace) == steps, found.trace
 
 
 def test_to_refuse_what_overlaps_with_a_delivery_is_safe_but_goes_nowhere() -> None:
     """A delivery whose capture was never committed is in the way of all that follow."""
     found = explore(DeliveryModel(DeliveryProtocol("property", superseding="refuse")))
-    assert found.verdict is Verdict.STUCK
+    assert found.result is Result.STUCK
     assert found.states > 20_000
 
 
 def test_to_take_over_an_open_capture_leaves_one_case_to_people() -> None:
     """A late attempt may deliver just before its capture is given up: refused ever after, until somebody mends it."""
     found = explore(DeliveryModel(DeliveryProtocol("property", superseding="take over")))
-    assert found.verdict is Verdict.STUCK
+    assert found.result is Result.STUCK
     assert found.states > 20_000
     assert found.trace == (
         "start an attempt",
@@ -137,7 +137,7 @@ def test_what_is_held_for_the_commit_is_adopted_as_well() -> None:
         "property", "accumulate", "run again", superseding="adopt", publishing="before the checkpoint"
     )
     found = explore(DeliveryModel(held, foreign_writes=0))
-    assert found == Exploration(Verdict.HOLDS, found.states)
+    assert found == Exploration(Result.HOLDS, found.states)
     assert found.states > 20_000
 
 
@@ -145,7 +145,7 @@ def test_what_is_held_for_the_commit_is_adopted_as_well() -> None:
 def test_one_process_at_a_time_is_delivered_the_same_way(protocol: DeliveryProtocol) -> None:
     """Without zombies there is less to explore, and nothing to find."""
     found = explore(DeliveryModel(protocol, processes=1))
-    assert found.verdict is Verdict.HOLDS
+    assert found.result is Result.HOLDS
     assert 100 < found.states < explore(DeliveryModel(protocol)).states
 
 
@@ -166,6 +166,6 @@ def test_a_duplicate_comes_with_the_story_of_it() -> None:
 
 
 def test_a_model_that_never_ends_is_given_up() -> None:
-    """More states than expected are an error, not a verdict."""
+    """More states than expected are an error, not a result."""
     with pytest.raises(TooManyStates):
         explore(DeliveryModel(APPENDS), limit=1_000)

@@ -10,14 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.faults.crew import wait_until
+from tests.faults.worker_pool import wait_until
 from tests.integration.tables import KINDS, canonical
 
-from calve.app import Workplace
+from calve.app import Project, WorkerThread
 from calve.cli import entry
-from calve.cli.hands import Hands
-from calve.engine import Address, RunStatus, StepStatus
-from calve.engine.model import Breakpoint, Run, RunPolicy
+from calve.engine import Address, Breakpoint, Run, RunPolicy, RunStatus, StepStatus
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.session import SparkSession
@@ -29,9 +27,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "patterns"
 class Stage:
     """Where all examples are run: a project, a worker that waits for work, and a Spark."""
 
-    project: Path
-    workplace: Workplace
-    hands: Hands
+    folder: Path
+    project: Project
+    worker: WorkerThread
     spark: "SparkSession"
 
     def sql(self, *statements: str) -> list[Any]:
@@ -41,7 +39,7 @@ class Stage:
     def push(self, folder: Path) -> None:
         """Push all workflows of an example, as a user does."""
         with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
-            code = entry.run(["-C", str(self.project), "push", *map(str, sorted(folder.glob("*.yaml")))])
+            code = entry.run(["-C", str(self.folder), "push", *map(str, sorted(folder.glob("*.yaml")))])
         assert code == 0, out.getvalue() + err.getvalue()
 
     def finished(self, run: Run) -> Run:
@@ -53,7 +51,7 @@ class Stage:
 
     def killed_before(self, run: Run, step_id: str, meanwhile: Callable[[], None]) -> None:
         """Let an instance, paused before a step, come there; then do something, and kill it."""
-        state = self.workplace.store.engine
+        state = self.project.store.engine
 
         def is_paused() -> bool:
             attempt = state.newest_attempt(run.workflow_id, run.instance_id, step_id)
@@ -62,18 +60,18 @@ class Stage:
         wait_until(lambda: is_paused() or self._fresh(run).status.is_terminal)
         assert is_paused(), self.story()
         meanwhile()
-        self.workplace.engine.kill(Address(run.workflow_id, run.instance_id))
+        self.project.engine.kill(Address(run.workflow_id, run.instance_id))
         wait_until(lambda: self._fresh(run).status.is_terminal)
 
     def story(self) -> str:
         """Return what is told of all attempts that did not succeed, and their logs."""
         with redirect_stdout(io.StringIO()) as out:
-            entry.run(["-C", str(self.project), "status", "--json"])
+            entry.run(["-C", str(self.folder), "status", "--json"])
         return out.getvalue()
 
     def _fresh(self, run: Run) -> Run:
-        self.hands.check()  # a worker that has died would leave the run as it is for ever
-        found = self.workplace.store.engine.run(run.workflow_id, run.instance_id)
+        self.worker.check()  # a worker that has died would leave the run as it is for ever
+        found = self.project.store.engine.run(run.workflow_id, run.instance_id)
         assert found is not None
         return found
 
@@ -118,7 +116,7 @@ class Scene:
 
     def run_killed(self, before: str, *meanwhile: str) -> None:
         """Run the workflow; kill it before a step, while the sources change; restart it from its beginning."""
-        engine = self.stage.workplace.engine
+        engine = self.stage.project.engine
         pause = Breakpoint(self._workflow_id, before)
         engine.pause(pause)
         run = self._start()
@@ -137,7 +135,7 @@ class Scene:
     def _start(self) -> Run:
         found = re.findall(r"^  (\w+_TABLE): (db\.\w+)$", (self.folder / "workflow.yaml").read_text(), re.MULTILINE)
         params = {name: self._moved(table) for name, table in found}
-        return self.stage.workplace.engine.start(self._workflow_id, params=params).run
+        return self.stage.project.engine.start(self._workflow_id, params=params).run
 
     @property
     def _workflow_id(self) -> str:

@@ -4,8 +4,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.faults.crew import wait_until
 from tests.faults.pipeline import Pipeline, pipeline_on
+from tests.faults.worker_pool import wait_until
 
 from calve.capture import Status
 from calve.engine import RunStatus
@@ -40,7 +40,7 @@ def test_twenty_runs_while_rows_come_in_lose_none_and_double_none(connect_url: s
     """Each run's capture goes on where the last one ended, and a last run brings in what is left."""
     with pipeline_on(connect_url) as pipeline:
         pipeline.build(version=3)
-        worker = pipeline.hire(is_leaving=False)
+        worker = pipeline.start_worker(is_leaving=False)
         with appending(pipeline, 0.1):
             for _ in range(RUNS):
                 one_run(pipeline)

@@ -1,20 +1,18 @@
 """Every pattern of the examples gives what computing everything gives: late rows, updates, deletes, reruns."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
 from tests.faults.pipeline import connected
 from tests.pipelines.patterns import EXAMPLES, Scene, Stage
+from tests.scope import ALL
 
 from calve import settings
-from calve.app import open_workplace
-from calve.cli.hands import Hands
+from calve.app import WorkerThread, open_project
 from calve.engine import WorkerOptions
-from calve.steps.spark.sessions import release
+from calve.steps.spark.client import release
 
-ALL_KINDS = "CALVE_TEST_PATTERNS" in os.environ  # noqa: TID251 - how long to go on is up to who runs the tests
 V2, V3 = "v2 copy-on-write", "v3 merge-on-read"
 _TOML = """
 [spark]
@@ -129,7 +127,7 @@ CASES = [
     pytest.param(name, kind, id=f"{name}, {kind}")
     for name, story in STORIES.items()
     for kind in (V2, V3)
-    if ALL_KINDS or kind == story.kind
+    if ALL or kind == story.kind
 ]
 
 
@@ -139,12 +137,12 @@ def stage(connect_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     folder = tmp_path_factory.mktemp("patterns")
     (folder / settings.FILE).write_text(_TOML.format(remote=connect_url))
     loaded = settings.load(folder, {})
-    with open_workplace(loaded) as workplace, Hands(workplace, options=_QUICK) as hands:
-        hands.take()
-        workplace.lake.catalog("lake")  # with tables as Spark wants them
+    with open_project(loaded) as project, WorkerThread(project, options=_QUICK) as worker:
+        worker.take()
+        project.lake.catalog("lake")  # with tables as Spark wants them
         spark = connected(loaded, connect_url)
-        yield Stage(folder, workplace, hands, spark)
-        hands.end()
+        yield Stage(folder, project, worker, spark)
+        worker.end()
         release(spark)
 
 

@@ -2,6 +2,9 @@
 
 B.1 (crash points, 1 to 15) and B.3 (the data side, 28 to 37), and 24 of B.2. Whatever happens to the workers, the
 source or the target: each row of the source is in the target once, and the checkpoint and the target agree.
+
+CI kills one way of writing at every boundary, and the others at every second one where they differ; elsewhere it runs
+each way of writing, each table format and each boundary at least once. ``make test-all`` runs all combinations.
 """
 
 import os
@@ -16,17 +19,31 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faults.crew import send, wait_until
 from tests.faults.pipeline import INSERT, JOBS, MERGE, OVERWRITE, SOURCE, TARGET, Job, Pipeline, pipeline_on
 from tests.faults.pipeline_worker import QUICK
+from tests.faults.worker_pool import send, wait_until
+from tests.scope import ALL, in_ci
 
 from calve.capture import Status
 from calve.engine import Address, RunStatus, StepStatus
 from calve.errors import ActionRefused, LakeError
 
-EVERYWHERE = "CALVE_TEST_EVERYWHERE" in os.environ  # noqa: TID251 - how long to go on is up to who runs the tests
-"""Whether to kill at every point for every way of writing, not only where they differ."""
-VERSIONS = pytest.mark.parametrize("version", [2, 3], ids=["v2", "v3"])
+
+def named(value: object) -> str:
+    """Return what a value of a parameter is called in the name of a test."""
+    match value:
+        case Job():
+            return value.name
+        case int():
+            return f"v{value}"
+        case slice():
+            return "every boundary" if value == slice(None) else "every second boundary"
+    return str(value)
+
+
+V2 = pytest.mark.parametrize("version", in_ci([2], otherwise=[2, 3]), ids=named)
+V3 = pytest.mark.parametrize("version", in_ci([3], otherwise=[2, 3]), ids=named)
+"""Both formats; in CI one, in turn."""
 JOB = pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
 BOOKKEEPING = (
     "store.append_log",
@@ -48,9 +65,9 @@ def pipeline(connect_url: str) -> Iterator[Pipeline]:
 
 
 @pytest.fixture
-def shared_pipeline(connect_url: str, postgres_database: str) -> Iterator[Pipeline]:
+def shared_pipeline(connect_url: str, postgres_state: str) -> Iterator[Pipeline]:
     """Give a project whose state is in PostgreSQL, so that several workers may be at it."""
-    with pipeline_on(connect_url, postgres_database) as made:
+    with pipeline_on(connect_url, postgres_state) as made:
         yield made
 
 
@@ -76,31 +93,38 @@ def is_of_delivery(point: str) -> bool:
 # The whole way, killed everywhere.
 
 
+KILLED = [(INSERT, 3, slice(None)), (MERGE, 3, slice(0, None, 2)), (OVERWRITE, 2, slice(1, None, 2))]
+"""What is killed in CI: a way of writing, a table format, and at which of the boundaries."""
+KILLED_EVERYWHERE = [(job, version, slice(None)) for job in JOBS.values() for version in (2, 3)]
+
+
 @pytest.mark.parametrize(
-    ("job", "version"),
-    [(INSERT, 2), (INSERT, 3), (MERGE, 3), (OVERWRITE, 2)],
-    ids=["insert-v2", "insert-v3", "merge-v3", "overwrite-v2"],
+    ("job", "version", "places"),
+    in_ci(KILLED, otherwise=KILLED_EVERYWHERE),
+    ids=named,
 )
-def test_a_kill_at_any_boundary_delivers_each_row_once(pipeline: Pipeline, job: Job, version: int) -> None:
+def test_a_kill_at_any_boundary_delivers_each_row_once(
+    pipeline: Pipeline, job: Job, version: int, places: slice
+) -> None:
     """From the capture to the commit, whatever was the last thing that lasted: the next worker goes on from there."""
     pipeline.build(job, version=version)
     points = points_of(pipeline)
-    is_whole = EVERYWHERE or (job is INSERT and version == 3)
-    for point in points if is_whole else filter(is_of_delivery, points):
+    is_whole = places == slice(None)
+    for point in points if is_whole else list(filter(is_of_delivery, points))[places]:
         pipeline.append()
         pipeline.run(f"{point}:kill")
         pipeline.check()
-    assert pipeline.kills > (20 if is_whole else 4)
+    assert pipeline.kills > (20 if is_whole else 2)
     pipeline.check_clean()
 
 
-@pytest.mark.parametrize("job", [INSERT, MERGE] if EVERYWHERE else [INSERT], ids=lambda job: job.name)
+@pytest.mark.parametrize("job", [INSERT, MERGE] if ALL else [INSERT], ids=lambda job: job.name)
 def test_a_second_kill_during_the_recovery_is_survived_too(pipeline: Pipeline, job: Job) -> None:
     """The one who takes over dies as well, a third of the way further on, and the third one brings it to its end."""
     pipeline.build(job, version=3)
     points = [point for point in points_of(pipeline) if is_of_delivery(point)]
-    for place, point in enumerate(points):
-        for again in points[place::3] if EVERYWHERE else [points[(place + 3) % len(points)]]:
+    for place, point in list(enumerate(points))[:: in_ci(2, otherwise=1)]:
+        for again in points[place::3] if ALL else [points[(place + 3) % len(points)]]:
             pipeline.append()
             run = pipeline.start()
             assert pipeline.work(f"{point}:kill")
@@ -108,7 +132,7 @@ def test_a_second_kill_during_the_recovery_is_survived_too(pipeline: Pipeline, j
             pipeline.work()
             assert pipeline.fresh(run).status is RunStatus.SUCCEEDED
             pipeline.check()
-    assert pipeline.kills > len(points)
+    assert pipeline.kills > in_ci(len(points) // 2, otherwise=len(points))
     pipeline.check_clean()
 
 
@@ -129,7 +153,7 @@ def test_an_instance_that_was_given_up_after_the_publish_is_finished_by_the_next
     pipeline.build(MERGE).append()
     run = pipeline.start()
     assert pipeline.work("after.publish:1:kill")
-    pipeline.workplace.engine.kill(Address("pipe", run.instance_id))
+    pipeline.project.engine.kill(Address("pipe", run.instance_id))
     pipeline.work()
     assert pipeline.fresh(run).status is RunStatus.FAILED
     seen = dict(pipeline.rows)
@@ -146,12 +170,12 @@ def test_an_instance_that_was_given_up_before_the_publish_leaves_its_rows_to_the
     pipeline.build(MERGE).append()
     run = pipeline.start()
     assert pipeline.work("before.publish:1:kill")
-    pipeline.workplace.engine.kill(Address("pipe", run.instance_id))
+    pipeline.project.engine.kill(Address("pipe", run.instance_id))
     pipeline.work()
     pipeline.append()
     assert pipeline.run().status is RunStatus.SUCCEEDED
     pipeline.check()
-    with pytest.raises(ActionRefused, match="was given up for the newer capture"):
+    with pytest.raises(ActionRefused, match="was abandoned for the newer capture"):
         pipeline.restart(run)
     pipeline.append()
     assert pipeline.run().status is RunStatus.SUCCEEDED
@@ -237,7 +261,7 @@ def test_b05_killed_after_the_capture_is_on_record_it_is_used_again_and_never_wi
     pipeline.check()
 
 
-@VERSIONS
+@V3
 def test_b06_killed_during_the_job_what_it_still_writes_is_seen_by_nobody(pipeline: Pipeline, version: int) -> None:
     """Spark goes on with the job of a dead worker, and commits it to a branch that nobody will publish."""
     pipeline.build(version=version)
@@ -245,7 +269,7 @@ def test_b06_killed_during_the_job_what_it_still_writes_is_seen_by_nobody(pipeli
     pipeline.run()
     begin_slowly(pipeline)
     run = pipeline.start()
-    worker = pipeline.hire()
+    worker = pipeline.start_worker()
     wait_until(lambda: has_begun(pipeline))
     (left,) = pipeline.refs(TARGET)
     at = pipeline.metadata(TARGET)["refs"][left]["snapshot-id"]
@@ -279,8 +303,11 @@ def test_b07_killed_after_the_publish_the_job_is_not_run_again(pipeline: Pipelin
     pipeline.check_clean()
 
 
-@JOB
-@pytest.mark.parametrize("lost", ["reply", "request"])
+LOST = [(INSERT, "reply"), (MERGE, "request"), (OVERWRITE, "reply")]
+LOST_IN_ALL = [(job, lost) for job in JOBS.values() for lost in ("reply", "request")]
+
+
+@pytest.mark.parametrize(("job", "lost"), in_ci(LOST, otherwise=LOST_IN_ALL), ids=named)
 def test_b08_an_error_of_the_publish_is_looked_into(pipeline: Pipeline, job: Job, lost: str) -> None:
     """The commit was made and the answer lost, or it was not made: the table is read again, and tells."""
     pipeline.build(job, version=3)
@@ -318,18 +345,17 @@ def test_b09_killed_during_the_commit_the_checkpoint_moves_once(pipeline: Pipeli
 LATE = [
     (INSERT, "before.capture"),
     (INSERT, "capture.registered"),
-    (INSERT, "after.stage"),
+    (OVERWRITE, "after.stage"),
     (INSERT, "before.publish"),
-    (INSERT, "before.swap"),
-    (INSERT, "after.swap"),
-    (INSERT, "before.commit"),
     (MERGE, "before.swap"),
-    (OVERWRITE, "before.swap"),
+    (OVERWRITE, "after.swap"),
+    (INSERT, "before.commit"),
 ]
-"""Where workers are stopped, by what they write."""
+"""Where workers are stopped, by what they write: in CI each point once, otherwise with every way of writing."""
+LATE_IN_ALL = [(job, point) for job in JOBS.values() for _, point in LATE]
 
 
-@pytest.mark.parametrize(("job", "point"), LATE, ids=[f"{job.name}-{point}" for job, point in LATE])
+@pytest.mark.parametrize(("job", "point"), in_ci(LATE, otherwise=LATE_IN_ALL), ids=named)
 def test_b10_a_worker_that_wakes_late_delivers_nothing_twice(shared_pipeline: Pipeline, job: Job, point: str) -> None:
     """Stopped past its lease, another one does its work, then it goes on from where it was: nothing is left to do."""
     pipeline = shared_pipeline.build(job, version=3)
@@ -348,10 +374,14 @@ def test_b10_a_worker_that_wakes_late_delivers_nothing_twice(shared_pipeline: Pi
     pipeline.check_clean()
 
 
-OLDER = [(job, point) for job, point in LATE if point in {"capture.registered", "before.swap", "before.commit"}]
+OLDER = [
+    (job, point)
+    for job, point in in_ci(LATE, otherwise=LATE_IN_ALL)
+    if point in {"capture.registered", "before.swap", "before.commit"}
+]
 
 
-@pytest.mark.parametrize(("job", "point"), OLDER, ids=[f"{job.name}-{point}" for job, point in OLDER])
+@pytest.mark.parametrize(("job", "point"), OLDER, ids=named)
 def test_b11_a_worker_of_an_older_instance_that_wakes_late_is_refused(
     shared_pipeline: Pipeline, job: Job, point: str
 ) -> None:
@@ -385,7 +415,7 @@ def test_b11_a_capture_of_a_killed_instance_that_wakes_late_takes_nothing_from_t
     pipeline.append()
     first = pipeline.start()
     late = pipeline.stopped("capture.registered", **shared())
-    pipeline.workplace.engine.kill(Address("pipe", first.instance_id))
+    pipeline.project.engine.kill(Address("pipe", first.instance_id))
     pipeline.work(**shared())
     assert pipeline.fresh(first).status is RunStatus.FAILED
     pipeline.append()
@@ -451,13 +481,13 @@ def test_b14_a_spark_that_was_killed_during_the_job_is_started_anew(connect_url:
         pipeline.build(version=3)
         begin_slowly(pipeline)
         run = pipeline.start()
-        worker = pipeline.hire()
+        worker = pipeline.start_worker()
         wait_until(lambda: has_begun(pipeline))
         (jvm,) = pipeline.descendants(worker, "SparkConnectServer")
         os.kill(jvm, signal.SIGKILL)
         assert not pipeline.ended(worker)
         assert pipeline.fresh(run).status is RunStatus.SUCCEEDED
-        attempts = pipeline.workplace.store.engine.attempts(run.uuid, "write")
+        attempts = pipeline.project.store.engine.attempts(run.uuid, "write")
         assert [attempt.status for attempt in attempts] == [StepStatus.PLATFORM_FAILED, StepStatus.SUCCEEDED]
         pipeline.check()
         pipeline.check_clean()
@@ -528,7 +558,7 @@ def test_b28_what_comes_into_the_source_after_the_capture_is_left_to_the_next(pi
     assert second.document["tables"][0]["from_snapshot_id"] == first.document["tables"][0]["to_snapshot_id"]
 
 
-@VERSIONS
+@V2
 def test_b29_a_foreign_append_to_the_target_costs_no_second_run(pipeline: Pipeline, version: int) -> None:
     """An INSERT whose files are appended on the new head, with their rows and no others."""
     pipeline.build(version=version)
@@ -551,8 +581,11 @@ def test_b29_a_foreign_append_to_the_target_costs_no_second_run(pipeline: Pipeli
     pipeline.check_clean()
 
 
-@pytest.mark.parametrize("job", [MERGE, OVERWRITE], ids=["merge", "overwrite"])
-@VERSIONS
+@pytest.mark.parametrize(
+    ("job", "version"),
+    in_ci([(MERGE, 2), (OVERWRITE, 3)], otherwise=[(job, version) for job in (MERGE, OVERWRITE) for version in (2, 3)]),
+    ids=named,
+)
 def test_b29_a_foreign_write_to_the_target_makes_other_jobs_run_again(
     pipeline: Pipeline, job: Job, version: int
 ) -> None:
@@ -744,7 +777,7 @@ def test_b36_a_data_file_that_is_missing_fails_the_job_by_name(pipeline: Pipelin
     pipeline.check()
 
 
-@VERSIONS
+@V3
 def test_b37_expiry_of_the_target_forgets_no_delivery(pipeline: Pipeline, version: int) -> None:
     """The property is the table's, not a snapshot's: a replay after all snapshots but one are gone does nothing."""
     pipeline.build(MERGE, version=version)
@@ -763,7 +796,7 @@ def test_b37_expiry_of_the_target_forgets_no_delivery(pipeline: Pipeline, versio
     assert pipeline.delivered() == MERGE.expected(pipeline.rows)
 
 
-@VERSIONS
+@V2
 def test_b37_a_target_that_was_rolled_back_is_refused(pipeline: Pipeline, version: int) -> None:
     """Rows that were delivered are gone from main: neither skipped nor delivered again without a word."""
     pipeline.build(version=version)

@@ -12,8 +12,8 @@ from tests.faults.pipeline import connected
 
 from calve import settings
 from calve.cli import entry
-from calve.lake.spark import make_catalogs
-from calve.steps.spark.sessions import connect, release
+from calve.lake import make_catalogs
+from calve.steps.spark.client import connect, release
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.session import SparkSession

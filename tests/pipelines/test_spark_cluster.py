@@ -13,12 +13,12 @@ import pytest
 from tests.no_deliveries import NoDeliveries
 from tests.unit.steps.contexts import FakeContext
 
-from calve.engine.ports import State
+from calve.engine import State
 from calve.lake import Lake, java
 from calve.settings import Settings
-from calve.steps import Surroundings
+from calve.steps import Workspace
 from calve.steps.spark import Spark
-from calve.steps.spark.servers import environment, spark_home
+from calve.steps.spark.connect_server import environment, spark_home
 
 SMALL = {
     "spark.executor.memory": "512m",
@@ -34,9 +34,9 @@ print("on", spark.sparkContext.master, "in db.cluster", spark.table("db.cluster"
 
 
 @pytest.fixture(scope="module")
-def surroundings(lake_settings: Settings) -> Surroundings:
+def workspace(lake_settings: Settings) -> Workspace:
     """Return what a worker finds around it."""
-    return Surroundings(lake_settings.project, os.environ, sys.executable)  # noqa: TID251 - a worker's
+    return Workspace(lake_settings.project, os.environ, sys.executable)  # noqa: TID251 - a worker's
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +46,13 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def master(surroundings: Surroundings, lake_settings: Settings, work: Path) -> Iterator[str]:
+def master(workspace: Workspace, lake_settings: Settings, work: Path) -> Iterator[str]:
     """Yield the address of a cluster."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     home = java.find(lake_settings.spark.java_home).home
-    around = environment(surroundings.environment, surroundings.python, home) | {"SPARK_DAEMON_MEMORY": "256m"}
+    around = environment(workspace.environment, workspace.python, home) | {"SPARK_DAEMON_MEMORY": "256m"}
     address = f"spark://localhost:{port}"
     small = ["--cores", "1", "--memory", "600m", "--host", "localhost", "--webui-port", "0"]
     programs = [["master.Master", "--host", "localhost", "--port", str(port), "--webui-port", "0"]] + [
@@ -81,10 +81,10 @@ def _until_listening(port: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def runtime(lake_settings: Settings, surroundings: Surroundings, lake: Lake) -> Iterator[Spark]:
+def runtime(lake_settings: Settings, workspace: Workspace, lake: Lake) -> Iterator[Spark]:
     """Yield a runtime whose Spark is small enough for the cluster."""
     spark = lake_settings.spark.model_copy(update={"conf": {**lake_settings.spark.conf, **SMALL}})
-    made = Spark(lake_settings.model_copy(update={"spark": spark}), surroundings, lake, NoDeliveries())
+    made = Spark(lake_settings.model_copy(update={"spark": spark}), workspace, lake, NoDeliveries())
     yield made
     made.close()
 

@@ -1,6 +1,7 @@
 """Spark steps on a real Spark: the worker's warm server, programs through spark-submit."""
 
 import os
+import secrets
 import signal
 import sys
 import threading
@@ -8,19 +9,20 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import pytest
 from tests.no_deliveries import NoDeliveries
 from tests.unit.steps.contexts import FakeContext
 
-from calve.engine.ports import Outcome, State
+from calve.engine import Outcome, State
 from calve.lake import Lake
 from calve.settings import Settings
-from calve.steps import Surroundings
-from calve.steps.places import Place
+from calve.steps import Workspace
+from calve.steps.processes.folders import ProcessFolder
 from calve.steps.spark import Spark
-from calve.steps.spark.failing import LOST
+from calve.steps.spark.errors import LOST
 
 PROGRAM = """
 import sys
@@ -60,8 +62,8 @@ def reset(spark):
 @pytest.fixture(scope="module")
 def runtime(lake_settings: Settings, lake: Lake) -> Iterator[Spark]:
     """Yield the runtime of a worker, whose server is shared by all tests here."""
-    surroundings = Surroundings(lake_settings.project, os.environ, sys.executable)  # noqa: TID251 - a worker's
-    made = Spark(lake_settings, surroundings, lake, NoDeliveries())
+    workspace = Workspace(lake_settings.project, os.environ, sys.executable)  # noqa: TID251 - a worker's
+    made = Spark(lake_settings, workspace, lake, NoDeliveries())
     yield made
     made.close()
 
@@ -80,7 +82,8 @@ def run(runtime: Spark, tmp_path: Path) -> Callable[..., tuple[Outcome, FakeCont
 @pytest.fixture
 def table(run: Callable[..., tuple[Outcome, FakeContext]]) -> str:
     """Return the name of a table with three rows."""
-    name = f"db.s{uuid.uuid4().hex[:8]}"
+    letters = "".join(secrets.choice(ascii_lowercase) for _ in range(20))  # no name is near another one by chance
+    name = f"db.s{letters}"
     script = (
         f"CREATE NAMESPACE IF NOT EXISTS db; CREATE TABLE {name} (id bigint); INSERT INTO {name} VALUES (1), (2), (3)"
     )
@@ -187,7 +190,7 @@ def test_an_error_of_spark_in_python_fails_at_once(run: Run, lake_settings: Sett
         ("column", State.FATAL_ERROR, "AnalysisException: [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column"),
         ("module", State.FATAL_ERROR, "ModuleNotFoundError: No module named 'gone_for_good'"),
         ("few", State.FATAL_ERROR, "cannot be called with a session and these arguments: missing a required argument"),
-        ("nowhere", State.FATAL_ERROR, "There is no nowhere in "),
+        ("nowhere", State.FATAL_ERROR, "failing.py has no nowhere."),
         ("reset", State.USER_ERROR, "ConnectionResetError: gone"),
     ]:
         outcome, _ = run(function=f"failing.py:{name}")
@@ -259,14 +262,14 @@ def test_an_application_runs_through_spark_submit(run: Run, table: str, lake_set
 def test_a_dead_server_fails_its_steps_for_now_and_is_started_anew(run: Run, runtime: Spark, tmp_path: Path) -> None:
     """The engine runs them again."""
     context, thread, outcomes = _slow(runtime, tmp_path)
-    [server] = runtime._servers._running.values()  # to kill it
-    processes = Place(server.folder / "process").processes()
+    [server] = runtime._jobs._servers._running.values()  # to kill it
+    processes = ProcessFolder(server.folder / "process").processes()
     assert processes is not None
     os.kill(processes[0].pid, signal.SIGKILL)
     thread.join(timeout=90)
     assert [outcome.state for outcome in outcomes] == [State.PLATFORM_ERROR]
     assert outcomes[0].message == f"spark.script, line 1: {LOST}\n  1 | {SLOW}"
-    assert "-- Spark's own account of the error:" in context.text
+    assert "-- the whole error of Spark:" in context.text
     assert run(script="SELECT 1", fetch="value")[0].outputs["value"] == "1"
 
 

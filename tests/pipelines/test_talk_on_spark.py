@@ -9,7 +9,7 @@ import pytest
 from tests.faults.pipeline import connected
 
 from calve import settings
-from calve.lake.spark import make_catalogs
+from calve.lake import make_catalogs
 
 SCHEDULER = Path(sys.executable).with_name("scheduler")
 TALK = Path(__file__).parents[1] / "data" / "talk"

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.properties.engine_crew import Picture
 from tests.properties.engine_model import (
     FINAL,
     ITERATION,
@@ -20,6 +19,7 @@ from tests.properties.engine_model import (
     is_satisfied,
     worst,
 )
+from tests.properties.engine_workers import Picture
 
 from calve.engine import RunStatus, StepStatus
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from calve.definition import Definition, installed, load
-from calve.engine import RunStatus, State, StepStatus
-from calve.engine.actions import Action
+from calve.engine import Action, RunStatus, State, StepStatus
 
 S = StepStatus
 Edges = Mapping[str, Mapping[str, Callable[[int], bool]]]

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.scope import in_ci
 
-from calve.capture.model import Artifacts, Checkpoint, Move, Status
+from calve.capture import Artifacts, Checkpoint, Move, Status
 from calve.errors import (
     CaptureClosed,
     CaptureError,
@@ -251,4 +251,4 @@ class StoreAndModel(RuleBasedStateMachine):
 
 
 TestStoreAndModel = StoreAndModel.TestCase
-TestStoreAndModel.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestStoreAndModel.settings = settings(max_examples=in_ci(25, otherwise=60), stateful_step_count=30, deadline=None)

@@ -4,15 +4,13 @@ import json
 import string
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from calve.definition import Definition, installed, load, to_json, to_yaml
+from calve.definition import Definition, Problems, installed, load, to_json, to_yaml
 from calve.definition.forms import canonical
-from calve.definition.model.params import ParamMode, ParamType
-from calve.definition.problems import Problems
-from calve.definition.reading import read
-from calve.definition.validating import validated
+from calve.definition.model import ParamMode, ParamType
+from calve.definition.syntax import read
+from calve.definition.validation import validated
 
 WORDS = installed()
 IDS = st.text(string.ascii_letters, min_size=1, max_size=4).map(lambda text: f"s{text}")

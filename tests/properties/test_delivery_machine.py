@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
@@ -18,11 +17,12 @@ from hypothesis.stateful import (
 )
 from tests.deliveries import TARGET, Ground
 from tests.memory import new_folder
+from tests.scope import in_ci
 from tests.unit.capture.tables import entry_schema, manifest_file, write_entries
 
-from calve.capture.manifests import ADDED, DELETED, Manifest
-from calve.capture.source import Source
-from calve.delivery import Staging, heads, publishing, records, verdicts
+from calve.capture import ADDED, Manifest, Source
+from calve.capture.manifests import DELETED
+from calve.delivery import Staging, commits, preconditions, record, snapshots
 from calve.errors import CaptureClosed, DeliverySuperseded, LakeError, TargetMoved
 from calve.lake import metadata as raw
 
@@ -30,16 +30,18 @@ from calve.lake import metadata as raw
 class RawGround(Ground):
     """A ground whose rows are the paths of files that nobody reads, so that every format version is fast."""
 
-    def write(self, rows: list[int], branch: str = raw.MAIN, operation: str = "append") -> None:
+    def write(self, rows: list[int], branch: str = raw.MAIN_BRANCH, operation: str = "append") -> None:
         """Add rows to a branch, in one snapshot."""
 
-        def decide(metadata: raw.Metadata) -> raw.Change:
+        def decide(metadata: raw.Metadata) -> raw.TableCommit:
             source = self._source(metadata)
-            new = heads.on_top(source, raw.head(metadata, branch), [self._manifest(rows)], self._now_ms, {})
+            new = snapshots.append_snapshot(
+                source, raw.branch_head(metadata, branch), [self._manifest(rows)], self._now_ms, {}
+            )
             for path, content in new.files.items():
                 source.files.write(path, content)
             snapshot = {**new.snapshot, "summary": {**new.snapshot["summary"], "operation": operation}}
-            return raw.Change(snapshot=snapshot, branches={branch: snapshot["snapshot-id"]})
+            return raw.TableCommit(snapshot=snapshot, branches={branch: snapshot["snapshot-id"]})
 
         self.catalog.change(self.lake.parse(TARGET), decide)
 
@@ -79,8 +81,8 @@ class RawGround(Ground):
     def _manifest(self, rows: list[int]) -> Manifest:
         head = {"status": ADDED, "snapshot_id": None, "sequence_number": None, "file_sequence_number": None}
         file = {"content": 0, "file_format": "PARQUET", "partition": {}, "record_count": 1, "file_size_in_bytes": 1}
-        records = [{**head, "data_file": {**file, "file_path": str(row), "first_row_id": None}} for row in rows]
-        return Manifest(manifest_file(), write_entries(records, entry_schema(row_ids=True)))
+        record = [{**head, "data_file": {**file, "file_path": str(row), "first_row_id": None}} for row in rows]
+        return Manifest(manifest_file(), write_entries(record, entry_schema(row_ids=True)))
 
 
 @dataclass
@@ -231,29 +233,29 @@ def _cut(real: Any, *, does_it: bool) -> Any:
 
 def test_every_row_is_delivered_once_and_in_order() -> None:
     """The protocol holds over all format versions, lost replies, zombies, expiry and other writers."""
-    run_state_machine_as_test(Machine, settings=settings(max_examples=25, stateful_step_count=20))
+    run_state_machine_as_test(Machine, settings=settings(max_examples=in_ci(12, otherwise=25), stateful_step_count=20))
 
 
 # The machine itself: each of these mistakes must be found.
 
 
 def _check_no_order(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(verdicts, "_check_order", lambda *_: None)
-    patch.setattr(records.Delivered, "has", lambda *_: False)
+    patch.setattr(preconditions, "_check_order", lambda *_: None)
+    patch.setattr(record.DeliveryRecord, "has", lambda *_: False)
 
 
 def _ignore_other_writers(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(heads, "appended_since", lambda *_: [])
+    patch.setattr(snapshots, "appended_since", lambda *_: [])
 
 
 def _forget_the_property(patch: pytest.MonkeyPatch) -> None:
-    real = publishing.Publishing._change
+    real = commits.PublishCommit._change
 
-    def change(self: Any, *args: Any) -> raw.Change:
+    def change(self: Any, *args: Any) -> raw.TableCommit:
         made = real(self, *args)
-        return raw.Change(made.snapshot, made.branches, dropped=made.dropped)
+        return raw.TableCommit(made.snapshot, made.branches, dropped=made.dropped)
 
-    patch.setattr(publishing.Publishing, "_change", change)
+    patch.setattr(commits.PublishCommit, "_change", change)
 
 
 def _play() -> None:

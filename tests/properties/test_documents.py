@@ -4,12 +4,10 @@ import json
 import re
 from typing import Any
 
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
-from calve.definition.problems import Problems
-from calve.definition.reading import read
-from calve.definition.writing import to_json, to_yaml
+from calve.definition import Problems, to_json, to_yaml
+from calve.definition.syntax import read
 
 # fmt: off
 _FRAGMENTS = st.sampled_from([

@@ -4,22 +4,28 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from calve.definition.loops import count, values_at
-from calve.definition.model.steps import FailureMode
-from calve.definition.model.workflow import Rule, RunStrategy
-from calve.definition.params import ParsedRetryPolicy, RetryReason
-from calve.definition.params.retries import Retries
-from calve.engine.dag import Dag
-from calve.engine.deciding import Create, Finish, StopOthers, decide
-from calve.engine.model import Attempt, Restart, RunPolicy
-from calve.engine.outcomes import end_of, reason_of, with_mode
-from calve.engine.ports import State
-from calve.engine.restart_plans import News, plan, run_again
-from calve.engine.statuses import RunStatus, StepStatus, final_status
-from calve.engine.strategies import BATCH, QueueView, arrive, leaving
+from calve.definition.composites import count_iterations, iteration_values
+from calve.definition.model import FailureMode, Rule, RunStrategy
+from calve.definition.params import ParsedRetryPolicy, Retries, RetryReason
+from calve.engine import (
+    QUEUE_BATCH,
+    Attempt,
+    QueueView,
+    Restart,
+    RunPolicy,
+    RunStatus,
+    State,
+    StepStatus,
+    arrive,
+    leaving,
+)
+from calve.engine.attempts import retry_reason, status_after, with_failure_mode
+from calve.engine.decisions import Create, Finish, StopOthers, decide
+from calve.engine.instances import Dag
+from calve.engine.model import final_status
+from calve.engine.restarts import VersionChanges, plan_steps, run_again
 
 S = StepStatus
 COMPLETE = [S.SUCCEEDED, S.SKIPPED, S.COMPLETED_WITH_ERROR]
@@ -38,7 +44,7 @@ class Plan:
 
 
 @dataclass
-class Standing:
+class Gauges:
     """Where a step stands."""
 
     status: StepStatus
@@ -64,7 +70,7 @@ def plans(draw: st.DrawFn) -> Plan:
     holds = {(step, later): draw(st.booleans()) for step, edges in dag.successors.items() for later in edges}
     kinds = st.one_of(st.sampled_from(COMPLETE), st.sampled_from(BROKEN))
     modes = {step: draw(st.sampled_from([None, *FailureMode])) for step in dag.successors}
-    ends = {step: with_mode(draw(kinds), modes[step]) for step in dag.successors}
+    ends = {step: with_failure_mode(draw(kinds), modes[step]) for step in dag.successors}
     return Plan(dag, holds, ends, {step: mode for step, mode in modes.items() if mode})
 
 
@@ -80,15 +86,15 @@ def foreseen(plan: Plan) -> dict[str, StepStatus]:
     return found
 
 
-def ended(plan: Plan, step: str, status: StepStatus) -> Standing:
+def ended(plan: Plan, step: str, status: StepStatus) -> Gauges:
     """Return a step that has ended, with the edges that then hold."""
     is_open = status in COMPLETE
-    return Standing(status, {later: is_open and plan.holds[step, later] for later in plan.dag.successors[step]})
+    return Gauges(status, {later: is_open and plan.holds[step, later] for later in plan.dag.successors[step]})
 
 
-def played(plan: Plan, data: st.DataObject) -> tuple[dict[str, Standing], RunStatus, bool]:
+def played(plan: Plan, data: st.DataObject) -> tuple[dict[str, Gauges], RunStatus, bool]:
     """Play a run to its end; return its steps, its status, and whether the others were stopped on the way."""
-    states: dict[str, Standing] = {}
+    states: dict[str, Gauges] = {}
     is_stopping = False
     while True:
         moves = list(decide(plan.dag, states, plan.modes))
@@ -101,13 +107,13 @@ def played(plan: Plan, data: st.DataObject) -> tuple[dict[str, Standing], RunSta
                     before = [states[source].status for source in plan.dag.predecessors[step] if source in states]
                     assert len(before) == len(plan.dag.predecessors[step])
                     assert all(status.is_complete for status in before)
-                    states[step] = Standing(S.RUNNING) if is_satisfied else ended(plan, step, S.UNSATISFIED)
+                    states[step] = Gauges(S.RUNNING) if is_satisfied else ended(plan, step, S.UNSATISFIED)
                 case StopOthers(step):
                     assert plan.modes[step] is FailureMode.FAIL_IMMEDIATELY
                     assert states[step].status is S.FATALLY_FAILED
                     assert under_way
                     is_stopping = True
-                    states |= {other: Standing(S.STOPPED) for other in under_way}
+                    states |= {other: Gauges(S.STOPPED) for other in under_way}
                 case Finish(status):
                     assert len(moves) == 1
                     assert not under_way, "it ends when all steps have"
@@ -116,7 +122,7 @@ def played(plan: Plan, data: st.DataObject) -> tuple[dict[str, Standing], RunSta
             assert under_way, "a run neither moves nor waits"
             step = data.draw(st.sampled_from(sorted(under_way)))
             if states[step].status is S.RUNNING and data.draw(st.booleans()):
-                states[step] = Standing(data.draw(st.sampled_from(RETRYABLE)))
+                states[step] = Gauges(data.draw(st.sampled_from(RETRYABLE)))
             else:
                 states[step] = ended(plan, step, plan.ends[step])
 
@@ -167,7 +173,7 @@ def test_a_failure_is_ignored_only_where_it_is_fatal_and_only_by_that_mode(
     """Everything else stays as it is."""
     for mode in modes:
         is_ignored = status is S.FATALLY_FAILED and mode is FailureMode.IGNORE_FAILURE
-        assert with_mode(status, mode) is (S.COMPLETED_WITH_ERROR if is_ignored else status)
+        assert with_failure_mode(status, mode) is (S.COMPLETED_WITH_ERROR if is_ignored else status)
 
 
 @given(dags(), st.data())
@@ -220,7 +226,7 @@ def test_a_run_with_another_version_ends_like_a_new_instance_of_it(dag: Dag, dat
         for step, attempt in before.items()
         if attempt.status is S.SUCCEEDED
     }
-    news = News(dict.fromkeys(changed, "text"), edges)
+    news = VersionChanges(dict.fromkeys(changed, "text"), edges)
     again = run_again(dag, before, RunPolicy.RESTART_FROM_INCOMPLETE, Restart(is_latest=True), news)
     kept = {
         step: replace(attempt, edges=edges.get(step, attempt.edges))
@@ -235,7 +241,7 @@ def test_a_run_with_another_version_ends_like_a_new_instance_of_it(dag: Dag, dat
     assert {step: attempt.status for step, attempt in ended.items()} == {
         step: attempt.status for step, attempt in fresh.items()
     }
-    planned = plan(dag, before, RunPolicy.RESTART_FROM_INCOMPLETE, Restart(is_latest=True), news)
+    planned = plan_steps(dag, before, RunPolicy.RESTART_FROM_INCOMPLETE, Restart(is_latest=True), news)
     assert {step.step_id for step in planned if step.fate.runs} == again
     assert all(step.reason for step in planned)
 
@@ -246,7 +252,7 @@ def test_what_is_to_be_kept_is_kept_with_all_before_it(dag: Dag, data: st.DataOb
     some = st.sets(st.sampled_from(sorted(dag.successors)))
     before = gone_through(dag, dict.fromkeys(_pairs(dag), True), {}, failing=data.draw(some))
     keep = tuple(step for step in data.draw(some) if step in before and before[step].status.is_complete)
-    news = News(dict.fromkeys(data.draw(some), "text"))
+    news = VersionChanges(dict.fromkeys(data.draw(some), "text"))
     again = run_again(dag, before, RunPolicy.RESTART_FROM_INCOMPLETE, Restart(is_latest=True, keep=keep), news)
     assert not dag.with_ancestors(keep) & again
     freely = run_again(dag, before, RunPolicy.RESTART_FROM_INCOMPLETE, Restart(is_latest=True), news)
@@ -262,7 +268,7 @@ def test_iterations_are_all_combinations_the_first_list_fastest(lists: dict[str,
     """As itertools gives them, read from the right."""
     names = list(reversed(lists))
     expected = [dict(zip(names, values, strict=True)) for values in product(*(lists[name] for name in names))]
-    assert [values_at(lists, index) for index in range(count(lists))] == expected
+    assert [iteration_values(lists, index) for index in range(count_iterations(lists))] == expected
 
 
 @given(
@@ -278,13 +284,13 @@ def test_each_reason_is_tried_again_as_often_as_its_limit_says(
     retries: dict[str, int] = {}
     for number, failure in enumerate(failures):
         reason = reasons[failure]
-        status = end_of(failure, retries, policy)
+        status = status_after(failure, retries, policy)
         same = sum(reasons[other] is reason for other in failures[:number])
         assert status.is_retryable is (same < limits[reason])
         if not status.is_retryable:
             assert status is (S.TIMED_OUT if failure is State.TIMED_OUT else S.FATALLY_FAILED)
             return
-        assert reason_of(status) is reason
+        assert retry_reason(status) is reason
         retries[reason] = retries.get(reason, 0) + 1
 
 
@@ -361,4 +367,4 @@ def test_not_too_many_leave_the_queue_in_one_go(waiting: int, active: int) -> No
     queued = tuple(f"{number:03d}" for number in range(waiting))
     view = QueueView(queued, tuple(f"a{number}" for number in range(active)))
     going = leaving(RunStrategy(rule=Rule.PARALLEL, workflow_concurrency=1_000), view)
-    assert going == queued[:BATCH]
+    assert going == queued[:QUEUE_BATCH]

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import Phase, settings
-from hypothesis import strategies as st
+from hypothesis import Phase, settings, strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
@@ -16,22 +15,34 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from sqlalchemy import Engine as Database
-from sqlalchemy import create_engine, delete
+from sqlalchemy import Engine as Database, create_engine, delete
 from tests.engines import DONE, FATAL_ERROR, PLATFORM_ERROR, USER_ERROR, Playground
 from tests.properties.engine_checks import Checks, is_over
-from tests.properties.engine_crew import Member, Picture
 from tests.properties.engine_model import COMPLETE, DEFINITIONS, FINAL, SHAPES, Model, Said
+from tests.properties.engine_workers import Member, Picture
+from tests.scope import in_ci
 
 from calve import failpoints
-from calve.engine import Address, Breakpoint, Outcome, RunStatus, Started, State, StepStatus
-from calve.engine.actions import Action
-from calve.engine.model import Changes, NewTask, RunPolicy, StartStatus, Task, TaskKind
+from calve.engine import (
+    Action,
+    Address,
+    Breakpoint,
+    Changes,
+    NewTask,
+    Outcome,
+    RunPolicy,
+    RunStatus,
+    Started,
+    StartStatus,
+    State,
+    StepStatus,
+    Task,
+    TaskKind,
+)
 from calve.errors import ActionRefused, LeaseLost, RequestInvalid, WorkflowMissing
 from calve.failpoints import FailpointReached
 from calve.store import Store, open_store
-from calve.store.engine_tables import param_set
-from calve.store.tables import metadata
+from calve.store.tables import metadata, param_set
 
 OUTCOMES = [
     DONE,
@@ -82,7 +93,7 @@ class EngineMachine(RuleBasedStateMachine):
                     connection.execute(delete(table))
         self.playground = Playground(self.store, self.url, self.folder)
         self.engine, self.state, self.clock = self.playground.engine, self.playground.state, self.playground.clock
-        self.crew = [Member(self.playground, self.folder), Member(self.playground, self.folder)]
+        self.pool = [Member(self.playground, self.folder), Member(self.playground, self.folder)]
         self.ghosts: list[tuple[Member, Task]] = []
         self.dead: set[str] = set()
         self.model = Model()
@@ -159,11 +170,11 @@ class EngineMachine(RuleBasedStateMachine):
     @rule(member=members, runs=st.integers(0, 3), steps=st.integers(0, 3))
     def claim(self, member: int, runs: int, steps: int) -> None:
         """Take some tasks."""
-        self.crew[member].claim(runs, steps)
+        self.pool[member].claim(runs, steps)
 
     def is_busy(self) -> bool:
         """Tell whether somebody has something in hand."""
-        return any(member.hand for member in self.crew)
+        return any(member.hand for member in self.pool)
 
     def has_work(self) -> bool:
         """Tell whether there is something to do."""
@@ -171,9 +182,9 @@ class EngineMachine(RuleBasedStateMachine):
 
     def held(self, number: int) -> tuple[Member, Task]:
         """Take a task out of somebody's hands; what is due is claimed before."""
-        self.crew[number % 2].claim(2, 2)
+        self.pool[number % 2].claim(2, 2)
         self.look()
-        found = [(member, task) for member in self.crew for task in member.hand]
+        found = [(member, task) for member in self.pool for task in member.hand]
         member, task = found[number % len(found)]
         member.hand.remove(task)
         return member, task
@@ -216,7 +227,7 @@ class EngineMachine(RuleBasedStateMachine):
         is_taken = False
 
         def do_others() -> None:
-            rival = self.crew[1 - self.crew.index(member)]
+            rival = self.pool[1 - self.pool.index(member)]
             rival.is_greedy = False
             self.state.release(member.hand)
             member.hand = []
@@ -248,8 +259,8 @@ class EngineMachine(RuleBasedStateMachine):
         """Move a run that waits for others, while these go on."""
         parents = self.parents()
         self.state.commit(Changes(tasks=[NewTask(TaskKind.RUN, parents[number % len(parents)])]))
-        member, rival = self.crew
-        for each in self.crew:
+        member, rival = self.pool
+        for each in self.pool:
             self.state.release(each.hand)
             each.hand, each.is_greedy = [], False
         member.claim(10, 0)
@@ -316,7 +327,7 @@ class EngineMachine(RuleBasedStateMachine):
     @rule(member=members, outcome=outcomes, is_greedy=st.booleans())
     def work_through(self, member: int, outcome: Outcome, *, is_greedy: bool) -> None:
         """Take whatever is due, and do it all."""
-        worker = self.crew[member]
+        worker = self.pool[member]
         worker.is_greedy = is_greedy
         worker.claim(10, 10)
         hand, worker.hand = worker.hand, []
@@ -337,13 +348,13 @@ class EngineMachine(RuleBasedStateMachine):
     @rule(member=members, is_silent=st.booleans())
     def die(self, member: int, *, is_silent: bool) -> None:
         """Let a worker die with all that it holds, another one in its place; or take one for dead that lives."""
-        worker = self.crew[member]
+        worker = self.pool[member]
         if is_silent:
             self.taken_for_dead(worker)
             return
         self.dead.add(worker.uuid)
         self.ghosts += [(worker, task) for task in worker.hand]
-        self.crew[member] = Member(self.playground, self.folder)
+        self.pool[member] = Member(self.playground, self.folder)
 
     @precondition(lambda self: any(task.owner in self.dead for task in self.picture.tasks.values()))
     @rule()
@@ -373,7 +384,11 @@ class EngineMachine(RuleBasedStateMachine):
 
     def void(self, member: Member, task: Task, outcome: Outcome) -> None:
         """Try to record something about a task that is no longer held."""
-        turn = member.turns.move_run if task.kind is TaskKind.RUN else lambda it: member.turns.record(it, outcome)
+        turn = (
+            member.transactions.decide
+            if task.kind is TaskKind.RUN
+            else lambda it: member.transactions.record(it, outcome)
+        )
 
         def record() -> None:
             with pytest.raises(LeaseLost):
@@ -520,7 +535,7 @@ class EngineMachine(RuleBasedStateMachine):
         for point in POINTS:
             self.engine.unpause(point)
         self.engine.limit_tag("few", 1_000)
-        self.dead |= {member.uuid for member in self.crew}
+        self.dead |= {member.uuid for member in self.pool}
         self.reap()
         worker = Member(self.playground, self.folder)
         for _ in range(ROUNDS):
@@ -567,10 +582,10 @@ def examples(number: int, steps: int) -> settings:
 def test_the_engine_agrees_with_the_model_on_sqlite(tmp_path: Path) -> None:
     """With all that can happen between any two transactions."""
     with opened(f"sqlite:///{tmp_path}/calve.db", tmp_path):
-        run_state_machine_as_test(EngineMachine, settings=examples(45, 50))
+        run_state_machine_as_test(EngineMachine, settings=examples(in_ci(8, otherwise=45), 50))
 
 
 def test_the_engine_agrees_with_the_model_on_postgres(postgres_database: str, tmp_path: Path) -> None:
     """The same."""
     with opened(postgres_database, tmp_path):
-        run_state_machine_as_test(EngineMachine, settings=examples(14, 40))
+        run_state_machine_as_test(EngineMachine, settings=examples(in_ci(4, otherwise=14), 40))

@@ -4,14 +4,13 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from tests.engines import BUSY, DONE, FATAL_ERROR, PLATFORM_ERROR, USER_ERROR, Playground
+from tests.scope import in_ci
 
-from calve.engine import Action, Outcome, RunStatus, State, StepStatus
+from calve.engine import Action, Outcome, Run, RunStatus, State, StepStatus
 from calve.engine.commands import act
-from calve.engine.model import Run
-from calve.engine.statuses import final_status
+from calve.engine.model import final_status
 from calve.errors import ActionRefused, RequestInvalid, WorkflowMissing
 from calve.store import open_store
 
@@ -93,7 +92,7 @@ def check_history(playground: Playground, run: Run, of_run: Action | None) -> No
     }
 
 
-@settings(max_examples=60)
+@settings(max_examples=in_ci(25, otherwise=60))
 @example(
     ways={},
     kinds=["Sleep"] * 5,

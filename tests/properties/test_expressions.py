@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
+from tests.scope import in_ci
 
 from calve.errors import ExpressionError
 from calve.expressions import Limits, evaluate, evaluate_text, inputs, lint, names, parse
@@ -71,28 +71,28 @@ def _try(text: str, params: dict[str, Any]) -> None:
 
 
 @given(st.text(max_size=60), _PARAMS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=in_ci(100, otherwise=300), deadline=None)
 def test_any_text_is_an_expression_or_an_error(text: str, params: dict[str, Any]) -> None:
     """Even one of characters that mean nothing."""
     _try(text, params)
 
 
 @given(st.lists(_WORDS, max_size=20).map(" ".join), _PARAMS)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=in_ci(100, otherwise=500), deadline=None)
 def test_any_words_are_an_expression_or_an_error(text: str, params: dict[str, Any]) -> None:
     """In whatever order."""
     _try(text, params)
 
 
 @given(st.lists(_STATEMENTS, min_size=1, max_size=4).map(" ".join), _PARAMS)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=in_ci(100, otherwise=500), deadline=None)
 def test_any_program_ends_within_its_limits(text: str, params: dict[str, Any]) -> None:
     """With what it took, or with what it wanted too much of; and twice the same."""
     _try(f"m = new Map(); s = 'q'; {text}", params)
 
 
 @given(st.text(alphabet="ab01.*+?{}()[]|\\^$,-&<>=!:isxdwQE", max_size=25), st.text(alphabet="ab01 .", max_size=20))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=in_ci(100, otherwise=500), deadline=None)
 def test_any_pattern_ends(pattern: str, text: str) -> None:
     """Even one that tries everything."""
     _try("x.split(a);", {"x": text, "a": pattern})
@@ -100,14 +100,14 @@ def test_any_pattern_ends(pattern: str, text: str) -> None:
 
 
 @given(st.text(alphabet="%sdfexgcbhn-#+ 0,(<.123456789$", max_size=15), _PLAIN)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=in_ci(100, otherwise=500), deadline=None)
 def test_any_format_ends(pattern: str, value: object) -> None:
     """Even one that asks for a billion characters."""
     _try("String.format(a, b);", {"a": pattern, "b": value})
 
 
 @given(st.lists(_WORDS, max_size=20).map(" ".join))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=in_ci(100, otherwise=300), deadline=None)
 def test_any_program_can_be_looked_at(text: str) -> None:
     """Its names and its warnings are found without running it."""
     try:

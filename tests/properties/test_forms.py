@@ -2,17 +2,15 @@
 
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.unit.definition.forms.writing import FewTypes
 from tests.unit.definition.placing import placed
 
-from calve.definition.document import Node
+from calve.definition import Node, Problems
 from calve.definition.forms import canonical
-from calve.definition.forms.job_keys import KEYS, WRAPPERS
-from calve.definition.forms.yaml_workflow import KEYS as WORKFLOW
-from calve.definition.problems import Problems
-from calve.definition.validating import validated
+from calve.definition.forms.keys import KEYS, WRAPPERS
+from calve.definition.forms.yaml_form import WORKFLOW_KEYS as WORKFLOW
+from calve.definition.validation import validated
 
 _WORDS = [
     *"abc",

@@ -7,8 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from calve import settings
 from calve.app import open_captures
@@ -16,8 +15,7 @@ from calve.capture import Operation, TableReport, Wanted
 from calve.errors import EnvironmentUnfit
 from calve.lake import Lake
 from calve.testing import Ability, PyIcebergWriter, Record, apply_change, run_histories
-from calve.testing.reading import rows_at
-from calve.testing.replicas import applied
+from calve.testing.replicas import applied, rows_at
 
 ROWS = st.lists(st.integers(0, 3)).map(Counter)
 

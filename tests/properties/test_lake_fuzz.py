@@ -5,12 +5,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.scope import in_ci
 
 ROOT = Path(__file__).parents[2]
-PARTS = 4
+PARTS = in_ci(2, otherwise=4)
 SECONDS = "20"
 """Ten times what a case may take: how fast the machine is, is not what is tested here."""
-CASES = 300
+CASES = in_ci(200, otherwise=300)
 """For each of the parts, which tests beside each other may take; ``make fuzz`` goes on without end."""
 
 

@@ -4,12 +4,11 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hypothesis import assume, example, given
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, strategies as st
 from pydantic import TypeAdapter
 
-from calve.definition.model.params import Param, ParamMode, Params, ParamType
-from calve.definition.model.retries import ExponentialBackoff, RetryPolicy
+from calve.definition.model import Param, ParamMode, Params, ParamType, RetryPolicy
+from calve.definition.model.steps import ExponentialBackoff
 from calve.definition.params import (
     Language,
     MergeContext,

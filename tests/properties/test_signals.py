@@ -6,14 +6,12 @@ from itertools import product
 from random import Random
 from typing import cast
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from calve.definition.model.triggers import Operator
-from calve.engine.model import Json
-from calve.engine.signals import Signal, Wanted
-from calve.store.announcing import encoded
-from calve.triggers import Fire, Kind, Trigger
+from calve.definition.model import Operator
+from calve.engine import Json, ParamMatch, Signal
+from calve.store.engine.signals import encoded
+from calve.triggers import Fire, Trigger, TriggerType
 from calve.triggers.signals import SignalState, SignalTriggers
 
 NAMES = ("a", "b", "c")
@@ -48,15 +46,15 @@ def fired(order: list[tuple[str, int, int]], looks: list[bool]) -> set[tuple[tup
     """Announce in some order, look now and then and at last, and return the signals that fired together."""
     board = Announced()
     kind = SignalTriggers(cast("SignalState", board))  # what else it could ask is not asked
-    trigger = Trigger("w", "signal:0", Kind.SIGNAL, 1, DEFINITION, {}, None, 1, 0)
+    trigger = Trigger("w", "signal:0", TriggerType.SIGNAL, 1, DEFINITION, {}, None, 1, 0)
     looked = kind.begin(trigger, 0)
     found: list[Fire] = []
     for (name, key, ok), is_looking in zip(order, looks, strict=True):
         board.add(name, key, ok)
         if is_looking:
-            looked = kind.look(_moved(trigger, looked.state), 0)
+            looked = kind.evaluate(_moved(trigger, looked.state), 0)
             found += looked.fires
-    found += kind.look(_moved(trigger, looked.state), 0).fires
+    found += kind.evaluate(_moved(trigger, looked.state), 0).fires
     groups = [tuple(sorted(fire.initiator.trigger["signal_ids"].items())) for fire in found]
     assert max(Counter(pair for group in groups for pair in group).values(), default=0) <= 1
     return set(groups)
@@ -111,7 +109,7 @@ def test_values_sort_as_they_are_written(one: str | int, two: str | int) -> None
     """Byte by byte, as databases compare; numbers and texts do not mix."""
     if isinstance(one, str) is isinstance(two, str):
         assert (encoded(one).encode() < encoded(two).encode()) == (one < two)  # type: ignore[operator]
-        assert Wanted("p", two, Operator.LESS).fits({"p": one}) == (one < two)  # type: ignore[operator]
+        assert ParamMatch("p", two, Operator.LESS).fits({"p": one}) == (one < two)  # type: ignore[operator]
     else:
         assert encoded(one)[0] != encoded(two)[0]
-        assert not any(Wanted("p", one, operator).fits({"p": two}) for operator in Operator)
+        assert not any(ParamMatch("p", one, operator).fits({"p": two}) for operator in Operator)

@@ -1,10 +1,9 @@
 """However statements are quoted and commented, they are taken apart where they end, and bound where they ask."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sqlalchemy import create_engine, text
 
-from calve.steps.sql.statements import split
+from calve.steps.sql import split
 
 _ANY = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 _QUOTED = _ANY.map(lambda content: "'" + content.replace("'", "''") + "'")

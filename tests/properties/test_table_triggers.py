@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass, field
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from calve.triggers.tables.deciding import Change, Memory, Rules, Verdict, decide
+from calve.triggers.tables import ChangeRules, Memory, Reaction, UncommittedChange, decide
 
 
 @dataclass
 class Table:
     """A table, a workflow that captures it, and its trigger, on a clock of its own."""
 
-    rules: Rules
+    rules: ChangeRules
     now: int = 1_000
     commits: list[tuple[int, int]] = field(default_factory=list)
     """When each came, and how many files it brought."""
@@ -33,11 +32,13 @@ class Table:
         changes = []
         if new:
             at = [when for when, _ in new]
-            changes = [Change("t", "u", self.done, None, len(self.commits), len(new), files, files, at[0], at[-1])]
+            changes = [
+                UncommittedChange("t", "u", self.done, None, len(self.commits), len(new), files, files, at[0], at[-1])
+            ]
         decision = decide(changes, self.memory, self.rules, self.now, is_busy=is_busy)
         self.memory, self.due_at = decision.memory, decision.due_at
         assert self.due_at is None or self.due_at > self.now
-        if decision.verdict is not Verdict.FIRE:
+        if decision.reaction is not Reaction.FIRE:
             return
         assert not is_busy, "it overlaps itself"
         assert (self.done, len(self.commits)) not in self.fired, "it fires for the same change again"
@@ -69,7 +70,7 @@ class Table:
 
 
 _RULES = st.builds(
-    Rules,
+    ChangeRules,
     min_files=st.integers(0, 6),
     max_delay=st.none() | st.integers(1, 500),
     debounce=st.integers(0, 200),
@@ -83,7 +84,7 @@ _EVENTS = st.lists(
 
 
 @given(_RULES, _EVENTS)
-def test_it_fires_once_for_each_change_in_time_and_alone(rules: Rules, events: list[tuple[str, int]]) -> None:
+def test_it_fires_once_for_each_change_in_time_and_alone(rules: ChangeRules, events: list[tuple[str, int]]) -> None:
     """Check each decision, and at the end that nothing was forgotten."""
     table = Table(rules)
     for what, number in events:

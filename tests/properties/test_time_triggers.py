@@ -3,13 +3,13 @@
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
+from tests.scope import in_ci
 
 from calve.definition.schedules import zone_of
-from calve.definition.schedules.zones import _names
-from calve.triggers import Kind, Looked, Trigger
-from calve.triggers.time import ON_TIME, TimeTriggers, delay_of, plan_of
+from calve.definition.schedules.parser import _names
+from calve.triggers import Evaluation, TimeTriggers, Trigger, TriggerType
+from calve.triggers.time import ON_TIME, delay_of, plan_of
 
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE
@@ -29,25 +29,27 @@ def trigger(cron: str, zone: str, made_at: int, catch_up: str, *, is_fuzzy: bool
     definition = {"type": "CRON", "cron": cron, "timezone": zone, "catch_up": catch_up}
     if is_fuzzy:
         definition["fuzzy_max_delay"] = "20m"
-    return Trigger("w", "time:0", Kind.TIME, 1, definition, {}, 0, 1, made_at, is_begun=False)
+    return Trigger("w", "time:0", TriggerType.TIME, 1, definition, {}, 0, 1, made_at, is_begun=False)
 
 
-def looked_at(new: Trigger, begin: int, steps: list[int]) -> list[tuple[int, Looked]]:
+def looked_at(new: Trigger, begin: int, steps: list[int]) -> list[tuple[int, Evaluation]]:
     """Look at a trigger again and again, as often as it asks for it, and return what each look gave, and when."""
-    kind, now, looks = TimeTriggers(limit=100_000), begin, list[tuple[int, Looked]]()
+    kind, now, looks = TimeTriggers(limit=100_000), begin, list[tuple[int, Evaluation]]()
     seen = new
     for step in [0, *steps]:
         now += step
         while True:
-            looked = kind.look(seen, now) if seen.is_begun else kind.begin(seen, now)
+            looked = kind.evaluate(seen, now) if seen.is_begun else kind.begin(seen, now)
             looks.append((now, looked))
-            seen = Trigger("w", "time:0", Kind.TIME, 1, new.definition, looked.state, looked.due_at, 1, new.made_at)
+            seen = Trigger(
+                "w", "time:0", TriggerType.TIME, 1, new.definition, looked.state, looked.due_at, 1, new.made_at
+            )
             if looked.due_at is None or looked.due_at > now:
                 break
     return looks
 
 
-def fired(looks: list[tuple[int, Looked]]) -> list[int]:
+def fired(looks: list[tuple[int, Evaluation]]) -> list[int]:
     """Return the moments for which something was started, in order."""
     return [int(fire.key) for _, looked in looks for fire in looked.fires]
 
@@ -99,7 +101,7 @@ def test_a_delay_loses_nothing(cron: str, zone: str, begin: int, steps: list[int
     assert all(moment > highest - DELAY for moment in all_of_them[len(moments) :])
 
 
-@settings(max_examples=50)
+@settings(max_examples=in_ci(25, otherwise=50))
 @given(zone=ZONES, hour=st.integers(0, 23), minute=st.integers(0, 59), year=st.integers(1975, 2037))
 def test_a_time_of_the_day_comes_once_a_day(zone: str, hour: int, minute: int, year: int) -> None:
     """In every zone and every year: one firing on each date that exists there, at that time or right after a gap."""

@@ -15,8 +15,7 @@ import pytest
 import yaml
 
 from calve.api.access import rules
-from calve.cli.entry import COMMANDS
-from calve.cli.entry import calve as cli
+from calve.cli.entry import COMMANDS, calve as cli
 from calve.settings import FILE, load
 
 ROOT = Path(__file__).parents[2]
@@ -242,7 +241,7 @@ def test_secrets_are_referred_to_and_not_written() -> None:
 
 def test_the_service_and_the_probes_lead_to_the_server() -> None:
     """To a port that it listens on, under a name that it answers to, at paths that it has."""
-    from calve.api.routes.health import routes
+    from calve.api.status import health_routes as routes
 
     manifests = _manifests()
     (service,) = (each["spec"] for each in manifests if each["kind"] == "Service")

@@ -1,6 +1,9 @@
 """The documentation is complete: what the code offers is described, and what is linked is there."""
 
 import re
+import subprocess
+import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -13,12 +16,11 @@ from calve import failpoints
 from calve.capture import CaptureReport, Checkpoint, Collected, DeleteKeys, Lag, StoredCheckpoint, TableReport
 from calve.capture.model import SnapshotStep
 from calve.capture.ranges import Range
-from calve.cli.doctor import CHECKS, Finding
-from calve.cli.entry import COMMANDS
-from calve.cli.entry import calve as cli
+from calve.cli.commands.doctor import CHECKS, Finding
+from calve.cli.entry import COMMANDS, calve as cli
 from calve.definition import installed, load
 from calve.errors import CalveError
-from calve.settings.naming import known_keys, variable_of
+from calve.settings.keys import known_keys, variable_of
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -89,6 +91,12 @@ def _anchors(page: Path) -> set[str]:
 
 
 COMMANDS_BY_NAME = dict(_commands(cli, "calve"))
+
+
+def test_the_reference_of_commands_is_their_help() -> None:
+    """After a change of a command: make commands."""
+    made = subprocess.run([sys.executable, "scripts/commands.py", "--check"], cwd=ROOT, check=False)
+    assert made.returncode == 0
 
 
 @pytest.mark.parametrize("name", COMMANDS_BY_NAME)
@@ -169,6 +177,16 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
     assert not broken
 
 
+def test_the_map_of_layers_is_the_contract() -> None:
+    """The table in CONTRIBUTING has the layers of pyproject.toml, in their order."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Layers")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \|", text, flags=re.MULTILINE)
+    assert [re.findall(r"\w+", row) for row in rows] == [re.findall(r"\w+", layer) for layer in layers]
+
+
 def test_decisions_are_short_and_of_one_form() -> None:
     """A decision record has its parts, and fits on a page."""
     for page in sorted((DOCS / "decisions").glob("*.md")):
@@ -200,7 +218,7 @@ def test_every_whole_workflow_of_a_page_can_be_pushed(page: Path) -> None:
 
 def test_every_warning_about_an_expression_is_documented() -> None:
     """By its code."""
-    source = (ROOT / "src/calve/expressions/lint.py").read_text(encoding="utf-8")
+    source = (ROOT / "src/calve/expressions/linter.py").read_text(encoding="utf-8")
     codes = set(re.findall(r'_warning\(\s*"(\w+)"', source)) - {"undeclared_name"}
     assert len(codes) >= 6
     page = _read("reference/expressions.md")

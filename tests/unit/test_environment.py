@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import lazy_loader  # type: ignore[import-untyped]
 import pytest
 
 from calve import environment
@@ -26,7 +27,8 @@ print(json.dumps([own.decode(), sorted(os.environ), given()["CALVE_SECRETS__A"],
 
 
 def _run(user: str | None = None) -> list[object]:
-    variables = {"PATH": os.defpath, "PYTHONPATH": str(Path(environment.__file__).parents[1]), "AWS_KEY": "ä=canary"}
+    paths = (Path(module.__file__ or "").parents[1] for module in (environment, lazy_loader))
+    variables = {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(map(str, paths)), "AWS_KEY": "ä=canary"}
     said = subprocess.run(
         [PYTHON, "-c", SCRIPT],
         env={**variables, "CALVE_SECRETS__A": "canary", "CALVE_EMPTY": ""},

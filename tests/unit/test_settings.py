@@ -243,16 +243,16 @@ def test_an_unknown_variable_is_named_with_the_nearest(load: Load, variable: str
         ("[store]\nurl = 1", "store.url"),
         ("catalogs = 1", "catalogs"),
         ("[catalogs]\nlake = 1", "catalogs.lake"),
-        ("[catalogs.lake]\nuri = []", "neither text"),
+        ("[catalogs.lake]\nuri = []", "must be a string"),
         ("[catalogs.a]\nuri = 'sqlite:////x'\n[capture]\nlease_max_age = '7 days'", "not a duration"),
-        ("[capture]\nlease_max_age = '0d'", "longer than nothing"),
+        ("[capture]\nlease_max_age = '0d'", "greater than zero"),
         ("default_catalog = 'x'", "default_catalog names 'x', but the catalogs are: lake"),
         ("[spark]\npackages = 1", "spark.packages"),
         ("connections = 1", "connections is a table"),
         ("[connections]\na = 1", "connections.a"),
-        ("[http]\nallow = ['https://a.test']", "http.allow: 'https://a.test' is neither"),
-        ("[http]\nallow = ['a.test:443']", "neither the name of a host"),
-        ("[http]\nallow = ['10.0.0.0/33']", "nor a range"),
+        ("[http]\nallow = ['https://a.test']", "http.allow: 'https://a.test' is not a host"),
+        ("[http]\nallow = ['a.test:443']", "not a host name"),
+        ("[http]\nallow = ['10.0.0.0/33']", "or an address range"),
     ],
 )
 def test_a_senseless_value_is_refused(load: Load, toml: str, said: str) -> None:
@@ -265,12 +265,12 @@ def test_a_senseless_value_is_refused(load: Load, toml: str, said: str) -> None:
     ("toml", "said"),
     [
         ('\n# port\n[server]\nport = "many"', "server.port: must be a whole number, not 'many' ({}, line 4)."),
-        ("[spark]\nmaster = 3", "spark.master: must be a text in quotes, not 3 ({}, line 2)."),
+        ("[spark]\nmaster = 3", "spark.master: must be a quoted string, not 3 ({}, line 2)."),
         ("[worker]\nslots = 0", "worker.slots: must be at least 1, not 0 ({}, line 2)."),
         ("debug = 'perhaps'", "debug: must be true or false, not 'perhaps' ({}, line 1)."),
         ("[[server]]\nport = 1", "server: must be a table: write [server], not a list ({}, line 1)."),
         ("server.port = []", "server.port: must be a whole number, not a list ({}, line 1)."),
-        ("[secrets]\nhush = 12345", "secrets.hush: must be a text in quotes, not this ({}, line 2)."),
+        ("[secrets]\nhush = 12345", "secrets.hush: must be a quoted string, not this ({}, line 2)."),
         ('[alerts.channels."o.p"]\nurl_secret = "x"', "alerts.channels.o.p: needs a type ({}, line 1)."),
         ("[spark]\n\n\nmastr = 'x'", "spark.mastr is not a setting ({}, line 4)."),
     ],
@@ -390,7 +390,7 @@ def test_paths_of_secrets_start_at_the_project(load: Load) -> None:
 def test_a_proxy_is_trusted_by_its_address(load: Load) -> None:
     """A name could lead elsewhere tomorrow."""
     assert load('[access]\ntrusted_proxies = ["10.0.0.0/8", "::1"]').access.trusted_proxies == ("10.0.0.0/8", "::1")
-    with pytest.raises(SettingsInvalid, match="neither an address nor a range"):
+    with pytest.raises(SettingsInvalid, match="not an address or an address range"):
         load('[access]\ntrusted_proxies = ["proxy.example.com"]')
 
 

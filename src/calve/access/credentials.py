@@ -1,4 +1,4 @@
-"""What is shown to be let in: random texts, of which only digests are kept, and passwords."""
+"""Credentials: random tokens, of which only digests are stored, and passwords."""
 
 import hashlib
 import hmac
@@ -17,40 +17,40 @@ SHORTEST = 10
 LONGEST = 1_024
 
 RandomBytes = Callable[[int], bytes]
-"""Gives so many bytes that nobody can guess."""
+"""Returns a number of unpredictable bytes."""
 
 
 def new_text(random: RandomBytes) -> str:
-    """Return a new token: a prefix that scanners for leaked secrets know, and 256 random bits."""
+    """Return a new token: a prefix for secret scanners, and 256 random bits."""
     return PREFIX + urlsafe_b64encode(random(BYTES)).decode().rstrip("=")
 
 
 def digest(text: str) -> str:
-    """Return what is kept of a token. It is random, so that a fast digest is enough."""
+    """Return the stored form of a token. It is random, so a fast digest is enough."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def is_same(left: str, right: str) -> bool:
-    """Compare two texts in a time that tells nothing about them."""
+    """Compare two texts in constant time."""
     return hmac.compare_digest(left.encode(), right.encode())
 
 
 def csrf_of(session: str) -> str:
-    """Return what a page of a session sends along with each change; who has not read such a page cannot know it."""
+    """Return the CSRF token of a session, which a page sends with each change; other sites cannot read it."""
     return hmac.new(session.encode(), b"calve csrf", hashlib.sha256).hexdigest()
 
 
 def new_device(password_hash: str, random: RandomBytes) -> str:
-    """Return what a browser keeps that has signed in, to be told from strangers; it ends with the password.
+    """Return a cookie for a browser that has signed in, to tell it from others; a new password invalidates it.
 
-    Nobody else can make it: the hash of the password is known to the database only.
+    It cannot be forged: the hash of the password is known to the database only.
     """
     number = random(16).hex()
     return f"{number}.{_mark(password_hash, number)}"
 
 
 def device_in(text: str | None, password_hash: str | None) -> str | None:
-    """Return the number of the device that a text stands for; None if it has not signed in with that password."""
+    """Return the number of a device cookie; None if it is not valid for that password."""
     number, _, mark = (text or "").partition(".")
     return number if password_hash and is_same(mark, _mark(password_hash, number)) else None
 
@@ -60,20 +60,22 @@ def _mark(password_hash: str, number: str) -> str:
 
 
 def hashed(password: str, *, user: str) -> str:
-    """Return what is kept of a password.
+    """Return the stored form of a password.
 
     Raises:
         RequestInvalid: it is too easy to guess.
     """
     if len(password) < SHORTEST or len(password) > LONGEST:
-        raise RequestInvalid(f"A password has {SHORTEST} to {LONGEST} characters.")
+        raise RequestInvalid(f"A password must have {SHORTEST} to {LONGEST} characters.")
     if user.casefold() in password.casefold() or len(set(password)) == 1:
-        raise RequestInvalid("The password is too easy to guess.", remedy="Use one without the name of the user.")
+        raise RequestInvalid(
+            "The password is too easy to guess.", remedy="Use one that does not contain the user name."
+        )
     return _hasher().hash(password)
 
 
 def matches(kept: str | None, password: str) -> bool:
-    """Tell whether it is that password; where there is none, it takes as long as if there were one."""
+    """Check a password; without a stored one, this takes as long as if there were one."""
     from argon2.exceptions import InvalidHashError, VerifyMismatchError
 
     try:
@@ -89,4 +91,4 @@ def _hasher() -> "PasswordHasher":
 
 
 _NOBODY = "$argon2id$v=19$m=65536,t=3,p=4$Y2FsdmUtbm9ib2R5LXNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
-"""Costs as much as any other, and no password fits."""
+"""As expensive as any other hash, and no password matches it."""

@@ -1,4 +1,4 @@
-"""People who sign in at a provider of OpenID Connect: code and PKCE; issuer, audience and algorithms are pinned."""
+"""Sign-in with OpenID Connect: authorization code with PKCE; issuer, audience and algorithms are pinned."""
 
 import hashlib
 import re
@@ -10,30 +10,30 @@ from typing import Any, Protocol
 from urllib.parse import urlencode, urlsplit
 
 from calve.access.credentials import RandomBytes, is_same
-from calve.access.model import Grants, Role, parse_grants
+from calve.access.permissions import Grants, Role, parse_grants
 from calve.errors import ProviderFailed, SettingsInvalid, Unauthenticated
 
 ALGORITHMS = ("RS256", "ES256")
-"""What tokens may be signed with; never ``none``, and never a key that both sides know."""
+"""Accepted signature algorithms; never ``none``, and never one with a shared key."""
 LEEWAY = 30_000
-"""How far the clocks of the provider and of this machine may be apart, in milliseconds."""
+"""Accepted difference between the clocks of the provider and this machine, in milliseconds."""
 KEPT = 3_600_000
-"""How long keys are used before they are fetched anew: one that the provider has dropped counts no longer than that."""
+"""Milliseconds until keys are fetched again: a key that the provider revoked is accepted no longer than that."""
 MISSED = 60_000
-"""How long keys are not fetched for an unknown one again, after it was not among them."""
+"""Milliseconds until keys may be fetched again for an unknown key."""
 FAILED = 5_000
-"""How long the provider is not asked again after it did not answer: others need not wait for that, too."""
+"""Milliseconds until the provider is asked again after a failure, so that others need not wait for it too."""
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Json = Mapping[str, Any]
 
 
 class Fetch(Protocol):
-    """Speaks with the provider.
+    """Communicates with the provider.
 
     Raises:
-        ProviderFailed: it does not answer, or not as it should.
-        Unauthenticated: it does not take what a person has brought.
+        ProviderFailed: it does not respond, or not as specified.
+        Unauthenticated: it rejects the person's code.
     """
 
     def get(self, url: str) -> Any:
@@ -41,13 +41,13 @@ class Fetch(Protocol):
         ...
 
     def post(self, url: str, form: Mapping[str, str]) -> Any:
-        """Send a form, and return the document that is answered."""
+        """Send a form, and return the document in the response."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
-    """How calve is known to the provider."""
+class OidcClient:
+    """The registration of calve at the provider."""
 
     issuer: str
     client_id: str
@@ -60,8 +60,8 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
-    """A sign-in under way; all but the address is kept by the browser until it comes back."""
+class SignInRequest:
+    """A sign-in in progress; the browser keeps all but the address until it returns."""
 
     url: str
     state: str
@@ -71,7 +71,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Whom the provider vouches for."""
+    """A user that the provider authenticated."""
 
     subject: str
     shown: str
@@ -79,9 +79,9 @@ class Person:
 
 
 class Provider:
-    """A provider of identities; its addresses and keys are found by discovery, when they are needed."""
+    """An identity provider; its endpoints and keys are discovered when they are needed."""
 
-    def __init__(self, client: Client, fetch: Fetch, clock: Callable[[], int], random: RandomBytes) -> None:
+    def __init__(self, client: OidcClient, fetch: Fetch, clock: Callable[[], int], random: RandomBytes) -> None:
         _check_address(client.issuer, "access.oidc.issuer")
         for group, role in client.roles.items():
             _grants_of(group, role)
@@ -93,21 +93,21 @@ class Provider:
         self._failed_at = -FAILED
         self._lock = Lock()
 
-    def begin(self) -> Begun:
-        """Return where somebody has to go to sign in."""
+    def begin(self) -> SignInRequest:
+        """Return the address at which to sign in."""
         state, nonce, verifier = (_text(self._random(32)) for _ in range(3))
-        return Begun(_asking(self._client, self._discovered(), state, nonce, verifier), state, nonce, verifier)
+        return SignInRequest(_asking(self._client, self._discovered(), state, nonce, verifier), state, nonce, verifier)
 
-    def finish(self, begun: Begun, answer: Mapping[str, str]) -> Person:
-        """Return who it is, by what the browser brought back.
+    def finish(self, begun: SignInRequest, answer: Mapping[str, str]) -> Person:
+        """Return the person, from what the browser brought back.
 
         Raises:
-            Unauthenticated: that is not what was asked for, or not from the provider, or not for us, or too late.
-            ProviderFailed: the provider does not say who it is.
+            Unauthenticated: the response does not match, or is not from the provider, not for us, or too late.
+            ProviderFailed: the provider does not return the person's identity.
         """
         metadata = self._discovered()
         if not is_same(answer.get("state", ""), begun.state) or not _is_from(metadata, answer):
-            raise Unauthenticated("The answer of the provider does not belong to this sign-in.")
+            raise Unauthenticated("The identity provider's response does not belong to this sign-in.")
         if not answer.get("code"):
             raise _refused(refusal_of(answer.get("error")))
         form = _exchange(self._client, answer["code"], begun.verifier)
@@ -123,9 +123,9 @@ class Provider:
             return self._metadata
 
     def _get(self, url: str) -> Any:
-        """Fetch a document, with the lock; while the provider does not answer, one waits for it, and not all."""
+        """Fetch a document while holding the lock; if the provider does not respond, one request waits, and not all."""
         if self._clock() - self._failed_at < FAILED:
-            raise ProviderFailed("The provider of identities does not answer.")
+            raise ProviderFailed("The identity provider does not answer.")
         try:
             return self._fetch.get(url)
         except ProviderFailed:
@@ -133,58 +133,61 @@ class Provider:
             raise
 
     def _signed(self, token: str) -> Json:
-        """Return what a token says, if one of the provider's keys has signed it."""
+        """Return the claims of a token that one of the provider's keys has signed."""
         import jwt
 
         try:
             header = jwt.get_unverified_header(token)
             algorithm, key_id = header.get("alg"), str(header.get("kid", ""))
+            # The algorithm is checked before the key is looked up: a token must not choose how it is verified.
             if algorithm not in ALGORITHMS:
-                raise Unauthenticated("The token of the provider is signed in a way that is not taken.")
+                raise Unauthenticated("The identity provider's token has an unsupported signature algorithm.")
             key = jwt.PyJWK(dict(self._key(key_id)), algorithm).key
             claims: Json = jwt.decode(token, key, algorithms=[algorithm], options=_OPTIONS)
         except jwt.PyJWTError:
-            raise Unauthenticated("The token of the provider is not valid.") from None
+            raise Unauthenticated("The identity provider's token is invalid.") from None
         return claims
 
     def _key(self, key_id: str) -> Json:
         uri, now = str(self._discovered()["jwks_uri"]), self._clock()
         with self._lock:
+            # A new key id means that the provider rotated its keys. Bounded, or made-up ids would make us fetch at
+            # each request.
             is_new = key_id not in self._keys and now - self._missed_at >= MISSED
             if is_new or now - self._fetched_at >= KEPT:
                 self._keys, self._fetched_at = _signing(self._get(uri)), now
                 self._missed_at = self._missed_at if key_id in self._keys else now
             if key_id not in self._keys:
-                raise Unauthenticated("The token of the provider is signed by a key that it does not have.")
+                raise Unauthenticated("The identity provider's token is signed with an unknown key.")
             return dict(self._keys[key_id])
 
 
 _OPTIONS: Any = {"verify_aud": False, "verify_exp": False, "verify_iat": False, "verify_nbf": False}
-"""These are checked by ``checked``, with our own clock."""
+"""Checked by ``checked`` instead, with our own clock."""
 
 
-def checked(claims: Json, client: Client, nonce: str, now: int) -> Json:
-    """Return the claims, if they are of the issuer, for us, of this sign-in, and valid now.
+def checked(claims: Json, client: OidcClient, nonce: str, now: int) -> Json:
+    """Return the claims, if they are from the issuer, for us, of this sign-in, and valid now.
 
     Raises:
-        Unauthenticated: one of that is not so.
+        Unauthenticated: one of these does not hold.
     """
     audience = claims.get("aud")
     audiences = audience if isinstance(audience, list) else [audience]
     is_for_us = client.client_id in audiences and claims.get("azp", client.client_id) == client.client_id
     times = [claims.get(name) for name in ("exp", "iat", "nbf")]
     if claims.get("iss") != client.issuer or not is_for_us or not claims.get("sub"):
-        raise Unauthenticated("The token of the provider is not for this server.")
+        raise Unauthenticated("The identity provider's token is for another server.")
     if not is_same(str(claims.get("nonce", "")), nonce):
-        raise Unauthenticated("The token of the provider does not belong to this sign-in.")
+        raise Unauthenticated("The identity provider's token does not belong to this sign-in.")
     exp, iat, nbf = (time * 1_000 if isinstance(time, int | float) else None for time in times)
     if exp is None or iat is None or now > exp + LEEWAY or iat > now + LEEWAY or (nbf or 0) > now + LEEWAY:
-        raise Unauthenticated("The token of the provider is not valid now.")
+        raise Unauthenticated("The identity provider's token is expired or not valid yet.")
     return claims
 
 
-def person(claims: Json, client: Client) -> Person:
-    """Return who it is, and what his groups may do: nothing, if none of them is listed."""
+def person(claims: Json, client: OidcClient) -> Person:
+    """Return the user and the roles of their groups; no roles if none of the groups is listed."""
     groups = claims.get(client.groups_claim, [])
     names = [groups] if isinstance(groups, str) else groups if isinstance(groups, list) else []
     grants: dict[str, Role] = {}
@@ -196,26 +199,26 @@ def person(claims: Json, client: Client) -> Person:
 
 
 def refusal_of(code: object) -> str:
-    """Return why a provider has refused something, if that is one of the words that OAuth has for it."""
+    """Return the provider's reason for a refusal, if it is a valid OAuth error code."""
     return code if isinstance(code, str) and re.fullmatch("[a-z_]{1,40}", code) else ""
 
 
 def _refused(code: str) -> Unauthenticated:
     if code in {"", "access_denied"}:
-        return Unauthenticated("The provider has not let you in.")
-    remedy = "Does it know all of access.oidc.scopes?" if code == "invalid_scope" else "Sign in again."
-    return Unauthenticated(f"The provider has not let you in: {code}.", remedy=remedy)
+        return Unauthenticated("The identity provider rejected the sign-in.")
+    remedy = "Check that it supports all of access.oidc.scopes." if code == "invalid_scope" else "Sign in again."
+    return Unauthenticated(f"The identity provider rejected the sign-in: {code}.", remedy=remedy)
 
 
 def _is_from(metadata: Json, answer: Mapping[str, str]) -> bool:
-    """Tell whether an answer says that it is from the provider, if the provider says so in its answers (RFC 9207)."""
+    """Tell whether a response is from the provider, if the provider names itself in responses (RFC 9207)."""
     if "iss" not in answer:
         return metadata.get("authorization_response_iss_parameter_supported") is not True
     return answer["iss"] == str(metadata["issuer"])
 
 
 def _signing(document: Json) -> Json:
-    """Return the keys that sign, by their names."""
+    """Return the signing keys by id."""
     found = document.get("keys")
     keys = [key for key in found if isinstance(key, Mapping)] if isinstance(found, list) else []
     return {str(key.get("kid", "")): key for key in keys if key.get("use", "sig") == "sig"}
@@ -225,7 +228,7 @@ def _grants_of(group: str, text: str) -> dict[str, Role]:
     return parse_grants(text.replace(",", " ").split()) if isinstance(group, str) else {}
 
 
-def _asking(client: Client, metadata: Json, state: str, nonce: str, verifier: str) -> str:
+def _asking(client: OidcClient, metadata: Json, state: str, nonce: str, verifier: str) -> str:
     asked = {
         "response_type": "code",
         "client_id": client.client_id,
@@ -240,7 +243,7 @@ def _asking(client: Client, metadata: Json, state: str, nonce: str, verifier: st
     return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}"
 
 
-def _exchange(client: Client, code: str, verifier: str) -> dict[str, str]:
+def _exchange(client: OidcClient, code: str, verifier: str) -> dict[str, str]:
     form = {
         "grant_type": "authorization_code",
         "code": code,
@@ -253,7 +256,7 @@ def _exchange(client: Client, code: str, verifier: str) -> dict[str, str]:
 
 def _metadata(document: Any, issuer: str) -> Json:
     if not isinstance(document, Mapping) or document.get("issuer") != issuer:
-        raise ProviderFailed("The provider of identities names itself otherwise than access.oidc.issuer does.")
+        raise ProviderFailed("The issuer of the identity provider differs from access.oidc.issuer.")
     for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
         _check_address(str(document.get(name, "")), name)
     return document
@@ -262,7 +265,7 @@ def _metadata(document: Any, issuer: str) -> Json:
 def _check_address(url: str, what: str) -> None:
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOCAL):
-        raise SettingsInvalid(f"{what}: {url!r} is no https:// address.")
+        raise SettingsInvalid(f"{what}: {url!r} is not an https:// address.")
 
 
 def _text(data: bytes) -> str:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from calve.access.records import Act, Entry, SealedSecret, Session, Token, User
+from calve.access.records import Act, AuditEntry, SealedSecret, Session, Token, User
 
 
 class AccessState(Protocol):
-    """Users, tokens, sessions, and the audit log. What changes something writes its line of the log along with it."""
+    """Users, tokens, sessions, and the audit log. Each change writes its line of the log in the same transaction."""
 
     def users(self) -> list[User]:
         """Return all users by name."""
@@ -18,11 +18,11 @@ class AccessState(Protocol):
         ...
 
     def add_user(self, user: User, act: Act) -> bool:
-        """Keep a new user; False if there is one of that name."""
+        """Store a new user; False if the name is taken."""
         ...
 
     def change_user(self, user: User, act: Act) -> bool:
-        """Replace a user; where his epoch is a new one, his sessions are removed. False if there is none."""
+        """Replace a user; if the epoch changed, remove their sessions. Return False if the user does not exist."""
         ...
 
     def tokens(self) -> list[Token]:
@@ -30,7 +30,7 @@ class AccessState(Protocol):
         ...
 
     def has_namespaces(self) -> bool:
-        """Tell whether anybody was ever given a role in a namespace only, disabled users and old tokens included."""
+        """Tell whether a role was ever limited to a namespace, disabled users and old tokens included."""
         ...
 
     def token(self, digest: str) -> Token | None:
@@ -38,19 +38,19 @@ class AccessState(Protocol):
         ...
 
     def add_token(self, token: Token, act: Act) -> None:
-        """Keep a new token."""
+        """Store a new token."""
         ...
 
     def revoke_token(self, token_id: str, at: int, act: Act) -> bool:
-        """Let a token open nothing any more; False if there is none that does."""
+        """Revoke a token; False if there is no valid one of that id."""
         ...
 
     def touch_token(self, token_id: str, at: int) -> None:
-        """Note that a token was used."""
+        """Record that a token was used."""
         ...
 
     def bootstrap(self, token_id: str, user: User, at: int, act: Act) -> bool:
-        """Use up a bootstrap token and keep its user, both or neither; False if it is used up, or the name taken."""
+        """Use up a bootstrap token and store its user, both or neither; False if it was used, or the name is taken."""
         ...
 
     def session(self, digest: str) -> tuple[Session, User] | None:
@@ -58,23 +58,23 @@ class AccessState(Protocol):
         ...
 
     def add_session(self, session: Session, act: Act) -> None:
-        """Keep a session; those that have expired are removed."""
+        """Store a session; expired ones are removed."""
         ...
 
     def end_session(self, digest: str, act: Act) -> None:
         """Remove a session."""
         ...
 
-    def append(self, act: Act) -> Entry:
-        """Write a line of the audit log."""
+    def append(self, act: Act) -> AuditEntry:
+        """Append a line to the audit log."""
         ...
 
-    def entries(self, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
-        """Yield the lines of the audit log after one, in order."""
+    def entries(self, after: int = 0, limit: int | None = None) -> Iterator[AuditEntry]:
+        """Yield lines of the audit log after a number, in order."""
         ...
 
-    def newest(self, limit: int) -> list[Entry]:
-        """Return the last lines of the audit log, the newest first."""
+    def newest(self, limit: int, before: int | None = None) -> list[AuditEntry]:
+        """Return the last lines of the audit log, or the last ones before a number, the newest first."""
         ...
 
 
@@ -82,7 +82,7 @@ class SecretState(Protocol):
     """The encrypted table of secrets."""
 
     def put_secret(self, secret: SealedSecret, act: Act) -> None:
-        """Keep a secret, in place of an older one of its name."""
+        """Store a secret, replacing an older one of its name."""
         ...
 
     def secret(self, name: str) -> SealedSecret | None:
@@ -94,5 +94,5 @@ class SecretState(Protocol):
         ...
 
     def delete_secret(self, name: str, act: Act) -> bool:
-        """Remove a secret; False if there is none of that name."""
+        """Delete a secret; False if it does not exist."""
         ...

@@ -1,31 +1,31 @@
-"""What is kept of people, tokens and sessions, and of what they did. Times are milliseconds."""
+"""Records of users, tokens, sessions and actions. Times are milliseconds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from calve.access.model import Grants
+from calve.access.permissions import Grants
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person who may sign in."""
+    """A person who can sign in."""
 
     name: str
     grants: Grants
     created_at: int
     shown: str = ""
-    """The name as people read it, where it is another one."""
+    """The display name, if it differs."""
     password_hash: str | None = field(default=None, repr=False)
-    """None: only a provider of identities can say that it is this person."""
+    """None: only an identity provider can authenticate this user."""
     is_disabled: bool = False
     epoch: int = 0
-    """Counts what ends all sessions: another password, being disabled."""
+    """Changes whenever all sessions must end: a new password, disabling."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a program shows instead of a password; its text is known to its owner only."""
+    """A program's credential; its text is known to its owner only."""
 
     token_id: str
     name: str
@@ -33,33 +33,33 @@ class Token:
     grants: Grants
     created_at: int
     owner: str | None = None
-    """The user whom it stands for: it can do no more than he, and dies with him. None: it stands for itself."""
+    """The user it belongs to: it never has more permissions than they, and ends with them. None: its own roles."""
     expires_at: int | None = None
     revoked_at: int | None = None
     used_at: int | None = None
     is_bootstrap: bool = False
-    """It makes the first administrator, once, and opens nothing else."""
+    """Creates the first administrator, once, and is good for nothing else."""
 
     def is_valid(self, now: int) -> bool:
-        """Tell whether it opens anything at that time."""
+        """Tell whether the token is valid at a time."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A person who is signed in with a browser."""
+    """A browser session of a user."""
 
     digest: str = field(repr=False)
     user: str
     epoch: int
-    """That of the user when he signed in; it is over when he has another one."""
+    """The user's epoch when they signed in; the session ends when it changes."""
     created_at: int
     expires_at: int
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Something that somebody did or tried, for the audit log."""
+    """An action or an attempt, for the audit log."""
 
     at: int
     who: str
@@ -67,14 +67,14 @@ class Act:
     action: str
     target: str
     source: str
-    """From where: an address, or ``cli``."""
+    """An address, or ``cli``."""
     result: str
-    """``ok``, or why not: ``denied``, ``wrong``, ``locked``…"""
+    """``ok``, or the reason of a refusal: ``denied``, ``wrong``, ``locked``…"""
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AuditEntry:
     """A line of the audit log."""
 
     seq: int
@@ -86,7 +86,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class SealedSecret:
-    """A secret that only who has the key can read."""
+    """An encrypted secret."""
 
     name: str
     sealed: str = field(repr=False)

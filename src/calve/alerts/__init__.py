@@ -1,19 +1,5 @@
-"""Who is told when something happens to a workflow, and how."""
+"""Alerts: who is notified when something happens to a workflow, and how."""
 
-from calve.alerts.alerts import Alerts
-from calve.alerts.channels import channels_of
-from calve.alerts.model import Alert, Message, MessageStatus, StoredMessage
-from calve.alerts.policies import Policy
-from calve.alerts.ports import AlertState, Channel
+from lazy_loader import attach_stub
 
-__all__ = [
-    "Alert",
-    "AlertState",
-    "Alerts",
-    "Channel",
-    "Message",
-    "MessageStatus",
-    "Policy",
-    "StoredMessage",
-    "channels_of",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

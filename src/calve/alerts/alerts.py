@@ -1,69 +1,68 @@
-"""Follows what happens, decides who is told, and sends it: at least once, each channel for itself."""
+"""Follows events, decides who is notified, and sends messages: at least once, each channel independently."""
 
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from calve.alerts.deciding import is_of_interest, of_event, of_time, of_version, of_waiting, wants_dependencies
 from calve.alerts.model import Message, StoredMessage
-from calve.alerts.policies import Policy
-from calve.alerts.ports import AlertState, Channel, Happenings
-from calve.engine.model import Event
-from calve.engine.statuses import RunStatus
+from calve.alerts.policy import Policy
+from calve.alerts.ports import AlertState, Channel, EventSource
+from calve.alerts.rules import is_of_interest, of_event, of_time, of_version, of_waiting, wants_dependencies
+from calve.engine import Event, RunStatus
 from calve.errors import AlertNotSent, CalveError, Conflict
 
 log = logging.getLogger(__name__)
 
 EVENTS, DEFINITIONS, CLOCK = "alerts", "alerts/definitions", "alerts/clock"
-"""The followers: of events, of new versions, and of time that passes."""
+"""The followers: of events, of new versions, and of the clock."""
 BATCH = 500
 POLL = 2.0
-"""Seconds between looks at events."""
+"""Seconds between polls of events."""
 WATCH = 30_000
-"""Milliseconds between looks at what takes long."""
+"""Milliseconds between checks for late runs."""
 OVERLAP = 60_000
-"""How far back to look for versions that were being written during the last look."""
+"""How far back to look for versions whose transactions were open during the last look."""
 IN_HAND = 120_000
-"""After how long a message that somebody died over is sent by another."""
+"""Milliseconds after which a message is sent by another process, if its sender died."""
 FIRST, LONGEST = 10_000, 3_600_000
-"""Milliseconds until a message is sent again: doubled each time."""
+"""Milliseconds until a message is sent again, doubled each time."""
 _LIVE = tuple(status for status in RunStatus if not status.is_terminal)
 
 
 @dataclass(slots=True)
 class Alerts:
-    """Tells people of what happens; any number of processes may do it on one store."""
+    """Sends alerts; any number of processes may do so on one store."""
 
-    happenings: Happenings
+    happenings: EventSource
     state: AlertState
     channels: Mapping[str, Channel]
     policy: Policy
     clock: Callable[[], int]
     tries: int = 10
     resting: dict[str, int] = field(default_factory=dict)
-    """Channels that have failed, and until when nothing is sent there."""
+    """Channels that failed, and until when nothing is sent to them."""
 
     def begin(self) -> None:
-        """Note where to begin, if nobody has followed before: whatever happens from now on is told."""
+        """Record where to begin, if nothing was followed before: only later events are reported."""
         self.state.position(EVENTS)
         self.state.position(DEFINITIONS, self.clock())
 
     def run(self, stop: threading.Event, poll: float = POLL) -> None:
-        """Go on until told to stop; a database that is away is borne."""
+        """Run until ``stop`` is set; an unreachable database is retried."""
         while not stop.is_set():
             try:
                 self.turn()
             except Conflict:
-                log.debug("another process was faster")
+                log.debug("another process already did this")
             except CalveError as error:
-                log.warning("alerts wait: %s", error.message)
+                log.warning("alerts are waiting: %s", error.message)
             except Exception:
-                log.exception("alerts stumbled; they go on")
+                log.exception("sending alerts failed; it will be retried")
             stop.wait(poll)
 
     def turn(self) -> int:
-        """Look at everything that has happened since the last turn, and send what is due; return how many were sent."""
+        """Process everything that happened since the last turn, and send what is due; return how many were sent."""
         while self._follow():
             pass
         self._watch()
@@ -71,8 +70,9 @@ class Alerts:
         return self.send()
 
     def send(self) -> int:
-        """Send what is due; return how many messages were sent. A channel that fails rests, lest others wait for it."""
+        """Send what is due; return how many messages were sent. A failed channel pauses, so others do not wait."""
         count, now = 0, self.clock()
+        # One at a time: what is claimed but not sent yet would be late for IN_HAND if this process died.
         while stored := next(iter(self.state.due(now, without=self._resting(now), limit=1)), None):
             if not self.state.claim(stored, now + IN_HAND):
                 continue
@@ -86,11 +86,13 @@ class Alerts:
         return tuple(channel for channel, until in self.resting.items() if until > now)
 
     def _follow(self) -> bool:
-        """Look at the next events; tell whether there may be more."""
+        """Process the next events; tell whether there may be more."""
         position = self.state.position(EVENTS)
         events = self.happenings.events(after=position, limit=BATCH)
         if events:
             messages = [message for event in events for message in self._of_event(event)]
+            # Position and messages in one transaction: another process that follows too gets a Conflict, not
+            # duplicates.
             self.state.take(EVENTS, position, events[-1].seq, messages, self.clock())
         return len(events) == BATCH
 
@@ -99,7 +101,7 @@ class Alerts:
         return () if found is None else of_event(event, found, self.policy)
 
     def _watch(self) -> None:
-        """Look at what is under way, now and then: who came last is in the store, so that one of many looks."""
+        """Check running instances now and then; the time of the last check is in the store, so one process does it."""
         now = self.clock()
         last = self.state.position(CLOCK, 0)
         if now - last >= WATCH:
@@ -116,7 +118,7 @@ class Alerts:
             before = (runs[-1].created_at, runs[-1].uuid)
 
     def _look_at_definitions(self) -> None:
-        """Look at versions that were pushed; those that were known before anybody followed are none of our business."""
+        """Process new versions; those from before the first start are not reported."""
         now = self.clock()
         last = self.state.position(DEFINITIONS, now)
         versions = self.state.versions(last)
@@ -126,6 +128,8 @@ class Alerts:
                 for version in versions
                 for message in of_version(version, self.state.properties(version.workflow_id), self.policy)
             ]
+            # created_at is set before the commit, so a version may appear later than a newer one; messages are unique
+            # by id.
             after = max(last, versions[-1].created_at - OVERLAP)
             self.state.take(DEFINITIONS, last, after, messages, now)
 
@@ -137,7 +141,7 @@ class Alerts:
             self._not_sent(stored, error)
             return False
         except Exception as error:
-            log.exception("the channel %s stumbled over a message", message.route.channel)
+            log.exception("the channel %s failed on a message", message.route.channel)
             self._not_sent(stored, AlertNotSent(f"{type(error).__name__}"))
             return False
         self.state.sent(message.id, now)
@@ -147,7 +151,7 @@ class Alerts:
         if name not in self.channels:
             known = ", ".join(self.channels) or "none"
             raise AlertNotSent(
-                f"There is no channel {name} (there are: {known}).",
+                f"Channel {name} does not exist (channels: {known}).",
                 remedy=f"Add [alerts.channels.{name}] to the settings.",
                 is_final=True,
             )

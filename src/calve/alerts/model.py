@@ -1,21 +1,21 @@
-"""The values that alerts speak in. Times are milliseconds."""
+"""The values of the alerts package. Times are milliseconds."""
 
 import uuid
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from calve.definition.model.alerting import AlertType
+from calve.definition.model import AlertType
 
 _NAMES = uuid.UUID("6f1e9a1c-2f0a-5d7e-9b51-0d1f6f6c9a11")
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """Something that happened, and that somebody wants to know of."""
+    """Something that happened and is worth a notification."""
 
     key: str
-    """Names what happened: the same whoever finds it, and however often."""
+    """Identifies what happened: the same whichever process finds it, and however often."""
     type: AlertType
     workflow_id: str
     at: int
@@ -24,9 +24,9 @@ class Alert:
     step_id: str | None = None
     status: str = ""
     title: str = ""
-    """One line for people."""
+    """One line."""
     text: str = ""
-    """What else there is to say."""
+    """Details."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the alert as plain JSON."""
@@ -44,27 +44,27 @@ class Route:
 
     channel: str
     to: tuple[str, ...] = ()
-    """Addresses of e-mails, or channels and people of Slack; those of the channel itself, if there are none."""
+    """Addresses of e-mails, or channels and users of Slack; if empty, those of the channel."""
     mention: tuple[str, ...] = ()
-    """People whom a message to a Slack channel names."""
+    """Users to mention in a message to a Slack channel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """An alert on one of its ways."""
+    """An alert on one of its routes."""
 
     alert: Alert
     route: Route
 
     @property
     def id(self) -> str:
-        """Name the message: the same for the same alert on the same way, so that receivers can drop repeats."""
+        """Identifies the message: the same for the same alert and route, so that receivers can drop duplicates."""
         way = "|".join((self.route.channel, *self.route.to))
         return str(uuid.uuid5(_NAMES, f"{self.alert.key}|{way}"))
 
 
 class MessageStatus(StrEnum):
-    """Where a message stands."""
+    """The status of a message."""
 
     WAITING = "waiting"
     SENT = "sent"
@@ -73,7 +73,7 @@ class MessageStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A message as the store holds it."""
+    """A message as stored."""
 
     message: Message
     status: MessageStatus
@@ -81,5 +81,5 @@ class StoredMessage:
     made_at: int
     due_at: int
     error: str = ""
-    """Why it could not be sent the last time."""
+    """Why the last attempt to send it failed."""
     sent_at: int | None = field(default=None)

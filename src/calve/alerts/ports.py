@@ -1,15 +1,14 @@
-"""What alerts need of others: a store for what is to be sent, and channels that send it."""
+"""What alerts need from outside: events, a store for messages, and channels that send them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from calve.alerts.model import Message, MessageStatus, StoredMessage
-from calve.engine.model import Event, Run, Snapshot, VersionRecord
-from calve.engine.statuses import RunStatus
+from calve.engine import Event, Run, RunStatus, Snapshot, VersionRecord
 
 
-class Happenings(Protocol):
-    """What alerts look at; the engine's state is such a thing."""
+class EventSource(Protocol):
+    """Returns events and runs; the engine's state implements it."""
 
     def events(self, *, after: int = 0, limit: int = 1000) -> list[Event]:
         """Return events in order, from the one after ``after``."""
@@ -27,26 +26,26 @@ class Happenings(Protocol):
 
 
 class AlertState(Protocol):
-    """Keeps messages until they are sent, and how far events have been looked at."""
+    """Stores messages until they are sent, and the positions of followers."""
 
     def position(self, name: str, first: int | None = None) -> int:
-        """Return how far a follower has come; a new one begins at ``first``, or at the newest event."""
+        """Return the position of a follower; a new one begins at ``first``, or at the newest event."""
         ...
 
     def take(self, name: str, before: int, after: int, messages: Sequence[Message], now: int) -> None:
-        """Move a follower on and keep its messages, both or neither; a message that is known is not kept again.
+        """Move a follower and store its messages, both or neither; a known message is not stored again.
 
         Raises:
-            Conflict: the follower is no longer where it was.
+            Conflict: the position of the follower changed.
         """
         ...
 
     def due(self, now: int, *, without: Sequence[str] = (), limit: int = 100) -> list[StoredMessage]:
-        """Return messages that are to be sent, those that wait longest first; none of some channels."""
+        """Return messages that are due, the longest waiting first, except those of some channels."""
         ...
 
     def claim(self, stored: StoredMessage, until: int) -> bool:
-        """Take a message in hand until a time: one more try; tell whether nobody else has it."""
+        """Claim a message until a time, as one more attempt; tell whether no other process has it."""
         ...
 
     def sent(self, message_id: str, now: int) -> None:
@@ -54,7 +53,7 @@ class AlertState(Protocol):
         ...
 
     def failed(self, message_id: str, error: str, due_at: int | None) -> None:
-        """Record that a message could not be sent, and when it is tried again; never, if no time is given."""
+        """Record that a message could not be sent, and when to try again; None: never."""
         ...
 
     def messages(self, *, status: MessageStatus | None = None, limit: int = 100) -> list[StoredMessage]:
@@ -62,11 +61,11 @@ class AlertState(Protocol):
         ...
 
     def versions(self, since: int) -> list[VersionRecord]:
-        """Return the versions of workflows that were made at a time or later."""
+        """Return the versions of workflows created at a time or later."""
         ...
 
     def properties(self, workflow_id: str) -> Mapping[str, object]:
-        """Return the properties of a workflow; none, if there is no such workflow."""
+        """Return the properties of a workflow; empty if it does not exist."""
         ...
 
 

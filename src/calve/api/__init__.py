@@ -1,8 +1,8 @@
-"""REST: Maestro's paths and more, each with its policy; problem documents; events as a stream."""
+"""The web server: a route for every operation, GraphQL, streams, and the middleware before them.
 
-from calve.api.app import create_app
-from calve.api.listening import listen, listen_beside, reserve, url_of
-from calve.api.services import Services
-from calve.api.serving import Serving, serve
+Import ``create_app`` and ``WebServices`` to make one, ``serve`` and ``listen`` to run it.
+"""
 
-__all__ = ["Services", "Serving", "create_app", "listen", "listen_beside", "reserve", "serve", "url_of"]
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

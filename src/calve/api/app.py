@@ -1,24 +1,26 @@
 """The web application: its routes, their policies, and what guards them."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from calve import __version__
 from calve.access import LOOPBACK, Principal
-from calve.api.describing import describe
+from calve.api import events, logs
+from calve.api.caller import WebServices
 from calve.api.graphql import routers as graphql_routers
 from calve.api.limits import CleanHeaders, SmallBodies, SmallHeaders
-from calve.api.policy import check_policies
+from calve.api.openapi import describe
 from calve.api.problems import handle_errors
-from calve.api.routes import ROUTERS
-from calve.api.services import Services
+from calve.api.routing import check_policies, operation_routers
+from calve.api.status import about_routes, health_routes
 
 
 def create_app(
-    services: Services,
+    services: WebServices,
     *,
     middleware: Sequence[Middleware] | None = None,
     extend: Callable[[FastAPI], None] = lambda _: None,
@@ -50,12 +52,19 @@ def create_app(
     )
     app.state.services = services
     handle_errors(app)
-    for router in (*ROUTERS, *graphql_routers()):
+    for router in (*routers(), *graphql_routers()):
         app.router.routes.extend(router.routes)  # flat, so that every route can be looked at
     extend(app)
     describe(app)
     check_policies(app.routes)
     return app
+
+
+@cache  # they find the services in the application that is asked, and take 0.2 s to make
+def routers() -> Sequence[APIRouter]:
+    """Return the routes, but for those of access: of the operations, of health, and about the server."""
+    specials = {"get_logs": logs.SPECIAL, "get_events": events.SPECIAL}
+    return (*operation_routers(specials), health_routes.router, about_routes.router)
 
 
 class Everybody:

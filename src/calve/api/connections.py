@@ -92,7 +92,7 @@ class Connection(HttpToolsProtocol):
             self._patience = None
 
     def _refuse(self, status: int) -> None:
-        """Say no to somebody whose request nobody has read, and hang up; in the middle of an answer, only hang up."""
+        """Refuse a request that was not read, and close the connection; during an answer, only close it."""
         self._stop_waiting()
         if self.transport.is_closing():
             return

@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
@@ -15,6 +16,7 @@ from starlette.types import Scope
 
 from calve import errors
 from calve.errors import CalveError
+from calve.operations import PREFIX
 
 _LOG = logging.getLogger(__name__)
 PROBLEM = "application/problem+json"
@@ -73,6 +75,19 @@ _NAMES = {500: "INTERNAL_ERROR", 422: "UNPROCESSABLE_ENTITY", 413: "PAYLOAD_TOO_
 """Where Maestro's name of a status is not Python's."""
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What went wrong with a request, whatever form it is answered in."""
+
+    status: int
+    message: str
+    code: str
+    remedy: str = ""
+    details: list[str] = field(default_factory=list)
+    context: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
 def status_of(kind: type[CalveError]) -> int:
     """Return the status that an error is answered with."""
     return next(STATUS[one] for one in kind.__mro__ if one in STATUS)
@@ -114,28 +129,53 @@ def status_name(status: int) -> str:
     return _NAMES.get(status) or HTTPStatus(status).name
 
 
-def error_answer(accept: str, error: CalveError) -> Response:
-    """Return the answer to a request that an error has ended."""
+def problem_of(error: CalveError) -> Problem:
+    """Return an error as the problem of a request."""
     status = status_of(type(error))
     problems = error.context.get("problems", ())
     details = [str(problem.get("message", "")) for problem in problems if isinstance(problem, Mapping)]
     headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
     if "retry_after" in error.context:
         headers["Retry-After"] = str(error.context["retry_after"])
+    return Problem(status, error.message, error.code, error.remedy, details, error.context, headers)
+
+
+def error_answer(accept: str, error: CalveError) -> Response:
+    """Return the answer to a request that an error has ended."""
+    return _document(accept, problem_of(error))
+
+
+def _document(accept: str, problem: Problem) -> Response:
     return answer(
         accept,
-        status,
-        error.message,
-        code=error.code,
-        remedy=error.remedy,
-        details=details,
-        context=error.context,
-        headers=headers,
+        problem.status,
+        problem.message,
+        code=problem.code,
+        remedy=problem.remedy,
+        details=problem.details,
+        context=problem.context,
+        headers=problem.headers,
     )
 
 
+def refusal(scope: Scope, error: CalveError) -> Response:
+    """Return the answer to a request that does not get as far as its route."""
+    if scope["type"] != "http":
+        return error_answer(accepted(scope), error)
+    return _answered(Request(scope), problem_of(error))
+
+
+def _answered(request: Request, problem: Problem) -> Response:
+    """Return the answer: a page, if the app has such pages and the caller is a browser; otherwise a document."""
+    accept, page = accepted(request.scope), getattr(request.app.state, "error_page", None)
+    if page is None or "text/html" not in accept or request.url.path.startswith(PREFIX):
+        return _document(accept, problem)
+    answered: Response = page(request, problem)
+    return answered
+
+
 def accepted(scope: Scope) -> str:
-    """Return what a caller says that he takes."""
+    """Return which media types a caller accepts."""
     return Headers(scope=scope).get("accept", "")
 
 
@@ -143,18 +183,16 @@ async def _of_calve(request: Request, error: Exception) -> Response:
     assert isinstance(error, CalveError)  # noqa: S101 - what it is registered for
     if status_of(type(error)) >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _LOG.error("%s %s: %s", request.scope.get("method", ""), request.url.path, error.message)
-    request.state.refused = error  # which the gate tells a WebSocket
-    return error_answer(accepted(request.scope), error)
+    request.state.refused = error  # the middleware tells it to a WebSocket
+    return _answered(request, problem_of(error))
 
 
 async def _of_validation(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - the same
     details = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()]
-    message = details[0] if details else "The request makes no sense."
+    message = details[0] if details else "The request is invalid."
     remedy = "" if _is_json(request) else "Send the body as JSON, with the header content-type: application/json."
-    return answer(
-        accepted(request.scope), 400, message, code=errors.RequestInvalid.code, remedy=remedy, details=details
-    )
+    return _answered(request, Problem(400, message, errors.RequestInvalid.code, remedy, details))
 
 
 async def _of_http(request: Request, error: Exception) -> Response:
@@ -166,13 +204,13 @@ async def _of_http(request: Request, error: Exception) -> Response:
         message, remedy = f"There is nothing at {path}.", "What there is: /api/v3/openapi.json."
         if path.startswith("/workflows/"):
             remedy = f"There is no page for it yet. The same as JSON: /api/v3{path}."
-    return answer(accepted(request.scope), error.status_code, message, code=code, remedy=remedy, headers=error.headers)
+    return _answered(request, Problem(error.status_code, message, code, remedy, headers=error.headers or {}))
 
 
 async def _of_bug(request: Request, error: Exception) -> Response:
     _LOG.exception("%s %s", request.method, request.url.path, exc_info=error)
     message = "Something unexpected happened; the server's log says what."
-    return answer(accepted(request.scope), 500, message, code="unexpected")
+    return _answered(request, Problem(500, message, "unexpected"))
 
 
 def _is_json(request: Request) -> bool:

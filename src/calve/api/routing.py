@@ -1,27 +1,103 @@
-"""How a route is written: its path, its name, its policy, the shape of its answer."""
+"""Routes: one for each operation, and how those that are special are written."""
 
-from collections.abc import Callable, Mapping
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import wraps
-from inspect import iscoroutinefunction
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Body, Depends, Path, Query, Request
+from fastapi.routing import APIRoute, APIWebSocketRoute
+from pydantic import BaseModel, ConfigDict
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Mount
 
-from calve.api.answers import Document
-from calve.api.bodies import text_only
-from calve.api.identifiers import PREFIX
-from calve.api.policy import Policy
-from calve.api.shapes import Error
+from calve.api.caller import Call, WebCaller, principal_of
+from calve.api.responses import Document
 from calve.api.threads import in_slow_thread, in_thread
+from calve.errors import RequestInvalid, SettingsInvalid
+from calve.operations import DEFAULT, LIMIT, PREFIX, Operation, Operations, Page, Parameter, Place, Policy, declared
+from calve.texts import check_text
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])|\xed[\xa0-\xbf]|\x00")
+"""What a body holds, if it is JSON that may hold something else than text."""
+_Number = Annotated[int | None, Query(ge=1, le=LIMIT)]
+
+
+class Error(BaseModel):
+    """What went wrong, in Maestro's form; with ``Accept: application/problem+json`` in that of RFC 9457."""
+
+    model_config = ConfigDict(extra="allow")
+
+    status: str | int
+    """The name of the status; in a problem document its number."""
+    code: str
+    """For machines; the reference of errors lists them."""
+    remedy: str
+    """What to do about it."""
+    errors: list[str]
+    context: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Lets only those use a route whom its policy allows to."""
+
+    policy: Policy
+
+    async def __call__(self, request: HTTPConnection) -> None:
+        """Let a request or a WebSocket through, or refuse it.
+
+        Raises:
+            Unauthenticated: the caller is not signed in.
+            Forbidden: the caller lacks the permission.
+        """
+        self.policy.check(principal_of(request), request.path_params.get("workflow_id", ""))
+
+
+async def text_only(request: Request) -> None:
+    """Refuse a request that holds something else than text, wherever it does.
+
+    Raises:
+        RequestInvalid: it does.
+    """
+    check_text({**request.path_params, **request.query_params})
+    is_json = getattr(request.scope.get("route"), "body_field", None) is not None
+    if is_json and _SUSPECT.search(await request.body()):
+        with suppress(ValueError):  # what is not JSON is refused elsewhere
+            check_text(await request.json())
+
+
+async def _page(
+    limit: _Number = None,
+    first: _Number = None,
+    last: _Number = None,
+    cursor: Annotated[str | None, Query(max_length=256)] = None,
+) -> Page:
+    given = [number for number in (limit, first, last) if number is not None]
+    if len(given) > 1:
+        raise RequestInvalid("Give one of limit, first and last.")
+    return Page(given[0] if given else DEFAULT, cursor or None, last is not None)
+
+
+Paged = Annotated[Page, Depends(_page)]
+"""The page that a request wants; ``first`` is ``limit``, ``last`` reads from the end."""
+
+
+async def _raw(request: Request) -> bytes:
+    return await request.body()
 
 
 class Routes:
-    """Routes about one thing.
+    """Routes about one topic.
 
     Args:
-        tag: what it is.
+        tag: the topic, in OpenAPI.
         prefix: what their paths begin with.
         is_slow: whether they may wait for something else than the state database, or a caller can make them long.
     """
@@ -36,63 +112,77 @@ class Routes:
         """Make a function answer GET."""
         return self._route("GET", path, name, policy, answer, **more)
 
+    def head(self, path: str, name: str, policy: Policy, **more: Any) -> Callable[[Handler], Handler]:
+        """Make a function answer HEAD: the server leaves out the body."""
+        return self._route("HEAD", path, name, policy, None, **more)
+
     def post(
         self, path: str, name: str, policy: Policy, answer: Any = None, **more: Any
     ) -> Callable[[Handler], Handler]:
         """Make a function answer POST."""
         return self._route("POST", path, name, policy, answer, **more)
 
-    def put(
-        self, path: str, name: str, policy: Policy, answer: Any = None, **more: Any
-    ) -> Callable[[Handler], Handler]:
-        """Make a function answer PUT."""
-        return self._route("PUT", path, name, policy, answer, **more)
-
-    def delete(
-        self, path: str, name: str, policy: Policy, answer: Any = None, **more: Any
-    ) -> Callable[[Handler], Handler]:
-        """Make a function answer DELETE."""
-        return self._route("DELETE", path, name, policy, answer, **more)
-
     def _route(
-        self,
-        method: str,
-        path: str,
-        name: str,
-        policy: Policy,
-        answer: Any,
-        *,
-        status: int = 200,
-        is_slow: bool = False,
-        **more: Any,
+        self, method: str, path: str, name: str, policy: Policy, answer: Any, *, is_slow: bool = False, **more: Any
     ) -> Callable[[Handler], Handler]:
-        shape: Mapping[str, Any] = {"model": answer} if answer is not None else {}
-        responses: dict[int | str, dict[str, Any]] = {
-            status: {"description": "Done.", **shape, **more.pop("answers", {})},
-            "default": {"model": Error, "description": "It could not be done."},
-        }
-        register = self.router.api_route(
-            path,
-            methods=[method],
-            operation_id=name,
-            dependencies=[Depends(policy), Depends(text_only)],
-            responses=responses,
-            response_class=Document,
-            response_model=None,
-            status_code=status,
-            **more,
-        )
-
         def decorate(handler: Handler) -> Handler:
-            register(_answering(handler, is_slow=is_slow or self._is_slow))
+            endpoint = _in_thread(handler, is_slow=is_slow or self._is_slow)
+            add_route(self.router, method, path, name, policy, endpoint, answer, **more)
             return handler
 
         return decorate
 
 
-def _answering(handler: Callable[..., Any], *, is_slow: bool) -> Callable[..., Any]:
+def add_route(
+    router: APIRouter,
+    method: str,
+    path: str,
+    name: str,
+    policy: Policy,
+    endpoint: Callable[..., Any],
+    answer: Any,
+    *,
+    status: int = 200,
+    answers: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> None:
+    """Add a route.
+
+    Args:
+        router: what it is added to.
+        method: the method of HTTP.
+        path: below the prefix of the router.
+        name: the operation's id, in OpenAPI.
+        policy: who may use it.
+        endpoint: answers.
+        answer: the shape of what it answers; described, but not checked, for speed.
+        status: the status of what it answers.
+        answers: what OpenAPI says of the answer besides.
+        more: what OpenAPI says of the route besides.
+    """
+    shape: Mapping[str, Any] = {"model": answer} if answer is not None else {}
+    responses: dict[int | str, dict[str, Any]] = {
+        status: {"description": "Done.", **shape, **(answers or {})},
+        "default": {"model": Error, "description": "It could not be done."},
+    }
+    router.add_api_route(
+        path,
+        endpoint,
+        methods=[method],
+        operation_id=name,
+        summary=name.replace("_", " ").title(),
+        dependencies=[Depends(Guard(policy)), Depends(text_only)],
+        responses=responses,
+        response_class=Document,
+        response_model=None,
+        status_code=status,
+        **more,
+    )
+
+
+def _in_thread(handler: Callable[..., Any], *, is_slow: bool) -> Callable[..., Any]:
     """Return what answers a request by a handler, in a thread unless it is made not to need one."""
-    if iscoroutinefunction(handler):
+    if inspect.iscoroutinefunction(handler):
         return handler
     thread = in_slow_thread if is_slow else in_thread
 
@@ -101,3 +191,138 @@ def _answering(handler: Callable[..., Any], *, is_slow: bool) -> Callable[..., A
         return await thread(handler, **arguments)
 
     return answering
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A handler that answers requests for an operation in other forms than JSON too.
+
+    It takes the caller, headers that it declares itself, and the arguments of the operation.
+    """
+
+    handler: Callable[..., Response]
+    answers: Mapping[str, Any]
+    """What OpenAPI says of the answer besides."""
+
+
+def operation_routers(specials: Mapping[str, Special]) -> list[APIRouter]:
+    """Return a route for every operation, by topic.
+
+    Args:
+        specials: what answers in other forms than JSON too, by the id of the operation.
+    """
+    routers: dict[str, APIRouter] = {}
+    for tag, operation in declared():
+        router = routers.setdefault(tag, APIRouter(prefix=PREFIX, tags=[tag]))
+        special = specials.get(operation.id)
+        add_route(
+            router,
+            operation.method,
+            operation.path,
+            operation.id,
+            operation.policy,
+            _endpoint(operation) if special is None else _special_endpoint(operation, special.handler),
+            operation.answer,
+            status=operation.status,
+            answers=None if special is None else special.answers,
+            openapi_extra=dict(operation.openapi) or None,
+        )
+    return list(routers.values())
+
+
+def _endpoint(operation: Operation) -> Callable[..., Any]:
+    """Return what answers requests for an operation. All that depends on its declaration is done here, once."""
+    function, status = operation.function, operation.status
+    thread = in_slow_thread if operation.is_slow else in_thread
+    fields = tuple(one.name for one in operation.parameters if one.place is Place.FIELD)
+
+    def answer(call: WebCaller, arguments: dict[str, Any]) -> Response:
+        result = function(Operations(call), **arguments)
+        return PlainTextResponse(result, status) if isinstance(result, str) else Document(result, status)
+
+    async def endpoint(call: WebCaller, **arguments: Any) -> Response:
+        if fields and (body := arguments.pop("body")) is not None:
+            arguments.update((name, getattr(body, name)) for name in fields)
+        return await thread(answer, call, arguments)
+
+    return _described(endpoint, operation, [])
+
+
+def _special_endpoint(operation: Operation, handler: Callable[..., Response]) -> Callable[..., Any]:
+    known = {"call", *(one.name for one in operation.parameters)}
+    given = inspect.signature(handler).parameters.values()
+    headers = [one.replace(kind=_KEYWORD) for one in given if one.name not in known and one.kind is not one.VAR_KEYWORD]
+
+    async def endpoint(**arguments: Any) -> Response:
+        return await in_slow_thread(handler, **arguments)
+
+    return _described(endpoint, operation, headers)
+
+
+def _described(
+    endpoint: Callable[..., Any], operation: Operation, headers: list[inspect.Parameter]
+) -> Callable[..., Any]:
+    """Tell FastAPI which arguments an endpoint takes."""
+    call = inspect.Parameter("call", _KEYWORD, annotation=Call)
+    endpoint.__doc__ = operation.doc
+    endpoint.__name__ = operation.id
+    endpoint.__signature__ = inspect.Signature([call, *_parameters(operation), *headers])  # type: ignore[attr-defined]
+    return endpoint
+
+
+def _parameters(operation: Operation) -> Iterator[inspect.Parameter]:
+    for one in operation.parameters:
+        if one.place is not Place.FIELD:
+            default = one.default if one.place is Place.QUERY else inspect.Parameter.empty
+            yield inspect.Parameter(one.name, _KEYWORD, annotation=_annotation(one), default=default)
+    if any(one.place is Place.FIELD for one in operation.parameters):
+        model = operation.model
+        assert model is not None  # noqa: S101 - fields make one
+        if operation.needs_body or any(field.is_required() for field in model.model_fields.values()):
+            yield inspect.Parameter("body", _KEYWORD, annotation=model)
+        else:
+            yield inspect.Parameter("body", _KEYWORD, annotation=Annotated[model | None, Body()], default=None)
+
+
+def _annotation(parameter: Parameter) -> Any:
+    kind, argument = parameter.type, parameter.argument
+    match parameter.place:
+        case Place.PATH:
+            return Annotated[kind, Path(description=argument.doc, **argument.checks)]
+        case Place.QUERY:
+            return Annotated[kind, Query(alias=argument.alias, description=argument.doc, **argument.checks)]
+        case Place.PAGE:
+            return Paged
+        case Place.RAW:
+            return Annotated[bytes, Depends(_raw)]
+        case _:
+            return Annotated[kind, Body(**argument.checks)]
+
+
+def policy_of(route: BaseRoute) -> Policy | None:
+    """Return the policy of a route, if it has one."""
+    dependencies = route.dependencies if isinstance(route, APIRoute | APIWebSocketRoute) else ()
+    policies = [one.dependency.policy for one in dependencies if isinstance(one.dependency, Guard)]
+    return policies[0] if len(policies) == 1 else None
+
+
+def check_policies(routes: Iterable[BaseRoute]) -> None:
+    """Refuse an app with a route that everybody could use because nobody thought of it.
+
+    Raises:
+        SettingsInvalid: a route has no policy.
+    """
+    bare = [getattr(route, "path", repr(route)) for route in _all(routes) if policy_of(route) is None]
+    if bare:
+        raise SettingsInvalid(
+            f"These routes have no policy: {', '.join(bare)}.",
+            remedy="Give each one: dependencies=[Depends(Guard(…))].",
+        )
+
+
+def _all(routes: Iterable[BaseRoute]) -> Iterator[BaseRoute]:
+    for route in routes:
+        if isinstance(route, Mount) and route.routes:
+            yield from _all(route.routes)
+        else:
+            yield route

@@ -2,7 +2,7 @@
 
 Only one thread of a process computes at a time. More of them than keep it busy while some wait for the database only
 make each request, and the one that speaks HTTP, wait for all the others in turn. So what asks nobody but the state
-database is done by the few threads that ``calve.api.serving`` gives to the loop; what may wait for something else,
+database is done by the few threads that ``calve.api.server`` gives to the loop; what may wait for something else,
 such as a catalog, or what a caller can make long, such as a definition or a log, has threads of its own: few callers
 must not be able to keep all others waiting.
 """
@@ -22,7 +22,7 @@ from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from starlette.concurrency import run_in_threadpool as in_slow_thread
 
-from calve.settings.server import THREADS
+from calve.settings import THREADS
 
 __all__ = ["Abandoned", "Deadline", "FairThreads", "in_slow_thread", "in_thread"]
 _P = ParamSpec("_P")

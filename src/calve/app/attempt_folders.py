@@ -1,4 +1,4 @@
-"""The folders in which steps have run on this machine, and when they may go."""
+"""The working folders of steps on this machine, and when they are deleted."""
 
 import logging
 import shutil
@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Protocol
 from calve.settings import Settings
 
 if TYPE_CHECKING:
-    from calve.engine.model import RunEnd
+    from calve.engine import RunEnd
 
 log = logging.getLogger(__name__)
 
 BATCH = 500
-"""How many folders are asked about at once."""
+"""How many folders are looked up in one query."""
 
 
-class Ends(Protocol):
-    """Knows how runs ended."""
+class RunEnds(Protocol):
+    """The part of the store that knows how runs ended."""
 
     def run_ends(self, attempt_uuids: Sequence[str]) -> "Mapping[str, RunEnd]":
-        """Return how far the runs of some attempts have come, by attempt; attempts that nobody knows are left out."""
+        """Return the status of the runs of some attempts, by attempt; unknown attempts are left out."""
         ...
 
 
@@ -31,32 +31,32 @@ class Ends(Protocol):
 class AttemptFolders:
     """The folders under ``<home>/attempts``, one for each attempt that needed one, named by its uuid.
 
-    A folder goes when the run that its attempt belongs to has succeeded: until then, steps may read what others have
-    left. If the run has failed, somebody may want to look, or to restart it: the folder is kept for a while. As long as
-    the run is not over it stays, whoever works on it. What the database does not know is kept for a while too.
+    A folder is deleted when the run of its attempt has succeeded: until then, later steps may read it. If the run has
+    failed, the folder is kept for a while, for people to look at and for a restart. While the run goes on, it stays. A
+    folder that the database does not know is kept for a while too.
     """
 
     folder: Path
     keep_seconds: float
-    state: Ends
+    state: RunEnds
     has_uploads: bool = False
-    """Whether logs are taken from here to where they are kept; a folder waits for that, but not for ever."""
+    """Whether logs are uploaded from the folders; a folder waits for that, but not for ever."""
     now: Callable[[], float] = time.time
 
     def old(self) -> Iterator[Path]:
-        """Yield the folders that may go."""
+        """Yield the folders that are no longer needed."""
         found = sorted(self.folder.iterdir()) if self.folder.is_dir() else []
         for start in range(0, len(found), BATCH):
             some = found[start : start + BATCH]
             ends = self.state.run_ends([path.name for path in some])
             yield from (path for path in some if self._is_old(path, ends.get(path.name)))
 
-    def sweep(self) -> int:
-        """Remove the folders that may go; return how many went."""
-        return sum(_is_removed(path) for path in self.old())
+    def sweep(self, *, is_dry_run: bool = False) -> int:
+        """Delete the folders that are no longer needed, or only count them; return how many."""
+        return sum(is_dry_run or _is_removed(path) for path in self.old())
 
     def _is_old(self, path: Path, end: "RunEnd | None") -> bool:
-        from calve.engine.logs import SPOOL
+        from calve.engine import SPOOL
 
         if end is None:
             return self.now() - _touched(path) > self.keep_seconds
@@ -66,8 +66,8 @@ class AttemptFolders:
         return is_done or self.now() - (end.ended_at or 0) / 1_000 > self.keep_seconds
 
 
-def folders_on(settings: Settings, state: Ends) -> AttemptFolders:
-    """Return the folders of attempts of a project."""
+def folders_on(settings: Settings, state: RunEnds) -> AttemptFolders:
+    """Return the working folders of a project."""
     return AttemptFolders(
         settings.home / "attempts",
         settings.worker.keep_files.total_seconds(),
@@ -79,7 +79,7 @@ def folders_on(settings: Settings, state: Ends) -> AttemptFolders:
 def _touched(path: Path) -> float:
     try:
         return path.stat().st_mtime
-    except FileNotFoundError:  # another worker was faster
+    except FileNotFoundError:  # another worker has deleted it
         return 0.0
 
 
@@ -89,6 +89,6 @@ def _is_removed(path: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        log.warning("the folder %s cannot be removed: %s", path, error)
+        log.warning("the folder %s cannot be deleted: %s", path, error)
         return False
     return True

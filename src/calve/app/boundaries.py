@@ -1,6 +1,6 @@
-"""Which boundaries around steps hold on this machine, by the settings and by trying.
+"""Which boundaries around steps hold on this machine, by the settings and by trying them.
 
-What each one keeps apart, and what holds without it, stands in docs/explain/access.md.
+docs/explain/access.md says what each one separates, and what holds without it.
 """
 
 import stat
@@ -16,7 +16,7 @@ from calve.settings import FILE, Settings
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """Something that keeps steps apart from calve, or from each other."""
+    """Something that separates steps from calve, or from each other."""
 
     name: str
     holds: bool
@@ -28,18 +28,18 @@ def boundaries_of(settings: Settings) -> Iterator[Boundary]:
     """Yield each boundary, and whether it holds.
 
     Raises:
-        EnvironmentUnfit: the settings ask for one that this machine cannot give.
+        EnvironmentUnfit: the settings require one that this machine cannot provide.
         SettingsInvalid: they name a user that does not exist.
     """
-    from calve.steps import isolation_of
+    from calve.steps import load_isolation
 
-    isolation = isolation_of(settings)
+    isolation = load_isolation(settings)
     yield _state(settings)
     yield _file(settings)
     yield _environment(settings)
     yield _users(settings)
     if isolation.sandbox is None:
-        told = "programs of steps see the files and processes that their user can see"
+        told = "programs of steps can see all files and processes of their user"
         yield Boundary("sandbox", holds=False, detail=told, remedy="Set worker.sandbox to bubblewrap.")
     else:
         yield _tried(isolation.sandbox.program)
@@ -47,31 +47,31 @@ def boundaries_of(settings: Settings) -> Iterator[Boundary]:
 
 
 def _state(settings: Settings) -> Boundary:
-    """Look whether others can read the state."""
-    from calve.steps.isolation import hidden_of
+    """Check that other users cannot read the state."""
+    from calve.steps import hidden_paths
 
-    kept = [path for path in (settings.home, *hidden_of(settings)) if path != settings.project / FILE]
+    kept = [path for path in (settings.home, *hidden_paths(settings)) if path != settings.project / FILE]
     allowed = 0o011 if settings.worker.run_as else 0
     opened = [str(path) for path in dict.fromkeys(kept) if path.exists() and _rights(path) & ~allowed]
     if not opened:
         return Boundary("state", holds=True, detail="only its owner can read the state, the database and the key")
-    remedy = "Whoever owns it: chmod go= FILE; calve does so where it owns it, when it starts."
+    remedy = "As its owner, run: chmod go= FILE. Every start does so for files of its own user."
     return Boundary("state", holds=False, detail=f"others can read {', '.join(opened)}", remedy=remedy)
 
 
 def _file(settings: Settings) -> Boundary:
-    """Look whether the file of the settings holds a password: programs of steps can read the project."""
+    """Check that the file of the settings has no password, since programs of steps can read the project."""
     file = settings.project / FILE
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
     if not any(password in text for password in _passwords(settings)):
-        return Boundary("settings", holds=True, detail=f"no password of a database stands in {FILE}")
+        return Boundary("settings", holds=True, detail=f"{FILE} has no password of a database")
     if settings.worker.sandbox != "none" or (settings.worker.run_as and not _rights(file)):
         return Boundary("settings", holds=True, detail=f"programs of steps cannot read {FILE}")
     return Boundary(
         "settings",
         holds=False,
-        detail=f"a password stands in {FILE}, which programs of steps can read",
-        remedy="Give the address by its variable (CALVE_STORE__URL, CALVE_CONNECTIONS__NAME), and take it out there.",
+        detail=f"{FILE} has a password, and programs of steps can read it",
+        remedy="Set the address with its variable (CALVE_STORE__URL, CALVE_CONNECTIONS__NAME) instead.",
     )
 
 
@@ -91,7 +91,7 @@ def _passwords(settings: Settings) -> Iterator[str]:
 
 def _environment(settings: Settings) -> Boundary:
     added = ", ".join(settings.worker.environment)
-    told = "programs of steps get variables of the list only" + (f", and {added}" if added else "")
+    told = "programs of steps only get the variables of the list" + (f", and {added}" if added else "")
     wide = [name for name in settings.worker.environment if not name.strip("*?")]
     remedy = "Name the variables that steps need in worker.environment." if wide else ""
     return Boundary("environment", holds=not wide, detail=told, remedy=remedy)
@@ -103,21 +103,23 @@ def _users(settings: Settings) -> Boundary:
         return Boundary(
             "users",
             holds=False,
-            detail="programs of all namespaces run as the worker's user, and can read each other",
+            detail="programs of all namespaces run as the worker's user, and can read each other's files",
             remedy="Name users in worker.run_as, or set worker.sandbox to bubblewrap.",
         )
     told = ", ".join(f"{namespace} as {user}" for namespace, user in sorted(users.items()))
     shared = len(set(users.values())) < len(users)
-    return Boundary("users", holds=not shared, detail=f"programs run: {told}" + (", one for several" if shared else ""))
+    return Boundary(
+        "users", holds=not shared, detail=f"programs run: {told}" + (", some share a user" if shared else "")
+    )
 
 
 def _tried(program: str) -> Boundary:
-    """Make a sandbox, and leave it."""
+    """Try to create a sandbox."""
     options = ("--unshare-pid", "--unshare-ipc", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "true")
     said = subprocess.run([program, *options], capture_output=True, text=True, check=False)  # noqa: S603 - bubblewrap
     if said.returncode:
         raise CalveError(
-            f"worker.sandbox is bubblewrap, and {program} cannot make a sandbox here: {said.stderr.strip()}",
+            f"worker.sandbox is bubblewrap, but {program} cannot create a sandbox: {said.stderr.strip()}",
             remedy="Allow user namespaces on this machine, or run the worker as root.",
         )
     return Boundary("sandbox", holds=True, detail=f"programs of steps run in a sandbox ({program})")
@@ -125,15 +127,15 @@ def _tried(program: str) -> Boundary:
 
 def _server(settings: Settings) -> Boundary:
     if settings.access.required:
-        return Boundary("server", holds=True, detail="programs of steps have to sign in to the server, as others have")
+        return Boundary("server", holds=True, detail="programs of steps have to sign in to the server, like everyone")
     return Boundary(
         "server",
         holds=False,
-        detail="a server on this machine that others cannot reach asks nobody who they are, programs of steps neither",
-        remedy="Set access.required to true where steps are not to be trusted.",
+        detail="a server on a loopback address requires no sign-in, also not from programs of steps",
+        remedy="Set access.required to true if steps are not trusted.",
     )
 
 
 def _rights(path: Path) -> int:
-    """Return the rights that group and others have."""
+    """Return the permissions of the group and of others."""
     return stat.S_IMODE(path.stat().st_mode) & 0o077

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from calve.capture.changes import TableChange
 from calve.capture.icdc import NewTable
-from calve.capture.model import Artifacts
+from calve.capture.model import Artifacts, Operation
 from calve.capture.source import for_each_path
 from calve.errors import CalveError, NotSupportedByCatalog, TableMissing
 from calve.failpoints import reach
@@ -17,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Tag:
+class LeaseTag:
     """A lease: the name of a tag, and the snapshot that it holds."""
 
     table: TableName
@@ -36,10 +37,10 @@ class NewView:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class NewArtifacts:
     """Everything that one capture makes, before any of it exists."""
 
-    tags: Sequence[Tag] = ()
+    tags: Sequence[LeaseTag] = ()
     tables: Sequence[NewTable] = ()
     views: Sequence[NewView] = ()
     is_registered: bool = True
@@ -58,18 +59,20 @@ class Work:
         )
 
 
-def make(lake: Lake, work: Work, *, tag_age_ms: int) -> None:
+def make(lake: Lake, work: NewArtifacts, *, tag_age_ms: int) -> None:
     """Make everything: leases first, so that nothing can be expired under what follows."""
     for tag in work.tags:
         lake.catalog(tag.table.catalog).create_tag(tag.table, tag.name, tag.snapshot_id, tag_age_ms)
         reach("capture.tagged")
     for view in work.views:
+        # gc.enabled=false on all that a capture makes: Spark then refuses to purge files that belong to the source.
         lake.catalog(view.name.catalog).register_view(view.name, view.sql, view.schema, {"gc.enabled": "false"})
         reach("capture.registered")
     for table in work.tables:
         files = lake.catalog(table.name.catalog).files
         for_each_path(partial(_write, files, table.files), list(table.files))
         reach("capture.written")
+    # Registered last: a reader never finds a table whose files are still being written.
     for table in work.tables if work.is_registered else ():
         lake.catalog(table.name.catalog).register(table.name, table.metadata_location)
         reach("capture.registered")
@@ -92,6 +95,7 @@ class Removal:
 def remove(lake: Lake, artifacts: Artifacts) -> Removal:
     """Remove a capture's artifacts: tables are dropped, never purged, and only files on record are deleted."""
     removal = Removal()
+    # The reverse order of ``make``: a table that a reader can still find must not lose its files.
     for name in artifacts.tables:
         if _tried(removal, partial(_drop, lake, name)):
             removal.tables.append(str(name))
@@ -119,6 +123,7 @@ def _drop_tag(lake: Lake, table: TableName, tag: str) -> bool:
 
 def _drop(lake: Lake, name: TableName) -> bool:
     catalog = lake.catalog(name.catalog)
+    # The record has names only. Trying the view first is cheap, and both calls accept a name that is gone.
     try:
         dropped = catalog.drop_view(name)
     except NotSupportedByCatalog:
@@ -133,3 +138,25 @@ def _tried(removal: Removal, action: Callable[[], bool]) -> bool:
         removal.problems.append(error.message)
         logger.warning("clean-up left something behind: %s", error.message)
         return False
+
+
+def snapshots_to_hold(change: TableChange) -> list[int]:
+    """Return the snapshots that a lease must tag: together they hold every file that the capture references.
+
+    The last one holds what is still in the table. Files that a compaction removed inside the range are held by the
+    snapshot before it, and the rows that left the table by the one where the range starts.
+    """
+    if change.to.snapshot_id is None:
+        return []
+    held = [change.to.snapshot_id]
+    before = change.start.snapshot_id if change.start else None
+    if change.net and (change.net.removed or change.net.equality_deletes) and before is not None:
+        # where the start is gone, the snapshot after it has all of its files that are left
+        held.append(before if before in change.source.snapshots else change.steps[0].snapshot_id)
+    if change.net is None:
+        previous = before
+        for step in change.steps:
+            if step.operation == Operation.REPLACE and previous in change.source.snapshots and previous is not None:
+                held.append(previous)
+            previous = step.snapshot_id
+    return list(dict.fromkeys(held))

@@ -8,19 +8,17 @@ from datetime import timedelta
 from shlex import quote
 from typing import Any
 
-from calve.capture import artifacts, making
-from calve.capture.adopting import adoption_of
-from calve.capture.artifacts import NewView, Tag, Work
+from calve.capture import artifacts, relations
+from calve.capture.artifacts import LeaseTag, NewArtifacts, NewView, snapshots_to_hold
 from calve.capture.changes import TableChange, Wanted, find_change
-from calve.capture.history import CONSUMER, resolve
-from calve.capture.lag import Lag, lag_of
-from calve.capture.leases import snapshots_to_hold
+from calve.capture.checkpoints import adoption_of
+from calve.capture.lag import Lag, Uncommitted, lag_of, uncommitted
 from calve.capture.model import Checkpoint, DeliveredUpTo, Mode, Move, Status, StoredCapture, StoredCheckpoint
 from calve.capture.ports import CaptureState, Clock, NewId
 from calve.capture.report import CaptureReport, Names, report
 from calve.capture.rights import CaptureCaller, ConsumerRight, Local, OfWorkflow, no_capture
+from calve.capture.snapshots import CONSUMER, resolve
 from calve.capture.source import Source, for_each_path
-from calve.capture.uncommitted import Uncommitted, uncommitted
 from calve.errors import (
     CalveError,
     CaptureMissing,
@@ -56,7 +54,7 @@ class Collected:
 class Captures:
     """Captures what changed in Iceberg tables, for consumers that keep checkpoints.
 
-    What its caller may not use does not exist for them; see ``rights``.
+    Consumers and tables that the caller may not use are reported as missing; see ``rights``.
     """
 
     def __init__(
@@ -79,7 +77,7 @@ class Captures:
         self._caller = caller or Local()
 
     def for_caller(self, caller: CaptureCaller) -> "Captures":
-        """Return the same captures for somebody who may use only some consumers and tables."""
+        """Return the same captures for a caller who may use only some consumers and tables."""
         return Captures(
             self._lake,
             self._state,
@@ -113,7 +111,7 @@ class Captures:
             return self._since(table, stored.checkpoint if stored else None, wanted)
 
     def since(self, table: str, start: Checkpoint | None, wanted: Wanted | None = None) -> Uncommitted:
-        """Return the same of a place in a table that the caller keeps itself, as a trigger does."""
+        """Return the same from a checkpoint that the caller keeps itself, as a trigger does."""
         self._require(ConsumerRight.READ, self._caller.own_consumer, Right.READ, [table])
         return self._since(table, start, wanted)
 
@@ -137,14 +135,15 @@ class Captures:
 
         Args:
             tables: ``namespace.table`` or ``catalog.namespace.table``.
-            consumer: whoever keeps the checkpoints.
+            consumer: the name under which the checkpoints are kept.
             wanted: what to capture; appends into a table by default.
             key: names the request; a second request of that name gets the first one's capture back.
             lease: tag the captured snapshots until the commit, so that expiry cannot remove their files.
-            supersede: abandon the capture that the consumer has open, instead of failing; an id, only that one.
+            supersede: abandon the consumer's open capture instead of failing; with an id, only that capture.
         """
         wanted = wanted or Wanted()
         self._require(ConsumerRight.RUN, consumer, Right.CAPTURE, tables)
+        # Before anything else: a retry of a request must get its capture back even if the table has changed since.
         if key is not None and (known := self._state.capture_by_key(consumer, key)) is not None:
             return _reported(self._seen(known))
         if not supersede:
@@ -155,11 +154,13 @@ class Captures:
         work, names = self._work(changes, wanted.mode, capture_id, consumer, lease=lease)
         document = self._report(changes, names, capture_id, consumer, wanted)
         moves = [Move(change.source.name, stored.version if stored else 0, change.to) for change, stored in found]
+        # On record before anything exists in the lake: a crash from here on leaves nothing that ``gc`` cannot find.
         begun = self._state.begin(capture_id, consumer, key, work.artifacts(), self._clock())
         try:
             age = int(self._options.lease_max_age.total_seconds() * 1000)
             artifacts.make(self._lake, work, tag_age_ms=age)
             self._state.open(capture_id, moves, document.as_json(), supersede=supersede)
+        # BaseException: Ctrl-C and a worker's shutdown must not leave files behind either.
         except BaseException:
             with suppress(CalveError):  # what cannot be removed now is on record for ``gc``
                 self._collect(begun)
@@ -170,11 +171,13 @@ class Captures:
         """Move the checkpoints of a capture, all or none; repeating it changes nothing."""
         self._known(capture_id, ConsumerRight.RUN, Right.CAPTURE)
         stored = self._state.commit(capture_id, self._clock())
+        # After the commit: with the leases gone first, a failed commit would leave an open capture whose files can
+        # expire.
         artifacts.remove_tags(self._lake, stored.artifacts)
         return _reported(stored)
 
     def abandon(self, capture_id: str) -> CaptureReport:
-        """Give a capture up: the next one starts from the same checkpoint."""
+        """Abandon a capture: the next one starts from the same checkpoint."""
         self._known(capture_id, ConsumerRight.RUN, Right.READ)
         stored = self._state.abandon(capture_id, self._clock())
         artifacts.remove_tags(self._lake, stored.artifacts)
@@ -198,12 +201,12 @@ class Captures:
         return _reported(self._known(capture_id, ConsumerRight.READ, Right.READ))
 
     def of_request(self, consumer: str, key: str) -> StoredCapture | None:
-        """Return the capture that a request of that name got, unless it was given up."""
+        """Return the capture that was made for a request key, unless it was abandoned."""
         self._caller.require(ConsumerRight.READ, consumer)
         return self._state.capture_by_key(consumer, key)
 
     def open_capture(self, consumer: str) -> StoredCapture | None:
-        """Return the capture that a consumer has open."""
+        """Return the open capture of a consumer."""
         self._caller.require(ConsumerRight.READ, consumer)
         return self._state.open_capture(consumer)
 
@@ -212,10 +215,10 @@ class Captures:
 
         Args:
             capture_id: the capture.
-            check: look whether each file is still there.
+            check: verify that each file still exists.
 
         Raises:
-            FilesLost: with ``check``, naming what the source's expiry took away.
+            FilesLost: with ``check``, naming the files that went when the source expired snapshots.
         """
         stored = self._known(capture_id, ConsumerRight.READ, Right.READ)
         found = {}
@@ -232,7 +235,7 @@ class Captures:
         return found
 
     def _made(self, stored: StoredCapture) -> dict[str, Source]:
-        """Return the tables of a capture that are there, by name, or by path where no catalog knows them."""
+        """Return the tables of a capture that still exist, by name, or by path if they are not registered."""
         if stored.document.get("mode") == Mode.PATH and stored.collected_at is None:
             paths = [file for file in stored.artifacts.files if file[1].endswith(".metadata.json")]
             return {path: Source(self._lake.catalog(catalog).load_at(path)) for catalog, path in paths}
@@ -243,7 +246,7 @@ class Captures:
         }
 
     def checkpoints(self, consumer: str | None = None) -> list[StoredCheckpoint]:
-        """Return where every consumer stands, or one."""
+        """Return the checkpoints of all consumers, or of one."""
         rights = self._rights()
         found = self._state.checkpoints(consumer)
         return [stored for stored in found if self._sees(rights, stored.consumer, [stored.table])]
@@ -259,7 +262,7 @@ class Captures:
         ]
 
     def set_checkpoint(self, table: str, consumer: str, to: str, reason: str) -> StoredCheckpoint:
-        """Move a checkpoint to a snapshot, tag, branch, time or ``latest``; what lies before counts as done."""
+        """Move a checkpoint to a snapshot, tag, branch, time or ``latest``; what lies before it counts as processed."""
         _check_reason(reason)
         self._require(ConsumerRight.EDIT, consumer, Right.CAPTURE, [table])
         source = self._source(self._lake.parse(table))
@@ -270,17 +273,19 @@ class Captures:
     def adopt(self, consumer: str, delivered: DeliveredUpTo) -> list[str]:
         """Move checkpoints forward to what was delivered but is not on record; return the tables that were behind.
 
-        So it is after an old backup of the state was restored, or where a capture was given up while somebody late
-        delivered it. Where the way forward is not clear, nothing is moved, and the delivery will be refused.
+        This happens after an old backup of the state was restored, or if a capture was abandoned while a late worker
+        delivered it. Where the way forward is ambiguous, nothing is moved, and the delivery will be refused.
 
         Raises:
-            ConcurrentCommit: somebody else moved a checkpoint meanwhile.
+            ConcurrentCommit: another process moved a checkpoint meanwhile.
         """
         self._require(ConsumerRight.RUN, consumer, Right.CAPTURE, delivered.versions)
         names = {table: self._lake.parse(table) for table in delivered.versions}
         behind = [
             table for table, name in names.items() if self._state.position(consumer, name) < delivered.versions[table]
         ]
+        # All or none, here and below: a checkpoint vector with only some tables moved would be a range that nobody
+        # captured.
         if not delivered.ends.keys() >= set(behind):
             return []
         found = [
@@ -295,7 +300,7 @@ class Captures:
         return [names[table].short(self._lake.default_catalog) for table in behind]
 
     def reset_checkpoint(self, table: str, consumer: str, reason: str) -> None:
-        """Forget a checkpoint: the next capture is a first one."""
+        """Delete a checkpoint: the next capture is a first one."""
         _check_reason(reason)
         self._caller.require(ConsumerRight.EDIT, consumer)
         name = self._lake.parse(table)
@@ -314,7 +319,7 @@ class Captures:
         return [self._lag(stored) for stored in self.checkpoints(consumer)]
 
     def require_table(self, table: str, right: Right, consumer: str) -> None:
-        """Refuse a table with which the caller may not do that for a consumer.
+        """Check that the caller may use a table in a certain way for a consumer.
 
         Raises:
             TableMissing: they may not.
@@ -330,22 +335,22 @@ class Captures:
         return [self._collect(stored) for stored in self._state.garbage(self._clock() - grace)]
 
     def _require(self, permission: ConsumerRight, consumer: str, right: Right, tables: Iterable[str]) -> None:
-        """Refuse a consumer that is not the caller's, and tables that are not for it, before anything is looked at."""
+        """Check the caller's permissions on a consumer and its tables, before anything is read."""
         self._caller.require(permission, consumer)
         namespace, rights = self._caller.namespace(permission, consumer), self._rights()
         for table in tables:
             rights.require(namespace, right, self._lake.parse(table))
 
     def _rights(self) -> TableRights:
-        """Return what holds for tables now; nobody is asked about people where it does not matter."""
+        """Return the current rights on tables; a local caller has them all, without a query."""
         return all_open() if isinstance(self._caller, Local) else self._tables()
 
     def _known(self, capture_id: str, permission: ConsumerRight, right: Right) -> StoredCapture:
-        """Return a capture with which the caller may do that.
+        """Return a capture on which the caller has both permissions.
 
         Raises:
-            CaptureMissing: there is none, or none that the caller may see.
-            AccessError: they may see it, and not do that.
+            CaptureMissing: there is none, or the caller may not see it.
+            AccessError: the caller may see it, but lacks the permission.
         """
         stored = self._seen(self._state.capture(capture_id))
         self._caller.require(permission, stored.consumer)
@@ -360,7 +365,7 @@ class Captures:
         return stored
 
     def _sees(self, rights: TableRights, consumer: str, tables: Iterable[TableName]) -> bool:
-        """Tell whether the caller may know of what a consumer has of some tables."""
+        """Tell whether the caller may see a consumer's state of some tables."""
         if not self._caller.may(ConsumerRight.READ, consumer):
             return False
         namespace = self._caller.namespace(ConsumerRight.READ, consumer)
@@ -384,7 +389,7 @@ class Captures:
         if not names or len(set(names)) != len(names):
             raise RequestInvalid("A capture needs at least one table, and each table once.", tables=list(tables))
         if not consumer.strip():
-            raise RequestInvalid("A capture needs a consumer: whoever keeps the checkpoint.")
+            raise RequestInvalid("A capture requires a consumer, which keeps the checkpoint.")
         sources = [self._source(name) for name in names]  # all at once: one moment for all, as near as can be
         found = []
         for source in sources:
@@ -406,27 +411,27 @@ class Captures:
 
     def _work(
         self, changes: Sequence[TableChange], mode: Mode, capture_id: str, consumer: str, *, lease: bool
-    ) -> tuple[Work, list[Names]]:
-        """Return what the capture will make, and what it will be called."""
+    ) -> tuple[NewArtifacts, list[Names]]:
+        """Return what the capture will make, and the names of the relations."""
         tags = _tags(changes, capture_id, mode) if lease else []
         if mode is Mode.RANGE:
-            return Work(tags), [Names()] * len(changes)
+            return NewArtifacts(tags), [Names()] * len(changes)
         number = 1 + self._state.last_number(consumer)
         suffix = f"{number}_{capture_id}"  # and a place, since tables of two namespaces may share a name
         bases = [self._base(change, f"{suffix}_{n}" if n else suffix) for n, change in enumerate(changes)]
         if mode is Mode.VIEW:
             views = [self._view(change, base) for change, base in zip(changes, bases, strict=True)]
             called = [view.name.short(self._lake.default_catalog) for view in views]
-            return Work(tags, views=views), [Names(icdc_table=name, relation=name) for name in called]
+            return NewArtifacts(tags, views=views), [Names(icdc_table=name, relation=name) for name in called]
         made = [
-            making.make(change, self._maker(change, base, capture_id, consumer))
+            relations.make(change, self._maker(change, base, capture_id, consumer))
             for change, base in zip(changes, bases, strict=True)
         ]
         tables = [table for new_tables, _ in made for table in new_tables]
         names = [found for _, found in made]
         if mode is Mode.PATH:
-            names = [making.by_path(new_tables, found, self._lake.default_catalog) for new_tables, found in made]
-        return Work(tags, tables, is_registered=mode is Mode.TABLE), names
+            names = [relations.by_path(new_tables, found, self._lake.default_catalog) for new_tables, found in made]
+        return NewArtifacts(tags, tables, is_registered=mode is Mode.TABLE), names
 
     def _base(self, change: TableChange, suffix: str) -> TableName:
         source = change.source.name
@@ -435,11 +440,11 @@ class Captures:
 
     def _view(self, change: TableChange, name: TableName) -> NewView:
         path = self._lake.catalog(name.catalog).view_file(name)
-        return NewView(name, path, making.view_sql(change), change.source.schema)
+        return NewView(name, path, relations.view_sql(change), change.source.schema)
 
-    def _maker(self, change: TableChange, base: TableName, capture_id: str, consumer: str) -> making.Maker:
+    def _maker(self, change: TableChange, base: TableName, capture_id: str, consumer: str) -> relations.Maker:
         start = change.start
-        return making.Maker(
+        return relations.Maker(
             base=base,
             location=self._lake.catalog(base.catalog).location_for(base),
             properties={
@@ -514,14 +519,14 @@ def _tables_of(stored: StoredCapture) -> list[TableName]:
     return [move.table for move in stored.moves]
 
 
-def _tags(changes: Iterable[TableChange], capture_id: str, mode: Mode) -> list[Tag]:
+def _tags(changes: Iterable[TableChange], capture_id: str, mode: Mode) -> list[LeaseTag]:
     if mode is Mode.VIEW:
         raise RequestInvalid(
             "A lease cannot protect a view: it reads the source's history, which expiry removes all the same.",
             remedy="Use mode table with --lease.",
         )
     return [
-        Tag(change.source.name, f"calve_{capture_id}_{number}", snapshot_id)
+        LeaseTag(change.source.name, f"calve_{capture_id}_{number}", snapshot_id)
         for change in changes
         for number, snapshot_id in enumerate(snapshots_to_hold(change))
     ]

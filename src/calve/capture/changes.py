@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import Any
 
-from calve.capture import history, selection
-from calve.capture.history import CONSUMER
+from calve.capture import appends, snapshots
+from calve.capture.appends import CaptureLimits, Taken, regrouped
 from calve.capture.manifests import Manifest
 from calve.capture.model import (
     Checkpoint,
@@ -19,10 +19,10 @@ from calve.capture.model import (
     PendingOf,
     SnapshotStep,
 )
-from calve.capture.net import NetChange, Removed, lineage_upserts, net_change
 from calve.capture.partitions import has_one_partition, partitions_of
 from calve.capture.ranges import Column, Range, columns_of, ranges_of, unbounded
-from calve.capture.selection import Limits, Taken, regrouped
+from calve.capture.snapshot_diff import NetChange, Removed, lineage_upserts, net_change
+from calve.capture.snapshots import CONSUMER
 from calve.capture.source import Source
 from calve.errors import CheckpointExists, HistoryExpired, RequestInvalid, TableEncrypted
 
@@ -34,11 +34,11 @@ class Wanted:
     operations: frozenset[Operation] = frozenset({Operation.APPEND})
     mode: Mode = Mode.TABLE
     ranges: tuple[str, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: CaptureLimits = field(default_factory=CaptureLimits)
     start: str | None = None
-    """Where to begin without a checkpoint; None: with everything that is in the table."""
+    """Where to begin without a checkpoint; None: capture the whole table."""
     is_start_initial: bool = False
-    """With a checkpoint, ``start`` is left aside; else it is an error."""
+    """Ignore ``start`` if there is a checkpoint, instead of failing."""
     end: str | None = None
     on_gap: OnGap = OnGap.FAIL
     on_schema_change: OnSchemaChange = OnSchemaChange.EVOLVE
@@ -84,7 +84,7 @@ class TableChange:
 
     @property
     def deleted_records(self) -> int:
-        """How many rows the files of the deletes table leave to read."""
+        """Number of rows in the deletes table."""
         return sum(item.records for item in self.removed)
 
     @property
@@ -95,10 +95,11 @@ class TableChange:
 
 def find_change(source: Source, start: Checkpoint | None, wanted: Wanted) -> TableChange:
     """Return what changed in a table after a checkpoint; reads metadata only, and writes nothing."""
+    # The manifest lists of an encrypted table have keys that a cloned metadata file cannot pass on (decision 0002).
     if "encryption.key-id" in source.properties:
         raise TableEncrypted(f"{source.name} is encrypted.", table=str(source.name))
     columns = columns_of(source, wanted.ranges)
-    end = source.head if wanted.end is None else history.resolve(source, wanted.end)
+    end = source.head if wanted.end is None else snapshots.resolve(source, wanted.end)
     if start is not None and wanted.start is not None and not wanted.is_start_initial:
         raise CheckpointExists(
             f"{source.name}: the consumer has a checkpoint already, at snapshot {start.snapshot_id}.",
@@ -107,15 +108,15 @@ def find_change(source: Source, start: Checkpoint | None, wanted: Wanted) -> Tab
             table=str(source.name),
         )
     if start is None and wanted.start is not None:
-        start = source.checkpoint_as_of(history.resolve(source, wanted.start))
+        start = source.checkpoint_as_of(snapshots.resolve(source, wanted.start))
     if start is None:
         return _everything(source, end, wanted, columns)
     if wanted.on_schema_change is OnSchemaChange.FAIL:
-        history.check_schema(source, start)
+        snapshots.check_schema(source, start)
     _check_order(source, start, end)
     try:
-        steps = history.steps_between(source, start, end)
-        history.check_start_is_kept(source, start, steps)
+        steps = snapshots.steps_between(source, start, end)
+        snapshots.check_start_is_kept(source, start, steps)
     except HistoryExpired:
         change = _over_gap(source, start, end, wanted, columns)
         if change is None:
@@ -125,7 +126,8 @@ def find_change(source: Source, start: Checkpoint | None, wanted: Wanted) -> Tab
 
 
 def _check_order(source: Source, start: Checkpoint, end: int | None) -> None:
-    before = {snapshot["snapshot-id"] for snapshot in history.ancestors(source, start.snapshot_id)}
+    before = {snapshot["snapshot-id"] for snapshot in snapshots.ancestors(source, start.snapshot_id)}
+    # If the head itself lies before the checkpoint, the table was rolled back: ``steps_between`` reports that.
     if end is not None and end != start.snapshot_id and end in before and end != source.head:
         raise RequestInvalid(
             f"{source.name}: snapshot {end} comes before the checkpoint, {start.snapshot_id}.",
@@ -139,9 +141,9 @@ def _everything(source: Source, end: int | None, wanted: Wanted, columns: Sequen
     """Return all that is in the table, or the oldest part of it."""
     if wanted.limits and end is not None:
         whole = source.checkpoint(end, Pending(PendingOf.LIVE, 0))
-        taken = selection.take_oldest(source, whole, (), wanted.limits, metrics=_ids(columns))
+        taken = appends.take_oldest(source, whole, (), wanted.limits, metrics=_ids(columns))
     else:
-        taken = selection.all_live(source, end, metrics=_ids(columns))
+        taken = appends.all_live(source, end, metrics=_ids(columns))
     return _plain(source, None, taken, _live_steps(source, end), columns, _live_size(source, end, taken))
 
 
@@ -152,7 +154,7 @@ def _ids(columns: Iterable[Column]) -> frozenset[int]:
 def _live_steps(source: Source, end: int | None) -> tuple[SnapshotStep, ...]:
     if end is None:
         return ()
-    operation = history.step_of(source.snapshots[end]).operation
+    operation = snapshots.step_of(source.snapshots[end]).operation
     return (SnapshotStep(end, str(operation or "unknown"), True, "first capture: everything in the table"),)
 
 
@@ -167,12 +169,12 @@ def _live_size(source: Source, end: int | None, taken: Taken) -> int | None:
 def _over_gap(
     source: Source, start: Checkpoint, end: int | None, wanted: Wanted, columns: Sequence[Column]
 ) -> TableChange | None:
-    """Go on where the history after the checkpoint is gone; None where that cannot be, or was not asked for."""
+    """Capture across a gap in the history; None if that is impossible, or was not asked for."""
     if wanted.on_gap is OnGap.FULL:
         whole = _everything(source, end, wanted, columns)  # from nowhere: it stands for all that came before
         told = tuple(replace(step, reason="history expired: everything in the table") for step in whole.steps)
         return replace(whole, steps=told, deletes_known=False)
-    if wanted.on_gap is OnGap.FAIL or end is None or not history.can_go_on_by_sequence_number(source, start):
+    if wanted.on_gap is OnGap.FAIL or end is None or not snapshots.can_go_on_by_sequence_number(source, start):
         return None
     net = lineage_upserts(source, start, end)
     reason = "history expired: new and changed rows by row lineage, deletes are lost"
@@ -184,7 +186,7 @@ def _since(
     source: Source,
     start: Checkpoint,
     end: int | None,
-    steps: Sequence[history.Step],
+    steps: Sequence[snapshots.RangeSnapshot],
     wanted: Wanted,
     columns: Sequence[Column],
 ) -> TableChange:
@@ -192,12 +194,12 @@ def _since(
     metrics = _ids(columns)
     is_plain = all(step.operation in {Operation.APPEND, Operation.REPLACE} for step in steps)
     if wanted.limits or start.pending is not None:
-        taken = selection.take_oldest(source, start, steps, wanted.limits, metrics=metrics)
+        taken = appends.take_oldest(source, start, steps, wanted.limits, metrics=metrics)
     elif is_plain:
-        taken = selection.all_appended(source, start, steps, metrics=metrics)
+        taken = appends.all_appended(source, start, steps, metrics=metrics)
     else:
         taken = Taken(source.checkpoint(steps[-1].snapshot_id), tuple(steps), is_net=True)
-    history.check_operations(source, taken.steps, wanted.operations)
+    snapshots.check_operations(source, taken.steps, wanted.operations)
     told = _told(steps, taken)
     if taken.is_net:
         change = _net(source, start, taken.to, net_change(source, start, taken.steps, metrics=metrics), told, columns)
@@ -214,8 +216,8 @@ def _appended_size(taken: Taken, wanted: Wanted) -> int | None:
     return sum(int(size or 0) for size in sizes)
 
 
-def _told(steps: Sequence[history.Step], taken: Taken) -> tuple[SnapshotStep, ...]:
-    """Say of every snapshot of the range whether it is in the capture, and why."""
+def _told(steps: Sequence[snapshots.RangeSnapshot], taken: Taken) -> tuple[SnapshotStep, ...]:
+    """Return for every snapshot of the range whether it is in the capture, and why."""
     told = []
     for number, step in enumerate(steps):
         operation = str(step.operation or "unknown")
@@ -240,6 +242,8 @@ def _plain(
 ) -> TableChange:
     """Return a change that is a sum of whole files; their entries are read only where that is needed."""
     data = taken.data
+    # Manifest list and summaries usually have all counts: then no manifest is opened, and the cost does not follow
+    # the number of files.
     if columns or size is None or not all(_says_enough(source, manifest) for manifest in data):
         data = tuple(manifest.opened(metrics=_ids(columns)) for manifest in data)
     files, records = _counts(data)
@@ -294,13 +298,13 @@ def _net(
 
 
 def _has_more(source: Source, to: Checkpoint) -> bool:
-    """Tell whether the table has gone on from a place, or there is something left of it."""
-    later = {snapshot.get("parent-snapshot-id") for snapshot in history.ancestors(source, source.head)}
+    """Tell whether the table has commits after a checkpoint, or the checkpoint itself has pending files."""
+    later = {snapshot.get("parent-snapshot-id") for snapshot in snapshots.ancestors(source, source.head)}
     return to.pending is not None or (to.snapshot_id is not None and to.snapshot_id in later)
 
 
 def _says_enough(source: Source, manifest: Manifest) -> bool:
-    """Tell whether a manifest's row in the list says all that a report needs of it."""
+    """Tell whether a manifest's row in the list has all that a report needs."""
     counted = manifest.file.added_rows_count is not None and manifest.file.existing_rows_count is not None
     return counted and (has_one_partition(manifest) or not source.specs[manifest.file.partition_spec_id])
 

@@ -11,6 +11,7 @@ from pyroaring import BitMap64
 
 from calve.errors import LakeCorrupt
 
+# Iceberg spec, "Puffin": magic of a deletion-vector-v1 blob, of the file, and the reserved id of column _pos.
 _MAGIC = b"\xd1\xd3\x39\x64"
 _PUFFIN = b"PFA1"
 _ROW_POSITION_FIELD = 2147483545
@@ -24,17 +25,19 @@ class Blob(NamedTuple):
 
 
 MOST_ROWS = 1 << 36
-"""Of how many rows a file may be whose other positions are asked for: each 65,536 of them cost some memory."""
+"""Most rows of a file whose deletion vector is inverted: each 65,536 of them cost some memory."""
 
 
 def complement(positions: BitMap64, rows: int) -> BitMap64:
-    """Return the other positions of a file with so many rows: hide these, and only ``positions`` are left to read."""
+    """Return the other positions of a file with ``rows`` rows: hide these, and only ``positions`` are left to read."""
     hidden: BitMap64 = positions.flip(0, rows)
     return hidden
 
 
 def encode(positions: BitMap64) -> bytes:
     """Return the bytes of a deletion vector, framed by length, magic and checksum."""
+    # run_optimize works in place. An inverted vector is one long run with a few holes: without runs it takes 8 KiB
+    # for each 65,536 rows.
     positions = positions.copy()
     positions.run_optimize()
     data = _MAGIC + positions.serialize()
@@ -45,10 +48,12 @@ def decode(raw: bytes) -> BitMap64:
     """Read the bytes of a deletion vector.
 
     Raises:
-        LakeCorrupt: they are not one.
+        LakeCorrupt: they are not a deletion vector.
     """
     length = int.from_bytes(raw[:4], "big")
     data = raw[4:-4]
+    # Length and checksum are big-endian, the bitmap in between is little-endian: Iceberg spec, "deletion-vector-v1
+    # blob type".
     if len(raw) < 20 or length != len(data):
         raise LakeCorrupt(f"a deletion vector says that it has {length} bytes, and has {max(len(raw) - 8, 0)}")
     if data[:4] != _MAGIC or int.from_bytes(raw[-4:], "big") != zlib.crc32(data):
@@ -73,7 +78,7 @@ _BITS = 8192
 
 
 def _check_bitmaps(raw: memoryview) -> None:
-    """See that there are as many bitmaps of 32 bits as is said, in the order of their keys, and nothing else."""
+    """Check that the 32-bit bitmaps are as many as declared, ordered by key, with nothing after them."""
     (count,) = struct.unpack_from("<Q", raw)
     at, before = 8, -1
     if count > len(raw) // 8:
@@ -88,7 +93,7 @@ def _check_bitmaps(raw: memoryview) -> None:
 
 
 def _check_bitmap(raw: memoryview, at: int) -> int:
-    """See that a bitmap of 32 bits is in order; return where it ends."""
+    """Check a 32-bit bitmap; return where it ends."""
     (cookie,) = struct.unpack_from("<I", raw, at)
     at += 4
     runs = b""
@@ -155,6 +160,8 @@ def write_puffin(blobs: Sequence[Blob]) -> tuple[bytes, list[tuple[int, int]]]:
             {
                 "type": "deletion-vector-v1",
                 "fields": [_ROW_POSITION_FIELD],
+                # -1 is what the spec demands of a deletion vector: snapshot and sequence number come from its
+                # manifest entry.
                 "snapshot-id": -1,
                 "sequence-number": -1,
                 "offset": place[0],

@@ -1,4 +1,4 @@
-"""The ICDC table: the source's metadata, cloned, over nothing but the files of the change. Bytes in, bytes out.
+"""The ICDC table: the source's metadata, cloned, over only the files of the change. Bytes in, bytes out.
 
 Field ids, schemas, partition specs, sort orders, sequence numbers and row ids stay as they are, so the files read
 here as they do in the source. The table owns none of them: ``gc.enabled`` is false, and its own few metadata files
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calve.capture import deletion_vectors
+from calve.capture.appends import Placed, regrouped
 from calve.capture.manifests import (
     DATA,
     DATA_MANIFEST,
@@ -25,19 +26,19 @@ from calve.capture.manifests import (
     write_manifest,
     write_manifest_list,
 )
-from calve.capture.net import Removed
 from calve.capture.ranges import NAME_MAPPING
-from calve.capture.selection import Placed, regrouped
+from calve.capture.snapshot_diff import Removed
 from calve.capture.source import Source
 from calve.errors import ChangeUnsupported
 from calve.lake import TableName
 
+# Nothing else is taken over: write.* paths and table locations of the source would point readers into its folders.
 KEPT_PROPERTIES = (NAME_MAPPING,)
 
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """A table that is yet to be written and registered."""
+    """A table that is not written or registered yet."""
 
     name: TableName
     metadata_location: str
@@ -78,6 +79,7 @@ def _vector_manifests(
     source: Source, puffin: str, size: int, vectors: Sequence[tuple[Removed, tuple[int, int]]]
 ) -> list[tuple[ManifestFile, bytes]]:
     """Return the delete manifests for inverted deletion vectors, one for each shape of partition tuple."""
+    # The table's last number: a deletion vector has to be at least as new as the data file that it hides rows of.
     sequence_number = int(source.metadata.get("last-sequence-number", 0))
     groups: dict[str, tuple[Manifest, list[tuple[dict[str, Any], bytes]]]] = {}
     for item, (offset, length) in vectors:
@@ -94,6 +96,8 @@ def _vector_manifests(
             "content_offset": offset,
             "content_size_in_bytes": length,
         }
+        # A manifest holds entries of one partition spec, and one Avro schema of the tuple: a column may have been
+        # promoted.
         key = json.dumps([item.manifest.file.partition_spec_id, item.manifest.partition_schema()])
         groups.setdefault(key, (item.manifest, []))[1].append((values, item.entry.raw_partition))
     return [
@@ -126,6 +130,7 @@ def equality_keys(source: Source, site: Site, field_ids: Sequence[int], deletes:
                 "snapshot_id": entry.snapshot_id,
                 "sequence_number": entry.sequence_number,
                 "file_sequence_number": entry.file_sequence_number,
+                # Content DATA: the same Parquet files, read as rows that are the keys.
                 "content": DATA,
                 "file_path": entry.file_path,
                 "file_format": entry.file_format,
@@ -203,6 +208,7 @@ def _table(
         files[path] = blob
         rows.append(row._replace(manifest_path=path, manifest_length=len(blob)))
     sequence_number = int(metadata.get("last-sequence-number", 0))
+    # As Iceberg does: positive, and safe for readers that keep ids in a signed 64-bit number.
     snapshot_id = secrets.randbits(62)
     manifest_list = f"{folder}/snap-{snapshot_id}.avro"
     files[manifest_list] = write_manifest_list(
@@ -222,6 +228,7 @@ def _table(
     if version > 1:
         snapshot["sequence-number"] = sequence_number
     if version > 2:
+        # added-rows is 0 because every file brings its own first_row_id: readers must not assign new ones.
         snapshot |= {"first-row-id": metadata["next-row-id"], "added-rows": 0}
     kept = {key: value for key, value in source.properties.items() if key in KEPT_PROPERTIES}
     table_uuid = str(uuid.uuid4())

@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from dataclasses import field as attribute
+from dataclasses import dataclass, field as attribute, replace
 from enum import StrEnum
 from functools import lru_cache
 from operator import itemgetter
@@ -20,7 +19,7 @@ DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
 DATA_MANIFEST, DELETE_MANIFEST = 0, 1
 NO_METRICS: frozenset[int] = frozenset()
 _CACHED = 1 << 18
-"""Schemas of more bytes than this are compiled each time: whoever writes them must not fill our memory."""
+"""Schemas of more bytes than this are compiled each time: their writer must not fill our memory."""
 
 
 class FieldSummary(NamedTuple):
@@ -53,8 +52,8 @@ class ManifestFile(NamedTuple):
     first_row_id: int | None
 
 
-class Entry(NamedTuple):
-    """One file of a manifest, with what it inherits filled in, and its bytes to be copied."""
+class ManifestEntry(NamedTuple):
+    """One file of a manifest, with inherited values filled in, and its bytes to be copied."""
 
     status: int
     snapshot_id: int
@@ -78,7 +77,7 @@ class Entry(NamedTuple):
     content_size_in_bytes: int | None
     inherits_row_id: bool
     raw: bytes
-    """The block that the entry stands in; ``cuts`` are positions in it."""
+    """The block that holds the entry; ``cuts`` are positions in it."""
     cuts: tuple[int, int, int, int, int, int]
     """Where data_file starts, partition starts and ends, first_row_id starts and ends, and data_file ends."""
 
@@ -93,7 +92,7 @@ _FILES_AT_ONCE = 16
 
 @dataclass(slots=True)
 class Allowance:
-    """How many bytes one manifest may have when it is decompressed; and all that one table is asked for, together."""
+    """How many bytes one manifest may have when decompressed, and all manifests read of one table together."""
 
     limit: int = MAX_METADATA_BYTES
     taken: dict[str, int] = attribute(default_factory=dict)
@@ -103,8 +102,9 @@ class Allowance:
         """Count a manifest that is read, each one once.
 
         Raises:
-            LakeCorrupt: that is too much in all.
+            LakeCorrupt: the sum exceeds the limit.
         """
+        # Manifests are read more than once on some ways; only the first time counts.
         self.total += size - self.taken.get(path, 0)
         self.taken[path] = size
         if self.total > self.limit * _FILES_AT_ONCE:
@@ -117,13 +117,13 @@ class Manifest:
 
     file: ManifestFile
     raw: bytes
-    kept: tuple[Entry, ...] | None = None
-    """None: all, and they have not been read."""
+    kept: tuple[ManifestEntry, ...] | None = None
+    """None: all of them, and they have not been read."""
     is_whole: bool = True
     """Every entry counts, so the file can be copied as it is."""
     allowance: Allowance = attribute(default_factory=Allowance)
 
-    def entries(self, *, metrics: frozenset[int] = NO_METRICS) -> tuple[Entry, ...]:
+    def entries(self, *, metrics: frozenset[int] = NO_METRICS) -> tuple[ManifestEntry, ...]:
         """Return the entries that count; statistics are read of the columns with the ids ``metrics``."""
         if self.kept is not None:
             return self.kept
@@ -134,7 +134,7 @@ class Manifest:
         """Return the manifest with its entries read."""
         return replace(self, kept=self.entries(metrics=metrics))
 
-    def keeping(self, entries: Iterable[Entry]) -> "Manifest":
+    def keeping(self, entries: Iterable[ManifestEntry]) -> "Manifest":
         """Return the manifest cut down to some of its entries."""
         return replace(self, kept=tuple(entries), is_whole=False)
 
@@ -159,7 +159,7 @@ def _field_type(record: avro.Schema, wanted: int) -> avro.Schema:
 
 
 def _data_file(schema: avro.Schema) -> avro.Schema:
-    """Return the record of an entry that describes the file; all that stands before it is the entry's head."""
+    """Return the record of an entry that describes the file; the fields before it are the entry's head."""
     *_, (fid, last) = avro.fields(schema) or [(None, {})]
     if fid != _DATA_FILE_ID:
         raise LakeCorrupt("its Avro schema does not end with data_file", offset=4)
@@ -186,7 +186,7 @@ _cached_field_ids = lru_cache(maxsize=64)(_field_ids)
 
 
 class _Kind(StrEnum):
-    """What kind of value a field has to have, in Avro's words or nearly so."""
+    """What kind of value a field must have."""
 
     NUMBER = "number"
     STRING = "string"
@@ -266,6 +266,7 @@ _LIST_FIELDS = {
     519: ("key_metadata", _Kind.BYTES),
     520: ("first_row_id", _Kind.NUMBER),
 }
+# Format v1 has none of these fields: the spec says to read them as data and as sequence number 0.
 _LIST_DEFAULTS: dict[str, Any] = {"content": DATA_MANIFEST, "sequence_number": 0, "min_sequence_number": 0}
 _LIST_REQUIRED = ("manifest_path", "manifest_length", "partition_spec_id", "added_snapshot_id")
 _SUMMARY_IDS = {509: "contains_null", 518: "contains_nan", 510: "lower_bound", 511: "upper_bound"}
@@ -275,7 +276,7 @@ def read_manifest_list(raw: bytes, limit: int = MAX_METADATA_BYTES) -> list[Mani
     """Read a snapshot's manifest list, whatever the format version.
 
     Raises:
-        LakeCorrupt: it is damaged, or says what cannot be.
+        LakeCorrupt: it is damaged, or its values contradict each other.
     """
     container = avro.read_container(raw, limit)
     compiler = avro.compiler(container.schema)
@@ -286,6 +287,7 @@ def read_manifest_list(raw: bytes, limit: int = MAX_METADATA_BYTES) -> list[Mani
             (name, avro.skip_reader(compiler, field) if kind is None else _typed_reader(compiler, field, kind))
         )
     files = [_manifest_file(values) for values in container.records(avro.record_reader(parts))]
+    # Files would be captured twice. No writer does this; a damaged list may.
     if len({file.manifest_path for file in files}) < len(files):
         raise LakeCorrupt("it lists a manifest twice")
     return files
@@ -318,7 +320,7 @@ def _field(fid: int, name: str, kind: Any, *, optional: bool = False) -> dict[st
 
 
 def _list_schema(version: int) -> dict[str, Any]:
-    """Return the Avro schema of a manifest list, as the spec words it."""
+    """Return the Avro schema of a manifest list, as the spec defines it."""
     summary = {
         "type": "record",
         "name": "r508",
@@ -397,6 +399,7 @@ def _list_record(file: ManifestFile, version: int) -> dict[str, Any]:
 
 # Manifests.
 
+# Order and presence of fields differ between format versions and writers, so everything goes by field id.
 _HEAD_IDS = {0: "status", 1: "snapshot_id", 3: "sequence_number", 4: "file_sequence_number"}
 _DATA_FILE_ID = 2
 _PARTITION_ID = 102
@@ -421,7 +424,7 @@ _METRIC_FIELDS = {
     125: ("lower_bounds", _Kind.BOUNDS),
     128: ("upper_bounds", _Kind.BOUNDS),
 }
-_SLOTS = {name: number for number, name in enumerate(Entry._fields)}
+_SLOTS = {name: number for number, name in enumerate(ManifestEntry._fields)}
 _STATUS, _SNAPSHOT, _SEQUENCE, _FILE_SEQUENCE, _CONTENT = range(5)
 _ROW_ID, _INHERITS, _RAW, _CUTS = (_SLOTS[n] for n in ("first_row_id", "inherits_row_id", "raw", "cuts"))
 _RECORDS = _SLOTS["record_count"]
@@ -470,7 +473,7 @@ class _EntryReader:
         return _SLOTS[name], _typed_reader(compiler, field, _Kind.NUMBER)
 
     def read(self, raw: avro.Block, at: int) -> tuple[list[Any], int]:
-        """Read one entry, without what it inherits."""
+        """Read one entry, without inherited values."""
         values: list[Any] = [None] * len(_SLOTS)
         for slot, part in self._head:
             if slot >= 0:
@@ -505,18 +508,22 @@ def read_entries(
     *,
     metrics: frozenset[int] = NO_METRICS,
     allowance: Allowance | None = None,
-) -> tuple[Entry, ...]:
+) -> tuple[ManifestEntry, ...]:
     """Read the entries of a manifest, in order, with everything they inherit filled in.
 
     Raises:
-        LakeCorrupt: the manifest is damaged, or says what cannot be.
+        LakeCorrupt: the manifest is damaged, or its values contradict each other.
     """
     allowance = allowance or Allowance()
     container = avro.read_container(raw, allowance.limit)
     allowance.take(manifest.manifest_path, sum(len(block) for _, block in container.blocks))
     schema = container.header["avro.schema"]
     reader = (_cached_entry_reader if len(schema) < _CACHED else _entry_reader)(schema, metrics)
+    # Iceberg spec, "First row ID inheritance": ids are handed out in the order of the manifest to live data files
+    # that have none.
     next_row_id = manifest.first_row_id if manifest.content == DATA_MANIFEST else None
+    # A v1 manifest has no such column: its files have sequence number 0 even where the list was rewritten by a v2
+    # writer.
     inherited = manifest.sequence_number if reader.has_sequence_numbers else 0
     entries = []
     for values in container.records(reader.read):
@@ -537,18 +544,18 @@ def read_entries(
             next_row_id += values[_RECORDS]
             if next_row_id > _MOST:
                 raise LakeCorrupt(f"the file {shown(values[_SLOTS['file_path']])} has row ids of more than 64 bits")
-        entries.append(Entry._make(values))
+        entries.append(ManifestEntry._make(values))
     return tuple(entries)
 
 
 def _check(values: Sequence[Any]) -> None:
-    """See that an entry says what a file can be.
+    """Check that an entry's values are possible for a file.
 
     Raises:
         LakeCorrupt: it does not.
     """
     if None in _required(values):
-        missing = [Entry._fields[slot] for slot in _REQUIRED if values[slot] is None]
+        missing = [ManifestEntry._fields[slot] for slot in _REQUIRED if values[slot] is None]
         raise LakeCorrupt(f"an entry has no {missing[0]}")
     for count in _counts(values):
         if count is not None and count < 0:
@@ -561,6 +568,7 @@ def _check(values: Sequence[Any]) -> None:
 
 def write_manifest(manifest: Manifest) -> tuple[ManifestFile, bytes]:
     """Write the kept entries of a manifest as EXISTING ones, and return its row for a manifest list with them."""
+    # Byte by byte, so fields of later format versions survive.
     if manifest.is_whole or manifest.kept is None:
         return manifest.file, manifest.raw
     with decoding(manifest.file.manifest_path):
@@ -577,7 +585,7 @@ def _heads(schema: avro.Schema) -> list[tuple[str, avro.Schema]]:
     """Return the fields in front of data_file, by name.
 
     Raises:
-        LakeCorrupt: there is one that we do not know, so that we cannot write it.
+        LakeCorrupt: a field is unknown, so it cannot be written.
     """
     heads = avro.fields(schema)[:-1]
     unknown = [field["name"] for fid, field in heads if fid not in _HEAD_IDS]
@@ -592,6 +600,8 @@ def write_added_manifest(manifest: Manifest, snapshot_id: int, sequence_number: 
     The entries have neither sequence numbers nor row ids of their own: they get the snapshot's.
     """
     entries = manifest.entries()
+    # null: readers then inherit the number of the snapshot that adds the manifest (spec, "Sequence number
+    # inheritance").
     values = {"status": ADDED, "snapshot_id": snapshot_id, "sequence_number": None, "file_sequence_number": None}
     with decoding(manifest.file.manifest_path):
         header, _ = avro.read_header(manifest.raw)
@@ -612,14 +622,15 @@ def write_added_manifest(manifest: Manifest, snapshot_id: int, sequence_number: 
     ), avro.write_container(header, payload, len(entries))
 
 
-def _without_row_id(entry: Entry) -> bytes:
+def _without_row_id(entry: ManifestEntry) -> bytes:
     start, _, _, row_id_start, row_id_end, end = entry.cuts
     if row_id_start == row_id_end:  # the manifest has no such column
         return entry.raw[start:end]
+    # A union's branch 0, null: the new snapshot assigns the ids.
     return entry.raw[start:row_id_start] + b"\0" + entry.raw[row_id_end:end]
 
 
-def _with_row_ids(schema: avro.Schema, entries: Iterable[Entry]) -> tuple[avro.Schema, bool]:
+def _with_row_ids(schema: avro.Schema, entries: Iterable[ManifestEntry]) -> tuple[avro.Schema, bool]:
     """Return a schema with a first_row_id at the end of data_file, where entries inherit one and it has none."""
     record = _data_file(schema)
     there = any(fid == _FIRST_ROW_ID for fid, _ in avro.fields(record))
@@ -633,7 +644,7 @@ def _with_row_ids(schema: avro.Schema, entries: Iterable[Entry]) -> tuple[avro.S
     return {**schema, "fields": parts}, True
 
 
-def _spliced(entry: Entry, head: Sequence[tuple[str, avro.Write]], *, extended: bool) -> bytes:
+def _spliced(entry: ManifestEntry, head: Sequence[tuple[str, avro.Write]], *, extended: bool) -> bytes:
     """Return an entry with a new head, and the bytes of its data_file but for an inherited first_row_id."""
     values = {
         "status": EXISTING,
@@ -652,7 +663,7 @@ def _spliced(entry: Entry, head: Sequence[tuple[str, avro.Write]], *, extended: 
     return b"".join([write(values[name]) for name, write in head]) + body
 
 
-def _with_counts(file: ManifestFile, entries: Sequence[Entry]) -> ManifestFile:
+def _with_counts(file: ManifestFile, entries: Sequence[ManifestEntry]) -> ManifestFile:
     row_ids = [entry.first_row_id for entry in entries if entry.first_row_id is not None]
     return file._replace(
         added_files_count=0,
@@ -685,6 +696,7 @@ def new_manifest(
         b"".join(
             [
                 avro.encode_long(EXISTING),
+                # Branch 1 of the union with null, then the value.
                 *(b"\x02" + avro.encode_long(values[name]) for name in list(_HEAD_IDS.values())[1:]),
                 *(raw if name == "partition" else write(values.get(name)) for name, write in writers),
             ]

@@ -1,4 +1,4 @@
-"""The values that capture speaks in."""
+"""The values of the capture package."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from calve.lake import TableName
 
 
 class Operation(StrEnum):
-    """What a snapshot did to its table, in Iceberg's words."""
+    """What a snapshot did to its table; the values are those of Iceberg's snapshot summary."""
 
     APPEND = "append"
     OVERWRITE = "overwrite"
@@ -28,7 +28,7 @@ class Mode(StrEnum):
 
 
 class Exactness(StrEnum):
-    """How a relation gives exactly the new and changed rows."""
+    """How a relation yields exactly the new and changed rows."""
 
     EXACT = "exact"
     EXACT_WITH_FILTER = "exact-with-filter"
@@ -51,7 +51,7 @@ class OnSchemaChange(StrEnum):
 
 
 class Status(StrEnum):
-    """Where a capture stands."""
+    """The status of a capture."""
 
     WRITING = "writing"
     OPEN = "open"
@@ -60,7 +60,7 @@ class Status(StrEnum):
 
 
 class PendingOf(StrEnum):
-    """Which files of a snapshot a pending part is counted in."""
+    """In which files of a snapshot a pending part is counted."""
 
     ADDED = "added"
     LIVE = "live"
@@ -79,11 +79,11 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """How far a consumer has come in one table: everything up to the snapshot, but for what is pending of it."""
+    """A consumer's position in one table: everything up to the snapshot, except for its pending part."""
 
     table_uuid: str
     snapshot_id: int | None
-    """None where the table had no snapshot yet."""
+    """None if the table had no snapshot yet."""
     sequence_number: int
     next_row_id: int | None
     """Rows with this id or a higher one came later; None for tables without row lineage."""
@@ -123,7 +123,7 @@ class SnapshotStep:
 
 @dataclass(frozen=True, slots=True)
 class StoredCheckpoint:
-    """A checkpoint as the store holds it; the version changes with every move."""
+    """A checkpoint as stored; the version changes with every move."""
 
     consumer: str
     table: TableName
@@ -131,35 +131,35 @@ class StoredCheckpoint:
     version: int
     moved_at: datetime
     moved_by: str
-    """The capture's id, or the reason somebody gave."""
+    """The capture's id, or the reason given for a move by hand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One table's checkpoint, to be moved by a commit: from this version, to this place."""
+    """A move of one table's checkpoint by a commit, from a known version."""
 
     table: TableName
     expected_version: int
-    """0 where there is no checkpoint yet."""
+    """0 if there is no checkpoint yet."""
     to: Checkpoint
     position: int | None = field(default=None, compare=False)
-    """How often the checkpoint had moved when the capture was opened, resets too; the store fills it in."""
+    """How often the checkpoint had moved when the capture was opened, resets included; set by the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveredUpTo:
-    """What a target says of the last capture that was delivered to it; sources by their full names."""
+    """The last capture that was delivered to a target, as the target records it; sources by their full names."""
 
     capture_id: str
     versions: Mapping[str, int]
-    """How often each checkpoint has moved once all that was delivered is committed."""
+    """How often each checkpoint will have moved once everything delivered is committed."""
     ends: Mapping[str, int | None]
     """The snapshot up to which each source was captured, whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """A checkpoint that is to be moved, and which of its moves that is to be: those between are lost."""
+    """A checkpoint move that skips versions: the moves in between are lost."""
 
     move: Move
     version: int
@@ -167,7 +167,7 @@ class Adoption:
 
 @dataclass(frozen=True, slots=True)
 class Artifacts:
-    """Everything a capture may leave outside the store; recorded before the first of it is made."""
+    """Everything a capture may leave outside the store; recorded before any of it is made."""
 
     files: tuple[tuple[str, str], ...] = ()
     """The catalog whose file system holds it, and its path."""
@@ -178,19 +178,19 @@ class Artifacts:
 
 @dataclass(frozen=True, slots=True)
 class StoredCapture:
-    """A capture as the store holds it."""
+    """A capture as stored."""
 
     capture_id: str
     consumer: str
     number: int
     """Counts the consumer's captures, from 1."""
     key: str | None
-    """Who asked, where a repeated request must get the same capture (a workflow instance, say)."""
+    """Identifies a request whose repetition must get the same capture (the path of a step, for example)."""
     status: Status
     created_at: datetime
     closed_at: datetime | None
     moves: tuple[Move, ...]
     artifacts: Artifacts
     document: dict[str, Any] = field(default_factory=dict)
-    """What ``--json`` prints of the capture, ``capture_id`` and all; empty while it is being written."""
+    """What ``--json`` prints, with ``capture_id``; empty while the capture is being written."""
     collected_at: datetime | None = None

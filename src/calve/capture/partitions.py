@@ -12,7 +12,7 @@ Fields = Sequence[Mapping[str, Any]]
 
 
 def has_one_partition(manifest: Manifest) -> bool:
-    """Tell whether the manifest list says already that all files of a manifest are in one partition."""
+    """Tell whether the manifest list shows that all files of a manifest are in one partition."""
     return manifest.file.partitions is not None and all(
         not summary.contains_null and summary.lower_bound is not None and summary.lower_bound == summary.upper_bound
         for summary in manifest.file.partitions
@@ -27,7 +27,7 @@ def partitions_of(source: Source, manifests: Iterable[Manifest]) -> list[dict[st
         fields = source.specs[spec_id]
         if not fields:
             continue
-        kinds = [_kind(source, field["source-id"]) for field in fields]
+        kinds = [kind_of(source, field["source-id"]) for field in fields]
         if manifest.kept is None and has_one_partition(manifest):
             tuples: Iterable[Sequence[Any]] = (_from_summaries(manifest, fields, kinds) for _ in range(1))
         else:
@@ -36,14 +36,16 @@ def partitions_of(source: Source, manifests: Iterable[Manifest]) -> list[dict[st
             for values in tuples:
                 key = (spec_id, *values)
                 if key not in found:
-                    found[key] = {"spec_id": spec_id, "values": _shown(fields, kinds, values)}
+                    found[key] = {"spec_id": spec_id, "values": shown_values(fields, kinds, values)}
     return sorted(found.values(), key=lambda item: (item["spec_id"], [str(v) for v in item["values"].values()]))
 
 
-def _shown(fields: Fields, kinds: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+def shown_values(fields: Fields, kinds: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+    """Return the values of a partition by the names of its fields, as Iceberg shows them."""
     return {
         field["name"]: partition_to_json(field["transform"], kind, value)
         for field, kind, value in zip(fields, kinds, values, strict=True)
+        # A field dropped from a spec of format v1 stays as void, so that later fields keep their places.
         if field["transform"] != "void"
     }
 
@@ -60,8 +62,9 @@ def _result_kind(transform: str, source_kind: str) -> str:
     return source_kind if transform == "identity" or transform.startswith("truncate") else "int"
 
 
-def _kind(source: Source, field_id: int) -> str:
+def kind_of(source: Source, field_id: int) -> str:
     """Return the type of a partition's source column, which may have been dropped since."""
+    # A dropped column is only in an older schema.
     for schema in (source.schema, *source.schemas.values()):
         left = list(schema["fields"])
         while left:

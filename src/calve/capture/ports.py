@@ -1,4 +1,4 @@
-"""What capture needs from outside: somewhere to keep checkpoints, the time, and fresh names."""
+"""What capture needs from outside: a store for checkpoints, a clock, and ids."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ class CaptureState(Protocol):
     """Keeps checkpoints and captures; every method is one transaction."""
 
     def checkpoint(self, consumer: str, table: TableName) -> StoredCheckpoint | None:
-        """Return where a consumer stands in a table."""
+        """Return a consumer's checkpoint in a table."""
         ...
 
     def checkpoints(self, consumer: str | None = None) -> list[StoredCheckpoint]:
@@ -34,7 +34,7 @@ class CaptureState(Protocol):
         ...
 
     def reset_checkpoint(self, consumer: str, table: TableName, *, reason: str, now: datetime) -> None:
-        """Forget a checkpoint and record why.
+        """Delete a checkpoint and record why.
 
         Raises:
             CheckpointMissing: there is none.
@@ -42,11 +42,11 @@ class CaptureState(Protocol):
         ...
 
     def position(self, consumer: str, table: TableName) -> int:
-        """Return how often a checkpoint has moved, resets too."""
+        """Return how often a checkpoint has moved, resets included."""
         ...
 
     def adopt(self, consumer: str, adoptions: Sequence[Adoption], *, reason: str, now: datetime) -> None:
-        """Move checkpoints to later positions, all or none, and record why; open captures will not commit any more.
+        """Move checkpoints to later positions, all or none, and record why; open captures can no longer be committed.
 
         Raises:
             ConcurrentCommit: a version is no longer the expected one, or a position has been passed.
@@ -68,7 +68,7 @@ class CaptureState(Protocol):
     ) -> StoredCapture:
         """Make a written capture the consumer's open one.
 
-        ``supersede`` abandons the capture that the consumer has open, in the same transaction; an id, only that one.
+        ``supersede`` abandons the consumer's open capture in the same transaction; with an id, only that one.
 
         Raises:
             ConcurrentCapture: the consumer has another capture open, a capture of the same key is there already,
@@ -87,7 +87,7 @@ class CaptureState(Protocol):
         ...
 
     def abandon(self, capture_id: str, now: datetime) -> StoredCapture:
-        """Give an open capture up; repeating it changes nothing.
+        """Abandon an open capture; repeating it changes nothing.
 
         Raises:
             CaptureMissing: there is none of that id.
@@ -104,7 +104,7 @@ class CaptureState(Protocol):
         ...
 
     def capture_by_key(self, consumer: str, key: str) -> StoredCapture | None:
-        """Return the consumer's open or committed capture of that key; one that was given up has left it free."""
+        """Return the consumer's open or committed capture of that key; an abandoned one no longer counts."""
         ...
 
     def captures(self, consumer: str | None = None) -> list[StoredCapture]:
@@ -112,17 +112,17 @@ class CaptureState(Protocol):
         ...
 
     def open_capture(self, consumer: str) -> StoredCapture | None:
-        """Return the capture that a consumer has open."""
+        """Return the open capture of a consumer."""
         ...
 
     def last_number(self, consumer: str) -> int:
-        """Return the number of a consumer's newest capture; 0 where it has none."""
+        """Return the number of a consumer's newest capture; 0 if it has none."""
         ...
 
     def garbage(self, written_before: datetime) -> list[StoredCapture]:
         """Return closed captures, and crashed ones begun before a time, whose artifacts are not collected yet.
 
-        Abandon a crashed one before its artifacts are removed: its writer may be alive, and open it.
+        Abandon a crashed one before its artifacts are removed: its writer may be alive, and could still open it.
         """
         ...
 

@@ -1,6 +1,6 @@
-"""Position-delete files of format v2: which rows of which data files are gone, in Parquet, ORC or Avro.
+"""Position-delete files of format v2: which rows of which data files are deleted, in Parquet, ORC or Avro.
 
-The libraries that read these formats believe sizes which a file only claims. So the pages of Parquet are measured
+The libraries that read these formats trust the sizes that a file claims. So the pages of Parquet are measured
 before they are unpacked, and ORC, which tells less, is read by a process of its own with a limit on its memory.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TIMES = 4
-"""How many times larger than other metadata these files may be: they hold rows."""
+"""How many times larger than other metadata these files may be, since they hold rows."""
 _COLUMNS = ["file_path", "pos"]
 _BYTES_PER_FILE = 512
 _BYTES_PER_ROW = 16
@@ -38,22 +38,24 @@ def read(raw: bytes, file_format: str, records: int, limit: int) -> dict[str, Bi
     Args:
         raw: the file.
         file_format: as the manifest names it.
-        records: how many rows the manifest says that the file has.
+        records: how many rows the file has, by its manifest.
         limit: how many bytes metadata may have.
 
     Raises:
-        LakeCorrupt: the file is not what it should be.
+        LakeCorrupt: the file is damaged, or does not match its manifest.
     """
     limit *= TIMES
     found: dict[str, BitMap64] = {}
     rows = 0
     for path, positions in _parts(raw, file_format.upper(), limit):
         rows += len(positions)
+        # The positions were read as unsigned: a negative one has the highest bit set.
         if positions and max(positions) >> 63:
             raise LakeCorrupt(f"a position in {shown(path)} is below zero")
         found.setdefault(path, BitMap64()).update(positions)
         if len(found) > limit // _BYTES_PER_FILE:
             raise too_large(f"it names more than {limit // _BYTES_PER_FILE} files")
+    # A reader that stopped early would leave deleted rows in the change, without any error.
     if rows != records:
         raise LakeCorrupt(f"it has {rows} rows, and its manifest says {records}")
     return found
@@ -72,7 +74,7 @@ def _parts(raw: bytes, file_format: str, limit: int) -> Iterator[tuple[str, "arr
 
 
 def _grouped(batches: "Iterable[pa.RecordBatch]") -> Iterator[tuple[str, "array[int]"]]:
-    """Yield the positions of each data file in each batch; a path is never written out for every row that has it."""
+    """Yield the positions of each data file in each batch; a path is not repeated for every row that has it."""
     import pyarrow as pa
 
     for batch in batches:
@@ -107,6 +109,7 @@ def _from_parquet(raw: bytes, limit: int) -> "Iterator[pa.RecordBatch]":
     except (LookupError, TypeError, AttributeError) as error:
         raise LakeCorrupt("what it says about itself is not what Parquet has") from error
     try:
+        # read_dictionary: thousands of rows share one path. pre_buffer off: no thread of Arrow outlives an error.
         file = parquet.ParquetFile(io.BytesIO(raw), read_dictionary=_COLUMNS[:1], pre_buffer=False)
         yield from file.iter_batches(_BATCH, columns=_COLUMNS, use_threads=False)
     except (OSError, LookupError, pa.ArrowException) as error:
@@ -114,10 +117,10 @@ def _from_parquet(raw: bytes, limit: int) -> "Iterator[pa.RecordBatch]":
 
 
 def _check_pages(raw: bytes, limit: int) -> None:
-    """See that what Parquet would unpack fits into the limit, by what the footer and the head of each page say.
+    """Check that what Parquet would unpack fits into the limit, by its footer and the header of each page.
 
     Raises:
-        LakeCorrupt: it does not, or there is no such page.
+        LakeCorrupt: it does not fit, or a page is missing.
     """
     size = int.from_bytes(raw[-8:-4], "little")
     if len(raw) < 12 or raw[:4] != b"PAR1" or raw[-4:] != b"PAR1" or size > len(raw) - 12:
@@ -140,7 +143,7 @@ def _check_pages(raw: bytes, limit: int) -> None:
 
 
 def _page_sizes(raw: bytes, at: int, end: int) -> Iterator[int]:
-    """Yield how large each page of a column is when it is unpacked."""
+    """Yield the unpacked size of each page of a column."""
     if not 0 < at <= end <= len(raw):
         raise LakeCorrupt(f"a column goes from byte {at} to {end}, and the file has {len(raw)}", offset=max(at, 0))
     while at < end:
@@ -154,7 +157,7 @@ def _page_sizes(raw: bytes, at: int, end: int) -> Iterator[int]:
 
 
 _I32, _I64, _LIST, _STRUCT = 5, 6, 9, 12
-"""Types of Thrift's compact protocol. A field of another type than the one it has is no field, to every reader."""
+"""Types of Thrift's compact protocol. Readers ignore a field that has another type than the one defined for it."""
 _ROWS, _GROUPS = (3, _I64), (4, _LIST)
 _CHUNKS, _COLUMN = (1, _LIST), (3, _STRUCT)
 _PATH, _PACKED, _DATA_PAGES, _DICTIONARY = (3, _LIST), (7, _I64), (9, _I64), (11, _I64)
@@ -162,7 +165,7 @@ _PAGE_UNPACKED, _PAGE_PACKED = (2, _I32), (3, _I32)
 
 
 class _Thrift:
-    """Reads Thrift's compact protocol, in which Parquet describes itself."""
+    """Reads Thrift's compact protocol, in which Parquet writes its metadata."""
 
     def __init__(self, raw: bytes, at: int, end: int) -> None:
         self.at = at
@@ -174,7 +177,7 @@ class _Thrift:
         """Read a struct: its values by the number and the type of each field.
 
         Raises:
-            LakeCorrupt: it does not end where it should.
+            LakeCorrupt: it does not end properly.
         """
         found: dict[tuple[int, int], Any] = {}
         number = 0
@@ -229,7 +232,7 @@ class _Thrift:
         return ~(value << 1) if value < 0 else value << 1  # sizes are written as they are, and read as zigzag
 
     def _some(self, size: int) -> int:
-        """Return a number of bytes or items, of which there are enough left."""
+        """Return a number of bytes or items, checked against what is left."""
         if not 0 <= size <= self._end - self.at:
             raise LakeCorrupt(f"a length is {size}, but {self._end - self.at} bytes are left", offset=self.at)
         return size
@@ -259,11 +262,12 @@ def _from_avro(raw: bytes, limit: int) -> Iterator[tuple[str, "array[int]"]]:
 
 
 def _from_orc(raw: bytes, limit: int) -> "Iterator[pa.RecordBatch]":
-    """Read ORC in a process that may take no more memory than it should, and may die."""
+    """Read ORC in a process with limited memory, which may crash."""
     import pyarrow as pa
 
     try:
         done = subprocess.run(  # noqa: S603 - ourselves
+            # -P: nothing from the current folder can take the place of pyarrow.
             [sys.executable, "-P", "-c", _READ_ORC, str(_ORC_MEMORY), str(limit // _BYTES_PER_ROW)],
             input=raw,
             capture_output=True,

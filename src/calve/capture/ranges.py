@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
-from calve.capture.manifests import Entry, Manifest
+from calve.capture.manifests import Manifest, ManifestEntry
 from calve.capture.source import Source
 from calve.capture.values import CUT, bound_decoder, can_be_shown, is_bounded, to_json
 from calve.errors import RangeColumnMissing, RequestInvalid
@@ -87,7 +87,7 @@ def columns_of(source: Source, paths: Iterable[str]) -> list[Column]:
     """Return the columns that a user named, nested ones by their dotted path.
 
     Raises:
-        RangeColumnMissing: naming the column, and those that are there.
+        RangeColumnMissing: naming the column, and the ones that exist.
     """
     leaves = dict(_leaves(source.schema["fields"]))
     columns = []
@@ -132,7 +132,7 @@ def _cut_at(source: Source, path: str, field: Mapping[str, Any]) -> int | None:
 
 
 class RangeBuilder:
-    """Takes files in, one by one, and tells the range of one column."""
+    """Takes in files one by one, and gives the range of one column."""
 
     def __init__(self, column: Column, *, has_name_mapping: bool) -> None:
         self._column = column
@@ -143,7 +143,7 @@ class RangeBuilder:
         self._uppers: list[Any] = []
         self._no_lower = self._no_upper = self._has_nulls = self._has_nans = False
 
-    def add(self, entry: Entry, *, written_with_column: bool = True) -> None:
+    def add(self, entry: ManifestEntry, *, written_with_column: bool = True) -> None:
         """Widen the range by one file."""
         if entry.record_count == 0:
             return
@@ -153,6 +153,7 @@ class RangeBuilder:
         known_nans = (entry.nan_value_counts or {}).get(fid)
         nans = known_nans or 0
         lower, upper = self._bound(entry.lower_bounds), self._bound(entry.upper_bounds)
+        # Files without ids are read by name mapping: that the manifest's schema lacks the column then proves nothing.
         if not written_with_column and values is None and not self._has_name_mapping:
             self._add_default()
             return
@@ -169,7 +170,7 @@ class RangeBuilder:
             self._uppers.append(upper)
 
     def _bound(self, bounds: Mapping[int, bytes] | None) -> Any:
-        """Return a file's bound; NaN, which old writers took for one, bounds nothing."""
+        """Return a file's bound; NaN, which old writers used as one, bounds nothing."""
         raw = (bounds or {}).get(self._column.field_id)
         value = None if raw is None else self._decode(raw)
         return None if self._is_floating and value is not None and isnan(value) else value
@@ -217,5 +218,5 @@ def ranges_of(source: Source, columns: Iterable[Column], files: Iterable[Manifes
 
 
 def unbounded(column: Column) -> Range:
-    """Return the range of a change of which nothing is known."""
+    """Return the range of a change about which nothing is known."""
     return Range(column.kind, None, None, exact=False, has_nulls=True, has_nans=True, empty=False)

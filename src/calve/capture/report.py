@@ -1,4 +1,4 @@
-"""What a capture tells its user: the values behind ``--json``, and of the Python API."""
+"""The report of a capture: what ``--json`` prints, and the Python API returns."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -7,13 +7,13 @@ from functools import reduce
 from typing import Any
 
 from calve.capture.changes import TableChange
-from calve.capture.model import Mode, Status
+from calve.capture.model import Mode, Status, StoredCapture, StoredCheckpoint
 from calve.capture.ranges import Range
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteKeys:
-    """A table of keys whose rows were deleted, whatever else they held (equality deletes)."""
+    """A table of keys; all rows with such a key were deleted (equality deletes)."""
 
     table: str
     columns: tuple[str, ...]
@@ -21,7 +21,7 @@ class DeleteKeys:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What was made for one table's change; all None where nothing was written."""
+    """The names of what was made for one table's change; all None if nothing was written."""
 
     icdc_table: str | None = None
     relation: str | None = None
@@ -64,9 +64,9 @@ class TableReport:
     ranges: dict[str, dict[str, Any]]
     partitions: list[dict[str, Any]]
     pending: bool
-    """There is more after this capture: it was cut by a limit, or ended early by ``--to``."""
+    """More follows after this capture: it was cut by a limit, or ended early by ``--to``."""
     from_timestamp_ms: int | None = None
-    """When the snapshot was written up to which the consumer had come; None for captures of earlier versions."""
+    """When the checkpoint's snapshot was written; None for captures of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class CaptureReport:
         return cls(**{**raw, "tables": [TableReport(**table) for table in raw["tables"]]})
 
     def table(self, source_table: str) -> TableReport:
-        """Return the change of one of the tables, by the name it was asked with."""
+        """Return the change of one of the tables, by the name used in the request."""
         return next(table for table in self.tables if table.source_table == source_table)
 
 
@@ -131,7 +131,7 @@ def report(
     default_catalog: str,
     asked: dict[str, Any],
 ) -> CaptureReport:
-    """Return what to tell of some tables' changes."""
+    """Return the report of some tables' changes."""
     tables = [_table(change, made, default_catalog) for change, made in zip(changes, names, strict=True)]
     columns = dict.fromkeys(column for change in changes for column in change.ranges)
     unions = {
@@ -171,3 +171,30 @@ def _table(change: TableChange, made: Names, default_catalog: str) -> TableRepor
         from_timestamp_ms=change.start.timestamp_ms if change.start and change.start.snapshot_id else None,
         **{**_shallow(made), "delete_keys": [asdict(keys) for keys in made.delete_keys]},
     )
+
+
+_ABOUT = ("capture_id", "consumer", "number", "key", "status", "created_at", "closed_at", "collected_at")
+
+
+def capture_json(stored: StoredCapture) -> dict[str, Any]:
+    """Return a capture without the details of its tables."""
+    tables = stored.document["tables"]
+    return {
+        **{name: getattr(stored, name) for name in _ABOUT},
+        "changed": stored.document["changed"],
+        "tables": [table["source_table"] for table in tables],
+        "files": sum(table["files"] for table in tables),
+        "records": sum(table["records"] for table in tables),
+    }
+
+
+def checkpoint_json(stored: StoredCheckpoint, table: str) -> dict[str, Any]:
+    """Return a checkpoint as JSON, with the table's short name."""
+    return {
+        "consumer": stored.consumer,
+        "table": table,
+        **stored.checkpoint.as_json(),
+        "version": stored.version,
+        "moved_at": stored.moved_at,
+        "moved_by": stored.moved_by,
+    }

@@ -1,7 +1,7 @@
-"""Who asks something of captures, and which consumers and tables are theirs. Pure.
+"""Who calls captures, and which consumers and tables they may use. Pure.
 
-A consumer belongs to the namespace of its workflow: ``sales.etl/capture`` to ``sales``. A table is granted to
-namespaces by the settings. ``Captures`` asks here before it does anything, so that all its callers are held alike.
+A consumer belongs to the namespace of its workflow: ``sales.etl/capture`` to ``sales``. The settings grant tables to
+namespaces. ``Captures`` asks here before it does anything, so the same rules hold for all of its callers.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from calve.namespaces import ROOT, is_shared, namespace_of, owns, workflow_of
 
 
 class ConsumerRight(StrEnum):
-    """What may be done with a consumer; the words are those of permissions."""
+    """What may be done with a consumer; the values are those of permissions."""
 
     READ = "read"
     """Look at its checkpoints and captures."""
@@ -24,22 +24,22 @@ class ConsumerRight(StrEnum):
 
 
 class CaptureCaller(Protocol):
-    """Whoever asks something of captures."""
+    """A caller of captures."""
 
     @property
     def own_consumer(self) -> str:
-        """The consumer that stands for the caller itself; empty, which is of no namespace, where there is none."""
+        """The consumer that represents the caller itself; empty, and so in no namespace, if there is none."""
         ...
 
     def may(self, permission: ConsumerRight, consumer: str) -> bool:
-        """Tell whether they may do that with a consumer."""
+        """Tell whether the caller has a permission on a consumer."""
         ...
 
     def require(self, permission: ConsumerRight, consumer: str) -> None:
-        """Let them do that with a consumer, or refuse.
+        """Check that the caller has a permission on a consumer.
 
         Raises:
-            AccessError: they may not.
+            AccessError: they lack it.
         """
         ...
 
@@ -47,22 +47,30 @@ class CaptureCaller(Protocol):
         """Return the namespace whose tables they may use for a consumer; ``ROOT`` is all tables."""
         ...
 
+    def namespaces(self, permission: ConsumerRight) -> tuple[str, ...]:
+        """Return the namespaces whose consumers they may do that with; those below them count too."""
+        ...
+
 
 class Local:
-    """Whoever has the state database itself: the command line of a project, the interface of Python, upkeep."""
+    """A caller with direct access to the state database: the command line of a project, the Python API, maintenance."""
 
     own_consumer = ""
 
     def may(self, permission: ConsumerRight, consumer: str) -> bool:  # noqa: ARG002 - everything
-        """Tell that they may."""
+        """Return true: nothing is refused."""
         return True
 
     def require(self, permission: ConsumerRight, consumer: str) -> None:
-        """Let them."""
+        """Refuse nothing."""
 
     def namespace(self, permission: ConsumerRight, consumer: str) -> str:  # noqa: ARG002 - everything
-        """Return that they may use all tables."""
+        """Return the root namespace: all tables."""
         return ROOT
+
+    def namespaces(self, permission: ConsumerRight) -> tuple[str, ...]:  # noqa: ARG002 - everything
+        """Return that they may do that everywhere."""
+        return (ROOT,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ class OfWorkflow:
 
     workflow_id: str
     has_shared: bool = False
-    """Whether it has consumers of no namespace too, such as ``daily``: where all namespaces are of the same people."""
+    """Also allow consumers of no namespace, such as ``daily``: if all namespaces belong to the same people."""
 
     @property
     def own_consumer(self) -> str:
@@ -79,7 +87,7 @@ class OfWorkflow:
         return self.workflow_id
 
     def may(self, permission: ConsumerRight, consumer: str) -> bool:  # noqa: ARG002 - a step does all of it
-        """Tell whether a consumer is of the workflow's namespace."""
+        """Tell whether a consumer is in the workflow's namespace."""
         return owns(self.workflow_id, consumer) or (self.has_shared and is_shared(consumer))
 
     def require(self, permission: ConsumerRight, consumer: str) -> None:
@@ -98,6 +106,10 @@ class OfWorkflow:
     def namespace(self, permission: ConsumerRight, consumer: str) -> str:  # noqa: ARG002 - the same for all
         """Return the workflow's own namespace."""
         return namespace_of(self.workflow_id)
+
+    def namespaces(self, permission: ConsumerRight) -> tuple[str, ...]:  # noqa: ARG002 - the same for all
+        """Return the workflow's own namespace."""
+        return (namespace_of(self.workflow_id),)
 
 
 def no_capture(capture_id: str) -> CaptureMissing:

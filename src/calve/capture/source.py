@@ -1,4 +1,4 @@
-"""The source table: its metadata as Iceberg wrote it, and the manifests behind it."""
+"""The source table: its metadata as Iceberg wrote it, and its manifests."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,11 +29,12 @@ class Source:
         self.format_version: int = table.metadata["format-version"]
         if self.format_version not in KNOWN_VERSIONS:
             raise FormatVersionUnknown(
-                f"{table.name} has format version {self.format_version}; calve knows 1, 2 and 3.",
+                f"{table.name} has format version {self.format_version}, which is not supported: only 1, 2 and 3 are.",
                 remedy="Upgrade calve.",
                 table=str(table.name),
                 format_version=self.format_version,
             )
+        # One object lives for one request, so the cache needs no limit but the allowance of its manifests.
         self._lists: dict[str, list[ManifestFile]] = {}
         self._allowance = Allowance(self.files.max_bytes)
 
@@ -51,6 +52,7 @@ class Source:
     def head(self) -> int | None:
         """The current snapshot's id."""
         head = self.metadata.get("current-snapshot-id")
+        # Java writes -1 for a table without a snapshot (Iceberg spec, appendix F).
         return None if head in {None, -1} else int(head)
 
     @property
@@ -87,18 +89,19 @@ class Source:
         return any(self.specs.values())
 
     def sequence_number(self, snapshot_id: int) -> int:
-        """Return a snapshot's sequence number; 0 where the format had none."""
+        """Return a snapshot's sequence number; 0 if the format had none."""
         return int(self.snapshots[snapshot_id].get("sequence-number") or 0)
 
     def checkpoint_as_of(self, snapshot_id: int | None) -> Checkpoint:
-        """Return the place of a snapshot that somebody named, with the schema that it was written with."""
+        """Return the checkpoint at a snapshot that a user named, with the schema that it was written with."""
         written_with = {} if snapshot_id is None else self.snapshots[snapshot_id]
         return replace(self.checkpoint(snapshot_id), schema_id=written_with.get("schema-id", self.schema_id))
 
     def checkpoint(self, snapshot_id: int | None, pending: Pending | None = None) -> Checkpoint:
-        """Return the place in this table's history that a snapshot stands for."""
+        """Return the checkpoint at a snapshot."""
         snapshot = {} if snapshot_id is None else self.snapshots[snapshot_id]
         first, added = snapshot.get("first-row-id"), snapshot.get("added-rows")
+        # An empty v3 table: the first row will get id 0, so everything counts as new.
         if snapshot_id is None and self.format_version > 2:
             first, added = 0, 0
         return Checkpoint(
@@ -135,7 +138,7 @@ class Source:
         return self._lists[path]
 
     def _check(self, manifests: Iterable[ManifestFile]) -> None:
-        """See that the rows of a manifest list fit the table's partition specs."""
+        """Check that the rows of a manifest list fit the table's partition specs."""
         for row in manifests:
             fields = self.specs.get(row.partition_spec_id)
             if fields is None:
@@ -147,7 +150,7 @@ class Source:
                 )
 
     def read(self, manifests: Iterable[ManifestFile]) -> list[Manifest]:
-        """Read manifests, several at a time, and see that they are whole."""
+        """Read manifests, several at a time, and check that they are complete."""
         rows = list(manifests)
         blobs = for_each_path(self._whole, [row.manifest_path for row in rows])
         return [Manifest(row, blob, allowance=self._allowance) for row, blob in zip(rows, blobs, strict=True)]
@@ -160,7 +163,7 @@ class Source:
 
 
 def for_each_path(function: Callable[[str], R], paths: Sequence[str]) -> list[R]:
-    """Call a function on every path, several at a time where that means waiting for a network."""
+    """Call a function on every path, concurrently if that means waiting for a network."""
     if len(paths) < 2 or local_path(paths[0]) is not None:
         return [function(path) for path in paths]
     with ThreadPoolExecutor(min(_READERS, len(paths))) as pool:

@@ -1,4 +1,4 @@
-"""Iceberg's single values: the bytes of a bound or of a partition tuple, as something to compare and to show. Pure."""
+"""Iceberg's single values: bounds and partition tuples, decoded for comparing and showing. Pure."""
 
 import operator
 import re
@@ -14,6 +14,7 @@ DAY_MICROS = 86_400_000_000
 
 _INT, _LONG = struct.Struct("<i"), struct.Struct("<q")
 _FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")
+# 38 digits, the most that Iceberg allows, fit into 16 bytes.
 _LONGEST_DECIMAL = 16
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
@@ -55,7 +56,7 @@ def _decimal(raw: bytes) -> int:
 
 
 def can_be_shown(kind: str, value: Any) -> bool:
-    """Tell whether a decoded value has a spelling: the calendar of Python ends with the year 9999."""
+    """Tell whether a decoded value can be written: Python's calendar ends with the year 9999."""
     try:
         to_json(kind, value)
     except (OverflowError, ValueError):
@@ -64,7 +65,7 @@ def can_be_shown(kind: str, value: Any) -> bool:
 
 
 def to_json(kind: str, value: Any) -> Any:
-    """Return a decoded value the way JSON and SQL literals spell it."""
+    """Return a decoded value as JSON and SQL literals write it."""
     if value is None or isinstance(value, bool):
         return value
     if kind in _SHOW:
@@ -78,7 +79,7 @@ def to_json(kind: str, value: Any) -> Any:
 
 
 def partition_to_json(transform: str, source_kind: str, value: Any) -> Any:
-    """Return a partition value the way Iceberg's metadata tables show it; a time beyond the calendar as its number."""
+    """Return a partition value as Iceberg's metadata tables show it; a time beyond the calendar as its number."""
     try:
         return None if value is None else _partition_to_json(transform, source_kind, value)
     except OverflowError:

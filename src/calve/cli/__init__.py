@@ -1,4 +1,7 @@
-"""The command line: parse, one call, print."""
+"""The command line: each command parses its arguments, performs one operation, and prints the answer.
+
+Others import only ``main``.
+"""
 
 from calve.cli.entry import main
 

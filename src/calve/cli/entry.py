@@ -1,4 +1,4 @@
-"""The ``calve`` command: its subcommands, and what becomes of errors."""
+"""The ``calve`` command: its subcommands, and how errors are reported."""
 
 import io
 import json
@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from calve import __version__
+from calve.cli.command import OperationCommand, with_examples
 from calve.cli.state import State
 from calve.environment import withdraw
 from calve.errors import CalveError, FolderNotWritable, RequestInvalid
@@ -18,63 +19,64 @@ from calve.folders import is_refusal
 from calve.texts import text_fault
 
 COMMANDS = {
-    "demo": "calve.cli.demo:demo",
-    "validate": "calve.cli.definition:validate",
-    "render": "calve.cli.definition:render",
-    "eval": "calve.cli.expression:evaluate",
-    "schema": "calve.cli.definition:schema",
-    "push": "calve.cli.pushing:push",
-    "run": "calve.cli.running:run",
-    "status": "calve.cli.watching:status",
-    "logs": "calve.cli.watching:logs",
-    "instances": "calve.cli.watching:instances",
-    "stop": "calve.cli.acting:stop",
-    "kill": "calve.cli.acting:kill",
-    "restart": "calve.cli.running:restart",
-    "skip": "calve.cli.acting:skip",
-    "pause": "calve.cli.acting:pause",
-    "resume": "calve.cli.acting:resume",
-    "unblock": "calve.cli.acting:unblock",
-    "bypass": "calve.cli.acting:bypass",
-    "approvals": "calve.cli.watching:approvals",
-    "approve": "calve.cli.acting:approve",
-    "reject": "calve.cli.acting:reject",
-    "delete": "calve.cli.acting:delete",
-    "permits": "calve.cli.permits:permits",
-    "alerts": "calve.cli.alerts:alerts",
-    "triggers": "calve.cli.triggers:triggers",
-    "signal": "calve.cli.signal:signal",
-    "activate": "calve.cli.triggers:activate",
-    "deactivate": "calve.cli.triggers:deactivate",
-    "worker": "calve.cli.working:worker",
-    "scheduler": "calve.cli.working:scheduler",
-    "server": "calve.cli.serving:server",
-    "up": "calve.cli.working:up",
-    "plan": "calve.cli.capture:plan",
-    "capture": "calve.cli.capture:capture",
-    "commit": "calve.cli.capture:commit",
-    "abandon": "calve.cli.capture:abandon",
-    "captures": "calve.cli.capture:list_captures",
-    "show": "calve.cli.capture:show",
-    "lag": "calve.cli.capture:lag",
-    "checkpoint": "calve.cli.checkpoint:checkpoint",
-    "gc": "calve.cli.capture:gc",
-    "prune": "calve.cli.pruning:prune",
-    "sql": "calve.cli.sql:sql",
-    "secret": "calve.cli.secrets:secret",
-    "user": "calve.cli.access:user",
-    "token": "calve.cli.access:token",
-    "audit": "calve.cli.access:audit",
-    "doctor": "calve.cli.doctor:doctor",
+    "demo": "calve.cli.commands.demo:demo",
+    "validate": "calve.cli.commands.definitions:validate",
+    "render": "calve.cli.commands.definitions:render",
+    "eval": "calve.cli.commands.expressions:evaluate",
+    "schema": "calve.cli.commands.definitions:schema",
+    "push": "calve.cli.commands.definitions:push",
+    "run": "calve.cli.commands.runs:run",
+    "status": "calve.cli.commands.instances:status",
+    "logs": "calve.cli.commands.logs:logs",
+    "instances": "calve.cli.commands.instances:instances",
+    "stop": "calve.cli.commands.actions:stop",
+    "kill": "calve.cli.commands.actions:kill",
+    "restart": "calve.cli.commands.runs:restart",
+    "skip": "calve.cli.commands.actions:skip",
+    "pause": "calve.cli.commands.actions:pause",
+    "resume": "calve.cli.commands.actions:resume",
+    "unblock": "calve.cli.commands.actions:unblock",
+    "bypass": "calve.cli.commands.actions:bypass",
+    "approvals": "calve.cli.commands.instances:approvals",
+    "approve": "calve.cli.commands.actions:approve",
+    "reject": "calve.cli.commands.actions:reject",
+    "delete": "calve.cli.commands.actions:delete",
+    "permits": "calve.cli.commands.permits:permits",
+    "alerts": "calve.cli.commands.alerts:alerts",
+    "triggers": "calve.cli.commands.triggers:triggers",
+    "signal": "calve.cli.commands.signals:signal",
+    "activate": "calve.cli.commands.triggers:activate",
+    "deactivate": "calve.cli.commands.triggers:deactivate",
+    "worker": "calve.cli.commands.workers:worker",
+    "scheduler": "calve.cli.commands.workers:scheduler",
+    "server": "calve.cli.commands.server:server",
+    "up": "calve.cli.commands.workers:up",
+    "ui": "calve.cli.commands.server:ui",
+    "plan": "calve.cli.commands.captures:plan",
+    "capture": "calve.cli.commands.captures:capture",
+    "commit": "calve.cli.commands.captures:commit",
+    "abandon": "calve.cli.commands.captures:abandon",
+    "captures": "calve.cli.commands.captures:list_captures",
+    "show": "calve.cli.commands.captures:show",
+    "lag": "calve.cli.commands.checkpoints:lag",
+    "checkpoint": "calve.cli.commands.checkpoints:checkpoint",
+    "gc": "calve.cli.commands.retention:gc",
+    "prune": "calve.cli.commands.retention:prune",
+    "sql": "calve.cli.commands.sql:sql",
+    "secret": "calve.cli.commands.secrets:secret",
+    "user": "calve.cli.commands.access:user",
+    "token": "calve.cli.commands.access:token",
+    "audit": "calve.cli.commands.access:audit",
+    "doctor": "calve.cli.commands.doctor:doctor",
 }
-"""Where each subcommand lives. Help imports them all, so they import heavy libraries only when they run."""
+"""The module and the name of each subcommand. Help imports them all, so they import heavy libraries when they run."""
 
 
 class LazyGroup(click.Group):
-    """Knows its subcommands by name only."""
+    """A group that imports a subcommand when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return all names, in the order of the table."""
+        """Return all names, in the order of ``COMMANDS``."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - the same
@@ -85,22 +87,23 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the subcommand, or say which one may have been meant."""
+        """Find the subcommand, or suggest one with a similar name."""
         if args[0] not in COMMANDS and (near := _near(args[0])):
             ctx.fail(f"No such command '{args[0]}'. Did you mean '{near}'?")
         return super().resolve_command(ctx, args)
 
 
 def _near(word: str) -> str:
-    """Return the subcommand whose name is most like a word, if one is."""
+    """Return the subcommand whose name is most similar to a word, if any is."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(word, COMMANDS, n=1, cutoff=0.5)), "")
 
 
 def _with_examples(command: click.Command) -> click.Command:
-    r"""Return a command whose examples keep their lines: click wants a backspace before them, and ours say ``\b``."""
-    command.help = command.help and command.help.replace("\\b\n", "\b\n")
+    """Keep the lines of the examples in the help of a command, and of the commands below it."""
+    if not isinstance(command, OperationCommand):
+        command.help = command.help and with_examples(command.help)
     for each in command.commands.values() if isinstance(command, click.Group) else ():
         _with_examples(each)
     return command
@@ -108,12 +111,12 @@ def _with_examples(command: click.Command) -> click.Command:
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("-C", "--project", type=click.Path(path_type=Path), metavar="DIR", help="Use the project in DIR.")
-@click.option("--debug", is_flag=True, help="Show a traceback when something unexpected happens.")
+@click.option("--debug", is_flag=True, help="Show a traceback if an unexpected error occurs.")
 @click.version_option(__version__, prog_name="calve", message="%(prog)s %(version)s")
 @click.pass_obj
 def calve(state: State, project: Path | None, *, debug: bool) -> None:
     """Process only what changed in Apache Iceberg tables."""
-    state.project = project
+    state.folder = project
     state.debug = debug
 
 
@@ -137,7 +140,7 @@ def run(arguments: list[str] | None = None) -> int:
         _complain(state, {"code": "stopped", "message": "stopped", "remedy": "", "context": {}})
         return 130
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has left; so do we
+        sys.stderr.close()  # the reader of our output is gone, and the interpreter would complain about it
         return 1
     except CalveError as error:
         _complain(state, error.as_json())
@@ -149,7 +152,7 @@ def run(arguments: list[str] | None = None) -> int:
             refused = FolderNotWritable(f"{error.filename} cannot be read or written: {error.strerror}.")
             _complain(state, refused.as_json())
             return 1
-        remedy = "This is a bug. Run again with calve --debug, or CALVE_DEBUG=1, to see where."
+        remedy = "This is a bug. Run it again with calve --debug, or CALVE_DEBUG=1, to see the traceback."
         message = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
         _complain(state, {"code": "unexpected", "message": message, "remedy": remedy, "context": {}})
         if state.wants_traceback:
@@ -165,14 +168,14 @@ def _check_arguments(arguments: list[str]) -> None:
 
 
 def _show_anything() -> None:
-    """Let standard output and standard error escape what is no character rather than fail."""
+    """Let standard output and standard error escape invalid characters instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _complain(state: State, error: dict[str, Any]) -> None:
-    """Say what happened and what to do: JSON on standard output, or two lines on standard error."""
+    """Report an error and its remedy: JSON on standard output, or two lines on standard error."""
     if state.json:
         click.echo(json.dumps({"error": error}, default=str))
         return

@@ -1,4 +1,4 @@
-"""How results are shown: tables for people, JSON for programs."""
+"""Output: tables for people, JSON for programs."""
 
 import base64
 import json
@@ -55,7 +55,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, number
 
 
 def shown(value: Any) -> str:
-    """Return a value as people read it."""
+    """Format a value for people."""
     match value:
         case None:
             return "NULL"
@@ -74,7 +74,7 @@ def shown(value: Any) -> str:
 
 
 def moment(at: str | int | None) -> str:
-    """Return a time, as text or in milliseconds, as people read it; nothing, if there is none."""
+    """Format a time, given as ISO text or in milliseconds; None is empty."""
     if at is None:
         return ""
     found = datetime.fromisoformat(at) if isinstance(at, str) else datetime.fromtimestamp(at // 1_000, UTC)
@@ -82,7 +82,7 @@ def moment(at: str | int | None) -> str:
 
 
 def size(count: int) -> str:
-    """Return bytes as people read them."""
+    """Format a number of bytes."""
     amount = float(count)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if amount < 1024 or unit == "TiB":
@@ -92,7 +92,7 @@ def size(count: int) -> str:
 
 
 def duration(span: timedelta | float) -> str:
-    """Return a duration (seconds, where it is a number) as people read it."""
+    """Format a duration; a number is in seconds."""
     seconds = span.total_seconds() if isinstance(span, timedelta) else span
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
@@ -107,7 +107,7 @@ def duration(span: timedelta | float) -> str:
 
 @contextmanager
 def working() -> Iterator[Callable[[str], None]]:
-    """Yield a way to say what is being done; it is shown beside a spinner if standard error is a terminal."""
+    """Yield a function that shows a message beside a spinner if standard error is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

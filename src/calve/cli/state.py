@@ -1,4 +1,4 @@
-"""What one invocation of the command line knows."""
+"""The state of one invocation of the command line: its global options and settings, and what they open."""
 
 import time
 from collections.abc import Callable
@@ -16,116 +16,114 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-    from calve.app import Workplace
-    from calve.capture import Captures
-    from calve.cli.desk import Desk
-    from calve.cli.ledger import Ledger
+    from calve.access import Principal
+    from calve.app import Project
+    from calve.cli.session import Session
     from calve.client import Client
-    from calve.delivery import Deliveries
+    from calve.operations import Operations
     from calve.settings import Settings
 
 OF_A_SERVER = frozenset({"up", "server", "scheduler", "worker"})
-"""The commands that are parts of a server, and so have nothing to do with one that is named."""
+"""The commands that are parts of a server themselves, so that ``CALVE_URL`` does not concern them."""
 
 _PAUSE = 0.5
-"""How long to wait before a database that restarts is tried again, in seconds."""
+"""How long to wait before connecting again to a database that restarts, in seconds."""
 _TOLD_EVERY = 60
-"""After how many tries it is said again what is waited for."""
+"""After how many attempts the message is repeated."""
 
 
 @dataclass
 class State:
     """The global options, and the settings once they are read."""
 
-    project: Path | None = None
+    folder: Path | None = None
     debug: bool = False
     json: bool = False
 
     @cached_property
     def settings(self) -> "Settings":
-        """The project's settings; reading them arms the failpoint that they name, and sets up the log."""
+        """The project's settings; loading them also configures logging and arms failpoints."""
         from calve import failpoints, settings
-        from calve.telemetry.logs import set_up
+        from calve.telemetry import set_up
 
-        loaded = settings.load(self.project)
+        loaded = settings.load(self.folder)
         set_up(loaded.log)
         failpoints.arm(loaded.failpoints)
         return loaded
 
-    def captures(self) -> "AbstractContextManager[Captures]":
-        """Open the project's captures."""
-        from calve.app import open_captures
-
-        self.check_here()
-        return open_captures(self.settings)
-
-    def deliveries(self) -> "AbstractContextManager[Deliveries]":
-        """Open the project's deliveries."""
-        from calve.app import open_deliveries
-
-        self.check_here()
-        return open_deliveries(self.settings)
-
-    def workplace(self, *, waits: bool = False) -> "AbstractContextManager[Workplace]":
+    def open_project(self, *, waits: bool = False) -> "AbstractContextManager[Project]":
         """Open the project's engine.
 
         Args:
-            waits: wait for a state database that restarts, as a process does that is to run for long.
+            waits: wait for a state database that restarts, as a long-running process does.
         """
-        from calve.app import open_workplace
+        from calve.app import open_project
 
         self.check_here()
-        return open_workplace(self.settings, wait=Patience() if waits else None)
+        return open_project(self.settings, wait=Patience() if waits else None)
 
     @contextmanager
-    def desk(self) -> "Iterator[Desk]":
-        """Open what takes requests about workflows: the server of the settings, or the project's engine."""
-        from calve.cli.local_desk import LocalDesk
-        from calve.cli.remote_desk import RemoteDesk
+    def connect(self) -> "Iterator[Session]":
+        """Open what a command works with: the server that ``CALVE_URL`` names, or else the project itself."""
+        from calve.cli.session import Session
+        from calve.operations import Caller, Operations
 
         url = self.settings.client.url
         if url is None:
-            with self.workplace() as workplace:
-                yield LocalDesk(workplace, self.user)
+            with self.open_project() as project:
+                yield Session(Operations(Caller(project, self.principal)), project)
             return
         with self._client(url) as client:
-            yield RemoteDesk(client)
+            yield Session(client, view_url=client.view_url)
 
     @contextmanager
-    def ledger(self) -> "Iterator[Ledger]":
-        """Open what tells of captures: the server of the settings, or the project's lake."""
-        from calve.cli.ledger import LocalLedger, RemoteLedger
+    def operations(self) -> "Iterator[Operations]":
+        """Open the operations of the server that ``CALVE_URL`` names, or else of the project itself."""
+        with self.connect() as session:
+            yield session.operations
+
+    @contextmanager
+    def topic(self, name: str) -> "Iterator[Any]":
+        """Open the operations of one topic: without a server, what other topics need is not even imported."""
+        from calve import operations
 
         url = self.settings.client.url
         if url is None:
-            with self.captures() as captures:
-                yield LocalLedger(captures)
+            with self.open_project() as project:
+                yield getattr(operations, name)(operations.Caller(project, self.principal))
             return
         with self._client(url) as client:
-            yield RemoteLedger(client)
+            yield client
 
     def _client(self, url: str) -> "AbstractContextManager[Client]":
         from calve.client import Client
 
         return Client(url, self.settings.client.token)
 
+    @cached_property
+    def principal(self) -> "Principal":
+        """The user who runs the command; on the project itself, they may do everything."""
+        from calve.access import LOOPBACK, Principal
+
+        return Principal(self.user, LOOPBACK.kind, LOOPBACK.grants)
+
     def check_here(self) -> None:
-        """Refuse what works on the files and databases of this project, if a server was named.
+        """Refuse a command that works on the files and databases of this project, if ``CALVE_URL`` names a server.
 
         Raises:
-            RequestInvalid: a server was named, and the command is not one that makes a server.
+            RequestInvalid: a server is named, and the command is not part of one.
         """
         url = self.settings.client.url
         context = click.get_current_context()
         if url is not None and context.find_root().invoked_subcommand not in OF_A_SERVER:
             raise RequestInvalid(
-                f"{context.command_path} works on this project itself, not through the server {url}.",
-                remedy="Run it where the project is, without CALVE_URL and [client] url.",
+                f"{context.command_path} works on the project's own files and databases, not through the server {url}.",
+                remedy="Run it where the project is, and unset CALVE_URL and [client] url.",
             )
 
     @cached_property
     def user(self) -> str:
-        """Whoever runs the command."""
+        """The user who runs the command."""
         import getpass
         import os
 
@@ -142,16 +140,16 @@ class State:
 
 
 class Patience:
-    """Waits for a state database that restarts, and says so now and then."""
+    """Waits for a state database that restarts, and says so from time to time."""
 
     def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
         self._sleep = sleep
         self._waited = 0
 
     def __call__(self, error: CalveError) -> None:
-        """Say what is waited for, and wait a while."""
+        """Report the error, and wait a moment."""
         if self._waited % _TOLD_EVERY == 0:
-            click.echo(f"{error.message}\nWaiting until it answers. To end: Ctrl-C.", err=True)
+            click.echo(f"{error.message}\nWaiting until it answers. Press Ctrl-C to quit.", err=True)
         self._waited += 1
         self._sleep(_PAUSE)
 
@@ -163,4 +161,4 @@ def _remember(ctx: click.Context, _: click.Parameter, value: Any) -> None:
 json_option = click.option(
     "--json", is_flag=True, expose_value=False, callback=_remember, help="Print JSON for programs."
 )
-"""Gives a command ``--json``, which then stands in its ``State``."""
+"""Adds ``--json`` to a command, which finds it in its ``State``."""

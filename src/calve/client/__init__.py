@@ -1,6 +1,8 @@
-"""Workflows on a calve server, from Python: push, start, wait, act, read."""
+"""A calve server, from Python: the operations of ``calve.operations``, performed over HTTP.
 
-from calve.client.client import Client
-from calve.client.server import Document
+Import ``Client``, or ``connect`` for the operations of a server.
+"""
 
-__all__ = ["Client", "Document"]
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,24 +1,29 @@
-"""The client: all that one can ask of a server."""
+"""The client of a server: all operations, performed over HTTP."""
 
 import time
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
-from calve.client.controls import Controls
-from calve.client.data import Data
-from calve.client.instances import Instances
+import httpx
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+
+from calve.client.events import EventStream, wait
 from calve.client.server import Server
-from calve.client.workflows import Workflows
+from calve.operations import DEFAULT, PREFIX, Document, Operation, Operations, Page, Parameter, Place
+
+_FOLLOWED = 3_600.0
 
 
-class Client(Workflows, Instances, Controls, Data):
-    """Speaks with a calve server.
+class Client(Operations):
+    """Asks a calve server.
 
-    What is answered are documents in Maestro's shape, as plain dictionaries; what the server refuses is raised as the
-    same ``CalveError`` that the engine raises in process. Reads are asked again when no answer comes, and so are
-    starts, under the same request id.
+    Answers are documents in Maestro's shape, as plain dictionaries; what the server refuses is raised as the same
+    ``CalveError`` that the engine raises in process. Reads are repeated when no answer comes, and so are starts, under
+    the same request id.
 
     >>> with Client("http://127.0.0.1:8765") as client:  # doctest: +SKIP
     ...     client.push(Path("pipeline.yaml"))
@@ -40,10 +45,131 @@ class Client(Workflows, Instances, Controls, Data):
         self.close()
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self.server.close()
+
+    def perform(self, operation: Operation, arguments: dict[str, Any]) -> Any:
+        """Ask the server to perform an operation."""
+        query: dict[str, Any] = {}
+        given: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
+        for one in operation.parameters:
+            if one.name not in arguments:
+                continue
+            value = arguments[one.name]
+            match one.place:
+                case Place.PATH:
+                    pass
+                case Place.QUERY:
+                    query[one.argument.alias or one.name] = to_jsonable_python(value)
+                case Place.PAGE:
+                    query |= _page(value)
+                case Place.BODY:
+                    given["body"] = _body(value)
+                case Place.FIELD:
+                    fields[one.name] = to_jsonable_python(value)
+                case Place.RAW:
+                    given |= {"text": value, "media": _media(operation)}
+        if fields:
+            given["body"] = fields
+        is_repeatable = operation.is_read or operation.is_repeatable
+        path = _path(operation.path, operation.parameters, arguments)
+        return self.server.ask(operation.method, path, query=query, is_repeatable=is_repeatable, **given)
+
+    def pages(self, listed: Callable[..., Document], *, limit: int = DEFAULT, **given: Any) -> Iterator[Document]:
+        """Yield all elements of a list, page by page; the server says how long a page is."""
+        del limit
+        return super().pages(listed, limit=DEFAULT, **given)
+
+    def request_id(self, given: str | None) -> str | None:
+        """Return the id of a request, so that a lost answer never starts anything twice."""
+        return given or str(uuid.uuid4())
+
+    def wait(
+        self, workflow_id: str, instance_id: int, run_id: int | None = None, *, timeout: float | None = None
+    ) -> Document:
+        """Return an instance once it is over, as ``instance`` gives it.
+
+        Raises:
+            WaitedTooLong: it is not over after ``timeout`` seconds.
+        """
+        events = EventStream(self.server, after=0, pause=time.sleep, workflow_id=workflow_id, instance_id=instance_id)
+        return wait(
+            events,
+            lambda: self.instance(workflow_id, instance_id, run_id),
+            name=f"{workflow_id} {instance_id}",
+            timeout=timeout,
+            pause=time.sleep,
+        )
+
+    def logs(
+        self,
+        workflow_id: str,
+        instance_id: int,
+        step_id: str,
+        *,
+        attempt: int | None = None,
+        is_followed: bool = False,
+        offset: int | None = None,
+        tail: int | None = None,
+    ) -> Iterator[str]:
+        """Yield what a step has written; if followed, until the attempt has ended, from a byte or the last lines on."""
+        place = f"{PREFIX}/workflows/{_quoted(workflow_id)}/instances/{instance_id}/steps/{_quoted(step_id)}/logs"
+        start = {"offset": offset, "tail": tail} if is_followed else {}
+        query = {"attempt": attempt, "follow": is_followed or None, **start}
+        silence = _FOLLOWED if is_followed else self.server.timeout
+        try:
+            with self.server.stream(place, accept="text/plain", silence=silence, query=query) as answer:
+                yield from answer.iter_text()
+        except httpx.TransportError as error:
+            raise self.server.unreachable(error) from error
+
+    def events(
+        self, *, after: int = 0, workflow_id: str | None = None, instance_id: int | None = None
+    ) -> Iterator[Document]:
+        """Yield events in order, without end, from the one after number ``after``; cut off, it continues there.
+
+        Each has its ``seq``: keep the last one to go on there another day.
+        """
+        stream = EventStream(
+            self.server, after=after, pause=time.sleep, workflow_id=workflow_id, instance_id=instance_id
+        )
+        return iter(stream)
 
     def view_url(self, run: Mapping[str, Any]) -> str | None:
         """Return the address of the page that shows an instance; None if the server has no such page."""
-        place = f"/workflows/{quote(run['workflow_id'])}/instances/{run['workflow_instance_id']}"
+        place = f"/workflows/{quote(run['workflow_id'], safe='')}/instances/{run['workflow_instance_id']}"
         return f"{self.server.url}{place}" if self.server.has_page(place) else None
+
+
+def connect(url: str, token: str | None = None) -> Client:
+    """Return the operations of a server."""
+    return Client(url, token)
+
+
+def _path(path: str, parameters: tuple[Parameter, ...], arguments: Mapping[str, Any]) -> str:
+    for one in parameters:
+        if one.place is Place.PATH:
+            value = _quoted(arguments.get(one.name, one.default))
+            path = path.replace(f"{{{one.name}:path}}", value).replace(f"{{{one.name}}}", value)
+    return PREFIX + path
+
+
+def _quoted(value: Any) -> str:
+    return quote(str(value), safe="")
+
+
+def _page(page: Page) -> dict[str, Any]:
+    limit = {} if page.limit == DEFAULT else {"last" if page.is_backward else "limit": page.limit}
+    return {**limit, "cursor": page.cursor}
+
+
+def _body(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_unset=True)
+    return [_body(one) for one in value]
+
+
+def _media(operation: Operation) -> str:
+    (media,) = operation.openapi["requestBody"]["content"]
+    return "application/x-yaml" if media == "application/yaml" else media

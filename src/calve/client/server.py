@@ -1,33 +1,28 @@
-"""One server over HTTP: requests, retries, streams."""
+"""One server over HTTP: requests, retries, streams, and its refusals as the errors of the same call in process."""
 
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import httpx
 
-from calve.client.failures import failure
-from calve.errors import RequestInvalid, ServerError, ServerUnreachable
+from calve import errors
+from calve.errors import CalveError, RequestInvalid, ServerError, ServerUnreachable
+from calve.operations import PREFIX
 from calve.texts import check_text
 
-Document = dict[str, Any]
-"""What the server says of something, in Maestro's shape."""
-
-API = "/api/v3"
 TRIES = 5
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
 _NONE: Mapping[str, str] = {}
+_OWN = frozenset({"self", "message", "remedy"})
+_TOKEN = "Give a token that is valid there: CALVE_TOKEN=calve_…, or Client(url, token=…)."  # noqa: S105 - a sentence
 _PASSING = frozenset({429, 502, 503, 504})
 """What a server, or something before it, answers that has done nothing."""
-
-
-def path(*parts: str | int) -> str:
-    """Return a path below the API, each part of it escaped."""
-    return API + "".join(f"/{quote(str(part), safe='')}" for part in parts)
 
 
 class Server:
@@ -47,12 +42,8 @@ class Server:
         )
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self._http.close()
-
-    def get(self, place: str, **query: Any) -> Any:
-        """Read something."""
-        return self.ask("GET", place, query=query, is_repeatable=True)
 
     def ask(
         self,
@@ -61,6 +52,7 @@ class Server:
         body: Any = None,
         *,
         text: bytes | None = None,
+        media: str = "application/x-yaml",
         query: Mapping[str, Any] | None = None,
         is_repeatable: bool = False,
     ) -> Any:
@@ -69,8 +61,9 @@ class Server:
         Args:
             method: GET, POST, PUT or DELETE.
             place: the path.
-            body: is sent as JSON.
-            text: is sent as YAML instead.
+            body: sent as JSON.
+            text: is sent as it is instead.
+            media: the content type of that text.
             query: what stands after the question mark; values that are None are left out.
             is_repeatable: twice is the same as once, so that it can be asked again if no answer came.
 
@@ -82,7 +75,7 @@ class Server:
         check_text(body)
         given: dict[str, Any] = {"params": _present(query)}
         if text is not None:
-            given |= {"content": text, "headers": {"Content-Type": "application/x-yaml"}}
+            given |= {"content": text, "headers": {"Content-Type": media}}
         elif body is not None:
             given |= {"json": body}
         return _read(self._sent(method, place, given, is_repeatable=is_repeatable), f"{method} {place}")
@@ -139,8 +132,8 @@ def _checked(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
         raise RequestInvalid(f"{url!r} is not the address of a server.", remedy="Write it like http://127.0.0.1:8765.")
     if parts.username is not None:
-        raise RequestInvalid("The address of the server holds a name or a password.", remedy="Use an API token.")
-    return url.rstrip("/").removesuffix(API)
+        raise RequestInvalid("The address of the server contains a name or a password.", remedy="Use an API token.")
+    return url.rstrip("/").removesuffix(PREFIX)
 
 
 def _present(query: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -159,7 +152,7 @@ def _read(answer: httpx.Response, place: str) -> Any:
         if answer.is_success:
             kind = answer.headers.get("content-type", "nothing")
             raise ServerError(
-                f"{place}: the answer is no JSON but {kind}.",
+                f"{place}: the answer is not JSON but {kind}.",
                 remedy="Check that the address is that of a calve server.",
             ) from None
     if answer.is_success:
@@ -171,3 +164,44 @@ def _wanted_pause(answer: httpx.Response) -> float:
     """Return for how long the server asks to be left alone."""
     wanted = answer.headers.get("retry-after", "")
     return float(wanted) if wanted.isdecimal() else 0.0
+
+
+def failure(status: int, body: Any, *, place: str) -> CalveError:
+    """Return what an answer other than 2xx means: by its code, else in general.
+
+    Args:
+        status: the HTTP status.
+        body: the answer, as JSON gave it; None if it is no JSON.
+        place: what was asked, for people.
+    """
+    said: Mapping[str, Any] = body if isinstance(body, Mapping) else {}
+    kind = {error.code: error for error in _tree(CalveError)}.get(str(said.get("code")))
+    message = said.get("message") or said.get("detail")
+    if kind is None:
+        return ServerError(
+            f"{place}: {status} {message or _phrase(status)}.", remedy=_remedy(status), status=status, place=place
+        )
+    given = said.get("context")
+    context = {key: value for key, value in given.items() if key not in _OWN} if isinstance(given, Mapping) else {}
+    if issubclass(kind, errors.ExpressionError):
+        context.setdefault("kind", "")
+    remedy = _TOKEN if kind is errors.Unauthenticated else said.get("remedy")
+    return kind(
+        None if message is None else str(message), remedy=remedy if isinstance(remedy, str) else None, **context
+    )
+
+
+def _tree(kind: type[CalveError]) -> Iterator[type[CalveError]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _tree(below)
+
+
+def _phrase(status: int) -> str:
+    return HTTPStatus(status).phrase if status in set(HTTPStatus) else "an unknown status"
+
+
+def _remedy(status: int) -> str:
+    if status == HTTPStatus.NOT_FOUND:
+        return "Check that the address is that of a calve server, and that the server is as new as this client."
+    return "The server's log says more." if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""

@@ -1,36 +1,9 @@
-"""What a user may write: workflows, steps, params, triggers. Pure."""
+"""Workflow definitions: read from YAML, JSON or Python, checked, and resolved into one model. Pure.
 
-from calve.definition.giving import given_params
-from calve.definition.loading import Loaded, load
-from calve.definition.model.workflow import Definition
-from calve.definition.problems import Problem, Severity
-from calve.definition.rendering import rendered
-from calve.definition.schema import schema
-from calve.definition.script_folder import ProjectFiles, ScriptFolder
-from calve.definition.scripts import Scripts, StepFiles
-from calve.definition.template_loading import load_template
-from calve.definition.templates import JobTemplate
-from calve.definition.vocabulary import Vocabulary, installed, vocabulary_with
-from calve.definition.writing import to_json, to_yaml
+Others import from here what concerns whole definitions (``load``, ``Vocabulary``, ``Problems``), and from ``model``,
+``params``, ``schedules``, ``step_types`` and ``templates`` what those hold.
+"""
 
-__all__ = [
-    "Definition",
-    "JobTemplate",
-    "Loaded",
-    "Problem",
-    "ProjectFiles",
-    "ScriptFolder",
-    "Scripts",
-    "Severity",
-    "StepFiles",
-    "Vocabulary",
-    "given_params",
-    "installed",
-    "load",
-    "load_template",
-    "rendered",
-    "schema",
-    "to_json",
-    "to_yaml",
-    "vocabulary_with",
-]
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

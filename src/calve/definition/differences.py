@@ -1,9 +1,10 @@
-"""What differs between two definitions of a step, and which params a step depends on. Pure."""
+"""What differs between two definitions of a step or a workflow, and which params a step depends on. Pure."""
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from calve.definition.model.steps import ForeachStep, Step, SubworkflowStep, TypedStep, WhileStep
+from calve.definition.model import ForeachStep, Step, SubworkflowStep, TypedStep, WhileStep, Workflow
 from calve.definition.params import references
 from calve.errors import ExpressionError
 from calve.expressions import calls, complete, inputs, parse
@@ -22,13 +23,13 @@ _NOT_THE_RESULT = frozenset(
         "strict_ordering",
     }
 )
-"""What a step is called, and how it is run, retried and followed: none of it changes what the step has done."""
+"""Fields that name a step, or say how it is scheduled and retried: they do not change its result."""
 _EXPRESSIONS = frozenset({"expression", "condition", "successors"})
 _INSIDE = frozenset({"params", "steps"})
 
 
-def differences(older: Step, newer: Step) -> tuple[str, ...]:
-    """Name the fields in which two definitions of a step differ, as far as what the step does depends on them."""
+def step_differences(older: Step, newer: Step) -> tuple[str, ...]:
+    """Return the names of the fields in which two definitions of a step differ, if they affect its result."""
     if older is newer:
         return ()
     if older.kind != newer.kind:
@@ -37,14 +38,62 @@ def differences(older: Step, newer: Step) -> tuple[str, ...]:
 
 
 def body_differences(older: Step, newer: Step) -> tuple[str, ...]:
-    """Name what differs in the steps of two definitions of a loop."""
+    """Return the names of what differs in the steps of two definitions of a loop."""
     if older is newer:
         return ()
     return tuple(_of_steps(older.as_json().get("steps", ()), newer.as_json().get("steps", ())))
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A step or a param that two versions of a workflow do not have in common."""
+
+    kind: Literal["added", "removed", "changed"]
+    name: str
+    fields: tuple[str, ...] = ()
+    """Of what changed: the fields that differ, whether or not they affect its result."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it in JSON's types."""
+        return {"change": self.kind, "name": self.name, **({"fields": list(self.fields)} if self.fields else {})}
+
+
+def step_changes(older: Workflow, newer: Workflow) -> tuple[Change, ...]:
+    """Return which steps were added, removed or changed between two versions, including those inside loops."""
+    before = {step.id: _without_steps(step) for step in older.all_steps()}
+    after = {step.id: _without_steps(step) for step in newer.all_steps()}
+    return tuple(_changes(before, after))
+
+
+def param_changes(older: Workflow, newer: Workflow) -> tuple[Change, ...]:
+    """Return which params of the workflow were added, removed or changed between two versions."""
+    before, after = (workflow.as_json().get("params", {}) for workflow in (older, newer))
+    return tuple(_changes(before, after))
+
+
+def _changes(before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]) -> Iterator[Change]:
+    for name in dict.fromkeys((*after, *before)):
+        if name not in before:
+            yield Change("added", name)
+        elif name not in after:
+            yield Change("removed", name)
+        elif before[name] != after[name]:
+            yield Change("changed", name, tuple(_unlike(before[name], after[name])))
+
+
+def _unlike(older: Mapping[str, Any], newer: Mapping[str, Any]) -> Iterator[str]:
+    names = dict.fromkeys((*newer, *older))
+    yield from (name for name in names if name != "params" and older.get(name) != newer.get(name))
+    yield from _of_params(older.get("params", {}), newer.get("params", {}))
+
+
+def _without_steps(step: Step) -> dict[str, Any]:
+    """Return a step in JSON's types, with its kind, without those inside it, which are steps of their own."""
+    return {"kind": step.kind, **{name: value for name, value in step.as_json().items() if name != "steps"}}
+
+
 def around_body(step: ForeachStep | WhileStep) -> Step:
-    """Return a loop without its steps and what it goes over: what every iteration has in common."""
+    """Return a loop without its steps and loop params: what every iteration has in common."""
     params = {name: param for name, param in step.params.items() if name != "loop_params"}
     return step.model_copy(update={"steps": (), "params": params})
 
@@ -64,7 +113,7 @@ def _of_params(older: Mapping[str, Any], newer: Mapping[str, Any]) -> Iterator[s
 
 
 def _unlike_members(older: Mapping[str, Any] | None, newer: Mapping[str, Any] | None) -> list[str]:
-    """Return the members in which two maps differ; none if one of them is no map."""
+    """Return the members in which two maps differ; empty if one of them is not a map."""
     one, other = ((param or {}).get("value") for param in (older, newer))
     if not isinstance(one, Mapping) or not isinstance(other, Mapping):
         return []
@@ -72,7 +121,7 @@ def _unlike_members(older: Mapping[str, Any] | None, newer: Mapping[str, Any] | 
 
 
 def _of_steps(older: Collection[Mapping[str, Any]], newer: Collection[Mapping[str, Any]]) -> Iterator[str]:
-    """Name what differs in the steps of a loop, the ways between them included."""
+    """Yield the names of what differs in the steps of a loop, including the edges between them."""
     before, after = _by_id(older), _by_id(newer)
     for step_id in dict.fromkeys((*after, *before)):
         one, other = before.get(step_id), after.get(step_id)
@@ -93,9 +142,9 @@ def _ways(step: Mapping[str, Any]) -> Any:
 
 
 def depends_on(step: Step, names: Collection[str]) -> tuple[str, ...]:
-    """Return those of some params of the workflow on which the work of a step may depend.
+    """Return those of the given workflow params that a step may depend on.
 
-    A subworkflow is given all of them, unless it says otherwise, and so is a job template.
+    A subworkflow gets all of them unless it has explicit_params, and so does a job template.
     """
     if not names:
         return ()
@@ -112,7 +161,7 @@ def depends_on(step: Step, names: Collection[str]) -> tuple[str, ...]:
 
 
 def condition_depends_on(expression: str, names: Collection[str]) -> bool:
-    """Tell whether a condition refers to one of some names."""
+    """Tell whether a condition refers to one of the given names."""
     found = set(_in_expression(expression)) if names else set()
     return None in found or not found.isdisjoint(names)
 
@@ -125,14 +174,14 @@ def _with_inner(step: Step) -> Iterator[Step]:
 
 
 def _mentioned(value: Any, key: str = "") -> set[str | None]:
-    """Return the names that a value refers to; None among them stands for any."""
+    """Return the names that a value refers to; None among them means any name."""
     match value:
         case str() if key in _EXPRESSIONS:
             return set(_in_expression(value))
         case str():
             return {part for name in references(value) for part in (name, name.partition(".")[0])}
         case Mapping():
-            # between the steps of a loop, each way has a condition
+            # The values of successors are conditions.
             return set().union(
                 *(_mentioned(member, key if key == "successors" else name) for name, member in value.items())
             )
@@ -143,7 +192,7 @@ def _mentioned(value: Any, key: str = "") -> set[str | None]:
 
 
 def _in_expression(expression: str) -> Iterator[str | None]:
-    """Yield the names that an expression takes from outside; None where they cannot be told."""
+    """Yield the names that an expression reads; None if they cannot be determined."""
     try:
         program = parse(complete(expression))
     except ExpressionError:

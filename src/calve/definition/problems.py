@@ -1,4 +1,4 @@
-"""What is wrong with a document, where, and what was probably meant."""
+"""Errors and warnings about a document, each with its position and a hint."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ from calve.definition.document import Node
 from calve.errors import DefinitionInvalid
 
 MOST = 200
-"""More problems than these help nobody, and looking for what each of them meant takes time."""
+"""How many errors, and how many warnings, are reported; finding a hint for each takes time."""
 
 
 class TooManyProblems(Exception):
-    """The document is not worth reading on."""
+    """Too many errors were found to go on."""
 
 
 class Severity(StrEnum):
@@ -53,11 +53,11 @@ class Problem:
 
 @dataclass(slots=True)
 class Problems:
-    """The problems of one document, in the order they were found; finding one does not stop the reading."""
+    """The problems of one document, in the order they were found."""
 
     found: list[Problem] = field(default_factory=list)
     untold: int = 0
-    """How many warnings there are beyond those that are told."""
+    """How many warnings were found but not reported."""
 
     def __iter__(self) -> Iterator[Problem]:
         yield from sorted(self.found, key=lambda problem: (problem.line, problem.column))
@@ -67,12 +67,12 @@ class Problems:
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        """Those that stop the definition from being used, in the order of the document."""
+        """The errors, in the order of the document."""
         return tuple(problem for problem in self if problem.severity is Severity.ERROR)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """Those that do not."""
+        """The warnings, in the order of the document."""
         return tuple(problem for problem in self if problem.severity is Severity.WARNING)
 
     def add(
@@ -86,7 +86,11 @@ class Problems:
         severity: Severity = Severity.ERROR,
         at_key: bool = False,
     ) -> None:
-        """Note a problem at a node, or at the key that leads to it; one error too many ends the reading."""
+        """Report a problem at a node, or at its key.
+
+        Raises:
+            TooManyProblems: there are too many errors already.
+        """
         if sum(problem.severity is severity for problem in self.found) >= MOST:
             if severity is Severity.ERROR:
                 raise TooManyProblems
@@ -96,16 +100,16 @@ class Problems:
         self.found.append(Problem(code, message, node.path, mark.line, mark.column, hint, drawing, severity))
 
     def warn(self, node: Node, code: str, message: str, *, hint: str = "", drawing: str = "") -> None:
-        """Note something that looks wrong."""
+        """Report a warning."""
         self.add(node, code, message, hint=hint, drawing=drawing, severity=Severity.WARNING)
 
     def raise_if_any(self, name: str) -> None:
-        """Raise all errors at once, if there are any."""
+        """Raise all errors together, if there are any."""
         if self.errors:
             raise self.as_error(name)
 
     def as_error(self, name: str) -> DefinitionInvalid:
-        """Return all errors as one; there must be some."""
+        """Return all errors as one exception; there must be at least one."""
         count = len(self.errors)
         first = self.errors[0]
         more = "" if count == 1 else f" (and {count - 1} more)"
@@ -118,7 +122,7 @@ class Problems:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like ``name``, whatever its case; None if none is like it."""
+    """Return the known name closest to ``name``, ignoring case; None if none is close."""
     by_folded = {candidate.casefold(): candidate for candidate in known}
     near = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
     return by_folded[near[0]] if near else None

@@ -1,50 +1,77 @@
-"""Which params a run can be given: those that a definition declares, and those that it refers to. Pure."""
+"""Params given to a run: plain values converted, and names that the definition does not know. Pure."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from calve.definition.document import Mark, Node
-from calve.definition.model.steps import Step, SubworkflowStep, TypedStep
-from calve.definition.model.workflow import Workflow
-from calve.definition.params.interpolation import references, step_reference
-from calve.definition.problems import nearest
-from calve.definition.scripts import StepFiles, readable
-from calve.definition.sources import all_expressions, expressions_of
+from pydantic import ValidationError
+
+from calve.definition.composites import FindWorkflow, subworkflow_of
+from calve.definition.document import NOWHERE, Node, texts
+from calve.definition.files import StepFiles, readable
+from calve.definition.forms import yaml_params
+from calve.definition.model import PARAM, Param, Params, Step, SubworkflowStep, TypedStep, Workflow
+from calve.definition.params import references, step_reference
+from calve.definition.problems import Problems, nearest
+from calve.definition.references import all_expressions, expressions_of
 from calve.definition.step_types import file_references
-from calve.definition.subworkflows import FindWorkflow, subworkflow_of
 from calve.definition.vocabulary import Vocabulary
-from calve.errors import DefinitionInvalid, ExpressionError, RequestInvalid
+from calve.errors import DefinitionInvalid, ExpressionError, ParamError, RequestInvalid
 from calve.expressions import complete, parse, reads
 
-_PLACE = Node(None, Mark(1, 1), "")
+
+def given_params(given: Mapping[str, Any], declared: Params) -> Params:
+    """Return plain values as params, of the declared type or else of the type that YAML would infer.
+
+    Raises:
+        ParamError: a value does not fit its param, or a name is not valid.
+    """
+    return dict(_as_param(name, value, declared) for name, value in given.items())
+
+
+def _as_param(key: str, value: Any, declared: Params) -> tuple[str, Param]:
+    """Return one plain value as a param."""
+    problems = Problems()
+    placed = yaml_params({key: NOWHERE.made(value)}, problems)
+    if problems.errors or not placed:
+        raise ParamError(f"The param [{key}] cannot be given: {problems.errors[0].message}", param=key)
+    ((name, node),) = placed.items()
+    written = node.plain()
+    if name in declared and written["type"] != declared[name].type:
+        written = {"type": declared[name].type, "value": value}
+    try:
+        return name, PARAM.validate_python(written)
+    except ValidationError as error:
+        raise ParamError(f"The value {value!r} of the param [{name}] is not a {written['type']}", param=name) from error
+
+
 _MOST_LISTED = 12
 
 
 @dataclass(frozen=True, slots=True)
 class KnownParams:
-    """The params that something knows."""
+    """The params that a workflow or step knows."""
 
     names: frozenset[str]
     declared: tuple[str, ...] = ()
-    """Those that are named first where a name is not known."""
+    """Those that hints suggest first."""
     is_open: bool = False
-    """Some names are known to the run only, so that no name can be called wrong."""
+    """Whether some names are known only at run time, so that no name can be called unknown."""
 
     def plus(self, other: "KnownParams") -> "KnownParams":
-        """Return the params that one or the other knows."""
+        """Return the params that either knows."""
         return KnownParams(self.names | other.names, self.declared, self.is_open or other.is_open)
 
     def also(self, names: Iterable[str]) -> "KnownParams":
-        """Return the same with more names."""
+        """Return these params and more names."""
         return self.plus(KnownParams(frozenset(names)))
 
     def unknown_among(self, given: Iterable[str]) -> list[str]:
-        """Return those names that are not known."""
+        """Return the names that are not known."""
         return [] if self.is_open else [name for name in given if name not in self.names]
 
     def hint(self, name: str) -> str:
-        """Return what may have been meant by a name that is not known."""
+        """Return a hint for a name that is not known."""
         near = nearest(name, self.declared) or nearest(name, sorted(self.names))
         if near is not None:
             return f"Did you mean {near}?"
@@ -55,7 +82,7 @@ class KnownParams:
 
 @dataclass(frozen=True, slots=True)
 class UnknownParam:
-    """A param was given that nothing knows."""
+    """A given param that the workflow or step does not know."""
 
     owner: str
     """The workflow or step that does not know it."""
@@ -63,13 +90,13 @@ class UnknownParam:
     hint: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return what an answer holds as a warning."""
+        """Return the warning as JSON."""
         message = f"{self.owner} has no param {self.name}."
         return {"code": "unknown_param", "message": message, "hint": self.hint, "param": self.name}
 
 
 def unknown_params(owner: str, given: Collection[str], known: Callable[[], KnownParams]) -> list[UnknownParam]:
-    """Return the params that were given and are not known; where none was given, nothing is looked up."""
+    """Return the given params that are not known; ``known`` is only called if some were given."""
     if not given:
         return []
     found = known()
@@ -77,7 +104,7 @@ def unknown_params(owner: str, given: Collection[str], known: Callable[[], Known
 
 
 def refusal(unknown: Collection[UnknownParam]) -> RequestInvalid:
-    """Return the error for params that are not known; there must be some."""
+    """Return the error for unknown params; there must be at least one."""
     warnings = [param.as_json() for param in unknown]
     hints = dict.fromkeys(param.hint for param in unknown if param.hint)
     return RequestInvalid(
@@ -88,10 +115,10 @@ def refusal(unknown: Collection[UnknownParam]) -> RequestInvalid:
 def check_run_params(
     workflow: Workflow, given: Collection[str], vocabulary: Vocabulary, files: StepFiles | None = None
 ) -> None:
-    """Refuse params that nothing in a definition knows, as far as the definition alone tells.
+    """Refuse params that a definition does not know.
 
     Raises:
-        RequestInvalid: there are such.
+        RequestInvalid: a param is not known.
     """
     owner = f"Workflow {workflow.id}"
     unknown = unknown_params(owner, given, lambda: known_to_workflow(workflow, vocabulary, lambda *_: None, files))
@@ -104,9 +131,9 @@ def known_to_workflow(
 ) -> KnownParams:
     """Return the params that a run of a workflow can be given.
 
-    A file of SQL may refer to params too. A subworkflow step passes all params of its workflow down, unless it is
-    explicit: so those that the subworkflow knows count too. Where a file cannot be read here, where a run chooses the
-    subworkflow, or an expression the name of a param, any name may be right.
+    SQL files may refer to params too. A subworkflow step passes all params of its workflow down, unless it has
+    explicit_params: so those that the subworkflow knows count too. If a file cannot be read here, or a run chooses the
+    subworkflow, or an expression the name of a param, any name may be correct.
     """
     return _known_to_workflow(workflow, vocabulary, find, files, {workflow.id})
 
@@ -114,7 +141,7 @@ def known_to_workflow(
 def _known_to_workflow(
     workflow: Workflow, vocabulary: Vocabulary, find: FindWorkflow, files: StepFiles | None, seen: set[str]
 ) -> KnownParams:
-    document = _PLACE.made({"workflow": workflow.as_json()})
+    document = NOWHERE.made({"workflow": workflow.as_json()})
     known = KnownParams(frozenset({*workflow.params, *vocabulary.defaults.workflow}), tuple(workflow.params))
     known = known.plus(_referred(document, all_expressions(document), [step.id for step in workflow.all_steps()]))
     known = known.also(name for trigger in workflow.signal_triggers for name in trigger.params)
@@ -129,7 +156,7 @@ def _known_to_workflow(
 def known_to_step(step: Step, workflow: Workflow, vocabulary: Vocabulary) -> KnownParams:
     """Return the params of a step that a restart can change or add."""
     kind = step.type if isinstance(step, TypedStep) else step.kind
-    document = _PLACE.made(step.model_copy(update={"steps": ()}).as_json())
+    document = NOWHERE.made(step.model_copy(update={"steps": ()}).as_json())
     config = vocabulary.types.config(kind)
     known = KnownParams(frozenset({*step.params, *vocabulary.defaults.step}), tuple(step.params))
     known = known.plus(_referred(document, expressions_of(document), [each.id for each in workflow.all_steps()]))
@@ -148,7 +175,7 @@ def _in_files(step: Step, vocabulary: Vocabulary, files: StepFiles | None) -> Kn
 def _below(
     step: SubworkflowStep, vocabulary: Vocabulary, find: FindWorkflow, files: StepFiles | None, seen: set[str]
 ) -> KnownParams:
-    """Return the params that the workflow below a step knows."""
+    """Return the params that the workflow of a subworkflow step knows."""
     child = subworkflow_of(step)
     if child.workflow_id in seen:
         return KnownParams(frozenset())
@@ -165,16 +192,16 @@ def _of_template(step: Step, workflow: Workflow, vocabulary: Vocabulary) -> Know
     bare = step.model_copy(update={"params": {}})
     try:
         params = vocabulary.templates.step_params(bare, workflow.params, lambda below, own: {**below, **own})
-    except DefinitionInvalid:  # the run will say what is wrong with the template
+    except DefinitionInvalid:  # the run will report the error
         return KnownParams(frozenset(), is_open=True)
-    document = _PLACE.made({"params": {name: param.as_json() for name, param in params.items()}})
+    document = NOWHERE.made({"params": {name: param.as_json() for name, param in params.items()}})
     return _referred(document, expressions_of(document), ()).also(params)
 
 
 def _referred(document: Node, expressions: Iterable[Node], steps: Collection[str]) -> KnownParams:
-    """Return the names that texts and expressions refer to, without those of the params of steps."""
+    """Return the names that texts and expressions refer to, without references to params of steps."""
     read = [_read(str(node.value)) for node in expressions]
-    names = {name for text in _texts(document) for name in references(text) if step_reference(name, steps) is None}
+    names = {name for text in texts(document) for name in references(text) if step_reference(name, steps) is None}
     names.update(name.partition(".")[0] for name in tuple(names))
     is_open = any(found is None for found in read)
     return KnownParams(frozenset(names.union(*(found for found in read if found is not None))), is_open=is_open)
@@ -183,19 +210,5 @@ def _referred(document: Node, expressions: Iterable[Node], steps: Collection[str
 def _read(expression: str) -> frozenset[str] | None:
     try:
         return reads(parse(complete(expression)))
-    except ExpressionError:  # the run will say what is wrong with it
+    except ExpressionError:  # the run will report the error
         return None
-
-
-def _texts(node: Node) -> Iterator[str]:
-    match node.value:
-        case str() as text:
-            yield text
-        case list() as items:
-            for item in items:
-                yield from _texts(item)
-        case dict() as entries:
-            for item in entries.values():
-                yield from _texts(item)
-        case _:
-            pass

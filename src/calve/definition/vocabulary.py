@@ -1,4 +1,4 @@
-"""The words that a definition may use besides the language's own: step types, templates, default params."""
+"""What an installation adds to the language of definitions: step types, templates, default params."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -10,7 +10,7 @@ from calve.definition.templates import JobTemplates, PushedTemplates, shipped
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What an installation knows."""
+    """The step types, templates and default params of an installation."""
 
     types: StepTypes
     templates: JobTemplates
@@ -19,12 +19,12 @@ class Vocabulary:
 
 @cache
 def installed() -> Vocabulary:
-    """Return the built-in words and those that installed packages add."""
+    """Return the built-in vocabulary and what installed packages add."""
     templates = JobTemplates.of(shipped())
     return Vocabulary(StepTypes(load_step_types(), templates), templates)
 
 
 def vocabulary_with(pushed: PushedTemplates) -> Vocabulary:
-    """Return the words that are installed, and the templates that were pushed."""
+    """Return the installed vocabulary and the templates that were pushed."""
     templates = installed().templates.with_pushed(pushed)
     return Vocabulary(StepTypes(load_step_types(), templates), templates)

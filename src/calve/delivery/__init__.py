@@ -1,20 +1,9 @@
-"""Exactly-once delivery: what a job writes reaches its target tables once, whatever dies on the way.
+"""Exactly-once delivery: each row that a job writes reaches its target tables once, even if processes crash.
 
-The job writes to a branch of its own. Publishing is one commit of the target's catalog, which moves ``main`` to the
-branch and says in a property what has been delivered; whether it may is decided inside that commit.
+The job writes to a branch of its own. Publishing is one catalog commit for each target, which moves `main` to the
+branch and records the delivery in a table property. `Deliveries` holds the use cases; the rest are its values.
 """
 
-from calve.delivery.deliveries import Deliveries
-from calve.delivery.model import BranchStatus, Delivery, Published, StagedTarget, Staging, StoredBranch
-from calve.delivery.ports import DeliveryState
+from lazy_loader import attach_stub
 
-__all__ = [
-    "BranchStatus",
-    "Deliveries",
-    "Delivery",
-    "DeliveryState",
-    "Published",
-    "StagedTarget",
-    "Staging",
-    "StoredBranch",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

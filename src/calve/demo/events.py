@@ -1,9 +1,7 @@
-"""Made-up playback events, by Spark SQL alone: random-looking, and the same every time. Pure."""
+"""Generated playback events, by Spark SQL alone: pseudo-random, and the same every time. Pure."""
 
 from dataclasses import dataclass
 from datetime import date, timedelta
-
-from calve.demo.payload import DEVICE, PAYLOAD
 
 FIRST_DAY = date(2026, 1, 1)
 WINDOW = 14
@@ -11,7 +9,7 @@ WINDOW = 14
 _RESENT = 0.01
 """Events that are delivered twice on their day."""
 _CORRECTED = 10
-"""Of a hundred late deliveries, those of an event that was there already, with other content."""
+"""Percentage of late deliveries that repeat an earlier event with other content."""
 _ROWS_A_TASK = 260_000
 """Rows of a file: two million a day make eight, which two cores and more read without one that is idle."""
 _PRIME = 1_000_000_007
@@ -22,13 +20,13 @@ class Shape:
     """How many events there are, and how many of them are late."""
 
     rows: int
-    """Events a day that come in time."""
+    """Events per day that arrive in time."""
     late: float
-    """Late ones, as a part of these."""
+    """Late ones, as a fraction of these."""
 
     @property
     def late_rows(self) -> int:
-        """Late deliveries a day."""
+        """Late deliveries per day."""
         return round(self.rows * self.late)
 
     @property
@@ -41,7 +39,7 @@ class Shape:
         return round(self.rows * _RESENT)
 
     def arrivals(self, first: int, days: int) -> str:
-        """Return the query for what arrives on some days, counted from 0."""
+        """Return the query for the arrivals of some days, counted from 0."""
         tasks = days * max(2, -(-self.deliveries // _ROWS_A_TASK))
         ids = f"range({first * self.deliveries}, {(first + days) * self.deliveries}, 1, {tasks})"
         return f"{self._drawn(ids)}\n{_event(accounts=max(1, self.rows // 10))}"
@@ -92,3 +90,127 @@ def _event(*, accounts: int) -> str:
   {DEVICE} AS device,
   {PAYLOAD} AS payload
 FROM drawn"""
+
+
+def one_of(number: str, *words: str) -> str:
+    """Return SQL that picks a word by a random number."""
+    return f"elt(1 + CAST({number} % {len(words)} AS INT), {', '.join(repr(word) for word in words)})"
+
+
+def _json(value: object) -> list[str]:
+    """Return the parts of a JSON text, all SQL expressions: a Python string is the SQL of a number or a boolean."""
+    match value:
+        case dict():
+            parts = ["'{'"]
+            for at, (key, inner) in enumerate(value.items()):
+                parts += [f"'{',' if at else ''}\"{key}\":'", *_json(inner)]
+            return [*parts, "'}'"]
+        case list():
+            parts = ["'['"]
+            for at, inner in enumerate(value):
+                parts += [*(["','"] if at else []), *_json(inner)]
+            return [*parts, "']'"]
+        case _Text(sql):
+            return ["'\"'", sql, "'\"'"]
+        case _:
+            return [str(value)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """SQL of a text."""
+
+    sql: str
+
+
+def _text(*words: str, by: str = "a") -> _Text:
+    return _Text(one_of(by, *words) if len(words) > 1 else repr(words[0]))
+
+
+def _glued(parts: list[str]) -> str:
+    """Return one concat, with neighbouring literals joined."""
+    glued: list[str] = []
+    for part in parts:
+        if glued and part.startswith("'") and glued[-1].startswith("'"):
+            glued[-1] = glued[-1][:-1] + part[1:]
+        else:
+            glued.append(part)
+    return f"concat({', '.join(glued)})"
+
+
+_COUNTRIES = ("NL", "DE", "FR", "BR", "US", "JP")
+_FIELDS = {
+    "schema": _text("playback.v7"),
+    "session": {
+        "id": _Text("h"),
+        "app": _text("11.4.0", "11.5.2", "12.0.0", "12.0.1", "12.1.0", by="b"),
+        "locale": _text("nl-NL", "de-DE", "fr-FR", "pt-BR", "en-US", "ja-JP", by="b"),
+        "country": _text(*_COUNTRIES, by="b"),
+        "network": {
+            "type": _text("wifi", "ethernet", "cellular"),
+            "asn": "1000 + a % 400",
+            "down_kbps": "2000 + c % 90000",
+            "rtt_ms": "5 + a % 200",
+        },
+    },
+    "title": {
+        "id": "80000000 + a % 9000",
+        "kind": _text("episode", "movie", "trailer"),
+        "season": "a % 9",
+        "episode": "a % 24",
+        "duration_s": "1200 + a % 6000",
+    },
+    "play": {
+        "position_s": "c % 7200",
+        "watched_s": "c % 5400",
+        "speed": one_of("b", "1.0", "1.25", "1.5"),
+        "completed": "c % 5 = 0",
+        "autoplay": "a % 4 = 0",
+    },
+    "quality": {
+        "bitrate_kbps": "800 + c % 15000",
+        "resolution": _text("720p", "1080p", "1440p", "2160p"),
+        "codec": _text("av1", "hevc", "avc1"),
+        "hdr": "a % 2 = 0",
+        "rebuffers": "c % 4",
+        "rebuffer_ms": "(c % 4) * (b % 900)",
+        "startup_ms": "300 + b % 2500",
+        "dropped_frames": "c % 60",
+        "bytes": "1000000 + c % 900000000",
+    },
+    "audio": {"language": _text("nl", "de", "fr", "pt", "en", "ja", by="b"), "codec": _text("eac3"), "channels": "2"},
+    "subtitles": {"language": _text("nl", "de", "fr", "pt", "en", "none"), "forced": "'false'"},
+    "experiments": [
+        {"test": "40000 + b % 50", "cell": "1 + b % 4"},
+        {"test": "41000 + a % 50", "cell": "1 + a % 4"},
+        {"test": "42017", "cell": "2"},
+    ],
+    "cdn": {
+        "pop": _text("ams1", "fra2", "cdg1", "gru1", "iad3", "nrt1"),
+        "cache": _text("miss", "hit", "hit", "hit", by="b"),
+        "server": _Text("concat('oca-', a % 64, '-', b % 16)"),
+    },
+    "client": {
+        "sdk": _text("playback-sdk/7.31.2"),
+        "agent": _text("PlaybackClient/12.1 (like Gecko; en) Renderer/118.0 DRM/3.2"),
+        "build": _text("release"),
+        "capabilities": [_text("drm:l1"), _text("hdr10"), _text("dolby-vision"), _text("spatial-audio")],
+        "memory_mb": "512 * (1 + a % 8)",
+        "uptime_s": "b % 100000",
+    },
+}
+"""What a device says of a play: about a kilobyte, of which the pipeline takes thirteen fields."""
+_DEVICES = (
+    "Samsung SmartTV (Tizen/",
+    " LG webOS.TV-",
+    "iPhone15,3; iOS ",
+    "iPad13,1; iPadOS ",
+    "ROKU Express/",
+    "Android; Pixel 8 Pro; ",
+    "Mozilla/5.0 (Windows NT 10.0) Chrome/",
+    "PlayStation 5 / ",
+)
+PAYLOAD = _glued(_json(_FIELDS))
+"""The JSON text, a kilobyte."""
+DEVICE = f"concat({one_of('a', *_DEVICES)}, b % 18, '.', a % 7, {one_of('b', ')', ' build 43', '')})"
+"""The device, as it names itself."""

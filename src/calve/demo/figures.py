@@ -1,4 +1,4 @@
-"""What was measured, and what follows from it. Pure."""
+"""The measurements of a demo, and the ratios derived from them. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ STAGES = ("daily", "aggregates")
 PAYS_FROM = {"daily": 10_000, "aggregates": 1_000_000}
 """Events a day from which an incremental stage was quicker than its lookback: docs/explain/playback-benchmark.md."""
 Figure = Callable[["Stage"], float]
-"""One of the figures of a stage."""
+"""Reads one figure of a stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Stage:
     parts: tuple[Part, ...] = ()
 
     def plus(self, other: Self) -> Self:
-        """Return both together."""
+        """Return the sum of both."""
         return type(self)(
             self.seconds + other.seconds,
             self.rows_read + other.rows_read,
@@ -81,7 +81,7 @@ class Day:
     lookback: Lane
     incremental: Lane
     is_equal: bool
-    """Whether both pipelines' tables hold the same rows after it."""
+    """Whether the tables of both pipelines hold the same rows afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Result:
     """All days that both pipelines ran."""
 
     rows: int
-    """Events a day."""
+    """Events per day."""
     late: float
     days: tuple[Day, ...]
 
@@ -103,16 +103,16 @@ class Result:
         return [getattr(day, name) for day in self.days]
 
     def total(self, name: str, stage: str | None = None) -> Stage:
-        """Return all days of one pipeline together, of one stage or of all."""
+        """Return the sum over all days of one pipeline, of one stage or of all."""
         lanes = self.lane(name)
         return reduce(Stage.plus, (lane.total if stage is None else lane.stages[stage] for lane in lanes), Stage())
 
     def ratio(self, figure: Figure, stage: str | None = None) -> float:
-        """Return a figure of the incremental pipeline as a part of that of the lookback."""
+        """Return a figure of the incremental pipeline divided by that of the lookback."""
         return _share(figure(self.total("incremental", stage)), figure(self.total("lookback", stage)))
 
     def median_ratio(self, figure: Figure, stage: str | None = None) -> float:
-        """Return the same of the median day of each pipeline."""
+        """Return the same for the median day of each pipeline."""
 
         def of(name: str) -> float:
             return median(figure(lane.total if stage is None else lane.stages[stage]) for lane in self.lane(name))
@@ -120,19 +120,19 @@ class Result:
         return _share(of("incremental"), of("lookback"))
 
     def capture_seconds(self) -> float:
-        """Return how long a capture took, on average; there is one in each incremental run of a stage."""
+        """Return the average time of a capture; each incremental run of a stage has one."""
         return _share(self.total("incremental").capture_seconds, len(self.days) * len(STAGES))
 
     def notes(self) -> list[str]:
-        """Return why a stage took longer or read more rows than its lookback, where it did."""
+        """Return why a stage took longer or read more rows than its lookback, if it did."""
         return [note for stage in STAGES for note in _notes(stage, self)]
 
     def profile(self) -> list[Part]:
-        """Return what the incremental pipeline spends its time on, a day on average, as it comes."""
+        """Return the parts of the incremental pipeline's time, per day on average, in order."""
         return merged((part for lane in self.lane("incremental") for part in lane.total.parts), len(self.days))
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything in JSON's types."""
+        """Return everything as JSON."""
         lookback, incremental = self.total("lookback"), self.total("incremental")
         return {
             "equal": self.is_equal,
@@ -161,7 +161,7 @@ class Result:
 
 
 def merged(parts: Iterable[Part], days: int = 1) -> list[Part]:
-    """Return parts with those of one name added up, a day on average."""
+    """Return parts with equal names added up, per day on average."""
     sums: dict[str, float] = {}
     for part in parts:
         sums[part.name] = sums.get(part.name, 0.0) + part.seconds / days
@@ -169,17 +169,17 @@ def merged(parts: Iterable[Part], days: int = 1) -> list[Part]:
 
 
 def seconds(stage: Stage) -> float:
-    """Return how long it took."""
+    """Return its duration."""
     return stage.seconds
 
 
 def bytes_written(stage: Stage) -> float:
-    """Return how much it wrote."""
+    """Return the bytes it wrote."""
     return stage.bytes_written
 
 
 def rows_written(stage: Stage) -> float:
-    """Return how many rows it wrote."""
+    """Return the rows it wrote."""
     return stage.rows_written
 
 

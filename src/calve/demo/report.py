@@ -1,13 +1,13 @@
-"""The report of a demo: one HTML page that needs nothing else. Pure."""
+"""The report of a demo: one self-contained HTML page. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
 from operator import attrgetter
 
-from calve.demo.charts import Bar, Piece, bars
 from calve.demo.events import WINDOW
 from calve.demo.figures import STAGES, Figure, Lane, Result, Stage, bytes_written, rows_written, seconds
-from calve.steps.spark.progress import size
+from calve.steps.spark import size
 
 COLUMNS = ("pipeline", "stage", "written", "rows written", "read", "rows read", "seconds")
 _MEASURED = ("bytes_written", "rows_written", "bytes_read", "rows_read", "seconds")
@@ -37,6 +37,62 @@ svg { width: 100%; height: auto; } svg text { fill: var(--ink); font-size: 13px;
 .key { list-style: none; padding: 0; display: grid; gap: .15rem; font-size: .9rem; }
 .key i { display: inline-block; width: .8rem; height: .8rem; border-radius: 2px; margin-right: .5rem; }
 """
+
+_WIDTH = 720
+_LEFT = 120
+_ROW = 34
+_BAR = 22
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A coloured piece of a bar."""
+
+    colour: str
+    """A class of the page's style."""
+    value: float
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar of pieces, with a label before and after it."""
+
+    label: str
+    pieces: tuple[Piece, ...]
+    after: str = ""
+
+    @property
+    def value(self) -> float:
+        """Its length."""
+        return sum(piece.value for piece in self.pieces)
+
+
+def bars(title: str, rows: Sequence[Bar]) -> str:
+    """Return a chart of horizontal bars on one scale."""
+    longest = max((row.value for row in rows), default=0.0) or 1.0
+    scale = (_WIDTH - _LEFT - 110) / longest
+    height = len(rows) * _ROW + 6
+    drawn = "".join(_drawn(row, at * _ROW + 6, scale) for at, row in enumerate(rows))
+    return (
+        f'<figure><figcaption>{escape(title)}</figcaption><svg viewBox="0 0 {_WIDTH} {height}" role="img" '
+        f'aria-label="{escape(title, quote=True)}">{drawn}</svg></figure>'
+    )
+
+
+def _drawn(row: Bar, top: int, scale: float) -> str:
+    middle = top + _BAR * 0.72
+    parts = [f'<text x="{_LEFT - 10}" y="{middle:.1f}" text-anchor="end">{escape(row.label)}</text>']
+    left = float(_LEFT)
+    for piece in row.pieces:
+        width = max(piece.value * scale, 0.5)
+        parts.append(
+            f'<rect class="{piece.colour}" x="{left:.1f}" y="{top}" width="{width:.1f}" height="{_BAR}" rx="2">'
+            f"<title>{escape(piece.title)}</title></rect>"
+        )
+        left += width
+    parts.append(f'<text class="after" x="{left + 8:.1f}" y="{middle:.1f}">{escape(row.after)}</text>')
+    return "".join(parts)
 
 
 def rows(result: Result) -> list[tuple[str, ...]]:
@@ -122,7 +178,7 @@ def _piece(lane: Lane, colour: str) -> tuple[Piece, ...]:
 
 
 def _profile(result: Result) -> str:
-    """Return what the incremental pipeline spends its time on: the longest parts, and the rest."""
+    """Return the parts of the incremental pipeline's time: the longest ones, and the rest."""
     found = sorted(result.profile(), key=lambda part: -part.seconds)
     shown = [(part.name, part.seconds) for part in found[: len(_COLOURS) - 1]]
     shown.append(("all others", sum(part.seconds for part in found[len(_COLOURS) - 1 :])))
@@ -137,7 +193,7 @@ def _profile(result: Result) -> str:
 
 
 def headline(result: Result) -> list[str]:
-    """Return what the figures come to, in a few lines: first what holds at every size."""
+    """Return a summary of the figures in a few lines: first what holds at every size."""
     before, after = result.total("lookback"), result.total("incremental")
     written = (
         f"Written: {size(after.bytes_written)} instead of {size(before.bytes_written)} "

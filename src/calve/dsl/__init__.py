@@ -1,11 +1,12 @@
-"""Workflows described in Python: nothing here runs anything."""
+"""Workflows described in Python: nothing here runs anything.
 
-from calve.dsl.captures import icdc, ip_capture, ip_commit
-from calve.dsl.composites import Loop, foreach, subworkflow, template, while_
-from calve.dsl.graphs import Ends, Step
-from calve.dsl.loading import workflows_in
-from calve.dsl.programs import docker, java, kubernetes, notebook, python, shell
-from calve.dsl.queries import spark, sql
+Others may import what ``__all__`` lists, and ``types``, which has a function for each step type of installed packages.
+"""
+
+from calve.dsl import steps, types as types
+from calve.dsl.any_step import step
+from calve.dsl.files import workflows_in
+from calve.dsl.graph import Ends, Loop, Step
 from calve.dsl.retries import Backoff, Retry, exponential, fixed, retry
 from calve.dsl.signals import (
     Signal,
@@ -16,7 +17,7 @@ from calve.dsl.signals import (
     signal_output,
     valid_through,
 )
-from calve.dsl.simple import approval, http, noop, sleep, step
+from calve.dsl.steps import *  # noqa: F403 - a function for each built-in step type
 from calve.dsl.triggers import Trigger, cron, incremental, interval, on_valid_through, signal
 from calve.dsl.values import Param, Reference, Value, expr, param, secret
 from calve.dsl.workflow import Workflow
@@ -35,40 +36,22 @@ __all__ = [
     "Trigger",
     "Value",
     "Workflow",
-    "approval",
     "cron",
-    "docker",
     "exponential",
     "expr",
     "fixed",
-    "foreach",
-    "http",
-    "icdc",
     "incremental",
     "interval",
-    "ip_capture",
-    "ip_commit",
-    "java",
-    "kubernetes",
-    "noop",
-    "notebook",
     "on",
     "on_valid_through",
     "param",
-    "python",
     "retry",
     "secret",
-    "shell",
     "signal",
     "signal_dependency",
     "signal_output",
-    "sleep",
-    "spark",
-    "sql",
     "step",
-    "subworkflow",
-    "template",
     "valid_through",
-    "while_",
     "workflows_in",
 ]
+__all__ += steps.__all__

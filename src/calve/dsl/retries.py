@@ -1,12 +1,12 @@
-"""When a failed step is tried again."""
+"""Retries: how often a failed step is tried again, and after how long."""
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from calve.dsl.places import Described, here
+from calve.dsl.location import Described, here
 
 Number: TypeAlias = int | str
-"""A number, or a text that holds one: ``"2 hours"``, ``"${param}"``."""
+"""A number, or a text for one: ``"2 hours"``, ``"${param}"``."""
 
 Growth: TypeAlias = tuple[Number, Number, Number]
 """The first wait in seconds, what it is multiplied by each time, and the longest wait in seconds."""
@@ -31,13 +31,13 @@ def retry(
     timeouts: Number | None = None,
     backoff: Backoff | None = None,
 ) -> Retry:
-    """Return how often a step is tried again, for each of three reasons.
+    """Return how often a step is tried again after each kind of failure.
 
     Args:
-        errors: How often after an error of the job itself; twice, unless told.
-        platform: How often after an error of what runs it; ten times, unless told.
-        timeouts: How often after a timeout; never, unless told.
-        backoff: How long to wait in between: ``exponential(…)`` or ``fixed(…)``.
+        errors: How often after an error of the job itself. Default: twice.
+        platform: How often after an error of the platform that runs it. Default: ten times.
+        timeouts: How often after a timeout. Default: never.
+        backoff: How long to wait between attempts: ``exponential(…)`` or ``fixed(…)``.
     """
     limits = _by_kind("{}_retry_limit", {"errors": errors, "platform": platform, "timeouts": timeouts})
     return Retry({**limits, **({"backoff": backoff} if backoff else {})}, here())
@@ -50,12 +50,12 @@ def fixed(
     platform: Number | None = None,
     timeouts: Number | None = None,
 ) -> Backoff:
-    """Return a wait that is equally long each time.
+    """Return a wait that has the same length each time.
 
     Args:
-        seconds: How long, whatever the reason.
+        seconds: How long, after any kind of failure.
         errors: How long after an error of the job itself.
-        platform: How long after an error of what runs it.
+        platform: How long after an error of the platform that runs it.
         timeouts: How long after a timeout.
     """
     waits = {"errors": errors, "platform": platform, "timeouts": timeouts}
@@ -72,23 +72,23 @@ def exponential(
     platform: Growth | None = None,
     timeouts: Growth | None = None,
 ) -> Backoff:
-    """Return a wait that is longer each time, up to a limit.
+    """Return a wait that grows each time, up to a limit.
 
     Args:
-        seconds: The first wait, whatever the reason.
+        seconds: The first wait, after any kind of failure.
         exponent: What it is multiplied by each time.
         limit: The longest wait in seconds.
         errors: All three numbers for errors of the job itself: ``(60, 2, 600)``.
-        platform: All three numbers for errors of what runs it.
+        platform: All three numbers for errors of the platform that runs it.
         timeouts: All three numbers for timeouts.
     """
     growths = {"errors": errors, "platform": platform, "timeouts": timeouts}
     chosen = {kind: growth or (seconds, exponent, limit) for kind, growth in growths.items()}
     names = ("{}_retry_backoff_in_secs", "{}_retry_exponent", "{}_retry_limit_in_secs")
-    said: dict[str, Any] = {"type": "EXPONENTIAL_BACKOFF"}
+    written: dict[str, Any] = {"type": "EXPONENTIAL_BACKOFF"}
     for index, name in enumerate(names):
-        said |= _by_kind(name, {kind: growth[index] for kind, growth in chosen.items()})
-    return Backoff(said, here())
+        written |= _by_kind(name, {kind: growth[index] for kind, growth in chosen.items()})
+    return Backoff(written, here())
 
 
 def _by_kind(name: str, numbers: dict[str, Number | None]) -> dict[str, Number]:

@@ -1,23 +1,23 @@
-"""Signals: which ones a workflow or a step waits for, and which ones a step sends."""
+"""Signals that a workflow or a step waits for, and signals that a step sends."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from calve.definition.model.triggers import THROUGH, VALID_THROUGH
-from calve.dsl.places import Described, here
-from calve.dsl.values import Param, Reference, placed_param
+from calve.definition.model import THROUGH, VALID_THROUGH
+from calve.dsl.location import Described, here
+from calve.dsl.values import Param, Reference, located_param
 
 Operator: TypeAlias = Literal["=", ">", ">=", "<", "<="]
 Match: TypeAlias = "str | int | tuple[Operator, str | int]"
-"""A value that a signal's param must equal, or a comparison: ``(">=", 5)``."""
+"""A value that a param of a signal must equal, or a comparison: ``(">=", 5)``."""
 StepMatch: TypeAlias = "Match | Reference | Param | tuple[Operator, Reference | Param]"
 """The same for a step, whose values may come from params."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signal(Described):
-    """Which signals of one name start a workflow, and what joins them with others."""
+    """A signal that starts a workflow, with conditions on its params."""
 
     name: str
 
@@ -33,21 +33,21 @@ class SignalOutput(Described):
 
 
 def on(name: str, *, match: Mapping[str, Match] | None = None, join_keys: Sequence[str] = ()) -> Signal:
-    """Return which signals of one name count for a ``signal`` trigger.
+    """Return a signal for a ``signal`` trigger, with conditions.
 
     Args:
         name: The signal.
-        match: What its params must be: a value, or a comparison such as ``(">=", 5)``.
-        join_keys: The params that must be equal, one by one, to those of the trigger's other signals.
+        match: Conditions on its params: a value, or a comparison such as ``(">=", 5)``.
+        join_keys: The params that must equal those of the other signals of the trigger, in the same order.
     """
-    said: dict[str, Any] = {}
+    written: dict[str, Any] = {}
     if match:
-        said["match_params"] = {
+        written["match_params"] = {
             key: dict(zip(("operator", "value"), _pair(item), strict=True)) for key, item in match.items()
         }
     if join_keys:
-        said["join_keys"] = list(join_keys)
-    return Signal(said, here(), name)
+        written["join_keys"] = list(join_keys)
+    return Signal(written, here(), name)
 
 
 def signal_dependency(name: str, *, match: Mapping[str, StepMatch] | None = None) -> SignalDependency:
@@ -55,25 +55,25 @@ def signal_dependency(name: str, *, match: Mapping[str, StepMatch] | None = None
 
     Args:
         name: The signal; ``${param}`` in it is replaced.
-        match: What its params must be: a value, a param, or a comparison such as ``(">=", 5)``.
+        match: Conditions on its params: a value, a param, or a comparison such as ``(">=", 5)``.
     """
-    said: dict[str, Any] = {"name": name}
+    written: dict[str, Any] = {"name": name}
     if match:
         pairs = {key: _pair(item) for key, item in match.items()}
-        said["match_params"] = {
-            key: {"operator": operator, "param": placed_param(item)} for key, (operator, item) in pairs.items()
+        written["match_params"] = {
+            key: {"operator": operator, "param": located_param(item)} for key, (operator, item) in pairs.items()
         }
-    return SignalDependency(said, here())
+    return SignalDependency(written, here())
 
 
 def valid_through(table: str, through: int | str) -> SignalDependency:
-    """Return that a step waits until a table is complete through a time.
+    """Return a dependency that holds a step until a table is complete through a time.
 
     Args:
-        table: The table, whose property ``calve.valid-through`` or signal ``vtts/<table>`` tells it.
+        table: The table; its property ``calve.valid-through`` or signal ``vtts/<table>`` gives the time.
         through: Milliseconds, or an expression such as ``"RUN_TS"``.
     """
-    match = {"operator": ">=", "param": {"type": "LONG", _said_by(through): through}}
+    match = {"operator": ">=", "param": {"type": "LONG", _value_key(through): through}}
     return SignalDependency({"name": f"{VALID_THROUGH}{table}", "match_params": {THROUGH: match}}, here())
 
 
@@ -87,18 +87,18 @@ def signal_output(
 
     Args:
         name: The signal.
-        params: What others may match: texts and whole numbers.
-        payload: What goes with it besides, in JSON's types.
+        params: What receivers may match: texts and whole numbers.
+        payload: Further data, in the types of JSON.
     """
-    said: dict[str, Any] = {"name": name}
+    written: dict[str, Any] = {"name": name}
     if params:
-        said["params"] = {key: placed_param(item) for key, item in params.items()}
+        written["params"] = {key: located_param(item) for key, item in params.items()}
     if payload is not None:
-        said["payload"] = dict(payload)
-    return SignalOutput(said, here())
+        written["payload"] = dict(payload)
+    return SignalOutput(written, here())
 
 
-def _said_by(value: int | str) -> str:
+def _value_key(value: int | str) -> str:
     return "expression" if isinstance(value, str) else "value"
 
 

@@ -1,13 +1,13 @@
-"""What starts a workflow: time, signals, or a change of its source tables."""
+"""Triggers: what starts a workflow, by time, signals, or changes of its source tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from calve.definition.model.triggers import THROUGH, VALID_THROUGH
-from calve.dsl.places import Described, here
+from calve.definition.model import THROUGH, VALID_THROUGH
+from calve.dsl.location import Described, here
 from calve.dsl.signals import Signal, on
-from calve.dsl.values import Value, expr, placed_param
+from calve.dsl.values import Value, expr, located_param
 
 Duration: TypeAlias = int | str
 """Seconds, or a text such as ``"2 hours"`` or ``"${param}"``."""
@@ -23,7 +23,7 @@ class Trigger(Described):
     """Something that starts a workflow."""
 
     field: str
-    """Where it stands in a definition."""
+    """The key of a definition that lists it."""
 
 
 def cron(
@@ -33,23 +33,23 @@ def cron(
     fuzzy_max_delay: Duration | None = None,
     catch_up: CatchUp | None = None,
 ) -> Trigger:
-    """Return a trigger at the times of a schedule.
+    """Return a trigger that fires on a schedule.
 
     Args:
         schedule: Five fields as on Unix, six or seven as in Quartz, or a word: ``"@hourly"``, ``"@daily"``,
             ``"@weekly"``, ``"@monthly"``, ``"@yearly"``.
-        timezone: The time zone of the schedule; UTC, unless told.
-        fuzzy_max_delay: Start at a random moment up to so much later.
-        catch_up: Which firings that were missed are made up for; all, unless told.
+        timezone: The time zone of the schedule. Default: UTC.
+        fuzzy_max_delay: The maximum random delay of a start.
+        catch_up: Which missed starts to make up for. Default: all.
     """
     word = schedule.strip().lower()
     is_word = word.startswith("@") or word in _WORDS
-    said = (
+    written = (
         {"type": "PREDEFINED", "expression": f"@{word.removeprefix('@')}"}
         if is_word
         else {"type": "CRON", "cron": schedule}
     )
-    return _timed(said, timezone, fuzzy_max_delay, catch_up)
+    return _timed(written, timezone, fuzzy_max_delay, catch_up)
 
 
 def interval(
@@ -59,13 +59,13 @@ def interval(
     fuzzy_max_delay: Duration | None = None,
     catch_up: CatchUp | None = None,
 ) -> Trigger:
-    """Return a trigger that comes again and again after the same span of time.
+    """Return a trigger that fires at a fixed interval.
 
     Args:
-        every: The span: seconds, or a text such as ``"15 minutes"``.
-        timezone: The time zone in which runs are dated; UTC, unless told.
-        fuzzy_max_delay: Start at a random moment up to so much later.
-        catch_up: Which firings that were missed are made up for; all, unless told.
+        every: The interval: seconds, or a text such as ``"15 minutes"``.
+        timezone: The time zone in which runs are dated. Default: UTC.
+        fuzzy_max_delay: The maximum random delay of a start.
+        catch_up: Which missed starts to make up for. Default: all.
     """
     return _timed({"type": "INTERVAL", "interval": every}, timezone, fuzzy_max_delay, catch_up)
 
@@ -76,28 +76,28 @@ def signal(
     condition: str | None = None,
     dedup_expr: str | None = None,
 ) -> Trigger:
-    """Return a trigger that waits until all its signals have come.
+    """Return a trigger that fires when all its signals have arrived.
 
     Args:
-        *signals: Names of signals, or ``on(…)`` for those of a name that match.
-        params: Params that the run is started with.
-        condition: An expression that must hold too.
-        dedup_expr: An expression; of starts for which it gives the same text, the second is left out.
+        *signals: Names of signals, or ``on(…)`` for conditions on a signal.
+        params: Params of the run.
+        condition: An expression that must be true too.
+        dedup_expr: An expression; of several starts with the same result only the first happens.
     """
     entries = [on(given) if isinstance(given, str) else given for given in signals]
-    said: dict[str, Any] = {"definitions": {entry.name: entry for entry in entries}}
+    written: dict[str, Any] = {"definitions": {entry.name: entry for entry in entries}}
     if params:
-        said["params"] = {name: placed_param(value) for name, value in params.items()}
-    return Trigger({**said, **_told(condition=condition, dedup_expr=dedup_expr)}, here(), "signal_triggers")
+        written["params"] = {name: located_param(value) for name, value in params.items()}
+    return Trigger({**written, **_given(condition=condition, dedup_expr=dedup_expr)}, here(), "signal_triggers")
 
 
 def on_valid_through(*tables: str) -> Trigger:
-    """Return a trigger that comes when tables are complete through a later time, all through the same.
+    """Return a trigger that fires when tables are complete through a later time, all of them through the same time.
 
-    The time is its param ``VALID_THROUGH``: ``params.getFromSignal('VALID_THROUGH')``, in milliseconds.
+    The time is the param ``VALID_THROUGH`` of the trigger, in milliseconds: ``params.getFromSignal('VALID_THROUGH')``.
 
     Args:
-        *tables: The tables, whose property ``calve.valid-through`` or signal ``vtts/<table>`` tells it.
+        *tables: The tables; their property ``calve.valid-through`` or signal ``vtts/<table>`` gives the time.
     """
     keys = [THROUGH] if len(tables) > 1 else []
     asked = expr(f"params.getFromSignal('{VALID_THROUGH}{tables[0]}', '{THROUGH}')", type="LONG")
@@ -112,30 +112,30 @@ def incremental(
     max_delay: Duration | None = None,
     debounce: Duration | None = None,
 ) -> Trigger:
-    """Return a trigger that comes when source tables hold changes which the workflow has not committed.
+    """Return a trigger that fires when source tables have changes that the workflow has not committed.
 
     Args:
         *source_tables: The tables to watch.
         data_operations: The kinds of snapshots that count.
-        min_files: Wait for so many new files.
-        min_bytes: Wait for so many new bytes.
-        max_delay: Start after so long, however little has changed.
-        debounce: Wait until so long has passed without another change.
+        min_files: Wait for this many new files.
+        min_bytes: Wait for this many new bytes.
+        max_delay: Start after this time, however little has changed.
+        debounce: Wait until this much time has passed without another change.
     """
-    said = {
+    written = {
         "source_tables": list(source_tables),
         **({"data_operations": list(data_operations)} if data_operations else {}),
     }
-    more = _told(min_files=min_files, min_bytes=min_bytes, max_delay=max_delay, debounce=debounce)
-    return Trigger({**said, **more}, here(), "incremental_triggers")
+    more = _given(min_files=min_files, min_bytes=min_bytes, max_delay=max_delay, debounce=debounce)
+    return Trigger({**written, **more}, here(), "incremental_triggers")
 
 
 def _timed(
-    said: dict[str, Any], timezone: str | None, fuzzy_max_delay: Duration | None, catch_up: CatchUp | None
+    written: dict[str, Any], timezone: str | None, fuzzy_max_delay: Duration | None, catch_up: CatchUp | None
 ) -> Trigger:
-    told = _told(timezone=timezone, fuzzy_max_delay=fuzzy_max_delay, catch_up=catch_up and catch_up.upper())
-    return Trigger({**said, **told}, here(), "time_triggers")
+    more = _given(timezone=timezone, fuzzy_max_delay=fuzzy_max_delay, catch_up=catch_up and catch_up.upper())
+    return Trigger({**written, **more}, here(), "time_triggers")
 
 
-def _told(**fields: Any) -> dict[str, Any]:
+def _given(**fields: Any) -> dict[str, Any]:
     return {name: item for name, item in fields.items() if item is not None}

@@ -1,10 +1,11 @@
-"""Values of params: plain Python, expressions, secrets, and references to what others give."""
+"""Values of params: plain Python, expressions, secrets, and references to other params."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from calve.dsl.places import Described, Unfit, here
+from calve.definition.forms import misspelt
+from calve.dsl.location import Described, Unfit, here
 
 Type: TypeAlias = Literal[
     "STRING",
@@ -19,12 +20,13 @@ Type: TypeAlias = Literal[
     "BOOLEAN_ARRAY",
     "SECRET",
 ]
+Tags: TypeAlias = "Sequence[str | Mapping[str, Any]]"
 Mode: TypeAlias = Literal["MUTABLE", "MUTABLE_ON_START_RESTART", "MUTABLE_ON_START", "IMMUTABLE", "CONSTANT"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A param of a step, a loop or the workflow, known when it runs; in a text it is ``${step.param}``."""
+    """A reference to a param of a step, a loop or the workflow; in a text it is ``${step.param}``."""
 
     name: str
     sel: str
@@ -34,16 +36,16 @@ class Reference:
         return f"${{{self.name}}}"
 
 
-class Source:
-    """Has params that others may refer to, by name in brackets."""
+class ParamSource:
+    """Something whose params others may refer to, by name in brackets."""
 
     __slots__ = ()
-    __iter__: ClassVar[None] = None  # else Python would ask for [0], [1] and so on, for ever
+    __iter__: ClassVar[None] = None  # otherwise Python would try [0], [1] and so on, without end
 
 
 @dataclass(frozen=True, slots=True)
 class Param(Described):
-    """A param that says more than its value."""
+    """A param with more than a value."""
 
 
 Value: TypeAlias = (
@@ -57,7 +59,7 @@ Value: TypeAlias = (
     | Sequence[str | int | float | bool | Reference]
     | Mapping[str, "Value"]
 )
-"""What a param may be given as."""
+"""A value for a param."""
 
 Text: TypeAlias = str | Reference | Param
 Whole: TypeAlias = int | Reference | Param
@@ -69,6 +71,7 @@ Wholes: TypeAlias = Sequence[int] | Param
 Items: TypeAlias = Sequence[str | Reference] | Sequence[int] | Sequence[float] | Sequence[bool] | Param
 TextMap: TypeAlias = Mapping[str, str | Reference] | Param
 ValueMap: TypeAlias = Mapping[str, Value] | Param
+Scalar: TypeAlias = str | int | float | bool | Reference | Param
 
 
 def expr(source: str, *, type: Type = "STRING", mode: Mode | None = None) -> Param:  # noqa: A002 - the definition's word
@@ -76,8 +79,8 @@ def expr(source: str, *, type: Type = "STRING", mode: Mode | None = None) -> Par
 
     Args:
         source: The expression, in SEL: ``"Util.dateIntsBetween(20240101, 20240108, 1)"``.
-        type: What it gives.
-        mode: Who may still change it; anybody, unless told.
+        type: The type of its result.
+        mode: When it may still be changed. Default: always.
     """
     return Param(_without_none(expression=source, type=type, mode=mode), here())
 
@@ -91,12 +94,12 @@ def param(
     validator: Any = None,
     meta: Mapping[str, Any] | None = None,
 ) -> Param:
-    """Return a param that says more than its value.
+    """Return a param with a type, a mode, tags or notes.
 
     Args:
         value: The value, or a param made by ``expr`` or ``secret`` to which the rest is added.
-        type: What it holds; by its value, unless told.
-        mode: Who may still change it; anybody, unless told.
+        type: The type of the value. Default: the type that YAML would infer.
+        mode: When it may still be changed. Default: always.
         tags: Tags of the param.
         validator: A rule, kept beside the param.
         meta: Notes, kept beside the param.
@@ -105,16 +108,16 @@ def param(
     if isinstance(known, Unfit):
         return Param(known, here())
     if type == "MAP" and isinstance(value, Mapping):
-        known["value"] = {name: placed_param(item) for name, item in value.items()}
-    said = _without_none(type=type, mode=mode, tags=list(tags) or None, validator=validator, meta=meta)
-    return Param({**known, **said}, here())
+        known["value"] = {name: located_param(item) for name, item in value.items()}
+    written = _without_none(type=type, mode=mode, tags=list(tags) or None, validator=validator, meta=meta)
+    return Param({**known, **written}, here())
 
 
 def secret(name: str) -> Param:
-    """Return a param whose text is fetched when a step runs, and never shown or stored.
+    """Return a param whose text is fetched when a step runs, and is never shown or stored.
 
     Args:
-        name: The name under which the secret is kept.
+        name: The name of the secret.
     """
     return Param({"type": "SECRET", "value": name}, here())
 
@@ -125,7 +128,7 @@ def refer(name: str) -> Reference:
 
 
 def as_param(value: Any) -> dict[str, Any] | Unfit:
-    """Return a value as a definition spells it, with the type that YAML gives it too."""
+    """Return a value as a definition spells it, with the type that YAML would infer."""
     match value:
         case Param(Unfit() as unfit):
             return unfit
@@ -158,13 +161,13 @@ def _as_map(entries: Mapping[Any, Any]) -> dict[str, Any] | Unfit:
         return Unfit("the names in a map are texts")
     if entries and all(_kind(item) == "STRING" for item in entries.values()):
         return {"type": "STRING_MAP", "value": {key: _plain(item) for key, item in entries.items()}}
-    return {"type": "MAP", "value": {key: placed_param(item) for key, item in entries.items()}}
+    return {"type": "MAP", "value": {key: located_param(item) for key, item in entries.items()}}
 
 
-def placed_param(value: Any) -> Any:
-    """Return a value as a definition spells it, at its own place where it has one."""
+def located_param(value: Any) -> Any:
+    """Return a value as a definition spells it, at its own location if it has one."""
     made = as_param(value)
-    return Described(made, value.place) if isinstance(value, Param) else made
+    return Described(made, value.location) if isinstance(value, Param) else made
 
 
 def _kind(value: Any) -> str | None:
@@ -190,10 +193,52 @@ def _shown(value: Any) -> str:
 
 
 def _advice(value: Any) -> str:
-    if isinstance(value, Source):
+    if isinstance(value, ParamSource):
         return 'to use one of its params, name it: step["param"]'
     return "a text, a number, a boolean, a list or a dict of these, expr(…), param(…) or secret(…)"
 
 
 def _without_none(**fields: Any) -> dict[str, Any]:
     return {name: item for name, item in fields.items() if item is not None}
+
+
+def all_params(own: Mapping[str, Any], given: Mapping[str, Any], keywords: Collection[str]) -> dict[str, Any]:
+    """Return the params of a step or workflow: those its type knows, and those the user adds.
+
+    Args:
+        own: The params that its type knows, as a definition spells them.
+        given: The arguments of its function: ``params``, and ``more``, the keywords that it does not know.
+        keywords: The keywords that it knows, of which others may be misspellings.
+    """
+    params = dict(own)
+    for name, value in (given["params"] or {}).items():
+        params[name] = _twice(name) if name in params else located_param(value)
+    for name, value in given["more"].items():
+        meant = misspelt(name, keywords)
+        params[name] = _misspelt(name, meant) if meant else _twice(name) if name in params else located_param(value)
+    return params
+
+
+def given_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return copies of the fields that were given."""
+    return {name: _copied(item) for name, item in fields.items() if item is not None and item not in ((), [])}
+
+
+def _copied(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return {key: _copied(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_copied(item) for item in value]
+        case _:
+            return value
+
+
+def _twice(name: str) -> Unfit:
+    """Return the problem of a param that is given twice."""
+    return Unfit(f"the param {name} is given twice", code="said_twice")
+
+
+def _misspelt(name: str, meant: str) -> Unfit:
+    hint = f'write params={{"{name}": …}} if you mean a param of that name'
+    return Unfit(f"{name} looks like {meant}", hint, code="misspelt_key")

@@ -1,4 +1,4 @@
-"""A workflow as it is described in Python, and the definition it gives."""
+"""``Workflow``: a workflow described in Python, and the definition that it builds."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -6,19 +6,25 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
-from calve.definition.document import Node
-from calve.definition.loading import Loaded, checked
-from calve.definition.model.workflow import Definition
-from calve.definition.problems import Problems, TooManyProblems
-from calve.definition.scripts import Scripts, StepFiles
-from calve.definition.vocabulary import Vocabulary, installed
-from calve.definition.writing import to_json, to_yaml
-from calve.dsl.building import Document, steps_of
-from calve.dsl.fields import Tags, all_params, without_nothing
-from calve.dsl.graphs import Graph
-from calve.dsl.places import here
+from calve.definition import (
+    Loaded,
+    Node,
+    Problems,
+    Scripts,
+    StepFiles,
+    TooManyProblems,
+    Vocabulary,
+    checked,
+    installed,
+    to_json,
+    to_yaml,
+)
+from calve.definition.model import Definition
+from calve.dsl.document import Document, steps_of
+from calve.dsl.graph import Graph
+from calve.dsl.location import here
 from calve.dsl.triggers import Duration, Trigger
-from calve.dsl.values import Reference, Source, Value, refer
+from calve.dsl.values import ParamSource, Reference, Tags, Value, all_params, given_fields, refer
 
 Criticality: TypeAlias = Literal["CRITICAL", "HIGH", "MEDIUM", "LOW"]
 Rule: TypeAlias = Literal[
@@ -40,19 +46,19 @@ _PROPERTIES = (
 _BESIDE = ("is_active", "git_info", "extra_info")
 
 COLLECTED: ContextVar["list[Workflow] | None"] = ContextVar("calve_dsl_collected", default=None)
-"""Where workflows are gathered while a file is read."""
+"""Collects the workflows of a file while it runs."""
 
 
-class Workflow(Source):
+class Workflow(ParamSource):
     """A workflow; the steps that are described inside its ``with`` are its steps.
 
     ``wf["name"]`` refers to one of its params, in texts and as a value.
 
     Args:
         workflow_id: The id of the workflow.
-        owner: Who owns it: a name, or a mapping with a ``name`` and whatever else is to be kept.
+        owner: The owner: a name, or a mapping with a ``name`` and further data.
         triggers: What starts it: ``cron(…)``, ``interval(…)``, ``signal(…)``, ``incremental(…)``.
-        name: What people call it.
+        name: A title for people.
         description: What it is for; Markdown.
         tags: Tags of this version.
         timeout: How long a run may take: seconds, or a text such as ``"2 hours"``.
@@ -61,19 +67,19 @@ class Workflow(Source):
         run_strategy: What happens when it is started while it runs: a rule, a number (that many in parallel), or
             ``{"rule": "PARALLEL", "workflow_concurrency": 5}``.
         step_concurrency: How many steps of all its runs may run at once.
-        alerting: Who is told what.
-        alerting_disabled: Tell nobody.
-        time_trigger_disabled: Let time not start it.
-        signal_trigger_disabled: Let signals not start it.
-        incremental_trigger_disabled: Let changes of tables not start it.
-        access_control: Who may do what with it.
-        properties_description: What it is for, whatever the version.
-        properties_tags: Tags whatever the version.
-        is_active: Whether this version is the one that runs.
+        alerting: Whom to alert, and when.
+        alerting_disabled: Send no alerts.
+        time_trigger_disabled: Do not start it by time.
+        signal_trigger_disabled: Do not start it by signals.
+        incremental_trigger_disabled: Do not start it by changes of tables.
+        access_control: Who may do what with the workflow.
+        properties_description: What it is for, in all versions.
+        properties_tags: Tags of all versions.
+        is_active: Whether this version becomes the active one.
         git_info: Where the definition came from.
-        extra_info: What else is to be kept with the definition.
+        extra_info: Further data to keep with the definition.
         params: Params of the workflow by name, whatever the name.
-        **more: Params of the workflow whose names are no keywords.
+        **more: Params of the workflow whose names are not keywords.
     """
 
     def __init__(
@@ -105,9 +111,9 @@ class Workflow(Source):
         params: Mapping[str, Value] | None = None,
         **more: Value,
     ) -> None:
-        self._said = _said(locals())
+        self._given = _definition(locals())
         self._graph = Graph(f"the workflow {workflow_id}")
-        self._place = here()
+        self._location = here()
         self.id = workflow_id
         if (collected := COLLECTED.get()) is not None:
             collected.append(self)
@@ -128,12 +134,12 @@ class Workflow(Source):
         return f"Workflow({self.id!r})"
 
     def sequential(self) -> None:
-        """Let the steps run one after the other, in the order of their description."""
+        """Run the steps one after the other, in the order of their description."""
         self._graph.is_sequential = True
 
     def build(self) -> Definition:
-        """Return the definition, or raise ``DefinitionInvalid`` with all that is wrong, each with its line."""
-        document = Document(Problems(), self._place)
+        """Return the definition, or raise ``DefinitionInvalid`` with all problems, each with its line."""
+        document = Document(Problems(), self._location)
         definition = self._checked(document)
         if definition is None:
             raise document.error(self._graph.name)
@@ -146,33 +152,33 @@ class Workflow(Source):
         scripts: Scripts | None = None,
         files: StepFiles | None = None,
     ) -> Loaded:
-        """Return the definition and all that was noticed, warnings too, as ``calve.definition.load`` does for a text.
+        """Return the definition and all problems, including warnings, as ``calve.definition.load`` does for a text.
 
         Args:
-            vocabulary: The step types, templates and default params there are; those installed, unless told.
-            scripts: The files that ``$S3{path}`` stands for; left as they are, unless told.
-            files: The files that steps read when they run; not checked, unless told.
+            vocabulary: The step types, templates and default params. Default: those installed.
+            scripts: Reads the files that ``$S3{path}`` refers to. Default: the references stay as they are.
+            files: Reads the files that steps read when they run. Default: they are not checked.
         """
-        document = Document(Problems(), self._place)
+        document = Document(Problems(), self._location)
         definition = self._checked(document, vocabulary, scripts, files)
-        return Loaded(self._place.file, definition, tuple(document.problems))
+        return Loaded(self._location.file, definition, tuple(document.problems))
 
     def to_yaml(self) -> str:
-        """Return the workflow as YAML, as it is described: a definition that ``build`` finds nothing wrong with."""
+        """Return the workflow as YAML, as it is described; raise ``DefinitionInvalid`` as ``build`` does."""
         return to_yaml(self._written())
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """Return the workflow as JSON, as it is described: a definition that ``build`` finds nothing wrong with.
+        """Return the workflow as JSON, as it is described; raise ``DefinitionInvalid`` as ``build`` does.
 
         Args:
-            indent: How far each level is set in; None for one line.
+            indent: The indentation of each level; None for a single line.
         """
         return to_json(self._written(), indent=indent)
 
     def _written(self) -> dict[str, Any]:
         self.build()
-        # Templates are written by their names, not as the steps that they stand for here.
-        described = self._document(Document(Problems(), self._place))
+        # Templates are written by name, not expanded.
+        described = self._document(Document(Problems(), self._location))
         return Definition.model_validate(described.plain()).as_json()
 
     def _checked(
@@ -192,18 +198,18 @@ class Workflow(Source):
             raise here().refuse(
                 f"{self._graph.name} is still being described", remedy="Build it after its with statement."
             )
-        workflow = {**self._said["workflow"], "steps": steps_of(self._graph, document)}
-        return document.node({**self._said, "workflow": workflow}, self._place)
+        workflow = {**self._given["workflow"], "steps": steps_of(self._graph, document)}
+        return document.node({**self._given, "workflow": workflow}, self._location)
 
 
-def _said(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the arguments of a workflow say, in a definition's words."""
-    workflow = without_nothing({"id": given["workflow_id"], **{name: given[name] for name in _FIELDS}})
+def _definition(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a workflow as a definition spells them."""
+    workflow = given_fields({"id": given["workflow_id"], **{name: given[name] for name in _FIELDS}})
     for trigger in given["triggers"]:
         workflow.setdefault(trigger.field, []).append(trigger)
-    if params := all_params({}, given):
+    if params := all_params({}, given, given.keys() - {"self", "more"}):
         workflow["params"] = params
     properties = {name: given[name] for name in _PROPERTIES}
     properties |= {name: given[f"properties_{name}"] for name in ("description", "tags")}
-    beside = without_nothing({name: given[name] for name in _BESIDE})
-    return {"properties": without_nothing(properties), "workflow": workflow, **beside}
+    beside = given_fields({name: given[name] for name in _BESIDE})
+    return {"properties": given_fields(properties), "workflow": workflow, **beside}

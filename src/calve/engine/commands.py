@@ -4,16 +4,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from calve.engine.actions import RUN_ACTIONS, STEP_ACTIONS, Action
-from calve.engine.addresses import Address, Found, find, not_begun
-from calve.engine.approvals import with_decision
-from calve.engine.blueprints import APPROVAL
-from calve.engine.facts import parsed
-from calve.engine.model import Attempt, Changes, Json, NewTask, Pending, Run, TaskKind
-from calve.engine.outcomes import ended_by
-from calve.engine.refusing import refuse
-from calve.engine.statuses import RunStatus, StepStatus
-from calve.engine.work import Tools
+from calve.engine.attempts import status_by_action
+from calve.engine.control_steps import with_decision
+from calve.engine.instances import APPROVAL, Address, Found, Tools, find, not_begun
+from calve.engine.model import (
+    RUN_ACTIONS,
+    STEP_ACTIONS,
+    Action,
+    Attempt,
+    Changes,
+    Json,
+    NewTask,
+    Pending,
+    Run,
+    RunStatus,
+    StepStatus,
+    TaskKind,
+    action_refused,
+)
+from calve.engine.params import params_from_stored
 from calve.errors import ActionRefused, Conflict
 from calve.texts import check_text
 
@@ -25,12 +34,12 @@ _DECISIONS = (Action.APPROVE, Action.REJECT)
 def act(
     tools: Tools, address: Address, action: Action, *, by: str = "", reason: str = "", params: Json | None = None
 ) -> Run:
-    """Ask an action of an instance, or of the step that the address names; return the run that it concerns.
+    """Request an action on an instance, or on the step that the address names; return its run.
 
     Raises:
-        WorkflowMissing: there is no such instance or step.
-        ActionRefused: it is in no state for that.
-        RequestInvalid: what is said with it is not text.
+        WorkflowMissing: the instance or the step does not exist.
+        ActionRefused: its status does not allow the action.
+        RequestInvalid: the reason or a param is not valid text.
     """
     check_text({"by": by, "reason": reason, **(params or {})})
     for _ in range(AGAIN):
@@ -42,13 +51,13 @@ def act(
         except Conflict:
             continue
         return found.run
-    raise Conflict(f"{address} moves all the time.")
+    raise Conflict(f"{address} keeps changing.")
 
 
 def _of_run(address: Address, run: Run, pending: Pending) -> Changes:
     possible = RUN_ACTIONS[run.status]
     if pending.action not in possible:
-        raise refuse(str(address), pending.action, run.status, possible)
+        raise action_refused(str(address), pending.action, run.status, possible)
     if pending.action is Action.UNBLOCK:
         return Changes(runs=[replace(run, is_blocking=False)])
     if run.action is not None and run.action.action is Action.KILL:  # nothing is harsher
@@ -62,7 +71,7 @@ def _of_step(address: Address, found: Found, pending: Pending) -> Changes:
         raise not_begun(address)
     possible = possible_for(attempt)
     if pending.action not in possible or found.run.status.is_terminal:
-        raise refuse(str(address), pending.action, attempt.status, possible)
+        raise action_refused(str(address), pending.action, attempt.status, possible)
     if pending.action in _DECISIONS:
         _check_approver(address, attempt, pending)
         asked = with_decision(attempt, pending)  # beside others that nobody has looked at yet
@@ -72,15 +81,15 @@ def _of_step(address: Address, found: Found, pending: Pending) -> Changes:
 
 
 def possible_for(attempt: Attempt) -> tuple[Action, ...]:
-    """Return what can be done with an attempt as it stands."""
+    """Return the actions that an attempt allows in its state."""
     is_asking = attempt.type == APPROVAL and attempt.status is StepStatus.RUNNING
     possible = (*STEP_ACTIONS[attempt.status], *(_DECISIONS if is_asking else ()))
-    is_ending = attempt.action is not None and ended_by(attempt.action.action) is not None
-    return tuple(action for action in possible if ended_by(action) is not None) if is_ending else possible
+    is_ending = attempt.action is not None and status_by_action(attempt.action.action) is not None
+    return tuple(action for action in possible if status_by_action(action) is not None) if is_ending else possible
 
 
 def _check_approver(address: Address, attempt: Attempt, pending: Pending) -> None:
-    asked = parsed(attempt.params)["approval"].result.get("approvers") or []
+    asked = params_from_stored(attempt.params)["approval"].result.get("approvers") or []
     if asked and pending.by not in asked:
         raise ActionRefused(
             f"{pending.by or 'You'} may not decide about {address}.", remedy=f"Ask one of: {', '.join(asked)}."

@@ -5,18 +5,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from calve.definition import Definition, JobTemplate
-from calve.engine import commands, properties, starts, subworkflows, templates
-from calve.engine.actions import Action
-from calve.engine.addresses import Address, find
-from calve.engine.launching import known_workflow
-from calve.engine.log_reader import LogReader
-from calve.engine.model import Attempt, Breakpoint, Json, Run, Started, VersionRecord, WorkflowRecord
+from calve.engine import commands, starts
+from calve.engine.control_steps import check_cycle
+from calve.engine.instances import Address, Tools, UnitOfWork, find, known_workflow
+from calve.engine.logs import LogReader
+from calve.engine.model import Action, Attempt, Breakpoint, Json, Run, RunStatus, Started, VersionRecord, WorkflowRecord
+from calve.engine.params import put_outputs
 from calve.engine.ports import EngineState
-from calve.engine.recording import put_outputs
-from calve.engine.restart_plans import RestartPlan
-from calve.engine.statuses import RunStatus
+from calve.engine.restarts import RestartPlan, plan_restart, restart
 from calve.engine.views import Approval, approvals_of
-from calve.engine.work import Tools, Work
+from calve.engine.workflows import PropertyChange, delete_template, push_template, with_changes, with_tag, without_tag
 from calve.errors import ActionRefused, RequestInvalid, WorkflowMissing
 from calve.texts import check_text
 
@@ -48,7 +46,7 @@ class Engine:
             RequestInvalid: its run strategy contradicts the instances that are not over, or it holds what is not text.
             DefinitionInvalid: the workflow would wait for itself.
         """
-        subworkflows.check_cycle(self.tools, definition)
+        check_cycle(self.tools, definition)
         written = definition.as_json()
         check_text(written)
         return self.tools.state.push(
@@ -62,7 +60,7 @@ class Engine:
 
     def push_template(self, template: JobTemplate, *, author: str = "") -> JobTemplate:
         """Keep a job template in place of the one of the same type and version; return it with who did so, and when."""
-        return templates.push(self.tools, template, author)
+        return push_template(self.tools, template, author)
 
     def delete_template(self, job_type: str, version: str | None = None) -> int:
         """Forget a job template in a version, or in all; return how many were forgotten.
@@ -70,13 +68,13 @@ class Engine:
         Raises:
             RequestInvalid: it comes with the product, or something uses it.
         """
-        return templates.delete(self.tools, job_type, version)
+        return delete_template(self.tools, job_type, version)
 
     def workflow(self, workflow_id: str) -> WorkflowRecord:
         """Return a workflow.
 
         Raises:
-            WorkflowMissing: there is none of that name.
+            WorkflowMissing: it does not exist.
         """
         return known_workflow(self.tools, workflow_id)
 
@@ -84,7 +82,7 @@ class Engine:
         """Forget a workflow and everything that it has done.
 
         Raises:
-            WorkflowMissing: there is no such workflow.
+            WorkflowMissing: the workflow does not exist.
             RequestInvalid: an instance of it is not over.
         """
         self.workflow(workflow_id)
@@ -94,12 +92,12 @@ class Engine:
         """Make a version the active one: a number, latest or default.
 
         Raises:
-            WorkflowMissing: there is no such workflow or version.
+            WorkflowMissing: the workflow or the version does not exist.
         """
         self.workflow(workflow_id)
         record = self.tools.state.version(workflow_id, version)
         if record is None:
-            raise WorkflowMissing(f"{workflow_id} has no version {version}.", workflow=workflow_id)
+            raise WorkflowMissing(f"Workflow {workflow_id} has no version {version}.", workflow=workflow_id)
         self.tools.state.activate(workflow_id, record.version_id, self.tools.clock())
         return self.workflow(workflow_id)
 
@@ -107,7 +105,7 @@ class Engine:
         """Leave a workflow without an active version: nothing starts it any more but a version that is named.
 
         Raises:
-            WorkflowMissing: there is no such workflow.
+            WorkflowMissing: the workflow does not exist.
         """
         self.tools.state.activate(workflow_id, None, self.tools.clock())
         return self.workflow(workflow_id)
@@ -118,31 +116,31 @@ class Engine:
         """Change properties of a workflow; what is not named, or None, stays.
 
         Raises:
-            WorkflowMissing: there is no such workflow.
-            RequestInvalid: a property makes no sense, or the run strategy cannot be changed now.
+            WorkflowMissing: the workflow does not exist.
+            RequestInvalid: a property is invalid, or the run strategy cannot be changed now.
         """
         check_text(changes)
-        return self._with(workflow_id, properties.changed(changes, reset))
+        return self._with(workflow_id, with_changes(changes, reset))
 
     def tag(self, workflow_id: str, tag: str | Mapping[str, Any]) -> WorkflowRecord:
         """Give a workflow a tag, whatever its version.
 
         Raises:
-            WorkflowMissing: there is no such workflow.
-            RequestInvalid: it is no tag.
+            WorkflowMissing: the workflow does not exist.
+            RequestInvalid: the tag is invalid.
         """
         check_text(tag, "tag")
-        return self._with(workflow_id, properties.tagged(tag))
+        return self._with(workflow_id, with_tag(tag))
 
     def untag(self, workflow_id: str, name: str) -> WorkflowRecord:
         """Take a tag from a workflow.
 
         Raises:
-            WorkflowMissing: there is no such workflow.
+            WorkflowMissing: the workflow does not exist.
         """
-        return self._with(workflow_id, properties.untagged(name))
+        return self._with(workflow_id, without_tag(name))
 
-    def _with(self, workflow_id: str, change: properties.Change) -> WorkflowRecord:
+    def _with(self, workflow_id: str, change: PropertyChange) -> WorkflowRecord:
         return self.tools.state.change_properties(workflow_id, change, self.tools.clock())
 
     def start(self, workflow_id: str, **request: Any) -> Started:
@@ -153,19 +151,19 @@ class Engine:
         """Start instances together, all or none.
 
         Raises:
-            RequestInvalid: these are none, or too many.
+            RequestInvalid: there are no requests, or too many.
         """
         if not 1 <= len(requests) <= BATCH:
             raise RequestInvalid(f"Between 1 and {BATCH} instances can be started together, not {len(requests)}.")
         return starts.start_all(self.tools, workflow_id, requests)
 
     def restart(self, address: Address, **request: Any) -> Started:
-        """Run an instance again; ``starts.restart`` says what a request may hold."""
-        return starts.restart(self.tools, address, **request)
+        """Run an instance again; ``restarts.restart`` says what a request may hold."""
+        return restart(self.tools, address, **request)
 
     def plan_restart(self, address: Address, **request: Any) -> RestartPlan:
-        """Return what a restart would keep and what it would run again; ``starts.restart`` says what it may hold."""
-        return starts.plan_restart(self.tools, address, **request)
+        """Return what a restart would keep and what it would run again; ``restarts.restart`` says what it may hold."""
+        return plan_restart(self.tools, address, **request)
 
     def stop(self, address: Address, *, by: str = "", reason: str = "") -> Run:
         """Stop an instance or a step: it ends as STOPPED."""
@@ -193,25 +191,25 @@ class Engine:
         """
         found = find(self.tools.state, address)
         if not address.path:
-            raise RequestInvalid(f"{address}: which step?", remedy="Name the step that is to be skipped.")
+            raise RequestInvalid(f"{address} does not name a step.", remedy="Name the step to skip.")
         attempt = found.attempt
         if attempt is not None and attempt.status.is_final and Action.SKIP in commands.possible_for(attempt):
             return self.restart(address, skip=(address.steps[-1],)).run
         return commands.act(self.tools, address, Action.SKIP, by=by)
 
     def unblock(self, address: Address, *, by: str = "") -> Run:
-        """Let STRICT_SEQUENTIAL go on in spite of a failed instance."""
+        """Unblock a failed instance, so that STRICT_SEQUENTIAL continues."""
         return commands.act(self.tools, address, Action.UNBLOCK, by=by)
 
     def unblock_all(self, workflow_id: str, *, by: str = "") -> list[Run]:
-        """Let STRICT_SEQUENTIAL go on in spite of all failed instances."""
+        """Unblock all failed instances, so that STRICT_SEQUENTIAL continues."""
         self.workflow(workflow_id)
         failed = commands.each(self.tools, workflow_id, (RunStatus.FAILED,))
         blocking = [Address(workflow_id, run.instance_id) for run in failed if run.is_blocking]
         return [self.unblock(address, by=by) for address in blocking]
 
     def bypass(self, address: Address, *, by: str = "") -> Run:
-        """Let a step go on without the signals that it waits for."""
+        """Continue a step without the signals that it waits for."""
         return commands.act(self.tools, address, Action.BYPASS_STEP_DEPENDENCIES, by=by)
 
     def approve(self, address: Address, *, by: str, comment: str = "") -> Run:
@@ -241,20 +239,20 @@ class Engine:
         """Let attempts pause before they begin, where a breakpoint says.
 
         Raises:
-            WorkflowMissing: there is no such workflow or step.
+            WorkflowMissing: the workflow or the step does not exist.
         """
         latest = self.workflow(point.workflow_id).latest_version
         workflow = self.tools.blueprints.get(point.workflow_id, point.version_id or latest).workflow
         steps = [step.id for step in workflow.all_steps()]
         if point.step_id not in steps:
             raise WorkflowMissing(
-                f"{point.workflow_id} has no step {point.step_id}.", remedy=f"It has {', '.join(steps)}."
+                f"Workflow {point.workflow_id} has no step {point.step_id}.", remedy=f"It has {', '.join(steps)}."
             )
         self.tools.state.set_breakpoint(replace(point, created_at=self.tools.clock()))
         self.tools.cache.breakpoints.forget()
 
     def resume(self, address: Address, *, by: str = "") -> Run:
-        """Let one paused step go on."""
+        """Resume one paused step."""
         return commands.act(self.tools, address, Action.RESUME, by=by)
 
     def unpause(self, point: Breakpoint, *, by: str = "") -> list[Run]:
@@ -270,7 +268,7 @@ class Engine:
 
     def _resumed(self, point: Breakpoint, attempt: Attempt, by: str) -> Run | None:
         """Resume an attempt; None if it paused elsewhere, or has moved on by itself."""
-        state = Work(self.tools, self.tools.clock()).state(attempt.run_uuid, is_fresh=True)
+        state = UnitOfWork(self.tools, self.tools.clock()).state(attempt.run_uuid, is_fresh=True)
         if not point.is_for(state.outermost.run, attempt):
             return None
         try:
@@ -282,19 +280,19 @@ class Engine:
         """Take output params and artifacts of an attempt that runs, from the work itself.
 
         Raises:
-            WorkflowMissing: there is no such attempt.
+            WorkflowMissing: the attempt does not exist.
             ActionRefused: it does not run.
             ParamError: the step declares no such param.
         """
         put_outputs(self.tools, attempt_uuid, outputs, artifacts or {})
 
     def limit_tag(self, tag: str, max_allowed: int) -> None:
-        """Limit how many steps of a tag run at once.
+        """Limit how many steps of a tag run concurrently.
 
         Raises:
-            RequestInvalid: the limit makes no sense.
+            RequestInvalid: the limit is out of range.
         """
         check_text(tag, "tag")
         if not 0 <= max_allowed <= LIMIT:
-            raise RequestInvalid(f"The limit of a tag is between 0 and {LIMIT}, not {max_allowed}.")
+            raise RequestInvalid(f"The limit of a tag must be between 0 and {LIMIT}, not {max_allowed}.")
         self.tools.state.set_tag_permit(tag, max_allowed, self.tools.clock())

@@ -5,8 +5,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from itertools import combinations, product
 from typing import Any
 
-from calve.expressions.evaluation import complete
-from calve.expressions.program import parse
+from calve.expressions.evaluation import complete, parse
 from calve.expressions.text import from_units
 from calve.expressions.tree import (
     Chain,
@@ -30,7 +29,7 @@ ATOMS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParamRead:
     """A param that a condition reads: of the step that it names, or by its bare name."""
 
     name: str
@@ -39,7 +38,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A value that stands in the text; two are the same only if they are of one type."""
+    """A literal value; two are equal only if they have the same type."""
 
     value: int | float | str | bool | None
     type: str
@@ -47,17 +46,17 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """Something else that is computed, known by its shape alone."""
+    """Any other computed value, identified by the shape of its expression."""
 
     shape: str
 
 
-Side = Asked | Constant | Other
+Side = ParamRead | Constant | Other
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """The smallest thing that holds or not: ``left == right``, ``left > right``, or ``left`` by itself."""
+    """The smallest part of a condition that is true or false: ``left == right``, ``left > right``, or ``left``."""
 
     left: Side
     operator: Operator | None = None
@@ -73,30 +72,30 @@ class Formula:
 
 
 Known = Callable[[Atom], bool | None]
-"""Tells whether an atom holds; None where that is open."""
+"""Returns whether an atom holds; None if that is not known."""
 
 
-def together(conditions: Mapping[str, str], known: Known = lambda _: None) -> frozenset[frozenset[str]]:
+def satisfiable(conditions: Mapping[str, str], known: Known = lambda _: None) -> frozenset[frozenset[str]]:
     """Return every set of conditions, by name, that may hold while the others do not.
 
-    What cannot be told from the text counts as possible.
+    What the text does not decide counts as possible.
     """
     formulas = {name: formula(text) for name, text in conditions.items()}
     atoms = sorted({atom for each in formulas.values() for atom in each.atoms}, key=repr)
-    told = {atom: truth for atom in atoms if (truth := known(atom)) is not None}
-    free = [atom for atom in atoms if atom not in told]
+    decided = {atom: truth for atom in atoms if (truth := known(atom)) is not None}
+    free = [atom for atom in atoms if atom not in decided]
     if len(free) > ATOMS:
         return frozenset(_independent(formulas))
     found = set()
     for truths in product((False, True), repeat=len(free)):
-        assumed = {**told, **dict(zip(free, truths, strict=True))}
+        assumed = {**decided, **dict(zip(free, truths, strict=True))}
         if not _contradicts(assumed):
             found.add(frozenset(name for name, each in formulas.items() if each.holds(assumed)))
     return frozenset(found)
 
 
 def _independent(formulas: Mapping[str, Formula]) -> Iterator[frozenset[str]]:
-    """Yield the sets of at most two conditions, with those that always hold: no question here needs more."""
+    """Yield the sets of at most two conditions, with those that always hold; callers need no more."""
     always = {name for name, each in formulas.items() if not each.atoms and each.holds({})}
     sometimes = [name for name, each in formulas.items() if each.atoms]
     for size in range(3):
@@ -104,7 +103,7 @@ def _independent(formulas: Mapping[str, Formula]) -> Iterator[frozenset[str]]:
 
 
 def _contradicts(truths: Mapping[Atom, bool]) -> bool:
-    """Tell whether something would equal two constants at once."""
+    """Return whether one value would have to equal two constants."""
     seen: dict[Side, Side | None] = {}
     for atom, holds in truths.items():
         is_equal = holds and atom.operator is Operator.EQUAL and isinstance(atom.right, Constant)
@@ -122,7 +121,7 @@ def formula(text: str) -> Formula:
     """Return a condition as a formula; a program of several statements is one atom.
 
     Raises:
-        ExpressionInvalid: it is not in the language.
+        ExpressionInvalid: the text is not a valid expression.
     """
     if not text.strip(" ;"):
         return _constant(holds=True)
@@ -208,31 +207,31 @@ def _side(node: Any) -> Side:
         case Primary(prefix=Name(name="params"), suffixes=(suffix,)):
             return _asked(suffix) or Other(_shape(node))
         case Primary(prefix=Name(name=name), suffixes=()):
-            return Asked(from_units(name))
+            return ParamRead(from_units(name))
         case _:
             return Other(_shape(node))
 
 
-def _asked(suffix: Suffix) -> Asked | None:
+def _asked(suffix: Suffix) -> ParamRead | None:
     """Return the param that ``params.name``, ``params['name']`` or one of its functions asks for."""
     match suffix:
         case Field(name=name):
-            return Asked(from_units(name))
+            return ParamRead(from_units(name))
         case Index(index=index):
             arguments, function = [_side(index)], "get"
         case _:
             arguments, function = [_side(each) for each in suffix.arguments], from_units(suffix.name)
     match function, arguments:
         case "get", [Constant(value=str(param))]:
-            return Asked(param)
+            return ParamRead(param)
         case "getFromStep", [Constant(value=str(step)), Constant(value=str(param))]:
-            return Asked(param, step)
+            return ParamRead(param, step)
         case _:
             return None
 
 
 def _shape(node: Any) -> str:
-    """Return a text that two trees share if they differ in nothing but where they stand."""
+    """Return a text that is equal for two trees that differ only in their positions."""
     match node:
         case Position():
             return ""

@@ -2,22 +2,24 @@
 
 from collections.abc import Callable
 
+from calve.expressions.conversion import Method, inside_java, inside_joda, invoke
 from calve.expressions.failures import class_cast, illegal_argument, null_pointer
-from calve.expressions.java.longs import to_int
-from calve.expressions.java_calls import Method, inside_java, inside_joda, invoke
-from calve.expressions.joda.datetimes import DateTime as Instant
-from calve.expressions.joda.datetimes import days_between
-from calve.expressions.joda.fields import Field
-from calve.expressions.joda.patterns import Formatter as Pattern
-from calve.expressions.joda.patterns import formatter
-from calve.expressions.joda.units import Unit
-from calve.expressions.joda.zones import UTC, zone_for_id
-from calve.expressions.joda.zones import Zone as TimeZone
-from calve.expressions.meter import Run
+from calve.expressions.java import to_int
+from calve.expressions.joda import (
+    UTC,
+    DateTime as Instant,
+    Field,
+    Formatter as Pattern,
+    Unit,
+    Zone as TimeZone,
+    days_between,
+    formatter,
+    zone_for_id,
+)
+from calve.expressions.limits import Run
 from calve.expressions.numbers import long_of, new_long, text_of
 from calve.expressions.operators import new_text
-from calve.expressions.rendering import told_arguments, without_content
-from calve.expressions.text import from_units, to_units
+from calve.expressions.text import brief_arguments, from_units, to_units, without_content
 from calve.expressions.values import (
     Array,
     Bool,
@@ -37,13 +39,13 @@ from calve.expressions.values import (
 
 
 def new_datetime(run: Run, instant: Instant) -> DateTime:
-    """Return a new moment."""
+    """Return a new DateTime."""
     run.charge()
     return DateTime(instant)
 
 
 def now(run: Run) -> Instant:
-    """Return the moment that the clock shows."""
+    """Return the current time of the clock."""
     return Instant(run.clock(), UTC)
 
 
@@ -54,7 +56,7 @@ def utc(run: Run) -> Zone:
 
 
 def pattern_of(run: Run, text: str) -> Pattern:
-    """Return what a pattern prints and reads."""
+    """Return the formatter of a pattern."""
     run.tick(len(text))
     return formatter(from_units(text), now=run.clock())
 
@@ -74,13 +76,13 @@ def create(run: Run, arguments: list[Value]) -> DateTime:
                 instant = Instant.of(year, month, day, hour, minute, second, milli, _zone_of(zone))
             case _:
                 raise illegal_argument(
-                    f"Invalid input arguments ({told_arguments(run, arguments)}) for DateTime constructor"
+                    f"Invalid input arguments ({brief_arguments(run, arguments)}) for DateTime constructor"
                 )
     return new_datetime(run, instant)
 
 
 def _instant(run: Run, value: Value, zone: Value | None) -> Instant:
-    """Return the moment that a value of any type stands for."""
+    """Return the instant that a value of any type represents."""
     match value:
         case Long():
             instant = Instant(value.val, UTC)
@@ -210,18 +212,18 @@ def call_datetime(run: Run, value: DateTime, name: str, arguments: list[Value]) 
         return None
     if value.val is None:
         with inside_java(full_name):
-            raise illegal_argument("the DateTime holds nothing")
+            raise illegal_argument("the DateTime is null")
     return invoke(run, method, full_name, value.val, arguments)
 
 
 def _parse(run: Run, value: DateTime, arguments: list[Value]) -> Value:
-    """Return ``DateTime.parse(text, formatter)``, which is a method of the class and not of a moment."""
+    """Return ``DateTime.parse(text, formatter)``, a static method."""
     with inside_java("parse2"):
         text, pattern = arguments
         if value.val is not None or not isinstance(text, Text) or not isinstance(pattern, Formatter):
-            raise illegal_argument("DateTime.parse takes a text and a formatter")
+            raise illegal_argument("DateTime.parse takes a String and a DateTimeFormatter")
         if text.val is None or pattern.val is None:
-            raise illegal_argument("the text or the formatter holds nothing")
+            raise illegal_argument("the text or the formatter is null")
         run.tick(len(text.val))
         return new_datetime(run, pattern.val.parse(from_units(text.val)))
 
@@ -238,7 +240,7 @@ def call_zone(run: Run, value: Zone, name: str, arguments: list[Value]) -> Value
         case "getOffset", [moment]:
             instant = _instant_of(moment)
             if value.val is None:
-                raise null_pointer("the zone holds nothing")
+                raise null_pointer("the DateTimeZone is null")
             return new_long(run, value.val.offset_at((instant or now(run)).millis))
         case _:
             return None
@@ -249,7 +251,7 @@ def call_property(run: Run, value: Property, name: str, arguments: list[Value]) 
     if arguments or name not in {"getAsText", "get", "withMinimumValue", "withMaximumValue"}:
         return None
     if value.val is None:
-        raise null_pointer("the property holds nothing")
+        raise null_pointer("the Property is null")
     with inside_joda():
         match name:
             case "getAsText":
@@ -267,7 +269,7 @@ def call_days(run: Run, value: Days, name: str, arguments: list[Value]) -> Value
     match name, arguments:
         case "getDays", []:
             if value.val is None:
-                raise null_pointer("the days hold nothing")
+                raise null_pointer("the Days is null")
             return new_long(run, value.val)
         case "daysBetween", [one, other]:
             start, end = _instant_of(one), _instant_of(other)
@@ -295,7 +297,7 @@ def call_formatter(run: Run, value: Formatter, name: str, arguments: list[Value]
             case "parseMillis", [text]:
                 source = text_of(text)
                 if source.val is None:
-                    raise null_pointer("the text holds nothing")
+                    raise null_pointer("the text is null")
                 return new_long(run, _pattern_in(value).parse_millis(_source(run, source)))
             case "print", [Long() as millis]:
                 return new_text(run, to_units(_pattern_in(value).print(millis.val)))
@@ -309,7 +311,7 @@ def call_formatter(run: Run, value: Formatter, name: str, arguments: list[Value]
 
 def _pattern_in(value: Formatter) -> Pattern:
     if value.val is None:
-        raise null_pointer("the formatter holds nothing")
+        raise null_pointer("the DateTimeFormatter is null")
     return value.val
 
 

@@ -1,18 +1,68 @@
-"""Evaluating an expression: the language as it is, and as Maestro offers it to its users."""
+"""Parse and evaluate an expression: the language as it is, and as Maestro offers it to its users."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from calve.errors import ExpressionError, ExpressionFailed, ExpressionThrew
-from calve.expressions.boxing import unbox
+from calve.errors import ExpressionError, ExpressionFailed, ExpressionInvalid, ExpressionThrew, LimitReached
+from calve.expressions.conversion import unbox
 from calve.expressions.failures import too_deep, too_much_memory
-from calve.expressions.limits import Clock, Limits, system_millis
-from calve.expressions.meter import ParamFunctions, Run
-from calve.expressions.program import Program, parse
-from calve.expressions.text import from_units
+from calve.expressions.limits import Clock, Limits, ParamFunctions, Run, system_millis
+from calve.expressions.parser import parse_tree
+from calve.expressions.statement_compiler import Compiled, compile_tree
+from calve.expressions.text import from_units, to_units, without_lone_surrogates
+from calve.expressions.tree import Tree
 from calve.expressions.values import SIMPLE_ARRAYS, ResultType, Thrown, Value
+
+_STACKS_KEPT = 4
+_LONGEST_REMEMBERED = 1_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A parsed expression. Any number of threads can evaluate it, any number of times."""
+
+    text: str
+    tree: Tree = field(repr=False)
+    _compiled: dict[int, Compiled] = field(default_factory=dict, repr=False)
+
+    def compiled(self, stack: int) -> Compiled:
+        """Return the program compiled for a maximum depth of the stack."""
+        found = self._compiled.get(stack)
+        if found is None:
+            found = compile_tree(self.tree, stack)
+            if len(self._compiled) < _STACKS_KEPT:
+                self._compiled[stack] = found
+        return found
+
+
+def parse(text: str, *, length: int = 10_000) -> Program:
+    """Parse an expression.
+
+    Raises:
+        LimitReached: the text has ``length`` characters or more.
+        ExpressionInvalid: the text is not a valid expression.
+    """
+    if len(text) >= length or len(to_units(text)) >= length:
+        raise LimitReached(
+            f"Expression length is over the limit: {length} vs length: {len(to_units(text[:length]))}",
+            kind="IllegalArgumentException",
+        )
+    return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else _parse(text)
+
+
+def _parse(text: str) -> Program:
+    try:
+        return Program(text, parse_tree(without_lone_surrogates(text)))
+    except RecursionError:
+        raise ExpressionInvalid("The expression is nested too deeply", kind="StackOverflowError") from None
+
+
+# Long texts are not cached: they are rare, and a thousand hostile ones would take a gigabyte.
+_remembered = lru_cache(maxsize=1_024)(_parse)
+
 
 _DEFAULT_LIMITS = Limits()
 _SPACE = "".join(map(chr, range(33)))
@@ -28,9 +78,9 @@ _INVALID = "MaestroInvalidExpressionException"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What an expression gave: a value in plain Python, and the type that it has in the language.
+    """The result of an expression: a plain Python value, and its type in the language.
 
-    A moment is its ISO text; what has no plain value is None. ``visits`` and ``memory`` are what it took.
+    A DateTime is its ISO text; a value without a Python equivalent is None. ``visits`` and ``memory`` are its cost.
     """
 
     type: ResultType
@@ -47,10 +97,10 @@ def evaluate(
     functions: ParamFunctions | None = None,
     clock: Clock = system_millis,
 ) -> Result:
-    """Return what a program gives. ``params`` stay as they are.
+    """Evaluate a program. ``params`` are not changed.
 
     Raises:
-        ExpressionError: it gives nothing; never anything else, whatever the program and the parameters.
+        ExpressionError: the evaluation failed. No other exception is raised, whatever the program and the parameters.
     """
     run, value = _run(program, params, limits, functions, clock)
     if isinstance(value, Thrown):
@@ -80,7 +130,7 @@ def _result(run: Run, value: Value) -> Result:
 
 @contextmanager
 def _guarded(limits: Limits) -> Iterator[None]:
-    """Turn what Python itself may run out of into an error of ours."""
+    """Turn Python's RecursionError and MemoryError into expression errors."""
     try:
         yield
     except RecursionError:
@@ -97,10 +147,10 @@ def evaluate_text(
     functions: ParamFunctions | None = None,
     clock: Clock = system_millis,
 ) -> Result:
-    """Return what an expression of a workflow gives: its last ``;`` may be missing, and not every type will do.
+    """Evaluate an expression of a workflow: its last ``;`` may be missing, and only some result types are allowed.
 
     Raises:
-        ExpressionError: it gives nothing, or nothing that a parameter can hold.
+        ExpressionError: the evaluation failed, or a parameter cannot hold the result.
     """
     try:
         run, value = _run(complete(text), params, limits, functions, clock)
@@ -132,7 +182,7 @@ def _internal(text: str, error: ExpressionError) -> ExpressionError:
 
 
 def complete(text: str) -> str:
-    """Return an expression with the ``;`` that may be left out at its end."""
+    """Return an expression with the final ``;`` that users may leave out."""
     trimmed = text.strip(_SPACE)
     if not trimmed or trimmed.endswith(";") or (trimmed.endswith("}") and not trimmed.startswith('{"')):
         return trimmed

@@ -1,8 +1,9 @@
 """The functions of ``Util``, ``System``, ``Arrays``, ``UUID`` and ``params``."""
 
+import re
 import uuid
 
-from calve.expressions.boxing import argument, box, unbox
+from calve.expressions.conversion import argument, box, inside_joda, unbox
 from calve.expressions.dates import now
 from calve.expressions.failures import (
     class_cast,
@@ -12,22 +13,13 @@ from calve.expressions.failures import (
     too_long_array,
     unsupported,
 )
-from calve.expressions.java.json import json_text
-from calve.expressions.java.longs import INT_MAX, INT_MIN, parse_long, to_int
-from calve.expressions.java_calls import inside_joda
-from calve.expressions.joda.datetimes import DateTime as Instant
-from calve.expressions.joda.datetimes import days_between
-from calve.expressions.joda.gregorian import DAY, date_of
-from calve.expressions.joda.patterns import formatter
-from calve.expressions.joda.units import Unit
-from calve.expressions.joda.zones import UTC, zone_for_id
-from calve.expressions.meter import OBJECT_SIZE, Run
+from calve.expressions.java import INT_MAX, INT_MIN, json_text, parse_long, to_int
+from calve.expressions.joda import DAY, UTC, DateTime as Instant, Unit, date_of, days_between, formatter, zone_for_id
+from calve.expressions.limits import OBJECT_SIZE, Run
 from calve.expressions.numbers import create_long, long_of, new_long, text_of
 from calve.expressions.operators import new_text
-from calve.expressions.periods import millis_in_words
-from calve.expressions.rendering import shown, told_arguments
 from calve.expressions.strings import create as create_text
-from calve.expressions.text import from_units, to_units
+from calve.expressions.text import brief_arguments, from_units, shown, to_units
 from calve.expressions.values import (
     Array,
     Bool,
@@ -86,7 +78,7 @@ def call_params(run: Run, _: Params, name: str, arguments: list[Value]) -> Value
         case _:
             if len(arguments) > _MOST_PARAM_ARGUMENTS or not all(isinstance(value, Text) for value in arguments):
                 raise unsupported(
-                    f"ParamExtension DO NOT support calling method: {name} with args: {told_arguments(run, arguments)}"
+                    f"ParamExtension DO NOT support calling method: {name} with args: {brief_arguments(run, arguments)}"
                 )
             texts = tuple(from_units(shown(run, value)) for value in arguments)
             return box(run, run.functions.call(name, texts))
@@ -130,7 +122,7 @@ def _to_json(run: Run, arguments: list[Value]) -> Value:
 def _date(run: Run, value: Value) -> Instant:
     text = create_text(run, value).val
     if text is None:
-        raise null_pointer("the date holds nothing")
+        raise null_pointer("the date is null")
     return _DATE_INT.parse(from_units(text))
 
 
@@ -147,10 +139,10 @@ def _moment(value: Value) -> Instant | None:
 
 def _timeout(run: Run, start: Instant | None, duration: str | None) -> Value:
     if duration is None:
-        raise null_pointer("the duration holds nothing")
+        raise null_pointer("the duration is null")
     millis = millis_in_words(duration)
     if start is None:
-        raise null_pointer("the DateTime holds nothing")
+        raise null_pointer("the DateTime is null")
     left = max(start.millis + millis - now(run).millis, 0)
     return new_text(run, f"{left} milliseconds")
 
@@ -180,7 +172,7 @@ def _date_ints_between(run: Run, start: Value, end: Value, step: Value) -> Value
 
 
 def _date_int(millis: int) -> int:
-    """Return what ``_DATE_INT`` prints, in a tenth of the time; it counts the years of an era."""
+    """Return what ``_DATE_INT`` prints, ten times faster; it prints the year of the era."""
     year, month, day = date_of(millis)
     return (year if year > 0 else 1 - year) * 10_000 + month * 100 + day
 
@@ -189,7 +181,7 @@ def _ints_between(run: Run, start: Value, end: Value, step: Value) -> Value:
     first, last, increment = (to_int(create_long(run, value).val) for value in (start, end, step))
     if increment == 0:
         if first > last:
-            # Maestro goes on for ever, or rather until its memory is full.
+            # Maestro adds elements until its memory is full.
             run.check_room(run.limits.memory)
         return _long_array(run, [])
     numbers = range(first, last, increment)
@@ -216,3 +208,46 @@ def _date_int_hour(run: Run, date: Value, hour: Value, zone: Value, days: Value,
     start = pattern.parse(_text_shown(run, date) + _text_shown(run, hour))
     moved = start.plus(Unit.DAYS, -to_int(create_long(run, days).val))
     return new_long(run, moved.plus(Unit.HOURS, -to_int(create_long(run, hours).val)).millis)
+
+
+_MILLIS = {
+    "week": 604_800_000,
+    "day": 86_400_000,
+    "hour": 3_600_000,
+    "minute": 60_000,
+    "second": 1_000,
+    "millisecond": 1,
+}
+_UNITS = ("year", "month", *_MILLIS)
+_PART = re.compile(r"([+-]?[0-9]{1,10}) (year|month|week|day|hour|minute|second|millisecond)s?(?![a-z])", re.IGNORECASE)
+_SEPARATOR = re.compile(r",? and |, ?| ", re.IGNORECASE)
+
+
+def millis_in_words(text: str) -> int:
+    """Return the milliseconds of a duration in words.
+
+    Raises:
+        ExpressionFailed: it is not a duration, or has months or years, whose length varies.
+    """
+    total, at, rank = 0, 0, -1
+    if not text:
+        return 0
+    while found := _PART.match(text, at):
+        unit = found.group(2).lower()
+        if _UNITS.index(unit) <= rank:
+            break
+        rank = _UNITS.index(unit)
+        amount = int(found.group(1))
+        if not INT_MIN <= amount <= INT_MAX:
+            raise number_format(f'For input string: "{amount}"')
+        if unit not in _MILLIS and amount:
+            raise unsupported(f"Cannot convert to Duration as this period contains {unit}s and {unit}s vary in length")
+        total += amount * _MILLIS.get(unit, 0)
+        at = found.end()
+        if at == len(text):
+            return total
+        separator = _SEPARATOR.match(text, at)
+        if separator is None:
+            break
+        at = separator.end()
+    raise illegal_argument(f'Invalid format: "{text[:100]}"')

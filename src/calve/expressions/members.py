@@ -1,13 +1,13 @@
-"""What can be asked of a value: its methods, its fields, and how it is made. There is nothing else."""
+"""The methods, fields and constructors of values. An expression can reach nothing else."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from calve.expressions import dates, functions, maps, numbers, strings
+from calve.expressions import containers, dates, functions, numbers, strings
 from calve.expressions.failures import illegal_argument, unsupported
-from calve.expressions.java.hash_map import HashMap
-from calve.expressions.meter import Run
-from calve.expressions.rendering import told_arguments
+from calve.expressions.java import HashMap
+from calve.expressions.limits import Run
+from calve.expressions.text import brief_arguments
 from calve.expressions.values import (
     TYPES,
     Array,
@@ -38,7 +38,7 @@ def type_named(name: str) -> ResultType:
     """Return the type of a name.
 
     Raises:
-        ExpressionFailed: there is no such type.
+        ExpressionFailed: the type does not exist.
     """
     if name not in TYPES:
         raise unsupported(f"Please check the manual for supported classes, which does not include class:  {name}")
@@ -50,7 +50,7 @@ _METHODS: dict[type[Value], _Method] = {
     Text: strings.call,
     Long: numbers.call_long,
     Double: numbers.call_double,
-    Map: maps.call,
+    Map: containers.call_map,
     Params: functions.call_params,
     UtilClass: functions.call_util,
     MathClass: numbers.call_math,
@@ -65,19 +65,19 @@ _METHODS: dict[type[Value], _Method] = {
 
 
 def call(run: Run, value: Value, name: str, arguments: list[Value]) -> Value:
-    """Return what a method gives."""
+    """Call a method."""
     method = _METHODS.get(type(value))
     if method is None:
         raise unsupported(f"{value.type} DO NOT support calling {name}")
     found = method(run, value, name, arguments)
     if found is None:
-        shown = told_arguments(run, arguments)
+        shown = brief_arguments(run, arguments)
         raise unsupported(f"{value.type} DO NOT support calling method: {name} with args: {shown}")
     return found
 
 
 def field_of(run: Run, value: Value, name: str) -> Value:
-    """Return what a field holds."""
+    """Return the value of a field."""
     match value:
         case Array() if name == "length":
             run.charge()
@@ -94,7 +94,7 @@ def field_of(run: Run, value: Value, name: str) -> Value:
 
 
 def construct(run: Run, type_: ResultType, arguments: list[Value]) -> Value:  # noqa: C901 - one case for each type
-    """Return what ``new`` makes."""
+    """Return the object that ``new`` creates."""
     match type_, arguments:
         case ResultType.STRING, []:
             run.charge()
@@ -121,7 +121,7 @@ def construct(run: Run, type_: ResultType, arguments: list[Value]) -> Value:  # 
             return dates.create(run, arguments)
         case ((ResultType.STRING | ResultType.LONG | ResultType.DOUBLE | ResultType.BOOLEAN | ResultType.MAP), _):
             raise illegal_argument(
-                f"Invalid input arguments ({told_arguments(run, arguments)}) for {type_.capitalize()} constructor"
+                f"Invalid input arguments ({brief_arguments(run, arguments)}) for {type_.capitalize()} constructor"
             )
         case _:
             raise unsupported(f"{type_} DO NOT support calling constructor")

@@ -3,10 +3,10 @@
 import random
 
 from calve.expressions.failures import class_cast, illegal_argument, null_pointer, number_format
-from calve.expressions.java import doubles, longs
-from calve.expressions.meter import Run
+from calve.expressions.java import double_text, double_to_long, parse_double, parse_long, power
+from calve.expressions.limits import Run
 from calve.expressions.operators import new_text, number_in
-from calve.expressions.rendering import told
+from calve.expressions.text import brief_text
 from calve.expressions.values import Double, Long, MathClass, Text, Value
 
 
@@ -17,12 +17,12 @@ def new_long(run: Run, number: int) -> Long:
 
 
 def long_in(run: Run, text: Text) -> Long:
-    """Return the whole number that a text is.
+    """Parse a text as a whole number.
 
     Raises:
-        ExpressionFailed: it is none.
+        ExpressionFailed: it is not a number.
     """
-    number = None if text.val is None else longs.parse_long(text.val)
+    number = None if text.val is None else parse_long(text.val)
     if number is None:
         reason = "Cannot parse null string" if text.val is None else f'For input string: "{text.val[:100]}"'
         raise number_format(reason)
@@ -30,15 +30,15 @@ def long_in(run: Run, text: Text) -> Long:
 
 
 def double_in(run: Run, text: Text) -> Double:
-    """Return the number that a text is.
+    """Parse a text as a floating-point number.
 
     Raises:
-        ExpressionFailed: it is none.
+        ExpressionFailed: it is not a number.
     """
     if text.val is None:
-        raise null_pointer("a text that holds nothing is no number")
+        raise null_pointer("the text is null")
     run.tick(len(text.val))
-    number = doubles.parse_double(text.val)
+    number = parse_double(text.val)
     if number is None:
         raise number_format(f'For input string: "{text.val[:100]}"' if text.val.strip() else "empty String")
     run.charge()
@@ -53,18 +53,18 @@ def create_long(run: Run, value: Value) -> Long:
         case Text():
             return long_in(run, value)
         case _:
-            raise illegal_argument(f"Invalid input argument ({told(run, value)}) for Long constructor")
+            raise illegal_argument(f"Invalid input argument ({brief_text(run, value)}) for Long constructor")
 
 
 def long_of(value: Value) -> Long:
-    """Return a whole number, or refuse what is none."""
+    """Return a value that has to be a Long."""
     if isinstance(value, Long):
         return value
     raise class_cast(value.java_class, "SelLong")
 
 
 def text_of(value: Value) -> Text:
-    """Return a text, or refuse what is none."""
+    """Return a value that has to be a String."""
     if isinstance(value, Text):
         return value
     raise class_cast(value.java_class, "SelString")
@@ -93,11 +93,11 @@ def call_double(run: Run, value: Double, name: str, arguments: list[Value]) -> V
     """Return what a method gives, or None if there is no such method."""
     match name, arguments:
         case "toString", []:
-            return new_text(run, doubles.double_text(value.val))
+            return new_text(run, double_text(value.val))
         case "toString", [other]:
             if not isinstance(other, Double):
                 raise class_cast(other.java_class, "SelDouble")
-            return new_text(run, doubles.double_text(other.val))
+            return new_text(run, double_text(other.val))
         case "valueOf", [Text() as text]:
             return double_in(run, text)
         case "valueOf", [Double() as other]:
@@ -106,7 +106,7 @@ def call_double(run: Run, value: Double, name: str, arguments: list[Value]) -> V
         case "parseDouble", [text]:
             return double_in(run, text_of(text))
         case (("intValue" | "longValue"), []):
-            return new_long(run, doubles.to_long(value.val))
+            return new_long(run, double_to_long(value.val))
         case _:
             return None
 
@@ -119,9 +119,9 @@ def call_math(run: Run, _: MathClass, name: str, arguments: list[Value]) -> Valu
         case "max", [one, other]:
             return new_long(run, max(long_of(one).val, long_of(other).val))
         case "pow", [base, exponent]:
-            power = doubles.power(number_in(base), number_in(exponent))
+            result = power(number_in(base), number_in(exponent))
             run.charge()
-            return Double(power)
+            return Double(result)
         case "random", []:
             run.charge()
             return Double(random.random())  # noqa: S311 - expressions are promised no secrets

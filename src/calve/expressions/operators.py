@@ -1,6 +1,6 @@
 """What operators do with values of each type.
 
-The type on the left decides. Where it does not know the one on the right, the failure has the name that Maestro gives.
+The type on the left decides. If it does not support the type on the right, the error is the one that Maestro raises.
 """
 
 import operator as python
@@ -9,10 +9,17 @@ from typing import Any
 
 from calve.errors import ExpressionFailed
 from calve.expressions.failures import class_cast, null_pointer, type_mismatch, unsupported
-from calve.expressions.java import doubles, longs
-from calve.expressions.meter import Run
-from calve.expressions.rendering import appended, without_content
-from calve.expressions.tree import Assigning, Operator, Sign
+from calve.expressions.java import (
+    divide_doubles,
+    divide_longs,
+    double_text,
+    remainder_of_doubles,
+    remainder_of_longs,
+    wrap,
+)
+from calve.expressions.limits import Run
+from calve.expressions.text import appended, without_content
+from calve.expressions.tree import AssignmentOperator, Operator, Sign
 from calve.expressions.values import (
     Array,
     Bool,
@@ -47,13 +54,13 @@ _DOUBLE_NAME = "float/Float/double/Doubles"
 def _divided(left: int, right: int) -> int:
     if not right:
         raise ExpressionFailed("/ by zero", kind="ArithmeticException")
-    return longs.divide(left, right)
+    return divide_longs(left, right)
 
 
 def _remaining(left: int, right: int) -> int:
     if not right:
         raise ExpressionFailed("/ by zero", kind="ArithmeticException")
-    return longs.remainder(left, right)
+    return remainder_of_longs(left, right)
 
 
 LONG_ARITHMETIC: dict[Operator, Callable[[int, int], int]] = {
@@ -69,15 +76,15 @@ _DOUBLE_ARITHMETIC: dict[Operator, Callable[[float, float], float]] = {
     Operator.ADD: python.add,
     Operator.SUBTRACT: python.sub,
     Operator.MULTIPLY: python.mul,
-    Operator.DIVIDE: doubles.divide,
-    Operator.REMAINDER: doubles.remainder,
+    Operator.DIVIDE: divide_doubles,
+    Operator.REMAINDER: remainder_of_doubles,
 }
-_ASSIGNED: dict[Assigning, Operator] = {
-    Assigning.MULTIPLY: Operator.MULTIPLY,
-    Assigning.DIVIDE: Operator.DIVIDE,
-    Assigning.REMAINDER: Operator.REMAINDER,
-    Assigning.ADD: Operator.ADD,
-    Assigning.SUBTRACT: Operator.SUBTRACT,
+_ASSIGNED: dict[AssignmentOperator, Operator] = {
+    AssignmentOperator.MULTIPLY: Operator.MULTIPLY,
+    AssignmentOperator.DIVIDE: Operator.DIVIDE,
+    AssignmentOperator.REMAINDER: Operator.REMAINDER,
+    AssignmentOperator.ADD: Operator.ADD,
+    AssignmentOperator.SUBTRACT: Operator.SUBTRACT,
 }
 
 
@@ -124,7 +131,7 @@ def _binary_long(run: Run, operator: Operator, left: Long, right: Value) -> Valu
                 raise unsupported(f"{_LONG_NAME} DO NOT support expression operation {operator}")
             result = compute(left.val, right.val)
             run.charge()
-            return Long(longs.wrap(result))
+            return Long(wrap(result))
         case Null() if operator in _EQUALITIES:
             return _truth(run, operator is Operator.NOT_EQUAL)
         case Double():
@@ -143,7 +150,7 @@ def _binary_double(run: Run, operator: Operator, left: float, right: Value) -> V
             return _truth(run, operator is Operator.NOT_EQUAL)
         raise unsupported(f"DOUBLE DO NOT support {operator} for rhs with NULL value")
     if isinstance(right, Text):
-        text = new_text(run, doubles.double_text(left)).val
+        text = new_text(run, double_text(left)).val
         return _binary_text(run, operator, text, right)
     another = number_in(right)
     if (compare := COMPARISONS.get(operator)) is not None:
@@ -158,17 +165,17 @@ def number_in(value: Value) -> float:
     """Return the content of a value as a floating-point number.
 
     Raises:
-        ExpressionFailed: it is no number.
+        ExpressionFailed: it is not a number.
     """
     match value:
         case Long() | Double():
             return float(value.val)
         case Bool() | Text() | Array() | Map() | DateTime() | Zone() | Formatter() | Property() | Days():
             if value.val is None:
-                raise null_pointer("the value holds nothing")
+                raise null_pointer("the value is null")
             raise class_cast(f"the content of a {value.type}", "java.lang.Number")
         case Null() | Void():
-            raise null_pointer("null is no number")
+            raise null_pointer("null is not a number")
         case _:
             raise without_content(value)
 
@@ -236,7 +243,7 @@ def signed(run: Run, sign: Sign, value: Value) -> Value:
             return Long(value.val)
         case Long(), Sign.MINUS:
             run.charge()
-            return Long(longs.wrap(-value.val))
+            return Long(wrap(-value.val))
         case Double(), Sign.PLUS:
             run.charge()
             return Double(value.val)
@@ -253,36 +260,36 @@ def signed(run: Run, sign: Sign, value: Value) -> Value:
             raise unsupported(f"{value.type} DO NOT support expression operation {sign.value}")
 
 
-def assign(run: Run, operator: Assigning, target: Value, value: Value) -> None:  # noqa: C901 - one case for each type
+def assign(run: Run, operator: AssignmentOperator, target: Value, value: Value) -> None:  # noqa: C901 - one case for each type
     """Change ``target`` in place: ``target operator value``."""
     match target:
         case Long():
             if not isinstance(value, Long):
                 raise type_mismatch(target.type, value.type)
-            compute = None if operator is Assigning.SET else LONG_ARITHMETIC[_ASSIGNED[operator]]
-            target.val = value.val if compute is None else longs.wrap(compute(target.val, value.val))
+            compute = None if operator is AssignmentOperator.SET else LONG_ARITHMETIC[_ASSIGNED[operator]]
+            target.val = value.val if compute is None else wrap(compute(target.val, value.val))
         case Double():
             if not isinstance(value, Double):
                 raise type_mismatch(target.type, value.type)
-            reckon = None if operator is Assigning.SET else _DOUBLE_ARITHMETIC[_ASSIGNED[operator]]
+            reckon = None if operator is AssignmentOperator.SET else _DOUBLE_ARITHMETIC[_ASSIGNED[operator]]
             target.val = value.val if reckon is None else reckon(target.val, value.val)
         case Text():
             _assign_text(run, operator, target, value)
         case Null() | Uuid():
             raise _not_assignable(target, operator)
         case Bool():
-            if operator is not Assigning.SET:
+            if operator is not AssignmentOperator.SET:
                 raise unsupported(f"boolean/Boolean DO NOT support assignment operation {operator}")
             _assign_same(target, value)
         case Array() | Map() | DateTime() | Zone() | Formatter() | Property() | Days():
-            if operator is not Assigning.SET:
+            if operator is not AssignmentOperator.SET:
                 raise _not_assignable(target, operator)
             _assign_same(target, value)
         case _:
             raise _not_assignable(target, operator)
 
 
-def _not_assignable(target: Value, operator: Assigning) -> ExpressionFailed:
+def _not_assignable(target: Value, operator: AssignmentOperator) -> ExpressionFailed:
     return unsupported(f"{target.type} DO NOT support assignment operation {operator}")
 
 
@@ -292,13 +299,13 @@ def _assign_same(target: Any, value: Any) -> None:
     target.val = value.val
 
 
-def _assign_text(run: Run, operator: Assigning, target: Text, value: Value) -> None:
+def _assign_text(run: Run, operator: AssignmentOperator, target: Text, value: Value) -> None:
     match operator:
-        case Assigning.SET:
+        case AssignmentOperator.SET:
             if not isinstance(value, Text):
                 raise type_mismatch(target.type, value.type)
             text = value.val
-        case Assigning.ADD:
+        case AssignmentOperator.ADD:
             old = "null" if target.val is None else target.val
             addition = appended(run, value)
             run.tick(len(old) + len(addition))

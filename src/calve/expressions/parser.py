@@ -1,4 +1,4 @@
-"""From text to tree: one method for each rule of the grammar.
+"""The parser: one method for each rule of the grammar.
 
 Two habits of the original parser can be seen from outside and are kept: it has always read one token ahead of the one
 it looks at, so that a bad character wins over a wrong word just before it; and a number or a string is understood as
@@ -8,14 +8,11 @@ soon as it is met.
 from dataclasses import dataclass, field
 
 from calve.errors import ExpressionInvalid
-from calve.expressions.escapes import unquote
-from calve.expressions.java.doubles import parse_double
-from calve.expressions.java.longs import parse_long
-from calve.expressions.reading import Reader
-from calve.expressions.tokens import Token, Word
+from calve.expressions.java import parse_double, parse_long
+from calve.expressions.tokens import Reader, Token, TokenKind, unquote
 from calve.expressions.tree import (
-    Assigning,
     Assignment,
+    AssignmentOperator,
     Block,
     Break,
     Call,
@@ -52,7 +49,7 @@ from calve.expressions.tree import (
 
 _PRIMITIVES = frozenset({"boolean", "int", "long", "float", "double"})
 _SIGNS = {"-": Sign.MINUS, "+": Sign.PLUS, "!": Sign.NOT}
-_ASSIGNING = frozenset(Assigning)
+_ASSIGNING = frozenset(AssignmentOperator)
 _VALUE_STARTS = frozenset({"new", "true", "false", "null", "(", "-", "+", "!"})
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _RANKS: dict[str, int] = {
@@ -92,7 +89,7 @@ class _OpenChain:
 
 
 class _Expressions(Reader):
-    """The rules for what gives a value."""
+    """The rules of expressions."""
 
     def expression(self) -> Expression:
         self.enter()
@@ -137,18 +134,18 @@ class _Expressions(Reader):
 
     def _shows_assigning(self, offset: int) -> bool:
         token = self.peek(offset)
-        return token.word is Word.SYMBOL and token.image in _ASSIGNING
+        return token.kind is TokenKind.SYMBOL and token.image in _ASSIGNING
 
-    def _assigning(self) -> Assigning:
-        return Assigning(self.take().image)
+    def _assigning(self) -> AssignmentOperator:
+        return AssignmentOperator(self.take().image)
 
     def _operators(self, begun: Primary | None) -> Operand:
-        """Read operands and what stands between them, without a call for each rank of operator."""
+        """Read operands and the operators between them, without a call for each rank of operator."""
         chains: list[_OpenChain] = []
         operand = self._operand() if begun is None else self._suffixed(begun.prefix, list(begun.suffixes))
         while True:
             token = self.peek()
-            rank = _RANKS.get(token.image, -1) if token.word is Word.SYMBOL else -1
+            rank = _RANKS.get(token.image, -1) if token.kind is TokenKind.SYMBOL else -1
             while chains and chains[-1].rank > rank:
                 operand = chains.pop().close(operand)
             if rank < 0:
@@ -164,7 +161,7 @@ class _Expressions(Reader):
     def _operand(self) -> Operand:
         """Read signs, a value and its suffixes; brackets nest here, as each call is a frame of the stack."""
         signs: list[Sign] = []
-        while (token := self.peek()).word is Word.SYMBOL and token.image in _SIGNS:
+        while (token := self.peek()).kind is TokenKind.SYMBOL and token.image in _SIGNS:
             signs.append(_SIGNS[self.take().image])
         if self.take_if("("):
             inner = self.expression()
@@ -185,9 +182,9 @@ class _Expressions(Reader):
 
     def _starts_value(self, offset: int) -> bool:
         token = self.peek(offset)
-        if token.word in {Word.SYMBOL, Word.KEYWORD}:
+        if token.kind in {TokenKind.SYMBOL, TokenKind.KEYWORD}:
             return token.image in _VALUE_STARTS
-        return token.word is not Word.END
+        return token.kind is not TokenKind.END
 
     def _index(self) -> Index:
         at = self.position()
@@ -205,15 +202,15 @@ class _Expressions(Reader):
 
     def _prefix(self) -> Prefix:
         token = self.peek()
-        match token.word:
-            case Word.NAME:
+        match token.kind:
+            case TokenKind.NAME:
                 at = self.position()
                 return Name(self.take().image, at)
-            case Word.INTEGER | Word.FLOAT | Word.STRING:
+            case TokenKind.INTEGER | TokenKind.FLOAT | TokenKind.STRING:
                 return self._literal()
-            case Word.KEYWORD if token.image in _CONSTANTS:
+            case TokenKind.KEYWORD if token.image in _CONSTANTS:
                 return self._literal()
-            case Word.KEYWORD if token.image == "new":
+            case TokenKind.KEYWORD if token.image == "new":
                 return self._allocation()
             case _:
                 raise self.wrong("a value")
@@ -267,7 +264,7 @@ class _Expressions(Reader):
 
 
 class _Statements(_Expressions):
-    """The rules for what does something."""
+    """The rules of statements."""
 
     def tree(self) -> Tree:
         imports = 0
@@ -275,7 +272,7 @@ class _Statements(_Expressions):
             self._import()
             imports += 1
         statements: list[Statement] = []
-        while self.peek().word is not Word.END:
+        while self.peek().kind is not TokenKind.END:
             statements.append(self._block_statement())
         return Tree(imports, tuple(statements), self.literals, self.memory)
 
@@ -329,7 +326,7 @@ class _Statements(_Expressions):
     def _one_statement(self) -> Statement:
         token = self.peek()
         at = self.position()
-        match token.image if token.word in {Word.KEYWORD, Word.SYMBOL} else None:
+        match token.image if token.kind in {TokenKind.KEYWORD, TokenKind.SYMBOL} else None:
             case "{":
                 return self._block(at)
             case "if":
@@ -398,13 +395,13 @@ class _Statements(_Expressions):
 
 
 def _constant(token: Token) -> int | float | str | bool | None:
-    """Return what a literal stands for.
+    """Return the value of a literal.
 
     Raises:
         ExpressionInvalid: it is a hexadecimal number, a number beyond 64 bits, or has an octal escape.
     """
-    match token.word:
-        case Word.INTEGER:
+    match token.kind:
+        case TokenKind.INTEGER:
             value = parse_long(token.image.rstrip("lL"))
             if value is None:
                 raise ExpressionInvalid(
@@ -414,9 +411,9 @@ def _constant(token: Token) -> int | float | str | bool | None:
                     column=token.column,
                 )
             return value
-        case Word.FLOAT:
+        case TokenKind.FLOAT:
             return parse_double(token.image)
-        case Word.STRING:
+        case TokenKind.STRING:
             return unquote(token.image, token.line, token.column)
         case _:
             return _CONSTANTS[token.image]
@@ -426,6 +423,6 @@ def parse_tree(source: str) -> Tree:
     """Return the tree of a program, given in UTF-16 units.
 
     Raises:
-        ExpressionInvalid: it is not in the language.
+        ExpressionInvalid: the source is not a valid program.
     """
     return _Statements(source).tree()

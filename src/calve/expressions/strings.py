@@ -3,14 +3,12 @@
 from typing import Any
 
 from calve.errors import ExpressionFailed
-from calve.expressions.boxing import argument, unbox
+from calve.expressions.conversion import Method, argument, inside_java, invoke, unbox
 from calve.expressions.failures import class_cast, illegal_argument, null_pointer
-from calve.expressions.java import formatting, regex
-from calve.expressions.java_calls import Method, inside_java, invoke
-from calve.expressions.meter import Run
+from calve.expressions.java import FormatFailed, Shown, format_java, replace_all, split
+from calve.expressions.limits import Run
 from calve.expressions.operators import new_text
-from calve.expressions.rendering import appended, java_array, shown, told
-from calve.expressions.text import to_units
+from calve.expressions.text import appended, brief_text, java_array, shown, to_units
 from calve.expressions.values import Array, Bool, Long, Map, ResultType, Text, Value
 
 _SPACE = "".join(map(chr, range(33)))
@@ -26,7 +24,7 @@ def create(run: Run, value: Value) -> Text:
             run.charge(2 * len(value.val or ""))
             return Text(value.val)
         case _:
-            raise illegal_argument(f"Invalid input argument ({told(run, value)}) for String constructor")
+            raise illegal_argument(f"Invalid input argument ({brief_text(run, value)}) for String constructor")
 
 
 def call(run: Run, value: Text, name: str, arguments: list[Value]) -> Value | None:
@@ -50,13 +48,13 @@ def _call_java(run: Run, text: str | None, name: str, arguments: list[Value]) ->
         return None
     if text is None:
         with inside_java(name):
-            raise illegal_argument("the string holds nothing")
+            raise illegal_argument("the string is null")
     run.tick(len(text))
     return invoke(run, method, name, text, arguments)
 
 
 def _value_of(run: Run, text: str | None, value: Value) -> Value:
-    """Return ``String.valueOf(value)``, which is a method of the class and not of a string."""
+    """Return ``String.valueOf(value)``, a static method."""
     with inside_java("valueOf1"):
         if text is not None:
             raise illegal_argument("valueOf is a method of the class String")
@@ -103,7 +101,7 @@ def _truth(run: Run, truth: bool) -> Value:  # noqa: FBT001 - it is the value
 
 
 def _split(run: Run, text: str, pattern: str, limit: int) -> Value:
-    parts = regex.split(run, _whole(text), _whole(pattern), limit)
+    parts = split(run, _whole(text), _whole(pattern), limit)
     run.charge()
     return Array([new_text(run, to_units(part)) for part in parts], ResultType.STRING_ARRAY)
 
@@ -111,9 +109,9 @@ def _split(run: Run, text: str, pattern: str, limit: int) -> Value:
 def _replace_all(run: Run, text: str, pattern: str | None, replacement: str | None) -> Value:
     if pattern is None:
         raise null_pointer("the pattern is null")
-    # A pattern sees whole characters, not the halves that a string is made of.
+    # A pattern matches whole characters, not the UTF-16 units that a string consists of.
     new = None if replacement is None else _whole(replacement)
-    return new_text(run, to_units(regex.replace_all(run, _whole(text), _whole(pattern), new)))
+    return new_text(run, to_units(replace_all(run, _whole(text), _whole(pattern), new)))
 
 
 _METHODS: dict[str, Method] = {
@@ -147,13 +145,13 @@ def _first_text(arguments: list[Value]) -> str | None:
 
 def _format(run: Run, arguments: list[Value]) -> Value:
     pattern = _first_text(arguments)
-    # An array is one argument, not several: it is shown as such.
+    # An array is one argument, not several.
     given = [_format_argument(run, value) for value in arguments[1:]]
     if pattern is None:
-        raise null_pointer("there is no format")
+        raise null_pointer("the format is null")
     try:
-        return new_text(run, to_units(formatting.format_java(run, pattern, given)))
-    except formatting.FormatFailed as error:
+        return new_text(run, to_units(format_java(run, pattern, given)))
+    except FormatFailed as error:
         raise ExpressionFailed(str(error), kind=error.kind) from error
 
 
@@ -163,7 +161,7 @@ def _format_argument(run: Run, value: Value) -> Any:
     content = argument(value)
     if content is None or isinstance(content, str | bool | int | float):
         return content
-    return formatting.Shown(java_array(value) if isinstance(value, Array) else appended(run, value))
+    return Shown(java_array(value) if isinstance(value, Array) else appended(run, value))
 
 
 def _join(run: Run, arguments: list[Value]) -> Value:
@@ -181,7 +179,7 @@ def _join(run: Run, arguments: list[Value]) -> Value:
             raise class_cast(element.java_class, "SelString")
         parts.append("null" if element.val is None else element.val)
     if separator is None:
-        raise null_pointer("there is no separator")
+        raise null_pointer("the separator is null")
     run.check_room(2 * (sum(map(len, parts)) + len(separator) * len(parts)))
     return new_text(run, separator.join(parts))
 
@@ -195,7 +193,7 @@ def _escape(run: Run, value: Text, arguments: list[Value]) -> Value:
         case _:
             raise illegal_argument("Invalid input args for String.escape method")
     if text is None:
-        raise null_pointer("the string holds nothing")
+        raise null_pointer("the string is null")
     run.check_room(2 * len(text))
     for character, escaped in _ESCAPES:
         text = text.replace(character, escaped)

@@ -1,7 +1,7 @@
-"""The words of the language, read one at a time.
+"""The tokens of the language, read one at a time.
 
-They are read lazily, because a bad character counts only when the parser gets there: see ``Reader`` in ``parser``.
-Text is in UTF-16 units throughout.
+They are read lazily, because a bad character counts only when the parser gets there: see ``Reader``. Text is in UTF-16
+code units throughout.
 """
 
 import re
@@ -9,10 +9,12 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from calve.errors import ExpressionInvalid
+from calve.expressions.limits import NESTING
+from calve.expressions.tree import Position
 
 
-class Word(Enum):
-    """What kind of word a token is."""
+class TokenKind(Enum):
+    """The kind of a token."""
 
     END = auto()
     NAME = auto()
@@ -24,9 +26,9 @@ class Word(Enum):
 
 
 class Token(NamedTuple):
-    """A word of the source, and where it stands."""
+    """A token, and its position in the source."""
 
-    word: Word
+    kind: TokenKind
     image: str
     line: int
     column: int
@@ -111,7 +113,7 @@ _TOKEN = re.compile(
 
 
 class Tokenizer:
-    """Cuts the source into tokens, one call at a time."""
+    """Reads the tokens of the source, one at a time."""
 
     def __init__(self, source: str, error_at_end: ExpressionInvalid | None = None) -> None:
         self._source = source
@@ -121,29 +123,29 @@ class Tokenizer:
         self._line_start = 0
 
     def next(self) -> Token:
-        """Return the next token; after the last one, ``END`` again and again.
+        """Return the next token; after the last one, always ``END``.
 
         Raises:
-            ExpressionInvalid: no token starts here.
+            ExpressionInvalid: there is no valid token.
         """
         self._skip()
         start = self._at
         if start == len(self._source):
             self._check_end(start)
-            return Token(Word.END, "", *self._position())
+            return Token(TokenKind.END, "", *self._position())
         found = _TOKEN.match(self._source, start)
         if found is not None:
             self._check_end(found.end())
             image = found.group()
-            word = Word.KEYWORD if image in KEYWORDS else Word[found.lastgroup or ""]
-            token = Token(word, image, *self._position())
+            kind = TokenKind.KEYWORD if image in KEYWORDS else TokenKind[found.lastgroup or ""]
+            token = Token(kind, image, *self._position())
             self._at = found.end()
             return token
         self._check_end(len(self._source) if self._source[start] in "'\"" else start)
         raise self._bad(self._source[start])
 
     def _check_end(self, end: int) -> None:
-        # A token that touches the end would have been read on, into what could not be read.
+        # Maestro would have read on behind a token at the end, and met the bad escape.
         if self._error_at_end is not None and end == len(self._source):
             raise self._error_at_end
 
@@ -181,3 +183,144 @@ class Tokenizer:
             line=line,
             column=column,
         )
+
+
+_BACKSLASHES = re.compile(r"\\+")
+_SHORT = {"b": "\b", "n": "\n", "t": "\t", "f": "\f", "r": "\r", "\\": "\\", '"': '"', "'": "'"}
+_HEX = frozenset("0123456789abcdefABCDEF")
+
+
+def unescape_source(source: str) -> tuple[str, ExpressionInvalid | None]:
+    r"""Return ``source`` with every ``\uXXXX`` replaced up to the first invalid one, and the error of that one.
+
+    After an even number of backslashes a ``u`` is just a ``u``.
+    """
+    if "\\u" not in source:
+        return source, None
+    parts: list[str] = []
+    at = 0
+    while found := _BACKSLASHES.search(source, at):
+        end = found.end()
+        if len(found.group()) % 2 == 0 or not source.startswith("u", end):
+            parts.append(source[at:end])
+            at = end
+            continue
+        parts.append(source[at : end - 1])
+        while source.startswith("u", end):
+            end += 1
+        digits = source[end : end + 4]
+        if len(digits) < 4 or not _HEX.issuperset(digits):
+            line, column = source.count("\n", 0, end) + 1, end - source.rfind("\n", 0, end)
+            return "".join(parts), ExpressionInvalid(
+                f"Invalid escape character at line {line} column {column}.", kind="Error", line=line, column=column
+            )
+        parts.append(chr(int(digits, 16)))
+        at = end + 4
+    parts.append(source[at:])
+    return "".join(parts), None
+
+
+def unquote(literal: str, line: int, column: int) -> str:
+    """Return the value of a string literal; octal escapes are in the grammar, but Maestro refuses them."""
+    if "\\" not in literal:
+        return literal[1:-1]
+    parts: list[str] = []
+    characters = iter(literal[1:-1])
+    for character in characters:
+        if character != "\\":
+            parts.append(character)
+            continue
+        short = _SHORT.get(next(characters))
+        if short is None:
+            raise ExpressionInvalid(
+                f"Invalid escaped literal string: {literal}",
+                kind="IllegalArgumentException",
+                line=line,
+                column=column,
+            )
+        parts.append(short)
+    return "".join(parts)
+
+
+class Reader:
+    """The tokens as the parser takes them: always one more is read than it looks at, as in Maestro."""
+
+    def __init__(self, source: str) -> None:
+        text, error = unescape_source(source)
+        self._tokenizer = Tokenizer(text, error)
+        self._ahead: list[Token] = []
+        self._depth = 0
+        self.memory = 0
+        self.literals = 0
+
+    def peek(self, offset: int = 0) -> Token:
+        """Return a token without taking it."""
+        while len(self._ahead) <= offset:
+            self._ahead.append(self._tokenizer.next())
+        return self._ahead[offset]
+
+    def shows(self, image: str, offset: int = 0) -> bool:
+        """Return whether the token is this keyword or symbol."""
+        token = self.peek(offset)
+        return token.image == image and token.kind in {TokenKind.SYMBOL, TokenKind.KEYWORD}
+
+    def shows_name(self, offset: int = 0) -> bool:
+        """Return whether the token is a name."""
+        return self.peek(offset).kind is TokenKind.NAME
+
+    def take(self) -> Token:
+        """Take the next token."""
+        self.peek(1)
+        return self._ahead.pop(0)
+
+    def take_if(self, image: str) -> bool:
+        """Take the next token if it is this keyword or symbol, and return whether it was."""
+        if self.shows(image):
+            self.take()
+            return True
+        return False
+
+    def expect(self, image: str) -> Token:
+        """Take a keyword or symbol, or raise."""
+        if not self.shows(image):
+            raise self.wrong(f'"{image}"')
+        return self.take()
+
+    def expect_name(self) -> Token:
+        """Take a name, or raise."""
+        if not self.shows_name():
+            raise self.wrong("a name")
+        return self.take()
+
+    def wrong(self, expected: str) -> ExpressionInvalid:
+        """Return the error of an unexpected token."""
+        token = self.peek()
+        self.peek(1)
+        encountered = token.image if token.kind is not TokenKind.END else "<EOF>"
+        return ExpressionInvalid(
+            f'Encountered "{encountered}" at line {token.line}, column {token.column}. Was expecting {expected}.',
+            kind="ParseException",
+            line=token.line,
+            column=token.column,
+        )
+
+    def position(self) -> Position:
+        """Return the position of the next token."""
+        token = self.peek()
+        return Position(token.line, token.column)
+
+    def enter(self) -> None:
+        """Enter a level of nesting, or raise if it is too deep."""
+        self._depth += 1
+        if self._depth > NESTING:
+            token = self.peek()
+            raise ExpressionInvalid(
+                f"The expression is nested deeper than {NESTING} levels at line {token.line}, column {token.column}.",
+                kind="StackOverflowError",
+                line=token.line,
+                column=token.column,
+            )
+
+    def leave(self) -> None:
+        """Leave a level of nesting."""
+        self._depth -= 1

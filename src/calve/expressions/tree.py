@@ -1,4 +1,4 @@
-"""The shape of a program.
+"""The syntax tree of a program.
 
 Chains of operators, suffixes and ``else if`` are flat, so that a long one is not a deep one.
 """
@@ -34,7 +34,7 @@ class Sign(Enum):
     NOT = "!"
 
 
-class Assigning(StrEnum):
+class AssignmentOperator(StrEnum):
     """An operator that changes a variable."""
 
     SET = "="
@@ -47,7 +47,7 @@ class Assigning(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in the source, both counted from 1."""
+    """A position in the source; line and column start at 1."""
 
     line: int
     column: int
@@ -55,7 +55,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant. ``index`` numbers it: within one evaluation it is an object that can be changed."""
+    """A constant. ``index`` is its number: within one evaluation it is an object that assignments can change."""
 
     value: int | float | str | bool | None
     image: str
@@ -131,7 +131,7 @@ Prefix: TypeAlias = "Literal | Name | NewArray | NewFilledArray | NewObject | Ex
 
 @dataclass(frozen=True, slots=True)
 class Primary:
-    """A value and what is asked of it, one after the other."""
+    """A value and its suffixes: indexes, fields and calls."""
 
     prefix: Prefix
     suffixes: tuple[Suffix, ...]
@@ -171,14 +171,14 @@ class Assignment:
 
     name: str
     index: "Expression | None"
-    operator: Assigning
+    operator: AssignmentOperator
     value: "Expression"
     at: Position
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """What gives a value."""
+    """An expression."""
 
     body: Operand | Ternary | Assignment
     at: Position
@@ -213,7 +213,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Evaluate:
-    """An expression that stands as a statement."""
+    """An expression as a statement."""
 
     expression: Expression
 
@@ -288,4 +288,4 @@ class Tree:
     statements: tuple[Statement, ...]
     literals: int
     memory: int
-    """What the literals and the names of methods take."""
+    """What the literals and the names of methods take, in bytes."""

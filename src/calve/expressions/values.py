@@ -8,15 +8,17 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from calve.expressions.java.hash_map import HashMap
-    from calve.expressions.joda.datetimes import DateTime as Instant
-    from calve.expressions.joda.datetimes import Property as InstantProperty
-    from calve.expressions.joda.patterns import Formatter as Pattern
-    from calve.expressions.joda.zones import Zone as TimeZone
+    from calve.expressions.java import HashMap
+    from calve.expressions.joda import (
+        DateTime as Instant,
+        Formatter as Pattern,
+        Property as InstantProperty,
+        Zone as TimeZone,
+    )
 
 
 class ResultType(StrEnum):
-    """What type a value has."""
+    """The type of a value."""
 
     STRING = "STRING"
     LONG = "LONG"
@@ -51,7 +53,7 @@ class Value:
 
 
 class Text(Value):
-    """A string, in UTF-16 units; one that was declared and not set holds nothing."""
+    """A string, in UTF-16 units; None if it is declared but not assigned."""
 
     __slots__ = ("val",)
     type = ResultType.STRING
@@ -106,7 +108,7 @@ class Array(Value):
 
 
 class Map(Value):
-    """A map from strings to values; one that was declared and not set holds nothing."""
+    """A map from strings to values; None if it is declared but not assigned."""
 
     __slots__ = ("val",)
     type = ResultType.MAP
@@ -117,7 +119,7 @@ class Map(Value):
 
 
 class DateTime(Value):
-    """A moment in a time zone."""
+    """An instant in a time zone."""
 
     __slots__ = ("val",)
     type = ResultType.DATETIME
@@ -139,7 +141,7 @@ class Zone(Value):
 
 
 class Formatter(Value):
-    """A pattern that dates are written and read by."""
+    """A formatter of dates."""
 
     __slots__ = ("val",)
     type = ResultType.DATETIME_FORMATTER
@@ -150,7 +152,7 @@ class Formatter(Value):
 
 
 class Property(Value):
-    """One field of a moment, such as its month."""
+    """A field of a DateTime, such as its month."""
 
     __slots__ = ("val",)
     type = ResultType.DATETIME_PROPERTY
@@ -183,7 +185,7 @@ class Uuid(Value):
 
 
 class Null(Value):
-    """Nothing: ``null``, or a name that nobody declared."""
+    """``null``, or a name that is not declared."""
 
     __slots__ = ()
     type = ResultType.NULL
@@ -191,7 +193,7 @@ class Null(Value):
 
 
 class Void(Value):
-    """What a statement without a value gives."""
+    """The result of a statement without a value."""
 
     __slots__ = ()
     type = ResultType.VOID
@@ -199,7 +201,7 @@ class Void(Value):
 
 
 class Thrown(Value):
-    """What a ``throw`` gives."""
+    """The result of a ``throw``."""
 
     __slots__ = ("val",)
     type = ResultType.ERROR
@@ -268,7 +270,7 @@ TYPES: dict[str, ResultType] = {
     "Days": ResultType.DATETIME_DAYS,
     "UUID": ResultType.UUID,
 }
-"""The types that can be named."""
+"""The types by their names in the language."""
 
 ELEMENTS: dict[ResultType, Callable[[], Value]] = {
     ResultType.STRING: lambda: Text(None),
@@ -276,7 +278,7 @@ ELEMENTS: dict[ResultType, Callable[[], Value]] = {
     ResultType.DOUBLE: lambda: Double(0.0),
     ResultType.BOOLEAN: lambda: Bool(False),
 }
-"""What an array holds before it is filled."""
+"""The initial elements of an array."""
 
 ARRAYS: dict[ResultType, ResultType] = {
     ResultType.STRING: ResultType.STRING_ARRAY,
@@ -300,7 +302,7 @@ BLANKS: dict[ResultType, Callable[[], Value]] = {
     ResultType.DATETIME_DAYS: lambda: Days(None),
     ResultType.UUID: lambda: Uuid(None),
 }
-"""What a variable holds that was declared and not set."""
+"""The value of a variable that is declared but not assigned."""
 
 CLASSES: dict[str, Callable[[], Value]] = {
     **{name: BLANKS[type_] for name, type_ in TYPES.items()},

@@ -17,10 +17,9 @@ from calve.errors import (
     TableMissing,
 )
 from calve.lake import metadata as raw
-from calve.lake.damage import MAX_METADATA_BYTES, decoding
 from calve.lake.files import Files
-from calve.lake.names import TableName
-from calve.lake.validation import KNOWN_FORMAT_VERSIONS
+from calve.lake.metadata_checks import KNOWN_FORMAT_VERSIONS, MAX_METADATA_BYTES, decoding
+from calve.lake.table_name import TableName
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -39,8 +38,8 @@ class LoadedTable:
 
 _READ = re.compile(r"\b(?:FROM|JOIN)\s+([\w.`-]+)", re.IGNORECASE)
 """The tables that the SQL of a view names."""
-Decide = Callable[[raw.Metadata], raw.Change | None]
-"""Tells by a table's metadata what to change; None: nothing."""
+Decide = Callable[[raw.Metadata], raw.TableCommit | None]
+"""Decides from a table's metadata what to change; None: nothing."""
 
 
 def wall_clock_ms() -> int:
@@ -60,7 +59,7 @@ class Catalog(ABC):
         max_bytes: int = MAX_METADATA_BYTES,
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
-        """Take PyIceberg's properties, the folder for new tables if it is not the warehouse, and how much is read."""
+        """Take PyIceberg's properties, a folder for new tables other than the warehouse, and the limit of files."""
         self.name = name
         self.catalogs: tuple[str, ...] = (name,)
         """All catalogs of the lake, for messages."""
@@ -81,13 +80,13 @@ class Catalog(ABC):
 
     @abstractmethod
     def exists(self, table: TableName) -> bool:
-        """Tell whether there is such a table."""
+        """Tell whether a table exists."""
 
     @abstractmethod
     def locations(self, tables: Sequence[TableName]) -> dict[TableName, str]:
-        """Return where the current metadata of tables lies; those that are not there, or unreadable, are left out.
+        """Return the location of each table's current metadata; tables that are missing or unreadable are left out.
 
-        It moves with every commit, so that a table need not be read to see that nothing has happened.
+        The location changes with every commit, so a table need not be read to see that nothing happened.
 
         Raises:
             LakeError: the catalog cannot be reached.
@@ -95,7 +94,7 @@ class Catalog(ABC):
 
     @abstractmethod
     def register(self, table: TableName, metadata_location: str) -> None:
-        """Make a table of existing metadata, and its namespace if need be; atomic.
+        """Register a table with existing metadata, and create its namespace if needed; atomic.
 
         Raises:
             LakeError: the name is taken.
@@ -103,11 +102,11 @@ class Catalog(ABC):
 
     @abstractmethod
     def drop(self, table: TableName) -> bool:
-        """Forget a table, keeping all its files; tell whether it was there."""
+        """Remove a table from the catalog, keeping all its files; tell whether it existed."""
 
     @abstractmethod
     def create_tag(self, table: TableName, tag: str, snapshot_id: int, max_age_ms: int) -> None:
-        """Tag a snapshot; a tag that is there already, at that snapshot, is fine.
+        """Tag a snapshot; succeeds if the tag is at that snapshot already.
 
         Raises:
             SnapshotUnknown, SourceBusy, NotSupportedByCatalog.
@@ -115,14 +114,14 @@ class Catalog(ABC):
 
     @abstractmethod
     def drop_tag(self, table: TableName, tag: str) -> bool:
-        """Remove a tag; tell whether it was there."""
+        """Remove a tag; tell whether it existed."""
 
     @abstractmethod
     def change(self, table: TableName, decide: Decide) -> bool:
         """Change a table's snapshots, branches and properties in one commit; tell whether there was one.
 
-        What to do is decided by the table's metadata, and anew when somebody else commits in between. An error that
-        ``decide`` raises ends it with nothing done. After any other error, nobody knows: load the table and look.
+        ``decide`` is called with the table's metadata, and again if another writer commits in between. If it raises,
+        nothing was done. After any other error the outcome is unknown: load the table and look.
 
         Raises:
             SourceBusy, NotSupportedByCatalog.
@@ -131,6 +130,14 @@ class Catalog(ABC):
     @abstractmethod
     def namespace_location(self, namespace: tuple[str, ...]) -> str | None:
         """Return the ``location`` property of a namespace."""
+
+    @abstractmethod
+    def namespaces(self) -> list[tuple[str, ...]]:
+        """Return the namespaces that hold tables; catalogs of other kinds tell only of those at the top.
+
+        Raises:
+            LakeError: the catalog cannot be reached.
+        """
 
     @abstractmethod
     def tables(self, namespace: tuple[str, ...]) -> list[str]:
@@ -151,7 +158,7 @@ class Catalog(ABC):
         if "/" in warehouse:  # a REST catalog's warehouse may be a mere name
             return f"{warehouse.rstrip('/')}/{levels}/{table.name}"
         raise SettingsInvalid(
-            f"No folder is known for new tables of the catalog {self.name}.",
+            f"The catalog {self.name} has no location for new tables.",
             remedy="Set location in [capture], a location on the namespace, or warehouse on the catalog.",
             catalog=self.name,
         )
@@ -167,38 +174,39 @@ class Catalog(ABC):
         schema: Mapping[str, Any],  # noqa: ARG002
         properties: Mapping[str, str],  # noqa: ARG002
     ) -> None:
-        """Make a view in Spark's dialect, of an Iceberg schema; only SQL catalogs can."""
+        """Create a view in Spark's dialect, with an Iceberg schema; only SQL catalogs can."""
         raise NotSupportedByCatalog(
-            f"calve makes views only in SQL catalogs; {self.name} is another kind.",
+            f"Views can be created only in SQL catalogs; {self.name} is not one.",
             catalog=self.name,
             view=str(view),
         )
 
     def drop_view(self, view: TableName) -> bool:
-        """Forget a view, keeping its file; tell whether it was there."""
+        """Remove a view from the catalog, keeping its file; tell whether it existed."""
         raise NotSupportedByCatalog(
-            f"calve has views only in SQL catalogs; {self.name} is another kind.",
+            f"Views are supported only in SQL catalogs; {self.name} is not one.",
             catalog=self.name,
             view=str(view),
         )
 
     def pyiceberg(self) -> "PyIcebergCatalog":
-        """Return PyIceberg's own view of the catalog; it purges no table that does not own its files."""
+        """Return PyIceberg's catalog, guarded: it purges no table that does not own its files."""
+        # Threads of a server share the catalog: without the lock each of them could open connections of its own.
         with self._opening:
             if self._pyiceberg is None:
-                from calve.lake.guarded import open_guarded
+                from calve.lake.guarded_catalog import open_guarded
 
                 self._pyiceberg = open_guarded(self.name, self.properties, self.files.max_bytes)
             return self._pyiceberg
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         if self._pyiceberg is not None:
             self._pyiceberg.close()
             self._pyiceberg = None
 
     def load_at(self, location: str) -> LoadedTable:
-        """Return a table that no catalog knows, by the path of its metadata."""
+        """Return a table that is in no catalog, by the path of its metadata."""
         return self._read(TableName(self.name, (), location), location, self.files)
 
     def _read(self, table: TableName, location: str, files: Files) -> LoadedTable:
@@ -208,7 +216,7 @@ class Catalog(ABC):
         version = metadata["format-version"]
         if version not in KNOWN_FORMAT_VERSIONS:
             raise FormatVersionUnknown(
-                f"{table} has format version {version}; calve knows 1 to 3.",
+                f"{table} has format version {version}, which is not supported: only 1 to 3 are.",
                 remedy="Upgrade calve.",
                 table=str(table),
                 format_version=version,
@@ -216,7 +224,7 @@ class Catalog(ABC):
         return LoadedTable(table, metadata, location, files)
 
     def near(self, table: TableName) -> list[str]:
-        """Return the names of tables that a wrong one may have meant, the likeliest first."""
+        """Return the names of tables similar to a wrong one, the likeliest first."""
         return get_close_matches(".".join(table.identifier), self.tables(table.namespace), n=3, cutoff=0.6)
 
     def _missing(self, table: TableName) -> TableMissing:
@@ -229,7 +237,7 @@ class Catalog(ABC):
             return TableMissing(
                 f"There is no table {levels}.{table.name}: {table.namespace[0]} is not a catalog, and the catalog "
                 f"{self.name} has no namespace {levels}.",
-                remedy=f"The settings have the catalogs: {', '.join(self.catalogs)}.",
+                remedy=f"The settings define these catalogs: {', '.join(self.catalogs)}.",
                 table=str(table),
             )
         return TableMissing(f"There is no table {table}.", remedy=remedy, table=str(table))
@@ -237,7 +245,7 @@ class Catalog(ABC):
     def _is_view(self, view: TableName, sql: str = "") -> TableIsView:
         under = ", ".join(dict.fromkeys(_READ.findall(sql)))
         return TableIsView(
-            f"{view} is a view, not a table: a view has no snapshots of its own to capture or to write to.",
+            f"{view} is a view, not a table: a view has no snapshots to capture or write to.",
             remedy=f"Capture the tables that it reads{f' ({under})' if under else ''}, or write its rows into a table "
             "and capture that.",
             table=str(view),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from calve.errors import CalveError, FilesLost, LakeCorrupt, LakeError, LakeUnavailable
 from calve.folders import is_refusal, writing
-from calve.lake.damage import shown, too_large
+from calve.lake.metadata_checks import shown, too_large
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO, InputFile, InputStream
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _SETTING = "capture.location, or warehouse of the catalog"
 _UNTOLD = 1 << 24
-"""How much is read of a file that does not tell its size."""
+"""How many bytes are read of a file that does not report its size."""
 _FILE_SCHEME = re.compile(r"file:(//(localhost)?(?=/))?(?=/)")
 
 
 def local_path(location: str) -> Path | None:
-    """Return where a location is on this machine, None if it is elsewhere.
+    """Return the local path of a location; None if it is not on this machine.
 
-    Nothing is unquoted: neither Iceberg nor Hadoop quotes what it writes into metadata.
+    Percent signs are not decoded: neither Iceberg nor Hadoop encodes what it writes into metadata.
     """
     if match := _FILE_SCHEME.match(location):
         return Path(location[match.end() :])
@@ -39,16 +39,16 @@ class Files:
     """Reads and writes whole small files: local ones directly, others through PyIceberg's file systems."""
 
     def __init__(self, properties: Mapping[str, str] | None = None, *, max_bytes: int = sys.maxsize) -> None:
-        """Take the catalog's properties, which hold the credentials of object stores, and how much is read at most."""
+        """Take the catalog's properties, which hold the credentials of object stores, and the limit of a file."""
         self.max_bytes = max_bytes
         self._properties = dict(properties or {})
         self._remote: dict[str, FileIO] = {}
 
     def read(self, path: str, *, times: int = 1, through: "InputFile | None" = None) -> bytes:
-        """Return a file's content, of so many times ``max_bytes`` at most; elsewhere ``through`` PyIceberg.
+        """Return a file's content, at most ``times`` times ``max_bytes``; a remote one ``through`` PyIceberg, if given.
 
         Raises:
-            LakeCorrupt: it is larger, or no file at all.
+            LakeCorrupt: it is larger, or not a regular file.
         """
         limit = self.max_bytes * times
         with self._opened(path, through) as (stream, size):
@@ -63,7 +63,7 @@ class Files:
         """Return ``length`` bytes of a file.
 
         Raises:
-            LakeCorrupt: it has no such bytes, or these are more than may be read.
+            LakeCorrupt: the file is too short, or the range is larger than the limit.
         """
         if length > self.max_bytes:
             raise too_large(f"{length} bytes of it are to be read", offset).in_file(path)
@@ -75,7 +75,7 @@ class Files:
 
     @contextmanager
     def _opened(self, path: str, through: "InputFile | None" = None) -> "Iterator[tuple[BinaryIO | InputStream, int]]":
-        """Open a file to read, and tell how large it is."""
+        """Open a file for reading; yield it with its size."""
         with _explained(path):
             if local := local_path(path):
                 with _regular(local, path) as stream:
@@ -88,7 +88,7 @@ class Files:
                 yield remote, size
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a file, whole or not at all."""
+        """Write a file atomically."""
         with _explained(path), writing("A file of the lake", path, _SETTING):
             if local := local_path(path):
                 local.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ class Files:
                 stream.write(content)
 
     def delete(self, path: str) -> bool:
-        """Delete a file, what was left of writing it, and folders that this leaves empty; tell whether it was there."""
+        """Delete a file, leftovers of writing it, and folders that become empty; tell whether the file existed."""
         with _explained(path), writing("A file of the lake", path, _SETTING):
             if local := local_path(path):
                 was_there = local.exists()
@@ -119,7 +119,7 @@ class Files:
             return found
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file is there."""
+        """Tell whether a file exists."""
         with _explained(path):
             local = local_path(path)
             return local.exists() if local else self._io(path).new_input(path).exists()
@@ -135,7 +135,7 @@ class Files:
 
 @contextmanager
 def _explained(path: str) -> Iterator[None]:
-    """Turn what file systems raise into errors that name the path."""
+    """Turn errors of file systems into errors that name the path."""
     try:
         yield
     except FileNotFoundError as error:
@@ -153,11 +153,11 @@ def _explained(path: str) -> Iterator[None]:
 
 @contextmanager
 def _regular(local: Path, path: str) -> Iterator[BinaryIO]:
-    """Open a file, and not what only looks like one: a pipe would wait for ever, and a device may never end."""
+    """Open a regular file only: a pipe would block for ever, and a device may never end."""
     number = os.open(local, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
-        raise LakeCorrupt("it is a folder, a pipe or a device, and not a file", path=path)
+        raise LakeCorrupt("it is a folder, a pipe or a device, not a file", path=path)
     with os.fdopen(number, "rb") as stream:
         yield stream
 

@@ -38,12 +38,13 @@ def coordinates(settings: Settings) -> tuple[str, ...]:
 
 
 def cached(settings: Settings) -> list[Path] | None:
-    """Return the jars from the cache, None unless all are there."""
+    """Return the jars from the cache; None unless all are complete."""
     try:
         sizes = json.loads(_list_file(settings).read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError):
         return None
     jars = {settings.spark.jars_cache / name: size for name, size in sizes.items()}
+    # Sizes, because a disk that was full while jars were copied leaves truncated ones.
     complete = all(jar.is_file() and jar.stat().st_size == size for jar, size in jars.items())
     return list(jars) if complete else None
 
@@ -58,13 +59,13 @@ def provide(settings: Settings, java: Java) -> list[Path]:
 
 
 def _list_file(settings: Settings) -> Path:
-    """Return the file that lists the jars of a set; it is written last, when all are there."""
+    """Return the file that lists a set of jars; it is written last, when all are in place."""
     identity = hashlib.sha256("\n".join(coordinates(settings)).encode()).hexdigest()[:16]
     return settings.spark.jars_cache / f"{identity}.json"
 
 
 def _resolve(settings: Settings, java: Java) -> list[Path]:
-    """Fetch into a folder of our own, then move each jar into place; others may do the same meanwhile."""
+    """Download into a temporary folder, then move each jar into place; other processes may do the same meanwhile."""
     cache = settings.spark.jars_cache
     try:
         cache.mkdir(parents=True, exist_ok=True)
@@ -81,13 +82,13 @@ def _resolve(settings: Settings, java: Java) -> list[Path]:
         if is_refusal(error):
             raise not_writable("The cache of Spark's jars", cache, error, "spark.jars_cache") from error
         raise JarsUnavailable(
-            f"The jars for Spark cannot be kept in {cache}: {error}", remedy="Set jars_cache in [spark]."
+            f"The jars for Spark cannot be saved in {cache}: {error}", remedy="Set jars_cache in [spark]."
         ) from error
     return [cache / name for name in sizes]
 
 
 def _run_ivy(settings: Settings, java: Java, folder: Path) -> None:
-    """Let Spark resolve its packages, and then do nothing: Ivy only says its version."""
+    """Run Spark's resolution of packages, with a main class that only prints Ivy's version."""
     import pyspark
 
     own = {key: value for key, value in settings.spark.conf.items() if key.startswith("spark.jars.")}
@@ -102,14 +103,14 @@ def _run_ivy(settings: Settings, java: Java, folder: Path) -> None:
     said = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - all ours
     if said.returncode != 0 or not list((folder / "jars").glob("*.jar")):
         raise JarsUnavailable(
-            f"Spark's Ivy could not fetch {', '.join(coordinates(settings))}: {_reason(said.stderr)}",
+            f"Spark's Ivy could not download {', '.join(coordinates(settings))}: {_reason(said.stderr)}",
             remedy="Check the network or proxy; spark.jars.ivySettings in [spark.conf] can name a mirror. "
             f"Or copy the folder {settings.spark.jars_cache} from a machine that has it.",
         )
 
 
 def _reason(log: str) -> str:
-    """Return the line of Ivy's log that says most."""
+    """Return the most telling line of Ivy's log."""
     lines = [line.strip(" \t:") for line in log.splitlines()]
     telling = [line for line in lines if "not found" in line or "UNRESOLVED" in line or "Exception" in line]
     return (telling or [line for line in lines if line] or ["no output"])[0]

@@ -10,7 +10,7 @@ from calve.errors import JavaMissing
 
 SUPPORTED = (17, 21)
 _INSTALL = (
-    "Install one: apt install openjdk-17-jre-headless (Debian, Ubuntu), "
+    "Install it: apt install openjdk-17-jre-headless (Debian, Ubuntu), "
     "dnf install java-21-openjdk-headless (Fedora), brew install openjdk@21 (macOS); or set JAVA_HOME."
 )
 
@@ -31,10 +31,10 @@ class Java:
 
 
 def find(java_home: Path | None) -> Java:
-    """Return the first Java that Spark supports: that of JAVA_HOME, else the one on PATH.
+    """Return the first Java that Spark supports: from JAVA_HOME, else from PATH.
 
     Raises:
-        JavaMissing: there is none; it says what was found instead.
+        JavaMissing: there is none; the message names what was found.
     """
     on_path = shutil.which("java")
     candidates = [java_home / "bin" / "java"] if java_home else []
@@ -45,12 +45,12 @@ def find(java_home: Path | None) -> Java:
         if java is not None and java.feature in SUPPORTED:
             return java
         found.append(f"Java {java.version} at {executable}" if java else f"no working Java at {executable}")
-    what = "; ".join(dict.fromkeys(found)) or "neither JAVA_HOME nor PATH has one"
-    raise JavaMissing(f"Spark needs Java 17 or 21: {what}.", remedy=_INSTALL, found=found)
+    what = "; ".join(dict.fromkeys(found)) or "not found by JAVA_HOME or PATH"
+    raise JavaMissing(f"Spark requires Java 17 or 21: {what}.", remedy=_INSTALL, found=found)
 
 
 def parse_version(text: str) -> tuple[str, int] | None:
-    """Read what ``java -version`` prints; Java 8 calls itself 1.8."""
+    """Parse the output of ``java -version``; Java 8 calls itself 1.8."""
     match = re.search(r'version "(?:1\.)?(\d+)([^"]*)"', text)
     return (match[1] + match[2], int(match[1])) if match else None
 

@@ -5,12 +5,12 @@ from threading import Lock
 
 from calve.errors import CatalogUnknown
 from calve.lake.catalogs import Catalog
-from calve.lake.names import TableName
+from calve.lake.table_name import TableName
 from calve.settings import Settings
 
 
 class Lake:
-    """Opens catalogs when they are first asked for; may be asked by several threads."""
+    """Opens catalogs on first use; safe for several threads."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -19,7 +19,7 @@ class Lake:
 
     @property
     def default_catalog(self) -> str:
-        """The catalog of names that give none."""
+        """The catalog of names without one."""
         return self.settings.default_catalog
 
     @cached_property
@@ -45,7 +45,7 @@ class Lake:
             return self._open[name]
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         with self._lock:
             while self._open:
                 self._open.popitem()[1].close()
@@ -54,7 +54,7 @@ class Lake:
         if name not in self.settings.catalogs:
             raise CatalogUnknown(
                 f"There is no catalog {name}.",
-                remedy=f"The settings have the catalogs: {', '.join(self.catalog_names)}.",
+                remedy=f"The settings define these catalogs: {', '.join(self.catalog_names)}.",
                 catalog=name,
             )
         definition = self.settings.catalogs[name]
@@ -63,6 +63,6 @@ class Lake:
             from calve.lake.sql_catalog import SqlCatalog
 
             return SqlCatalog(name, definition.properties, location=location, max_bytes=max_bytes)
-        from calve.lake.other_catalog import OtherCatalog
+        from calve.lake.pyiceberg_catalog import PyIcebergCatalog
 
-        return OtherCatalog(name, definition.properties, location=location, max_bytes=max_bytes)
+        return PyIcebergCatalog(name, definition.properties, location=location, max_bytes=max_bytes)

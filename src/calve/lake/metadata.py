@@ -1,4 +1,4 @@
-"""Edits of raw Iceberg metadata. Every field that we do not know is kept. Pure."""
+"""Edits of raw Iceberg metadata. Unknown fields are kept. Pure."""
 
 import json
 import re
@@ -8,47 +8,48 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calve.errors import LakeCorrupt, LakeError, SnapshotUnknown
-from calve.lake.damage import MAX_METADATA_BYTES, shown, too_large
-from calve.lake.validation import checked, whole_number
+from calve.lake.metadata_checks import MAX_METADATA_BYTES, checked, shown, too_large, whole_number
 
 Metadata = dict[str, Any]
-MAIN = "main"
+MAIN_BRANCH = "main"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What one commit does to a table: snapshots, branches and properties move together, or not at all."""
+class TableCommit:
+    """A commit to a table: snapshots, branches and properties change together, or not at all."""
 
     snapshot: Mapping[str, Any] | None = None
-    """A new one, as it stands in the metadata."""
+    """A new snapshot, as metadata has it."""
     branches: Mapping[str, int] = field(default_factory=dict)
-    """Where branches are to point."""
+    """The snapshot that each branch will point to."""
     branch_age_ms: int | None = None
-    """How long branches that this commit makes are kept; for ever, if not given. ``main`` has no age."""
+    """How long new branches are kept; None: for ever. ``main`` has no age."""
     dropped: Sequence[str] = ()
     """Branches to remove; absent ones are fine."""
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def decode(content: bytes, limit: int = MAX_METADATA_BYTES) -> Metadata:
-    """Read a ``metadata.json``, gzipped or not, of so many bytes at most.
+    """Read a ``metadata.json``, gzipped or not, of at most ``limit`` bytes.
 
     Raises:
-        LakeCorrupt: it is damaged, larger than that, or contradicts itself.
+        LakeCorrupt: it is damaged, too large, or contradicts itself.
     """
     return checked(parse(content, limit))
 
 
 def parse(content: bytes, limit: int = MAX_METADATA_BYTES) -> Any:
-    """Read the JSON of a metadata file, whatever it is of.
+    """Read the JSON of a metadata file of any kind.
 
     Raises:
-        LakeCorrupt: it is no JSON, or larger than the limit.
+        LakeCorrupt: it is not JSON, or larger than the limit.
     """
     if content.startswith(b"\x1f\x8b"):
         content = _unzipped(content, limit)
     if len(content) > limit:
         raise too_large(f"it has more than {limit} bytes")
+    # A Python object takes some 60 bytes even for "[]": counting separators bounds the memory before it is taken
+    # (decision 0018).
     if sum(map(content.count, (b",", b"[", b"{"))) > limit // _BYTES_PER_VALUE:
         raise too_large(f"it has more than {limit // _BYTES_PER_VALUE} values")
     if len(content) > limit // _WIDEST and not content.isascii():
@@ -69,17 +70,18 @@ def parse(content: bytes, limit: int = MAX_METADATA_BYTES) -> Any:
 _BYTES_PER_VALUE = 64
 _MOST_KEYS = 100_000
 _WIDEST = 4
-"""How many bytes Python keeps for each character of a text that has rare ones."""
+"""Bytes that Python keeps for each character of a string with rare ones."""
 
 
 def _unzipped(content: bytes, limit: int) -> bytes:
+    # 31: 15 bits of window, plus 16 for gzip's header and checksum.
     stream = zlib.decompressobj(31)
     try:
         found = stream.decompress(content, limit + 1)
     except zlib.error as error:
-        raise LakeCorrupt(f"it cannot be unzipped: {error}") from error
+        raise LakeCorrupt(f"it cannot be decompressed: {error}") from error
     if len(found) <= limit and not stream.eof:
-        raise LakeCorrupt("it ends before what was zipped does", offset=len(content))
+        raise LakeCorrupt("its compressed data is truncated", offset=len(content))
     return found
 
 
@@ -87,10 +89,11 @@ def _object(pairs: list[tuple[str, Any]]) -> Metadata:
     if len(pairs) > _MOST_KEYS:
         raise ValueError(f"an object has {len(pairs)} keys")
     found = dict(pairs)
+    # Parsers differ in which of two equal keys wins: Spark might read another table than we checked.
     if len(found) < len(pairs):
         seen: set[str] = set()
         twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise ValueError(f"{shown(twice)} is there twice")
+        raise ValueError(f"{shown(twice)} is a duplicate key")
     return found
 
 
@@ -112,7 +115,7 @@ def refs(metadata: Metadata) -> dict[str, Any]:
 
 
 def with_tag(metadata: Metadata, tag: str, snapshot_id: int, max_age_ms: int) -> Metadata:
-    """Return the metadata with a tag; the very same object where the tag is there already.
+    """Return the metadata with a tag; the same object if the tag exists already.
 
     Raises:
         SnapshotUnknown: the table has no such snapshot.
@@ -123,41 +126,42 @@ def with_tag(metadata: Metadata, tag: str, snapshot_id: int, max_age_ms: int) ->
     if known.get(tag) == wanted:
         return metadata
     if tag in known and (known[tag]["snapshot-id"] != snapshot_id or known[tag]["type"] != "tag"):
-        raise LakeError(f"{tag} exists already, at snapshot {known[tag]['snapshot-id']}.", tag=tag)
+        raise LakeError(f"{tag} already exists, at snapshot {known[tag]['snapshot-id']}.", tag=tag)
     if all(snapshot["snapshot-id"] != snapshot_id for snapshot in metadata.get("snapshots", ())):
         raise SnapshotUnknown(f"The table has no snapshot {snapshot_id} to tag.", snapshot_id=snapshot_id)
     return metadata | {"refs": known | {tag: wanted}}
 
 
 def without_tag(metadata: Metadata, tag: str) -> Metadata:
-    """Return the metadata without a tag; the very same object where there is none."""
+    """Return the metadata without a tag; the same object if there is none."""
     known = refs(metadata)
     if known.get(tag, {}).get("type") != "tag":
         return metadata
     return metadata | {"refs": {name: ref for name, ref in known.items() if name != tag}}
 
 
-def snapshots(metadata: Metadata) -> dict[int, Mapping[str, Any]]:
+def snapshots_by_id(metadata: Metadata) -> dict[int, Mapping[str, Any]]:
     """Return every snapshot that is not expired, by id."""
     return {snapshot["snapshot-id"]: snapshot for snapshot in metadata.get("snapshots", ())}
 
 
-def head(metadata: Metadata, branch: str = MAIN) -> int | None:
-    """Return the snapshot that a branch points to, None where there is no such branch."""
+def branch_head(metadata: Metadata, branch: str = MAIN_BRANCH) -> int | None:
+    """Return the snapshot that a branch points to; None if the branch does not exist."""
     found: int | None = refs(metadata).get(branch, {}).get("snapshot-id")
     return found
 
 
-def lineage(metadata: Metadata, snapshot_id: int | None) -> Iterator[Mapping[str, Any]]:
+def ancestors(metadata: Metadata, snapshot_id: int | None) -> Iterator[Mapping[str, Any]]:
     """Yield a snapshot and its ancestors, newest first, as far back as they are known."""
-    known = snapshots(metadata)
+    known = snapshots_by_id(metadata)
     while snapshot_id in known:
         yield known[snapshot_id]
         snapshot_id = known[snapshot_id].get("parent-snapshot-id")
 
 
-def changed(metadata: Metadata, change: Change, now_ms: int) -> Metadata:
-    """Return the metadata as a change leaves it."""
+def changed(metadata: Metadata, change: TableCommit, now_ms: int) -> Metadata:
+    """Return the metadata after a change."""
+    # Clocks of two machines differ, and Java refuses metadata that is older than its predecessor.
     now_ms = max(now_ms, metadata["last-updated-ms"])
     edited = metadata | {"properties": {**_properties(metadata), **change.properties}, "last-updated-ms": now_ms}
     if change.snapshot is not None:
@@ -165,8 +169,10 @@ def changed(metadata: Metadata, change: Change, now_ms: int) -> Metadata:
     known = refs(metadata)
     for name, snapshot_id in change.branches.items():
         new = {"type": "branch"} | ({} if change.branch_age_ms is None else {"max-ref-age-ms": change.branch_age_ms})
+        # A branch that exists keeps its retention.
         known[name] = {**known.get(name, new), "snapshot-id": snapshot_id}
-        if name == MAIN:
+        # current-snapshot-id repeats refs.main, and readers of format v1 know only that one.
+        if name == MAIN_BRANCH:
             log = [*metadata.get("snapshot-log", ()), {"timestamp-ms": now_ms, "snapshot-id": snapshot_id}]
             edited |= {"current-snapshot-id": snapshot_id, "snapshot-log": log}
     return edited | {"refs": {name: ref for name, ref in known.items() if name not in change.dropped}}
@@ -192,13 +198,13 @@ def successor(metadata: Metadata, *, of: Metadata, at: str, now_ms: int) -> Meta
 
 
 def successor_location(metadata: Metadata, at: str, unique: str) -> str:
-    """Return where the version that follows the one stored ``at`` goes."""
+    """Return the location of the version that follows the one stored ``at``."""
     version = re.match(r"(\d+)-", at.rpartition("/")[2])
-    return f"{folder(metadata)}/{int(version[1]) + 1 if version else 0:05d}-{unique}.metadata.json"
+    return f"{metadata_folder(metadata)}/{int(version[1]) + 1 if version else 0:05d}-{unique}.metadata.json"
 
 
-def folder(metadata: Metadata) -> str:
-    """Return where a table's metadata files go."""
+def metadata_folder(metadata: Metadata) -> str:
+    """Return the folder of a table's metadata files."""
     return str(_properties(metadata).get("write.metadata.path", metadata["location"].rstrip("/") + "/metadata")).rstrip(
         "/"
     )

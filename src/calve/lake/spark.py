@@ -29,8 +29,8 @@ _IDENTITY = "spark.calve.settings"  # tells our own Spark from others'
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """What Spark is working on."""
+class SparkProgress:
+    """How far Spark's active stages are."""
 
     stages: int
     tasks_done: int
@@ -40,7 +40,7 @@ class Progress:
 def session(settings: Settings, app_name: str, say: Say = lambda _: None) -> "SparkSession":
     """Return a new session: on the configured Spark Connect server, else on a Spark of this process.
 
-    ``say`` is told what takes long. A Spark that somebody else started in this process is left alone.
+    ``say`` is called before anything that takes long. A Spark that other code started in this process is left alone.
 
     Raises:
         JavaMissing, JarsUnavailable, EnvironmentUnfit.
@@ -50,6 +50,7 @@ def session(settings: Settings, app_name: str, say: Say = lambda _: None) -> "Sp
         return _remote(settings, settings.spark.remote, app_name)
     from pyspark.sql import SparkSession
 
+    # newSession: settings and temporary views of one caller must not be seen by the next.
     context = _context(settings, app_name, say)
     return SparkSession(context).newSession()
 
@@ -73,8 +74,20 @@ def _remote(settings: Settings, url: str, app_name: str) -> "SparkSession":
         ) from error
 
 
+def prepare_spark(settings: Settings) -> tuple[java.Java, list[Path]]:
+    """Return the Java and the jars that a Spark of these settings needs; create the databases of its catalogs.
+
+    Raises:
+        EnvironmentUnfit: there is no supported Java, or a jar cannot be fetched.
+    """
+    found = java.find(settings.spark.java_home)
+    files = jars.provide(settings, found)
+    make_catalogs(settings)
+    return found, files
+
+
 def _context(settings: Settings, app_name: str, say: Say) -> "SparkContext":
-    """Return the Spark that we started in this process, or start it."""
+    """Return the Spark context of this process, and start it if needed."""
     from pyspark import SparkConf, SparkContext
 
     wanted = session_conf(settings) | context_conf(settings)
@@ -84,12 +97,12 @@ def _context(settings: Settings, app_name: str, say: Say) -> "SparkContext":
         if running.getConf().get(_IDENTITY) == identity:
             return running
         raise EnvironmentUnfit(
-            "Another Spark runs in this process already, with other settings.",
-            remedy="Stop it, use it directly, or start calve in a process of its own.",
+            "Another Spark session with other settings already runs in this process.",
+            remedy="Stop it, use it directly, or start calve in a separate process.",
         )
     found = java.find(settings.spark.java_home)
     if jars.cached(settings) is None:
-        say("fetching jars for Spark, this once")
+        say("downloading jars for Spark (only once)")
     files = jars.provide(settings, found)
     say("starting Spark")
     make_catalogs(settings)
@@ -106,7 +119,7 @@ def _context(settings: Settings, app_name: str, say: Say) -> "SparkContext":
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Keep our own answer to Ctrl-C: Spark's asks the JVM in the middle of another question, and breaks both."""
+    """Keep our handler of Ctrl-C: Spark's calls the JVM in the middle of another call, and breaks both."""
     before = signal.getsignal(signal.SIGINT)
     yield
     if threading.current_thread() is threading.main_thread():
@@ -114,7 +127,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _gateway(launch: dict[str, str], log: Path) -> Any:
-    """Start the JVM with its output in a file: its warnings are not the user's."""
+    """Start the JVM with its output in a file, not on the user's terminal."""
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
@@ -136,7 +149,7 @@ def _gateway(launch: dict[str, str], log: Path) -> Any:
 
 
 def hush() -> None:
-    """Keep PySpark and Py4J from logging, stack and all, every error that they raise anyway."""
+    """Keep PySpark and Py4J from logging every error that they raise anyway."""
     from pyspark.logger import PySparkLogger
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
@@ -149,7 +162,7 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def make_catalogs(settings: Settings) -> None:
-    """Open SQL catalogs once from our side, so that they are there, and with the newer schema."""
+    """Create the tables of SQL catalogs, in the newer schema, before Spark opens them."""
     lake = Lake(settings)
     for name, catalog in settings.catalogs.items():
         if catalog.kind == "sql":
@@ -157,16 +170,18 @@ def make_catalogs(settings: Settings) -> None:
     lake.close()
 
 
-def progress(spark: "SparkSession") -> Progress:
+def progress(spark: "SparkSession") -> SparkProgress:
     """Return what a Spark in this process is working on."""
     tracker = spark.sparkContext.statusTracker()
     stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
     known = [stage for stage in stages if stage is not None]
-    return Progress(len(known), sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known))
+    return SparkProgress(
+        len(known), sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known)
+    )
 
 
 @contextmanager
-def watched(spark: "SparkSession", show: Callable[[Progress], None], every: float = 0.2) -> Iterator[None]:
+def watched(spark: "SparkSession", show: Callable[[SparkProgress], None], every: float = 0.2) -> Iterator[None]:
     """Show the progress of a Spark in this process for as long as the block runs; a remote one shows none."""
     if not hasattr(spark, "_jsparkSession"):
         yield

@@ -30,7 +30,7 @@ _LIBPQ = {"connect_timeout": "connectTimeout", "application_name": "ApplicationN
 
 
 def session_conf(settings: Settings) -> dict[str, str]:
-    """Return what a session needs to know of the lake; enough for a remote one."""
+    """Return the settings of the lake for a session, also for a remote one."""
     # calve has resolved the references: Spark would take what is left for variables, and replace them by nothing.
     conf = {"spark.sql.defaultCatalog": settings.default_catalog, VARIABLE_SUBSTITUTION: "false"}
     for name, catalog in settings.catalogs.items():
@@ -40,7 +40,7 @@ def session_conf(settings: Settings) -> dict[str, str]:
 
 
 def context_conf(settings: Settings) -> dict[str, str]:
-    """Return what a Spark of our own needs besides: quiet, and leaving nothing in the current folder."""
+    """Return further settings for a Spark of our own: quiet, and leaving nothing in the current folder."""
     conf = {
         "spark.sql.extensions": _EXTENSIONS,
         "spark.sql.catalogImplementation": "in-memory",
@@ -55,7 +55,7 @@ def context_conf(settings: Settings) -> dict[str, str]:
 
 
 def launch_conf(settings: Settings, jars: Iterable[Path]) -> dict[str, str]:
-    """Return what the JVM must know when it starts. It stands on a command line, so it holds no secret."""
+    """Return the settings that the JVM needs when it starts. They are on a command line, so they hold no secret."""
     options = settings.spark.conf.get("spark.driver.extraJavaOptions", "")
     own = settings.spark.conf.get("spark.jars", "")
     return {
@@ -87,13 +87,13 @@ def catalog_conf(name: str, catalog: CatalogSettings) -> dict[str, str]:
             kind = {"type": "glue", "io-impl": _S3_IO} | _kept(given, "warehouse")
         case other:
             raise SettingsInvalid(
-                f"catalogs.{name}: Spark reaches no catalog of type {other!r}.",
+                f"catalogs.{name}: Spark does not support the catalog type {other!r}.",
                 remedy="Known types are sql, rest, hive and glue.",
                 catalog=name,
             )
     if catalog.kind != "rest" and given.get("warehouse", "").startswith("s3"):
         kind["io-impl"] = _S3_IO
-    # Without the cache, Spark sees at once what others commit.
+    # Without the cache, Spark sees immediately what others commit.
     conf = {"cache-enabled": "false"} | shared | kind | catalog.spark
     prefix = f"spark.sql.catalog.{name}"
     return {prefix: _CATALOG} | {f"{prefix}.{key}": value for key, value in conf.items()}
@@ -106,17 +106,19 @@ def _kept(properties: Mapping[str, str], *keys: str) -> dict[str, str]:
 def _jdbc(name: str, properties: Mapping[str, str]) -> dict[str, str]:
     uri = properties.get("uri", "")
     url = urlsplit(uri)
+    # V1 is the schema with views; Spark would create V0.
     conf = {"type": "jdbc", "jdbc.schema-version": "V1"}
     match url.scheme.partition("+")[0]:
         case "sqlite" if url.path.startswith("/") and len(url.path) > 1:
+            # sqlite-jdbc waits 3 s by default, and a commit that fails by a lock has an unknown outcome.
             return conf | {"uri": f"jdbc:sqlite:{url.path[1:]}?busy_timeout=30000"}
         case "postgresql" if url.hostname:
             login = {"jdbc.user": url.username, "jdbc.password": url.password}
             return conf | {"uri": _postgres(url)} | {key: unquote(value) for key, value in login.items() if value}
         case _:
             raise SettingsInvalid(
-                f"catalogs.{name}.uri: Spark cannot reach the database.",
-                remedy="Give sqlite:////folder/file or postgresql+psycopg://user:password@host:port/database.",
+                f"catalogs.{name}.uri: Spark cannot connect to the database.",
+                remedy="Use sqlite:////folder/file or postgresql+psycopg://user:password@host:port/database.",
                 catalog=name,
             )
 

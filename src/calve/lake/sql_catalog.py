@@ -39,8 +39,8 @@ from calve.errors import LakeError, LakeUnavailable, NotSupportedByCatalog, Sett
 from calve.folders import is_refusal, not_writable
 from calve.lake import metadata as raw
 from calve.lake.catalogs import Catalog, Decide, LoadedTable, wall_clock_ms
-from calve.lake.damage import MAX_METADATA_BYTES, decoding
-from calve.lake.names import TableName
+from calve.lake.metadata_checks import MAX_METADATA_BYTES, decoding
+from calve.lake.table_name import TableName
 
 _SCHEMA = MetaData()
 _TABLES = Table(
@@ -79,7 +79,7 @@ class SqlCatalog(Catalog):
         max_bytes: int = MAX_METADATA_BYTES,
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
-        """Reach the database, and make its tables where there are none."""
+        """Connect to the database, and create its tables if they are missing."""
         super().__init__(name, properties, location=location, max_bytes=max_bytes, now_ms=now_ms)
         with self._reached():
             url = _patient(make_url(self.properties.get("uri", "")))
@@ -96,11 +96,11 @@ class SqlCatalog(Catalog):
         return self._read(table, location, self.files)
 
     def exists(self, table: TableName) -> bool:
-        """Tell whether there is such a table."""
+        """Tell whether a table exists."""
         return self._exists(table, "TABLE")
 
     def locations(self, tables: Sequence[TableName]) -> dict[TableName, str]:
-        """Return where the current metadata of tables lies: one query for thousands of them."""
+        """Return the location of each table's current metadata: one query for thousands of tables."""
         by_row = {(".".join(table.namespace), table.name): table for table in tables}
         namespaces = sorted({namespace for namespace, _ in by_row})
         names = sorted({name for _, name in by_row})
@@ -121,21 +121,21 @@ class SqlCatalog(Catalog):
         )
 
     def register(self, table: TableName, metadata_location: str) -> None:
-        """Make a table of existing metadata: one insert, refused by the primary key if the name is taken."""
+        """Register a table with existing metadata: one insert, refused by the primary key if the name is taken."""
         self._insert(table, metadata_location, "TABLE")
 
     def drop(self, table: TableName) -> bool:
-        """Forget a table, keeping all its files."""
+        """Remove a table from the catalog, keeping all its files."""
         return self._execute(delete(_TABLES).where(self._row(table, "TABLE"))) > 0
 
     def register_view(
         self, view: TableName, sql: str, schema: Mapping[str, Any], properties: Mapping[str, str]
     ) -> None:
-        """Make a view in Spark's dialect: one small file, one row."""
+        """Create a view in Spark's dialect: one small file, one row."""
         if not self._has_types:
             raise NotSupportedByCatalog(
-                f"The catalog {self.name} has the old schema (V0), which has no views.",
-                remedy="Let Spark open it once with jdbc.schema-version=V1.",
+                f"The catalog {self.name} has the old schema (V0), which does not support views.",
+                remedy="Open it once in Spark with jdbc.schema-version=V1.",
                 catalog=self.name,
             )
         if self._exists(view, "VIEW") or self._exists(view, "TABLE"):
@@ -154,7 +154,7 @@ class SqlCatalog(Catalog):
         self._insert(view, self.view_file(view), "VIEW")
 
     def drop_view(self, view: TableName) -> bool:
-        """Forget a view, keeping its file."""
+        """Remove a view from the catalog, keeping its file."""
         return self._has_types and self._execute(delete(_TABLES).where(self._row(view, "VIEW"))) > 0
 
     def create_tag(self, table: TableName, tag: str, snapshot_id: int, max_age_ms: int) -> None:
@@ -177,7 +177,7 @@ class SqlCatalog(Catalog):
     def commit(self, table: TableName, edit: Edit) -> bool:
         """Replace a table's metadata by an edit of it; tell whether the edit changed anything.
 
-        The edit is made anew when somebody else commits in between.
+        The edit is made again if another writer commits in between.
 
         Raises:
             SourceBusy: that happened too often.
@@ -190,13 +190,19 @@ class SqlCatalog(Catalog):
             if self._replace(base, edited):
                 return True
             time.sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 - to get out of step, no secret
-        raise SourceBusy(f"{table} was committed to by others {_ATTEMPTS} times in a row.", table=str(table))
+        raise SourceBusy(f"{table} was changed by other writers {_ATTEMPTS} times in a row.", table=str(table))
 
     def namespace_location(self, namespace: tuple[str, ...]) -> str | None:
         """Return the ``location`` property of a namespace."""
         where = self._namespace(namespace) & (_NAMESPACES.c.property_key == "location")
         with self._connection() as connection:
             return connection.scalar(select(_NAMESPACES.c.property_value).where(where))
+
+    def namespaces(self) -> list[tuple[str, ...]]:
+        """Return the namespaces that hold tables."""
+        query = select(_TABLES.c.table_namespace).where(_TABLES.c.catalog_name == self.name).distinct()
+        with self._connection() as connection:
+            return [tuple(namespace.split(".")) for namespace in connection.scalars(query)]
 
     def tables(self, namespace: tuple[str, ...] = ()) -> list[str]:  # noqa: ARG002 - all cost the same
         """Return the names of all tables."""
@@ -207,21 +213,24 @@ class SqlCatalog(Catalog):
             return [f"{namespace}.{name}" for namespace, name in connection.execute(query)]
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connections."""
         super().close()
         self._engine.dispose()
 
     def _replace(self, base: LoadedTable, edited: raw.Metadata) -> bool:
-        """Write the next metadata and point the table to it, unless it points elsewhere by now."""
+        """Write the next metadata and point the table to it, unless it has been changed meanwhile."""
         old = base.metadata_location
         new = raw.successor_location(base.metadata, old, str(uuid.uuid4()))
         edited = raw.successor(edited, of=base.metadata, at=old, now_ms=self._now_ms())
+        # The file first: the row must never point to a file that is not there.
         self.files.write(new, raw.encode(edited))
         swapped = self._execute(
             update(_TABLES)
             .where(self._row(base.name, "TABLE"), _TABLES.c.metadata_location == old)
             .values(metadata_location=new, previous_metadata_location=old)
         )
+        # Lost the race, so nothing can point to the file. After an error it stays: the update may have been
+        # committed.
         if not swapped:
             self.files.delete(new)
         return swapped > 0
@@ -237,8 +246,9 @@ class SqlCatalog(Catalog):
         with self._connection() as connection:
             known = connection.scalar(select(true()).where(self._namespace(table.namespace)).limit(1))
         if not known:
+            # A namespace is there if it has any property; Java and PyIceberg use this one for an empty namespace.
             made = insert(_NAMESPACES).values(**namespace, property_key="exists", property_value="true")
-            with suppress(IntegrityError):  # somebody else made it meanwhile
+            with suppress(IntegrityError):  # another process created it meanwhile
                 self._execute(made)
         try:
             self._execute(insert(_TABLES).values(row | ({"iceberg_type": kind} if self._has_types else {})))
@@ -246,7 +256,7 @@ class SqlCatalog(Catalog):
             raise _taken(table) from error
 
     def _view_or_missing(self, table: TableName) -> LakeError:
-        """Say that a table is a view, or that it is not there."""
+        """Return the error for a view where a table was expected, or for a missing table."""
         if not self._has_types or not self._exists(table, "VIEW"):
             return self._missing(table)
         with self._connection() as connection:
@@ -276,6 +286,7 @@ class SqlCatalog(Catalog):
         if not self._has_types:
             return true()
         is_kind = _TABLES.c.iceberg_type == kind
+        # Rows of clients that still write schema V0 have no type: they are tables.
         return is_kind | _TABLES.c.iceberg_type.is_(None) if kind == "TABLE" else is_kind
 
     def _namespace(self, namespace: tuple[str, ...]) -> ColumnElement[bool]:
@@ -292,7 +303,7 @@ class SqlCatalog(Catalog):
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
-        """Turn what the database raises into errors that name the catalog."""
+        """Turn errors of the database into errors that name the catalog."""
         try:
             yield
         except IntegrityError:
@@ -312,7 +323,7 @@ class SqlCatalog(Catalog):
 
 
 def _patient(url: URL) -> URL:
-    """Let SQLite wait 30 s for locks, where the address does not say how long."""
+    """Let SQLite wait 30 s for locks, unless the address says how long."""
     if url.get_backend_name() != "sqlite" or "timeout" in url.query:
         return url
     return url.update_query_dict({"timeout": "30"})
@@ -339,7 +350,7 @@ def _sqlite_file(url: URL) -> Path | None:
 
 
 def _prepare(engine: Engine) -> bool:
-    """Make the tables if they are absent; tell whether rows have a type (schema V1)."""
+    """Create the tables if they are missing; tell whether rows have a type (schema V1)."""
     try:
         columns = inspect(engine).get_columns(_TABLES.name) if inspect(engine).has_table(_TABLES.name) else None
         if columns is None:
@@ -347,9 +358,9 @@ def _prepare(engine: Engine) -> bool:
     except DBAPIError:
         if not inspect(engine).has_table(_TABLES.name):
             raise
-        columns = None  # somebody else made them meanwhile
+        columns = None  # another process created them meanwhile
     return columns is None or any(column["name"] == "iceberg_type" for column in columns)
 
 
 def _taken(table: TableName) -> LakeError:
-    return LakeError(f"{table} exists already.", table=str(table), reason="exists")
+    return LakeError(f"{table} already exists.", table=str(table), reason="exists")

@@ -1,7 +1,5 @@
 """OpenLineage events of the steps that read and write tables."""
 
-from calve.lineage.follower import Lineage
-from calve.lineage.ports import LineageState, Sender
-from calve.lineage.sending import senders_of
+from lazy_loader import attach_stub
 
-__all__ = ["Lineage", "LineageState", "Sender", "senders_of"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

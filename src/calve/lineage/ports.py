@@ -1,16 +1,16 @@
-"""What lineage needs of others: events, attempts and captures to tell of, and somebody who takes what is told."""
+"""What lineage needs from outside: events, attempts and captures, and transports for what it reports."""
 
 from typing import TYPE_CHECKING, Protocol
 
-from calve.capture.model import StoredCapture
-from calve.engine.model import Attempt, Event, Snapshot
+from calve.capture import StoredCapture
+from calve.engine import Attempt, Event, Snapshot
 
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import RunEvent
 
 
-class Happenings(Protocol):
-    """What lineage looks at; the engine's state is such a thing."""
+class EventSource(Protocol):
+    """Returns events, attempts and runs; the engine's state implements it."""
 
     def events(self, *, after: int = 0, limit: int = 1000) -> list[Event]:
         """Return events in order, from the one after ``after``."""
@@ -26,23 +26,23 @@ class Happenings(Protocol):
 
 
 class LineageState(Protocol):
-    """Keeps how far events have been told."""
+    """Stores the position of a follower."""
 
     def position(self, name: str, first: int | None = None) -> int:
-        """Return how far a follower has come; a new one begins at ``first``, or at the newest event."""
+        """Return the position of a follower; a new one begins at ``first``, or at the newest event."""
         ...
 
     def move(self, name: str, before: int, after: int) -> None:
-        """Move a follower on.
+        """Move a follower.
 
         Raises:
-            Conflict: it is no longer where it was.
+            Conflict: its position changed.
         """
         ...
 
 
 class KeptCaptures(Protocol):
-    """Keeps captures."""
+    """Returns stored captures."""
 
     def capture(self, capture_id: str) -> StoredCapture:
         """Return a capture.
@@ -54,8 +54,8 @@ class KeptCaptures(Protocol):
 
 
 class Sender(Protocol):
-    """Takes events of OpenLineage."""
+    """Accepts OpenLineage events."""
 
     def emit(self, event: "RunEvent") -> object:
-        """Hand an event on; whatever is raised means that it was not."""
+        """Send an event; any exception means that it was not sent."""
         ...

@@ -1,6 +1,8 @@
-"""Merge a change into a table by the cheapest plan that gives what ``MERGE`` would give."""
+"""`calve.merge`: merge a change into an Iceberg table by the cheapest plan that gives the result of MERGE.
 
-from calve.merging.merging import merge
-from calve.merging.running import Merged, Part
+Others import `merge`, what it returns, and `active_session`.
+"""
 
-__all__ = ["Merged", "Part", "merge"]
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from calve.merging.names import quoted
+from calve.merging.identifiers import quoted
 
 Value = int | Decimal | str
 MOST_INTERVALS = 100  # a predicate of more ranges costs more to evaluate than it saves
@@ -26,21 +26,21 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
-    """The values that a column can have: any within one of the intervals, which are sorted and apart."""
+class KeyRange:
+    """The values that a column can have: those within the intervals, which are sorted and do not overlap."""
 
     column: str
     type: str
     intervals: tuple[Interval, ...]
 
     def holds(self, alias: str) -> str:
-        """Return the predicate that the column of ``alias`` lies in the range."""
+        """Return the predicate that the column of ``alias`` is in the range."""
         name = f"{alias}.{quoted(self.column)}"
         each = [f"{name} BETWEEN {self._text(item.low)} AND {self._text(item.high)}" for item in self.intervals]
         return f"({' OR '.join(each)})" if each else "false"
 
     def position(self, alias: str) -> str:
-        """Return the expression that gives the number of the interval that a value within the range lies in."""
+        """Return the expression for the number of the interval that holds a value of the range."""
         name = f"{alias}.{quoted(self.column)}"
         cases = [f"WHEN {name} <= {self._text(item.high)} THEN {at}" for at, item in enumerate(self.intervals)]
         return f"CASE {' '.join(cases)} END"
@@ -58,7 +58,7 @@ def is_ordered(type_name: str) -> bool:
 
 
 def reading(type_name: str, sql: str) -> str:
-    """Return the expression that brings a value to Python without passing through any time zone."""
+    """Return the expression that brings a value to Python without conversion between time zones."""
     match type_name:
         case "date":
             return f"CAST(unix_date({sql}) AS BIGINT)"
@@ -71,7 +71,7 @@ def reading(type_name: str, sql: str) -> str:
 
 
 def literal(type_name: str, value: Value) -> str | None:
-    """Return the value in SQL, or None where it cannot be written safely and readably."""
+    """Return the value in SQL; None if it cannot be written safely and readably."""
     match type_name, value:
         case "date", int():
             return _shown(date(1970, 1, 1), timedelta(days=1), value, "DATE'{}'")
@@ -97,7 +97,7 @@ def _shown(epoch: date, unit: timedelta, count: int, template: str) -> str | Non
 
 
 def disjoint(found: Iterable[Interval], most: int = MOST_INTERVALS) -> tuple[Interval, ...]:
-    """Return intervals that cover the same values, sorted and apart; where they are too many, cover some more."""
+    """Return disjoint, sorted intervals that cover the same values; if they are too many, neighbours are joined."""
     merged: list[Interval] = []
     for item in sorted(found, key=lambda interval: interval.low):
         if merged and item.low <= merged[-1].high:  # type: ignore[operator]  # a column has values of one type
@@ -111,26 +111,26 @@ def disjoint(found: Iterable[Interval], most: int = MOST_INTERVALS) -> tuple[Int
     )
 
 
-def range_of(column: str, type_name: str, found: Sequence[tuple[Value | None, Value | None]]) -> Range | None:
-    """Return the range of a column that lies within the given bounds, or None where one of them is not known."""
+def range_of(column: str, type_name: str, found: Sequence[tuple[Value | None, Value | None]]) -> KeyRange | None:
+    """Return the range of a column within the given bounds; None if one of them is unknown."""
     intervals: list[Interval] = []
     for low, high in found:
         if low is None or high is None or literal(type_name, low) is None or literal(type_name, high) is None:
             return None
         intervals.append(Interval(low, high))
-    return Range(column, type_name, disjoint(intervals))
+    return KeyRange(column, type_name, disjoint(intervals))
 
 
-def all_hold(ranges: Iterable[Range], alias: str) -> str:
-    """Return the predicate that every column lies in its range."""
+def all_hold(ranges: Iterable[KeyRange], alias: str) -> str:
+    """Return the predicate that every column is in its range."""
     return " AND ".join(item.holds(alias) for item in ranges) or "true"
 
 
-def union(some: Sequence[Range], others: Sequence[Range]) -> tuple[Range, ...]:
-    """Return the ranges of two sets of rows together: of the columns that are bounded in both."""
+def union(some: Sequence[KeyRange], others: Sequence[KeyRange]) -> tuple[KeyRange, ...]:
+    """Return the ranges of two sets of rows together, for columns that are bounded in both."""
     by_column = {item.column: item for item in others}
     return tuple(
-        Range(item.column, item.type, disjoint((*item.intervals, *by_column[item.column].intervals)))
+        KeyRange(item.column, item.type, disjoint((*item.intervals, *by_column[item.column].intervals)))
         for item in some
         if item.column in by_column
     )

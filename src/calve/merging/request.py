@@ -1,12 +1,12 @@
-"""What a merge is asked to do, and its clauses in SQL."""
+"""The request of a merge, and its clauses in SQL."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from calve.errors import RequestInvalid
-from calve.merging.bounds import Range, all_hold
-from calve.merging.names import parts, quoted
+from calve.merging.bounds import KeyRange, all_hold
+from calve.merging.identifiers import parts, quoted
 
 WhenMatched = Literal["update", "ignore", "delete"]
 WhenNotMatched = Literal["insert", "ignore"]
@@ -15,7 +15,7 @@ HAD = "__calve_had_{}"  # the keys that a row had before it is rewritten
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class MergeRequest:
     """A merge: what it does with rows that match by key, and with those that do not."""
 
     into: tuple[str, ...]
@@ -42,23 +42,23 @@ class Request:
 
     @property
     def replaces(self) -> bool:
-        """Tell whether a row of the source takes the place of the one that it matches, whatever that held."""
+        """Tell whether a row of the source replaces the one that it matches, whatever that held."""
         is_plain = self.delete_when is None and not self.has_deletes
         return self.inserts and self.when_matched == "update" and is_plain
 
     @property
     def rewrites(self) -> bool:
-        """Tell whether what becomes of a row that matches can be computed from it and the row that it matches."""
+        """Tell whether the new value of a matching row can be computed from it and the row of the source."""
         gives_rows = self.when_matched == "update" or not isinstance(self.when_matched, str)
         return self.inserts and gives_rows and not self.has_deletes
 
     @property
     def accumulates(self) -> bool:
-        """Tell whether doing it twice may give something else than doing it once: what was deleted is inserted."""
+        """Tell whether a second execution may give another result: a deleted row would be inserted."""
         deletes = self.when_matched == "delete" or self.delete_when is not None
         return not isinstance(self.when_matched, str) or (deletes and self.inserts)
 
-    def on(self, bounds: Iterable[Range] = (), hashed: str | None = None) -> str:
+    def on(self, bounds: Iterable[KeyRange] = (), hashed: str | None = None) -> str:
         """Return the condition under which two rows match; the bounds follow from the keys and prune the target.
 
         With ``hashed``, Spark looks rows up by that key alone, and compares the others with what it finds: with one
@@ -68,20 +68,20 @@ class Request:
         bounds = tuple(bounds)
         return f"{equal} AND {all_hold(bounds, 't')}" if bounds else equal
 
-    def statement(self, source: str, columns: Sequence[str], bounds: Iterable[Range], *, inserts: bool) -> str:
+    def statement(self, source: str, columns: Sequence[str], bounds: Iterable[KeyRange], *, inserts: bool) -> str:
         """Return the MERGE of a view."""
         clauses = self._matched(columns) + (self._not_matched(columns) if inserts else [])
         return "\n".join([f"MERGE INTO {self.target} t USING {source} s ON {self.on(bounds)}", *clauses])
 
-    def removal(self, source: str, bounds: Iterable[Range], hashed: str | None = None) -> str:
+    def removal(self, source: str, bounds: Iterable[KeyRange], hashed: str | None = None) -> str:
         """Return the DELETE of every row that matches one of a view."""
         # Names that no column has: within the subquery, a column called t would be taken for the target.
         t, s = "__calve_target", "__calve_source"
         sent = f"SELECT /*+ BROADCAST({s}) */ 1 FROM {source} {s} WHERE {self._equal(t, s, hashed)}"
         return f"DELETE FROM {self.target} {t} WHERE {all_hold(tuple(bounds), t)} AND EXISTS ({sent})"
 
-    def rewritten(self, source: str, columns: Sequence[str], bounds: Iterable[Range], hashed: str | None) -> str:
-        """Return the query for the rows that match as they will be, with the keys that they had and whether they go."""
+    def rewritten(self, source: str, columns: Sequence[str], bounds: Iterable[KeyRange], hashed: str | None) -> str:
+        """Return the query for the new values of matching rows, with their old keys and whether they are deleted."""
         assigned = {} if isinstance(self.when_matched, str) else {c.lower(): v for c, v in self.when_matched.items()}
         other = "s" if self.when_matched == "update" else "t"
         values = [f"{assigned.get(name.lower(), f'{other}.{quoted(name)}')} AS {quoted(name)}" for name in columns]
@@ -95,6 +95,8 @@ class Request:
     def _equal(self, t: str, s: str, hashed: str | None) -> str:
         def compared(key: str) -> str:
             mine, theirs = f"{t}.{quoted(key)}", f"{s}.{quoted(key)}"
+            # BETWEEN is not an equality to Spark's planner: it hashes by one number, and compares the other keys
+            # afterwards.
             return f"{mine} = {theirs}" if hashed in {None, key} else f"{mine} BETWEEN {theirs} AND {theirs}"
 
         return " AND ".join(map(compared, self.keys))
@@ -133,11 +135,11 @@ def request(
     when_not_matched: str,
     delete_when: str | None,
     has_deletes: bool,
-) -> Request:
-    """Return the merge that is asked for.
+) -> MergeRequest:
+    """Check the arguments of a merge, and return the request.
 
     Raises:
-        RequestInvalid: It makes no sense.
+        RequestInvalid: they contradict each other.
     """
     if isinstance(keys, str) or not keys or len({key.lower() for key in keys}) < len(keys):
         raise RequestInvalid(f"merge needs a list of different key columns, not {keys!r}", remedy="Name them in keys.")
@@ -148,7 +150,7 @@ def request(
         )
     if when_not_matched not in {"insert", "ignore"}:
         raise RequestInvalid(f"when_not_matched is {when_not_matched!r}", remedy="Use insert or ignore.")
-    made = Request(
+    made = MergeRequest(
         into=_parts(into),
         keys=tuple(keys),
         when_matched=cast("WhenMatched | Mapping[str, str]", when_matched or "ignore"),

@@ -1,7 +1,5 @@
-"""How long what nobody needs any more is kept, and what takes it away."""
+"""Retention: how long records are kept, and what deletes them."""
 
-from calve.retention.model import Ages, Key, Kind, Old, Page, goes
-from calve.retention.ports import RetentionState
-from calve.retention.pruner import Pruner
+from lazy_loader import attach_stub
 
-__all__ = ["Ages", "Key", "Kind", "Old", "Page", "Pruner", "RetentionState", "goes"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

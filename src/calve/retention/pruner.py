@@ -1,4 +1,4 @@
-"""Takes away what has been kept for long enough: a little at a time, so that nobody waits for it."""
+"""Deletes records older than their retention, in small transactions that do not block others."""
 
 import logging
 import threading
@@ -7,68 +7,69 @@ from dataclasses import dataclass, field
 
 from calve.errors import CalveError, Conflict
 from calve.failpoints import reach
-from calve.retention.model import Ages, Key, Kind, goes
-from calve.retention.ports import RetentionState
+from calve.retention.policy import Ages, Key, RecordKind, RetentionState, goes
 
 log = logging.getLogger(__name__)
 
 NAME = "retention"
-"""Under which the store knows when somebody pruned last."""
+"""Under this name the store keeps when a process pruned last."""
 EVERY = 600_000
-"""Milliseconds between two times that somebody begins to prune, whoever it is."""
+"""Milliseconds between two starts of pruning, by any process."""
 BATCH = 200
-"""How many rows one transaction takes away at most: SQLite lets nobody else write meanwhile."""
+"""How many rows a transaction deletes at most: on SQLite nobody else can write meanwhile."""
 BATCHES = 20
-"""How many of them one turn takes of a kind."""
+"""How many transactions a turn makes for one kind."""
 BREATH = 0.05
-"""Seconds between two transactions, in which others get their turn."""
+"""Seconds between two transactions, in which others can write."""
 PAUSE, LOOK = 5.0, 60.0
 """Seconds until the next turn: if more is left, and if nothing is."""
 
 
 @dataclass(slots=True)
 class Pruner:
-    """Prunes a store; of several on one, one at a time begins."""
+    """Prunes a store; of several processes, one at a time starts."""
 
     state: RetentionState
     ages: Ages
     clock: Callable[[], int]
     followers: Sequence[str] = ()
-    """Who still has to see events before they go."""
-    _places: dict[Kind, Key] = field(default_factory=dict)
-    """Where the next turn goes on, of kinds of which more is left."""
+    """Who still has to read events before they are deleted."""
+    _places: dict[RecordKind, Key] = field(default_factory=dict)
+    """Where the next turn continues, for kinds of which more is left."""
 
     def run(self, stop: threading.Event) -> None:
-        """Go on until told to stop; a database that is away is borne."""
+        """Run until ``stop`` is set; an unreachable database is retried."""
         while not stop.is_set():
             try:
                 if self._places or self._is_time():
                     self.turn(stop)
             except Conflict:
-                log.debug("another process was faster")
+                log.debug("another process already did this")
             except CalveError as error:
-                log.warning("pruning waits: %s", error.message)
+                log.warning("pruning is waiting: %s", error.message)
             except Exception:
-                log.exception("pruning stumbled; it goes on")
+                log.exception("pruning failed; it will be retried")
             stop.wait(PAUSE if self._places else LOOK)
 
-    def turn(self, stop: threading.Event | None = None) -> dict[Kind, int]:
-        """Take away some of what may go; return how much of each kind."""
+    def turn(self, stop: threading.Event | None = None) -> dict[RecordKind, int]:
+        """Delete some of the records that may go; return how many of each kind."""
         stop = stop or threading.Event()
-        return {kind: self._prune(kind, stop) for kind in Kind if kind in self.ages.used}
+        return {kind: self._prune(kind, stop) for kind in RecordKind if kind in self.ages.used}
 
-    def prune(self) -> dict[Kind, int]:
-        """Take away all that may go; return how much of each kind."""
+    def prune(self) -> dict[RecordKind, int]:
+        """Delete all records that may go; return how many of each kind."""
         gone = self.turn()
         while self._places:
             gone = {kind: gone[kind] + count for kind, count in self.turn().items()}
         return gone
 
-    def survey(self) -> dict[Kind, int]:
-        """Return how much of each kind may go."""
+    def survey(self) -> dict[RecordKind, int]:
+        """Return how many records of each kind may be deleted."""
         now = self.clock()
         return {
-            kind: sum(len(keys) for keys, _ in self._pages(kind, (), now)) for kind in Kind if kind in self.ages.used
+            kind: sum(len(keys) for keys, _ in self._pages(kind, (), now))
+            for kind in RecordKind
+            if kind in self.ages.used
         }
 
     def _is_time(self) -> bool:
@@ -76,10 +77,12 @@ class Pruner:
         last = self.state.position(NAME, 0)
         if now - last < EVERY:
             return False
+        # A compare-and-set: of several processes that see the time has come, one goes on and the others get a
+        # Conflict.
         self.state.move(NAME, last, now)
         return True
 
-    def _prune(self, kind: Kind, stop: threading.Event) -> int:
+    def _prune(self, kind: RecordKind, stop: threading.Event) -> int:
         now, count = self.clock(), 0
         pages = self._pages(kind, self._places.pop(kind, ()), now)
         for number, (keys, last) in enumerate(pages, start=1):
@@ -90,11 +93,11 @@ class Pruner:
                 self._places[kind] = last
                 break
         if count:
-            log.info("%d of %s were kept for long enough", count, kind)
+            log.info("deleted %d of %s that were older than their retention", count, kind)
         return count
 
-    def _pages(self, kind: Kind, after: Key, now: int) -> Iterator[tuple[list[Key], Key | None]]:
-        """Yield what may go, some at a time, and from where to go on."""
+    def _pages(self, kind: RecordKind, after: Key, now: int) -> Iterator[tuple[list[Key], Key | None]]:
+        """Yield pages of records to delete, and the position of each."""
         before = self.ages.before(kind, now)
         last: Key | None = after
         while before is not None and last is not None:

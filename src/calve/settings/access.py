@@ -1,4 +1,4 @@
-"""Who may use the server, how they sign in, and where secrets lie."""
+"""Access to the server, sign-in, and the sources of secrets."""
 
 import re
 from datetime import timedelta
@@ -11,21 +11,21 @@ from calve.settings.fields import Duration, Section, Words, from_json, is_range,
 
 
 class OidcSettings(Section):
-    """Where people sign in, if not here: a provider of OpenID Connect."""
+    """An OpenID Connect provider at which people sign in."""
 
     issuer: str | None = None
-    """Its address, as it names itself."""
+    """Its address, exactly as the provider names itself."""
     client_id: str = "calve"
     client_secret: str | None = None
-    """The name of the secret that the provider gave to calve, if it did."""
+    """The name of the client secret, if the provider issued one."""
     redirect_url: str | None = None
-    """Where the provider sends people back to: ``https://HOST/api/v3/access/oidc/callback``."""
+    """Where the provider redirects people: ``https://HOST/api/v3/access/oidc/callback``."""
     scopes: Words = ("openid", "profile", "email", "groups")
     name_claim: str = "preferred_username"
-    """What the name is taken from that people see."""
+    """The claim with the display name."""
     groups_claim: str = "groups"
     roles: Annotated[dict[str, str], BeforeValidator(from_json)] = Field(default_factory=dict)
-    """What each group may do: ``runner``, or ``editor@sales`` for one namespace."""
+    """The role of each group: ``runner``, or ``editor@sales`` for one namespace."""
 
 
 _NAMESPACE = re.compile(r"\*|[\w-]+(?:\.[\w-]+)*")
@@ -38,7 +38,7 @@ class TableSettings(Section):
     """Which namespace may use which tables through calve."""
 
     policy: Literal["auto", "open", "closed"] = "auto"
-    """Whether a namespace may use all tables, or those below; auto: those, once somebody has a role in a namespace."""
+    """Whether a namespace may use all tables, or only those below; auto: only those, once a role is limited to one."""
     read: TablePatterns = Field(default_factory=dict)
     capture: TablePatterns = Field(default_factory=dict)
     write: TablePatterns = Field(default_factory=dict)
@@ -56,22 +56,22 @@ class TableSettings(Section):
 
 
 class AccessSettings(Section):
-    """Who may use the server, and under which names."""
+    """Who may use the server, and under which host names."""
 
     required: bool = False
-    """Whether somebody at this machine has to sign in too; others have to in any case."""
+    """Whether users on this machine have to sign in too; others always have to."""
     hosts: Words = ()
-    """The names under which the server is reached; besides those of this machine, if it listens there only."""
+    """The host names of the server, besides those of this machine if it listens there only."""
     trusted_proxies: Words = ()
-    """The addresses of proxies that say from where a request has come."""
+    """The addresses of proxies whose headers name the client's address."""
     user_header: str | None = None
-    """The header in which those proxies say who it is; without it, they cannot."""
+    """The header in which those proxies name the user; without it, they cannot."""
     plain_http: bool = False
-    """Whether others may come without TLS."""
+    """Whether other machines may connect without TLS."""
     session: Duration = timedelta(hours=12)
-    """How long somebody stays signed in."""
+    """How long a session lasts."""
     requests_per_second: Annotated[int, Field(ge=1)] = 1_000
-    """How often one address may ask."""
+    """Requests per second from one address."""
     oidc: OidcSettings = OidcSettings()
     tables: TableSettings = TableSettings()
 
@@ -80,18 +80,18 @@ class AccessSettings(Section):
     def _are_ranges(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
         for entry in entries:
             if not is_range(entry):
-                raise ValueError(f"{entry!r} is neither an address nor a range of addresses")
+                raise ValueError(f"{entry!r} is not an address or an address range")
         return entries
 
 
 class SecretStoreSettings(Section):
-    """Where the texts of secrets are looked for."""
+    """The sources of secrets."""
 
     backends: Annotated[tuple[Literal["env", "file", "table"], ...], BeforeValidator(words)] = ("env", "table")
-    """In this order: the settings and the environment, a folder of files, the encrypted table."""
+    """The sources in order: the settings and the environment, a folder of files, the encrypted table."""
     folder: Path | None = None
-    """The folder that holds a file for each secret."""
+    """The folder with a file for each secret."""
     key_file: Path
-    """The file that holds the key of the encrypted table."""
+    """The file with the key of the encrypted table."""
     key: str | None = Field(default=None, exclude=True, repr=False)
-    """The key itself, instead of the file; given by the environment."""
+    """The key itself, instead of the file; set by the environment."""

@@ -1,4 +1,4 @@
-"""Who is told when something happens, of what, and by which channel."""
+"""Alerts: which events are reported, to whom, and through which channel."""
 
 from typing import Annotated, Literal, Self
 
@@ -19,31 +19,31 @@ class EmailChannel(Section):
     """The name of the secret that holds the password."""
     sender: str
     to: Words = ()
-    """Who gets what the rules send here; definitions name their own addresses."""
+    """Recipients of what the rules send here; definitions name their own addresses."""
 
 
 class SlackChannel(Section):
-    """Alerts to a webhook that takes Slack's messages."""
+    """Alerts to a webhook with Slack's message format."""
 
     type: Literal["slack"]
     url_secret: str
-    """The name of the secret that holds the webhook's address, which is a key in itself."""
+    """The name of the secret with the webhook's address, which is a credential in itself."""
 
 
 class WebhookChannel(Section):
-    """Alerts as JSON to an address of your own."""
+    """Alerts as JSON to your own address."""
 
     type: Literal["webhook"]
     url: str | None = None
     url_secret: str | None = None
-    """The name of the secret that holds the address, if it is one."""
+    """The name of the secret with the address, if it is secret."""
     key_secret: str | None = None
-    """The name of the secret that messages are signed with."""
+    """The name of the secret with which messages are signed."""
 
     @model_validator(mode="after")
     def _has_one_address(self) -> Self:
         if (self.url is None) == (self.url_secret is None):
-            raise ValueError("a webhook has either url or url_secret")
+            raise ValueError("a webhook requires either url or url_secret")
         return self
 
 
@@ -51,29 +51,29 @@ Channel = Annotated[EmailChannel | SlackChannel | WebhookChannel, Field(discrimi
 
 
 class AlertRule(Section):
-    """What is told, of which workflows, and where."""
+    """Which alerts of which workflows go where."""
 
     on: Annotated[tuple[Literal["failure", "success", "long_running", "late"], ...], BeforeValidator(words)]
     channels: Annotated[Words, Field(min_length=1)]
     workflows: Words = ("*",)
     """Patterns of their ids, such as ``sales.*``."""
     after: Duration | None = None
-    """long_running: how long a run may take; late: how long after its scheduled time it has to be over."""
+    """long_running: how long a run may take; late: how long after its scheduled time it must have ended."""
 
     @model_validator(mode="after")
     def _knows_how_long(self) -> Self:
         if self.after is None and {"long_running", "late"} & set(self.on):
-            raise ValueError("long_running and late need `after`, such as 2h")
+            raise ValueError("long_running and late require `after`, such as 2h")
         return self
 
 
 class AlertSettings(Section):
-    """Who is told when something happens."""
+    """Channels and rules of alerts."""
 
     channels: dict[str, Channel] = Field(default_factory=dict)
     rules: Annotated[tuple[AlertRule, ...], BeforeValidator(from_json)] = ()
     tries: Annotated[int, Field(ge=1, le=100)] = 10
-    """How often a message is sent at most until it is given up."""
+    """How often sending a message is tried before it is given up."""
 
     @model_validator(mode="after")
     def _channels_exist(self) -> Self:

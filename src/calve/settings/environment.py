@@ -1,8 +1,8 @@
-"""Variables: those that override keys of the file, and those that others are given.
+"""Variables: those that override keys of the file, and those for other programs.
 
 A variable's name is the key's path, joined by two underscores: ``CALVE_STORE__URL`` is ``[store] url``. In
-the free-form tables (a catalog's properties, ``[spark.conf]``) two underscores stand for a dot and one for a
-hyphen, as PyIceberg has it: ``CALVE_CATALOGS__LAKE__S3__ACCESS_KEY_ID`` is ``s3.access-key-id``. An empty
+the free-form tables (a catalog's properties, ``[spark.conf]``) two underscores mean a dot and one means a
+hyphen, as in PyIceberg: ``CALVE_CATALOGS__LAKE__S3__ACCESS_KEY_ID`` is ``s3.access-key-id``. An empty
 variable counts as unset.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from calve.environment import PREFIX
 from calve.errors import SettingsInvalid
-from calve.settings.naming import FILE, Key, known_keys, unknown_variable
+from calve.settings.keys import FILE, Key, known_keys, unknown_variable
 
 _FOREIGN = (  # read by others: the client, the tests, the programs of steps
     "CALVE_URL",
@@ -90,7 +90,7 @@ def _free(key: list[str], raw: Mapping[str, Any], *above: str) -> Key:
 
 
 def _same(key: str, raw: Mapping[str, Any], *above: str, made: str | None = None) -> str:
-    """Return the key of the table ``above`` that a variable means, or the one it makes: ``made``, else hyphened."""
+    """Return the key of the table ``above`` that a variable means, or the new one: ``made``, else with hyphens."""
     table: Any = raw
     for step in above:
         table = table.get(step, {}) if isinstance(table, Mapping) else {}

@@ -1,4 +1,4 @@
-"""What sections are made of: the kinds of their fields, and how these are read from text."""
+"""The types of settings, and how they are read from text."""
 
 import json
 import re
@@ -13,7 +13,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 class Section(BaseModel):
-    """A table of the settings; keys that it does not have are refused."""
+    """A table of the settings; unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -33,7 +33,7 @@ def parse_duration(text: str) -> timedelta:
 def _duration(value: object) -> object:
     duration = parse_duration(value) if isinstance(value, str) else value
     if duration == timedelta():
-        raise ValueError("must be longer than nothing")
+        raise ValueError("must be greater than zero")
     return duration
 
 
@@ -59,7 +59,7 @@ def _age(value: object) -> object:
 def _strings(table: object, prefix: str = "") -> dict[str, str]:
     """Flatten a free-form table: TOML reads ``s3.region = "x"`` as a table in a table."""
     if not isinstance(table, Mapping):
-        raise ValueError("is not a table of keys and values")  # noqa: TRY004 - pydantic reports only ValueError
+        raise ValueError("must be a table of keys and values")  # noqa: TRY004 - pydantic reports only ValueError
     flat: dict[str, str] = {}
     for key, value in table.items():
         if isinstance(value, Mapping):
@@ -69,12 +69,12 @@ def _strings(table: object, prefix: str = "") -> dict[str, str]:
         elif isinstance(value, str | int | float):
             flat[prefix + key] = str(value)
         else:
-            raise ValueError(f"{prefix}{key} is neither text, a number nor true or false")  # noqa: TRY004 - as above
+            raise ValueError(f"{prefix}{key} must be a string, a number, true or false")  # noqa: TRY004 - as above
     return flat
 
 
 def is_range(text: str) -> bool:
-    """Tell whether this is an address or a range of addresses."""
+    """Tell whether a text is an address or a range of addresses."""
     try:
         ip_network(text, strict=False)
     except ValueError:
@@ -83,12 +83,12 @@ def is_range(text: str) -> bool:
 
 
 def words(value: object) -> object:
-    """Split what the environment gives for a list."""
+    """Split a list given by the environment."""
     return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value
 
 
 def from_json(value: object) -> object:
-    """Read what the environment gives for a table or a list of tables."""
+    """Parse a table, or a list of tables, given by the environment."""
     return json.loads(value) if isinstance(value, str) else value
 
 
@@ -96,6 +96,6 @@ Strings = Annotated[dict[str, str], BeforeValidator(_strings)]
 Words = Annotated[tuple[str, ...], BeforeValidator(words)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Size = Annotated[int, BeforeValidator(_size)]
-"""Bytes, or a text with their unit."""
+"""Bytes, as a number or with a unit."""
 Age = Annotated[timedelta | None, BeforeValidator(_age)]
-"""After how long something goes; with ``never``, or 0, it stays."""
+"""After how long something is deleted; with ``never``, or 0, it is kept."""

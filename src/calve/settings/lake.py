@@ -1,4 +1,4 @@
-"""The lake: its catalogs, Spark, and what captures leave there."""
+"""The lake: its catalogs, Spark, and the artifacts of captures."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -15,23 +15,23 @@ _KINDS = {"http": "rest", "thrift": "hive", "sqlite": "sql", "postgresql": "sql"
 
 
 class CatalogSettings(Section):
-    """One Iceberg catalog, in PyIceberg's property names."""
+    """One Iceberg catalog, by PyIceberg's property names."""
 
     properties: Strings
     spark: Strings = Field(default_factory=dict)
-    """Properties that only Spark gets; they win over the derived ones."""
+    """Properties for Spark only; they override the derived ones."""
 
     @model_validator(mode="before")
     @classmethod
     def _split(cls, table: Any) -> Any:
         if not isinstance(table, Mapping):
-            raise ValueError("is not a table of keys and values")  # noqa: TRY004 - pydantic reports only ValueError
+            raise ValueError("must be a table of keys and values")  # noqa: TRY004 - pydantic reports only ValueError
         spark = table.get("spark", {})
         return {"properties": {key: table[key] for key in table if key != "spark"}, "spark": spark}
 
     @property
     def kind(self) -> str:
-        """The type of the catalog: as given, or as its address tells; empty where neither says."""
+        """The type of the catalog: as given, or inferred from its address; empty if neither is possible."""
         uri = self.properties.get("uri", "")
         inferred = next((kind for start, kind in _KINDS.items() if uri.startswith(start)), "")
         return self.properties.get("type", inferred).lower()
@@ -62,17 +62,17 @@ class SparkSettings(Section):
 
 
 class LakeSettings(Section):
-    """What is believed of the lake, which others write to."""
+    """Limits on what other writers put into the lake."""
 
     max_metadata_bytes: Annotated[int, Field(ge=1_048_576)] = 67_108_864
-    """How large a metadata file of a table may be, compressed or not; what is larger is taken for damaged."""
+    """Largest metadata file of a table, compressed or not; a larger one counts as damaged."""
 
 
 class CaptureSettings(Section):
-    """What captures leave in the lake."""
+    """The artifacts of captures in the lake."""
 
     namespace: str = "icdc"
     location: str | None = None
     """The folder for their tables; by default the catalog's warehouse."""
     lease_max_age: Duration = timedelta(days=7)
-    """How long a forgotten capture keeps its source's files from being expired."""
+    """How long a forgotten capture protects its source's files from expiry."""

@@ -1,6 +1,7 @@
-"""All the settings of a project."""
+"""The settings of a project."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -8,10 +9,7 @@ from pydantic import Field, model_validator
 
 from calve.settings.access import AccessSettings, SecretStoreSettings
 from calve.settings.alerts import AlertSettings
-from calve.settings.fields import Section
-from calve.settings.lake import CaptureSettings, CatalogSettings, LakeSettings, SparkSettings
-from calve.settings.observing import LineageSettings, LogSettings, TelemetrySettings
-from calve.settings.running import (
+from calve.settings.execution import (
     DockerSettings,
     HttpSettings,
     KubernetesSettings,
@@ -19,27 +17,59 @@ from calve.settings.running import (
     TriggerSettings,
     WorkerSettings,
 )
+from calve.settings.fields import Age, Section
+from calve.settings.lake import CaptureSettings, CatalogSettings, LakeSettings, SparkSettings
+from calve.settings.observability import LineageSettings, LogSettings, TelemetrySettings
 from calve.settings.server import ClientSettings, ServerSettings
-from calve.settings.state import RetentionSettings, StoreSettings
+
+
+class StoreSettings(Section):
+    """The state database."""
+
+    url: str
+    """An SQLAlchemy address: ``sqlite:///…`` or ``postgresql+psycopg://…``."""
+
+
+class RetentionSettings(Section):
+    """How long records are kept; ``never``, or 0, is for ever."""
+
+    alerts: Age = timedelta(days=30)
+    """Messages that were sent or given up."""
+    audit: Age = timedelta(days=400)
+    """Lines of the audit log."""
+    credentials: Age = timedelta(days=30)
+    """Tokens and sessions that expired or were revoked."""
+    events: Age = timedelta(days=400)
+    """Events of instances that ended."""
+    instances: Age = timedelta(days=90)
+    """Instances that ended, with everything that belongs to them."""
+    lag: Age = timedelta(days=90)
+    """How far consumers were behind, every five minutes."""
+    logs: Age = timedelta(days=90)
+    """The logs of steps."""
+    signals: Age = timedelta(days=90)
+    """Signals that started or released something."""
+    unused_signals: Age = timedelta(days=400)
+    """Signals that have not, so far."""
 
 
 class Settings(Section):
-    """Everything that can be set."""
+    """All settings."""
 
     project: Path = Field(exclude=True)
     """The folder that holds ``calve.toml``."""
     home: Path
-    """The folder for state; also that of the embedded lake."""
+    """The folder for state, and for the embedded lake."""
     store: StoreSettings
     catalogs: Annotated[dict[str, CatalogSettings], Field(min_length=1)]
     default_catalog: str
     default_namespace: Annotated[str, Field(min_length=1)] = "default"
-    """The namespace of names that give none, here and in Spark."""
+    """The namespace of names without one, here and in Spark."""
     spark: SparkSettings
     lake: LakeSettings = LakeSettings()
     capture: CaptureSettings = CaptureSettings()
     connections: dict[str, str] = Field(default_factory=dict)
-    """The databases of SQL steps: SQLAlchemy addresses by name; one with dots is for the workflows of its namespace."""
+    """The databases of SQL steps: SQLAlchemy addresses by name; a name with dots belongs to that namespace."""
     http: HttpSettings = HttpSettings()
     docker: DockerSettings = DockerSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
@@ -56,13 +86,13 @@ class Settings(Section):
     access: AccessSettings = AccessSettings()
     secret_store: SecretStoreSettings
     secrets: dict[str, str] = Field(default={}, exclude=True, repr=False)
-    """The texts of SECRET params by name; given by the environment rather than by a file."""
+    """The texts of SECRET params by name; set by the environment rather than by a file."""
     failpoints: str | None = None
     debug: bool = False
 
     @property
     def own_secrets(self) -> frozenset[str]:
-        """The names of the secrets that calve itself needs, for alerts, say: what settings named ``…_secret`` hold."""
+        """The names of secrets that calve itself uses, for alerts and others: the values of ``…_secret`` settings."""
         return frozenset(_secrets_in(self))
 
     @model_validator(mode="after")

@@ -1,29 +1,9 @@
-"""The runtimes of the step types: what carries out a step, and what it takes to write one."""
+"""Step runtimes: the code that runs each step type.
 
-from calve.engine.ports import Outcome, State, StepContext, StepRuntime
-from calve.steps.configs import fields
-from calve.steps.failures import fatal, of_platform, of_user, settled
-from calve.steps.isolation import Isolation, isolation_of
-from calve.steps.registry import BUILT_IN, ENTRY_POINTS, load_runtimes
-from calve.steps.services import Deliveries, Services
-from calve.steps.surroundings import Surroundings
+`load_runtimes` and `Services` are for the application; `Outcome`, `State`, `StepContext`, `fields` and `settled` are
+what a plug-in needs to write a step type of its own.
+"""
 
-__all__ = [
-    "BUILT_IN",
-    "ENTRY_POINTS",
-    "Deliveries",
-    "Isolation",
-    "Outcome",
-    "Services",
-    "State",
-    "StepContext",
-    "StepRuntime",
-    "Surroundings",
-    "fatal",
-    "fields",
-    "isolation_of",
-    "load_runtimes",
-    "of_platform",
-    "of_user",
-    "settled",
-]
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,53 +1,53 @@
-"""How a step's work fails: raised where it is noticed, an outcome for the engine in the end."""
+"""Failures of steps: raised where they are detected, and turned into an outcome by ``settled``."""
 
 from collections.abc import Callable
 
-from calve.engine.ports import Outcome, State, StepContext
+from calve.engine import Outcome, State, StepContext
 from calve.errors import CalveError, StepFailed
 
 
 def fatal(message: str, *, remedy: str = "") -> StepFailed:
-    """Return a failure that no retry will cure."""
+    """Return a failure for which a retry is pointless."""
     return StepFailed(message, remedy=remedy, state=State.FATAL_ERROR)
 
 
-def of_user(message: str, *, remedy: str = "") -> StepFailed:
-    """Return a failure of what the user asked for."""
+def user_error(message: str, *, remedy: str = "") -> StepFailed:
+    """Return a failure of the user's code or data; it counts as an error retry."""
     return StepFailed(message, remedy=remedy, state=State.USER_ERROR)
 
 
-def of_platform(message: str, *, remedy: str = "") -> StepFailed:
-    """Return a failure of something in between: a network, a server, a machine."""
+def platform_error(message: str, *, remedy: str = "") -> StepFailed:
+    """Return a failure of the platform, such as a network, a server or a machine; it counts as a platform retry."""
     return StepFailed(message, remedy=remedy, state=State.PLATFORM_ERROR)
 
 
 def failed(state: State, message: str, *, remedy: str = "") -> StepFailed:
-    """Return a failure that ends in a state."""
+    """Return a failure with a given state."""
     return StepFailed(message, remedy=remedy, state=state)
 
 
-def of_error(error: CalveError) -> StepFailed:
-    """Return what an error of calve's own means for a step: what may pass is tried again, all else is not."""
+def failure_of(error: CalveError) -> StepFailed:
+    """Return the failure of a step that an error of calve causes; only temporary errors are retried."""
     if isinstance(error, StepFailed):
         return error
-    return (of_platform if error.is_passing else fatal)(error.message, remedy=error.remedy)
+    return (platform_error if error.is_passing else fatal)(error.message, remedy=error.remedy)
 
 
-def stopped(what: str) -> StepFailed:
-    """Return the failure of work that was interrupted; ``settled`` knows whether its time was up."""
+def interrupted(what: str) -> StepFailed:
+    """Return the failure of a step that was interrupted; ``settled`` turns it into a timeout if the time is up."""
     return StepFailed(f"{what} was interrupted.", remedy="", state=State.STOPPED)
 
 
 def settled(work: Callable[[StepContext], Outcome], context: StepContext) -> Outcome:
-    """Carry out work; return its outcome, or that of the failure that it raises."""
+    """Run a step; return its outcome, or the outcome of the failure that it raises."""
     try:
         return work(context)
     except StepFailed as failure:
         state = State(failure.context["state"])
         is_late = state is State.STOPPED and context.timeout is not None and context.timeout <= 0
-        return Outcome(State.TIMED_OUT if is_late else state, message=told(failure))
+        return Outcome(State.TIMED_OUT if is_late else state, message=message_of(failure))
 
 
-def told(error: CalveError) -> str:
-    """Return what an error says, and what to do about it."""
+def message_of(error: CalveError) -> str:
+    """Return the message of an error, followed by its remedy."""
     return f"{error.message} {error.remedy}".rstrip()

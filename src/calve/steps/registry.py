@@ -1,9 +1,9 @@
-"""The runtimes that there are: the built-in ones, and those that installed packages add.
+"""The runtime of each step type: the built-in ones, and those that installed packages add.
 
-NoOp, Approval, subworkflow, foreach, while and template are carried out by the engine itself.
+The engine itself runs NoOp, Approval, subworkflow, foreach, while and template.
 
-A package adds a runtime by an entry point of the group ``calve.step_runtimes``, named like the step type, that gives
-something to call without arguments: a class with ``execute`` and ``terminate``, most simply. It declares the type
+A package adds a runtime through an entry point in the group ``calve.step_runtimes``. Its name is the step type's, and
+its value is called without arguments: usually a class with ``execute`` and ``terminate``. The package declares the type
 itself under ``calve.step_types``. See examples/step-type.
 """
 
@@ -11,120 +11,47 @@ from collections.abc import Callable
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 
-from calve.engine.ports import Runtimes, StepRuntime
+from calve.engine import Runtimes, StepRuntime
 from calve.errors import EnvironmentUnfit
+from calve.steps import captures, docker, http, kubernetes, processes, programs, sleep, spark, sql
 from calve.steps.services import Services
 
 ENTRY_POINTS = "calve.step_runtimes"
 
 
-def _sleep(services: Services) -> StepRuntime:
-    from calve.steps.sleep import Sleep
-
-    return Sleep(services.clock)
-
-
-def _http(services: Services) -> StepRuntime:
-    from calve.steps.http import Http
-    from calve.steps.http.addresses import AllowList
-
-    return Http(AllowList(services.settings.http.allow), services.clock)
+def _sql(given: Services) -> StepRuntime:
+    settings, workspace = given.settings, given.workspace
+    forks = processes.ForkServers(sql.WORK, workspace)
+    return sql.Sql(settings.connections, workspace.project, settings.store.url, forks)
 
 
-def _sql(services: Services) -> StepRuntime:
-    from calve.steps.forks import Forks
-    from calve.steps.sql import WORK, Sql
-
-    around, settings = services.surroundings, services.settings
-    return Sql(settings.connections, around.project, settings.store.url, Forks(WORK, around))
-
-
-def _docker(services: Services) -> StepRuntime:
-    from calve.steps.docker import Docker
-
-    return Docker(services.settings.docker.host, services.surroundings.grace_seconds)
-
-
-def _kubernetes(services: Services) -> StepRuntime:
-    from calve.steps.kubernetes import Kubernetes
-
-    return Kubernetes(services.settings.kubernetes)
-
-
-def _shell(services: Services) -> StepRuntime:
-    from calve.steps.shell import Shell
-
-    return Shell(services.surroundings)
-
-
-def _python(services: Services) -> StepRuntime:
-    from calve.steps.python import Python
-
-    return Python(services.surroundings)
-
-
-def _java(services: Services) -> StepRuntime:
-    from calve.steps.java import Java
-
-    return Java(services.surroundings)
-
-
-def _notebook(services: Services) -> StepRuntime:
-    from calve.steps.notebook import Notebook
-
-    return Notebook(services.surroundings)
-
-
-def _spark(services: Services) -> StepRuntime:
-    from calve.steps.spark import Spark
-
-    return Spark(services.settings, services.surroundings, services.lake, services.deliveries, services.tables)
-
-
-def _ip_capture(services: Services) -> StepRuntime:
-    from calve.steps.captures import IpCapture
-
-    return IpCapture(services.captures, services.deliveries, services.declared)
-
-
-def _ip_commit(services: Services) -> StepRuntime:
-    from calve.steps.captures import IpCommit
-
-    return IpCommit(services.captures, services.deliveries)
-
-
-def _icdc(services: Services) -> StepRuntime:
-    from calve.steps.captures import ICDC
-
-    return ICDC(services.captures, services.deliveries, services.lake)
-
-
+# The packages are lazy: each runtime is imported when it is made.
 BUILT_IN: dict[str, Callable[[Services], StepRuntime]] = {
-    "Sleep": _sleep,
-    "Http": _http,
+    "Sleep": lambda given: sleep.Sleep(given.clock),
+    "Http": lambda given: http.Http(http.AllowList(given.settings.http.allow), given.clock),
     "SQL": _sql,
-    "Spark": _spark,
-    "Docker": _docker,
-    "Kubernetes": _kubernetes,
-    "Shell": _shell,
-    "Python": _python,
-    "Java": _java,
-    "Notebook": _notebook,
-    "IpCapture": _ip_capture,
-    "IpCommit": _ip_commit,
-    "ICDC": _icdc,
+    "Spark": lambda given: spark.Spark(given.settings, given.workspace, given.lake, given.deliveries, given.tables),
+    "Docker": lambda given: docker.Docker(given.settings.docker.host, given.workspace.grace_seconds),
+    "Kubernetes": lambda given: kubernetes.Kubernetes(given.settings.kubernetes),
+    "Shell": lambda given: programs.Shell(given.workspace),
+    "Python": lambda given: programs.Python(given.workspace),
+    "Java": lambda given: programs.Java(given.workspace),
+    "Notebook": lambda given: programs.Notebook(given.workspace),
+    "IpCapture": lambda given: captures.IpCapture(given.captures, given.deliveries, given.declared),
+    "IpCommit": lambda given: captures.IpCommit(given.captures, given.deliveries),
+    "ICDC": lambda given: captures.ICDC(given.captures, given.deliveries, given.lake),
 }
-"""Makes the runtime of a built-in step type; what it needs is imported only then."""
+"""Makes the runtime of a built-in step type."""
 
 
 def load_runtimes(services: Services) -> Runtimes:
-    """Return how each runtime is made, by the name of its step type; those of installed packages win."""
+    """Return how to make each runtime, by step type; a runtime from an installed package replaces a built-in one."""
     built_in: dict[str, Callable[[], StepRuntime]] = {name: partial(make, services) for name, make in BUILT_IN.items()}
-    return built_in | {point.name: partial(_made, point) for point in entry_points(group=ENTRY_POINTS)}
+    return built_in | {point.name: partial(_from_package, point) for point in entry_points(group=ENTRY_POINTS)}
 
 
-def _made(point: EntryPoint) -> StepRuntime:
-    """Make a runtime of another package.
+def _from_package(point: EntryPoint) -> StepRuntime:
+    """Make the runtime that an installed package adds.
 
     Raises:
         EnvironmentUnfit: the package is broken.
@@ -133,7 +60,7 @@ def _made(point: EntryPoint) -> StepRuntime:
         runtime: StepRuntime = point.load()()
     except Exception as error:
         raise EnvironmentUnfit(
-            f"The runtime of {point.name} steps, {point.value}, cannot be made: {type(error).__name__}: {error}",
+            f"The runtime of {point.name} steps, {point.value}, cannot be loaded: {type(error).__name__}: {error}",
             remedy="Reinstall the package that adds it, or ask its authors.",
         ) from error
     return runtime

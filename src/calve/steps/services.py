@@ -1,13 +1,13 @@
-"""What the runtimes are given about the installation they work in."""
+"""The services that built-in runtimes are made with."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from calve.engine.ports import Clock, Place
+from calve.engine import Clock, StepAddress
 from calve.lake import CurrentRights, all_open
 from calve.settings import Settings
-from calve.steps.surroundings import Surroundings
+from calve.steps.processes import Workspace
 
 if TYPE_CHECKING:
     from calve.capture import Captures, DeliveredUpTo
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 class Deliveries(Protocol):
-    """Exactly-once delivery to tables: what Spark steps and capture steps ask of ``calve.delivery``."""
+    """Exactly-once delivery to tables: the part of ``calve.delivery.Deliveries`` that steps use."""
 
     def stage(self, targets: Sequence[str], delivery: "Delivery", attempt: str) -> "Staging":
         """Give each target a branch to write to."""
         ...
 
     def publish(self, staging: "Staging") -> "list[Published]":
-        """Make what was written the targets' own."""
+        """Publish the branches to ``main``."""
         ...
 
     def hold(self, staging: "Staging") -> None:
-        """Keep it for the commit of the capture."""
+        """Keep the branches until the capture is committed."""
         ...
 
     def discard(self, staging: "Staging") -> None:
@@ -35,36 +35,36 @@ class Deliveries(Protocol):
         ...
 
     def delivered(self, capture_id: str) -> bool:
-        """Tell whether something of a capture has been published on a target."""
+        """Return whether anything of a capture has been published."""
         ...
 
     def delivered_up_to(self, declared: Sequence[tuple[str, str]], consumer: str) -> "DeliveredUpTo | None":
-        """Return the last capture of a consumer that all targets of some streams hold, if they say the same."""
+        """Return the last capture of a consumer that all targets of some streams hold, if they agree."""
         ...
 
     def publish_held(self, capture_id: str) -> "list[Published]":
-        """Publish what steps left on their branches until the commit of the capture."""
+        """Publish what steps hold on their branches for a capture."""
         ...
 
 
-Declared = Callable[[Place], Sequence[tuple[str, str]]]
-"""Gives all targets that the workflow around a step writes exactly once, by stream; none if not all are known."""
+Declared = Callable[[StepAddress], Sequence[tuple[str, str]]]
+"""Returns all declared targets of the workflow that a step belongs to, by stream; none if not all are known."""
 
 
-def nothing_declared(_: Place) -> Sequence[tuple[str, str]]:
-    """Know of no target."""
+def nothing_declared(_: StepAddress) -> Sequence[tuple[str, str]]:
+    """Return no targets."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything that a built-in runtime may need."""
+    """Everything that built-in runtimes need."""
 
     clock: Clock
-    surroundings: Surroundings
+    workspace: Workspace
     settings: Settings
     lake: "Lake"
-    """The catalogs of the settings; whoever made the services closes it."""
+    """The catalogs in the settings; the caller closes it."""
     captures: "Captures"
     deliveries: Deliveries
     declared: Declared = nothing_declared

@@ -1,21 +1,21 @@
-"""The Sleep step: waits, without holding a worker."""
+"""The Sleep step: waits without occupying a worker."""
 
-from calve.definition.step_types.simple import SLEEP
-from calve.engine.ports import Clock, Outcome, State, StepContext
-from calve.steps.configs import fields
+from calve.definition.step_types import SLEEP
+from calve.engine import Clock, Outcome, State, StepContext
+from calve.steps.config import fields
 from calve.steps.failures import settled
 
 _WAKE = "sleep_until"
 
 
 class Sleep:
-    """Keeps the moment to wake up at, and asks to be called again then."""
+    """Stores the time to wake up at, and asks the engine to call again then."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
     def execute(self, context: StepContext) -> Outcome:
-        """Wait for what is left of the time."""
+        """Wait for the rest of the time."""
         return settled(self._wait, context)
 
     def terminate(self, context: StepContext) -> None:

@@ -1,9 +1,5 @@
 """Durable state in one SQL database: SQLite where it is embedded, PostgreSQL where many share it."""
 
-from calve.store.captures import SqlCaptureState
-from calve.store.deliveries import SqlDeliveryState
-from calve.store.engine_state import SqlEngineState
-from calve.store.store import Store, open_store
-from calve.store.triggers import SqlTriggerState
+from lazy_loader import attach_stub
 
-__all__ = ["SqlCaptureState", "SqlDeliveryState", "SqlEngineState", "SqlTriggerState", "Store", "open_store"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

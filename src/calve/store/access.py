@@ -1,19 +1,76 @@
-"""Users, tokens, sessions and secrets, in SQL."""
+"""Users, tokens, sessions, secrets and the audit log, in SQL.
 
-import json
-from dataclasses import asdict, replace
-from typing import Any
+Each change of access adds a line to the audit log, in the same transaction.
+"""
 
-from sqlalchemy import ColumnElement, Connection, Row, Update, and_, delete, insert, select, union, update
+from collections.abc import Iterator
 
-from calve.access import ROOT, Act, Grants, Role, SealedSecret, Session, Token, User
-from calve.store.access_tables import access_session, access_token, access_user, secret
-from calve.store.auditing import SqlAudit, append
+from sqlalchemy import Connection, Update, and_, delete, func, insert, select, union, update
+
+from calve.access import Act, AuditEntry, SealedSecret, Session, Token, User, chained
+from calve.namespaces import ROOT
+from calve.store.codec import Codec, loaded
 from calve.store.database import Database, fits
+from calve.store.tables import access_session, access_token, access_user, audit, secret
+
+AUDIT_LOCK = 0x6175646974
+"""The advisory lock of PostgreSQL under which the log grows: "audit" in ASCII."""
+_PAGE = 1_000
+
+USER = Codec(User, access_user)
+TOKEN = Codec(Token, access_token)
+SESSION = Codec(Session, access_session)
+SECRET = Codec(SealedSecret, secret)
+ENTRY = Codec(AuditEntry, audit)
+
+
+def append(connection: Connection, act: Act) -> AuditEntry:
+    """Add a line; no other transaction can add one until this one ends."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(AUDIT_LOCK)))
+    # Read after the lock: the chain has to continue from the newest line, which another transaction may just have
+    # added.
+    last = connection.execute(select(audit).order_by(audit.c.seq.desc()).limit(1)).one_or_none()
+    entry = chained(None if last is None else ENTRY.from_row(last), act)
+    connection.execute(insert(audit).values(ENTRY.to_row(entry)))
+    return entry
+
+
+class SqlAudit:
+    """Reads the audit log, and adds to it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def append(self, act: Act) -> AuditEntry:
+        """Write a line of the audit log."""
+        with self._database.write("append_audit") as connection:
+            return append(connection, act)
+
+    def entries(self, after: int = 0, limit: int | None = None) -> Iterator[AuditEntry]:
+        """Yield the lines of the audit log after one, in order."""
+        while limit is None or limit > 0:
+            most = _PAGE if limit is None else min(limit, _PAGE)
+            query = select(audit).where(audit.c.seq > after).order_by(audit.c.seq).limit(most)
+            with self._database.read() as connection:
+                page = connection.execute(query).all()
+            if not page:
+                return
+            yield from map(ENTRY.from_row, page)
+            after = page[-1].seq
+            limit = None if limit is None else limit - len(page)
+
+    def newest(self, limit: int, before: int | None = None) -> list[AuditEntry]:
+        """Return the last lines of the audit log, or the last ones before a number, the newest first."""
+        query = select(audit).order_by(audit.c.seq.desc()).limit(limit)
+        if before is not None:
+            query = query.where(audit.c.seq < before)
+        with self._database.read() as connection:
+            return [ENTRY.from_row(row) for row in connection.execute(query)]
 
 
 class SqlAccessState(SqlAudit):
-    """Keeps who may get in (the ports are ``AccessState`` and ``SecretState`` in ``calve.access.ports``)."""
+    """Keeps users, tokens, sessions and secrets (the ports ``AccessState`` and ``SecretState``)."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -22,26 +79,26 @@ class SqlAccessState(SqlAudit):
     def users(self) -> list[User]:
         """Return all users by name."""
         with self._database.read() as connection:
-            return [_user(row) for row in connection.execute(select(access_user).order_by(access_user.c.name))]
+            return [USER.from_row(row) for row in connection.execute(select(access_user).order_by(access_user.c.name))]
 
     def user(self, name: str) -> User | None:
         """Return a user."""
         with self._database.read() as connection:
             row = connection.execute(select(access_user).where(access_user.c.name == name)).one_or_none()
-        return None if row is None else _user(row)
+        return None if row is None else USER.from_row(row)
 
     def add_user(self, user: User, act: Act) -> bool:
         """Keep a new user; False if there is one of that name."""
         with self._database.write("add_user") as connection:
-            if not fits(connection, insert(access_user).values(_values(user))):
+            if not fits(connection, insert(access_user).values(USER.to_row(user))):
                 return False
             append(connection, act)
         return True
 
     def change_user(self, user: User, act: Act) -> bool:
-        """Replace a user; where his epoch is a new one, his sessions are removed. False if there is none."""
+        """Replace a user; a new epoch removes their sessions. False if there is no such user."""
         with self._database.write("change_user") as connection:
-            changed = update(access_user).where(access_user.c.name == user.name).values(_values(user))
+            changed = update(access_user).where(access_user.c.name == user.name).values(USER.to_row(user))
             if not _hits(connection, changed):
                 return False
             is_over = and_(access_session.c.user == user.name, access_session.c.epoch != user.epoch)
@@ -53,28 +110,28 @@ class SqlAccessState(SqlAudit):
         """Return all tokens, the newest last."""
         order = (access_token.c.created_at, access_token.c.token_id)
         with self._database.read() as connection:
-            return [_token(row) for row in connection.execute(select(access_token).order_by(*order))]
+            return [TOKEN.from_row(row) for row in connection.execute(select(access_token).order_by(*order))]
 
     def has_namespaces(self) -> bool:
-        """Tell whether anybody was ever given a role in a namespace only, disabled users and old tokens included."""
+        """Tell whether a role was ever limited to a namespace, disabled users and old tokens included."""
         held = union(select(access_user.c.grants), select(access_token.c.grants))
         with self._database.read() as connection:
-            return any(_grants(row.grants).keys() - {ROOT} for row in connection.execute(held))
+            return any(loaded(grants).keys() - {ROOT} for grants in connection.scalars(held))
 
     def token(self, digest: str) -> Token | None:
         """Return the token with that digest."""
         with self._database.read() as connection:
             row = connection.execute(select(access_token).where(access_token.c.digest == digest)).one_or_none()
-        return None if row is None else _token(row)
+        return None if row is None else TOKEN.from_row(row)
 
     def add_token(self, token: Token, act: Act) -> None:
         """Keep a new token."""
         with self._database.write("add_token") as connection:
-            connection.execute(insert(access_token).values(_values(token)))
+            connection.execute(insert(access_token).values(TOKEN.to_row(token)))
             append(connection, act)
 
     def revoke_token(self, token_id: str, at: int, act: Act) -> bool:
-        """Let a token open nothing any more; False if there is none that does."""
+        """Revoke a token; False if there is none that is valid."""
         with self._database.write("revoke_token") as connection:
             if not _hits(connection, _revoked(token_id, at)):
                 return False
@@ -90,7 +147,7 @@ class SqlAccessState(SqlAudit):
     def bootstrap(self, token_id: str, user: User, at: int, act: Act) -> bool:
         """Use up a bootstrap token and keep its user, both or neither; False if it is used up, or the name taken."""
         with self._database.write("bootstrap") as connection:
-            if not fits(connection, insert(access_user).values(_values(user))):
+            if not fits(connection, insert(access_user).values(USER.to_row(user))):
                 return False
             if not _hits(connection, _revoked(token_id, at)):
                 connection.execute(delete(access_user).where(access_user.c.name == user.name))
@@ -100,20 +157,20 @@ class SqlAccessState(SqlAudit):
 
     def session(self, digest: str) -> tuple[Session, User] | None:
         """Return a session and its user."""
-        query = select(access_session, *_labelled_user()).join(access_user, access_user.c.name == access_session.c.user)
+        is_theirs = access_user.c.name == access_session.c.user
+        query = select(*SESSION.columns, *USER.columns).join(access_user, is_theirs)
         with self._database.read() as connection:
             row = connection.execute(query.where(access_session.c.digest == digest)).one_or_none()
         if row is None:
             return None
-        found = row._asdict()
-        user = {name.removeprefix("of_"): found.pop(name) for name in tuple(found) if name.startswith("of_")}
-        return Session(**found), User(**{**user, "grants": _grants(user["grants"])})
+        size = len(SESSION.columns)
+        return SESSION.from_values(row[:size]), USER.from_values(row[size:])
 
     def add_session(self, session: Session, act: Act) -> None:
         """Keep a session; those that have expired are removed."""
         with self._database.write("add_session") as connection:
             connection.execute(delete(access_session).where(access_session.c.expires_at <= session.created_at))
-            connection.execute(insert(access_session).values(asdict(session)))
+            connection.execute(insert(access_session).values(SESSION.to_row(session)))
             append(connection, act)
 
     def end_session(self, digest: str, act: Act) -> None:
@@ -126,19 +183,19 @@ class SqlAccessState(SqlAudit):
         """Keep a secret, in place of an older one of its name."""
         with self._database.write("put_secret") as connection:
             connection.execute(delete(secret).where(secret.c.name == secret_.name))
-            connection.execute(insert(secret).values(asdict(secret_)))
+            connection.execute(insert(secret).values(SECRET.to_row(secret_)))
             append(connection, act)
 
     def secret(self, name: str) -> SealedSecret | None:
         """Return a secret."""
         with self._database.read() as connection:
             row = connection.execute(select(secret).where(secret.c.name == name)).one_or_none()
-        return None if row is None else SealedSecret(**row._asdict())
+        return None if row is None else SECRET.from_row(row)
 
     def secrets(self) -> list[SealedSecret]:
         """Return all secrets by name."""
         with self._database.read() as connection:
-            return [SealedSecret(**row._asdict()) for row in connection.execute(select(secret).order_by(secret.c.name))]
+            return [SECRET.from_row(row) for row in connection.execute(select(secret).order_by(secret.c.name))]
 
     def delete_secret(self, name: str, act: Act) -> bool:
         """Remove a secret; False if there is none of that name."""
@@ -156,23 +213,3 @@ def _revoked(token_id: str, at: int) -> Update:
 
 def _hits(connection: Connection, statement: Update) -> bool:
     return connection.execute(statement).rowcount > 0
-
-
-def _labelled_user() -> list[ColumnElement[Any]]:
-    return [column.label(f"of_{column.name}") for column in access_user.c]
-
-
-def _values(record: User | Token) -> dict[str, Any]:
-    return asdict(replace(record, grants=dict(record.grants))) | {"grants": json.dumps(record.grants, sort_keys=True)}
-
-
-def _grants(text: str) -> Grants:
-    return {namespace: Role(role) for namespace, role in json.loads(text).items()}
-
-
-def _user(row: Row[Any]) -> User:
-    return User(**{**row._asdict(), "grants": _grants(row.grants)})
-
-
-def _token(row: Row[Any]) -> Token:
-    return Token(**{**row._asdict(), "grants": _grants(row.grants)})

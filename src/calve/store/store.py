@@ -2,57 +2,123 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from calve.store.access import SqlAccessState
-from calve.store.alerts import SqlAlertState
-from calve.store.captures import SqlCaptureState
-from calve.store.database import Database
-from calve.store.deliveries import SqlDeliveryState
-from calve.store.engine_state import SqlEngineState
-from calve.store.following import SqlPositions
-from calve.store.locking import only_scheduler
-from calve.store.migrate import is_at_head, migrate
-from calve.store.notifying import Bell
-from calve.store.retention import SqlRetention
-from calve.store.telemetry import SqlTelemetryState
-from calve.store.transacting import Transactions
-from calve.store.triggers import SqlTriggerState
+from calve.store.database import Database, Notifier, only_scheduler
+from calve.store.schema import is_at_head, migrate
+
+if TYPE_CHECKING:
+    from calve.store.access import SqlAccessState
+    from calve.store.alerts import SqlAlertState
+    from calve.store.captures import SqlCaptureState, SqlDeliveryState, SqlLagSamples, SqlLineage
+    from calve.store.database import Transactions
+    from calve.store.engine import SqlEngineState, SqlPositions, SqlTriggerState
+    from calve.store.retention import SqlRetention
+    from calve.store.telemetry import SqlTelemetryState
 
 
 class Store:
     """The state database. Close it when done.
 
-    ``captures`` keeps checkpoints and captures, ``deliveries`` what is being delivered, ``engine`` workflows and what
-    becomes of them, and ``triggers`` what starts them.
+    Each part is imported when it is first used: a command that reads captures does not load the engine.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._bell = Bell(database)
-        self.access = SqlAccessState(database)
-        """Who may get in, and the secrets."""
-        self.captures = SqlCaptureState(database)
-        self.deliveries = SqlDeliveryState(database)
-        transactions = Transactions(database, self._bell)
-        self.engine = SqlEngineState(transactions)
-        self.alerts = SqlAlertState(transactions)
-        """What is to be sent to whom."""
-        self.telemetry = SqlTelemetryState(transactions)
-        self.positions = SqlPositions(transactions)
-        """How far those who follow events have come."""
-        self.triggers = SqlTriggerState(transactions)
-        self.retention = SqlRetention(transactions)
-        """What is kept for a while only."""
+        self._notifier = Notifier(database)
+
+    @cached_property
+    def captures(self) -> "SqlCaptureState":
+        """Checkpoints and captures."""
+        from calve.store.captures import SqlCaptureState
+
+        return SqlCaptureState(self._database)
+
+    @cached_property
+    def deliveries(self) -> "SqlDeliveryState":
+        """Branches that are being delivered, and the tables that they were delivered to."""
+        from calve.store.captures import SqlDeliveryState
+
+        return SqlDeliveryState(self._database)
+
+    @cached_property
+    def lag_samples(self) -> "SqlLagSamples":
+        """How far consumers were behind over time."""
+        from calve.store.captures import SqlLagSamples
+
+        return SqlLagSamples(self._transactions)
+
+    @cached_property
+    def lineage(self) -> "SqlLineage":
+        """Which steps read and wrote which tables."""
+        from calve.store.captures import SqlLineage
+
+        return SqlLineage(self._transactions)
+
+    @cached_property
+    def access(self) -> "SqlAccessState":
+        """Users, tokens, sessions, secrets and the audit log."""
+        from calve.store.access import SqlAccessState
+
+        return SqlAccessState(self._database)
+
+    @cached_property
+    def engine(self) -> "SqlEngineState":
+        """Workflows, their instances, and the queue."""
+        from calve.store.engine import SqlEngineState
+
+        return SqlEngineState(self._transactions)
+
+    @cached_property
+    def triggers(self) -> "SqlTriggerState":
+        """The triggers of active versions."""
+        from calve.store.engine import SqlTriggerState
+
+        return SqlTriggerState(self._transactions)
+
+    @cached_property
+    def positions(self) -> "SqlPositions":
+        """The event that each follower has reached."""
+        from calve.store.engine import SqlPositions
+
+        return SqlPositions(self._transactions)
+
+    @cached_property
+    def alerts(self) -> "SqlAlertState":
+        """Alerts that are to be sent."""
+        from calve.store.alerts import SqlAlertState
+
+        return SqlAlertState(self._transactions)
+
+    @cached_property
+    def telemetry(self) -> "SqlTelemetryState":
+        """Numbers for metrics and spans."""
+        from calve.store.telemetry import SqlTelemetryState
+
+        return SqlTelemetryState(self._transactions)
+
+    @cached_property
+    def retention(self) -> "SqlRetention":
+        """Records that are older than their retention."""
+        from calve.store.retention import SqlRetention
+
+        return SqlRetention(self._transactions)
+
+    @cached_property
+    def _transactions(self) -> "Transactions":
+        from calve.store.database import Transactions
+
+        return Transactions(self._database, self._notifier)
 
     @contextmanager
     def hold_scheduler(self) -> Iterator[None]:
         """Be the only process that schedules on a SQLite file; on PostgreSQL, many may.
 
         Raises:
-            StoreBusy: another process does so; it is named.
-            StoreDamaged: the file is not whole.
+            StoreBusy: another process does so; the error names it.
+            StoreDamaged: the file is damaged.
         """
         file = self._database.file
         if file is None:
@@ -63,7 +129,7 @@ class Store:
             yield
 
     def watch(self) -> Callable[[], None]:
-        """Return what raises StoreLost once the SQLite file that is there now was deleted or replaced."""
+        """Return a check that raises StoreLost once the SQLite file has been deleted or replaced."""
         return self._database.watch()
 
     def problem(self) -> str | None:
@@ -77,8 +143,8 @@ class Store:
         return f"The schema of {self._database.shown} is not that of this calve."
 
     def close(self) -> None:
-        """Give all connections back; the store cannot be used any more."""
-        self._bell.close()
+        """Close all connections; the store cannot be used any more."""
+        self._notifier.close()
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -91,15 +157,15 @@ class Store:
 
 
 def open_store(url: str) -> Store:
-    """Open the state database of a SQLAlchemy URL, and bring its schema up to date.
+    """Open the state database at a SQLAlchemy URL, and create or upgrade its schema.
 
-    A SQLite file and its folder are made when they are not there. After a fork, the child opens its own.
+    A SQLite file and its folder are created if they do not exist. After a fork, the child opens its own store.
 
     Raises:
         SettingsInvalid: the URL is neither of SQLite nor of PostgreSQL.
         EnvironmentUnfit: the driver for PostgreSQL is not installed.
         StoreUnavailable: the database cannot be reached.
-        StoreSchemaUnknown: it was written by a newer calve.
+        StoreSchemaUnknown: it was written by a newer calve, or by one before the first release.
     """
     database = Database(url)
     try:

@@ -5,28 +5,35 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, select, text
 
-from calve.engine.model import RUN_EVENT, STEP_EVENT, Event
-from calve.engine.statuses import RunStatus, StepStatus
-from calve.store import tables
-from calve.store.engine_rows import loaded, times_of
-from calve.store.engine_tables import IS_DUE, IS_FREE, IS_INSTANCE, IS_LIVE, attempt, event, run, task, trigger, worker
-from calve.store.fencing import chunks
-from calve.store.observing_tables import alert_message
-from calve.store.recording import read_events
-from calve.store.transacting import Transactions
-from calve.telemetry.model import Begun, Ended, Happened, Standing
+from calve.engine import RUN_EVENT, STEP_EVENT, Event, RunStatus, StepStatus
+from calve.store.codec import loaded
+from calve.store.database import Transactions, chunks
+from calve.store.engine import read_events, times_of
+from calve.store.tables import (
+    IS_DUE,
+    IS_FREE,
+    IS_INSTANCE,
+    IS_LIVE,
+    alert_message,
+    attempt,
+    capture,
+    event,
+    run,
+    task,
+    trigger,
+    worker,
+)
+from calve.telemetry import Begun, Ended, Gauges, Happened
 
 _ENDS = frozenset(status.value for status in RunStatus if status.is_terminal)
 _STEP_ENDS = frozenset(status.value for status in StepStatus if status.is_terminal)
 _LATENCY = ("scheduled_at", "committed_at")
 """Where triggers say when an instance should have been made."""
-
-
 _TASKS = select(task.c.kind, func.count()).group_by(task.c.kind)
 _DUE_TASKS = select(func.count()).select_from(task).where(text(IS_FREE))
 _WORKERS = select(worker.c.slots, worker.c.is_draining).where(worker.c.is_dead.is_(False))
 _INSTANCES = select(run.c.status, func.count()).where(text(IS_INSTANCE), text(IS_LIVE)).group_by(run.c.status)
-_CAPTURES = select(func.count()).select_from(tables.capture).where(text("status = 'open'"))
+_CAPTURES = select(func.count()).select_from(capture).where(text("status = 'open'"))
 _TRIGGERS = select(trigger.c.kind, func.count()).group_by(trigger.c.kind)
 _FAILING = select(func.count()).select_from(trigger).where(trigger.c.failures > 0)
 _OLDEST_TRIGGER = select(func.min(trigger.c.due_at)).where(text(IS_DUE))
@@ -57,11 +64,11 @@ class SqlTelemetryState:
         with self._transactions.read() as connection:
             return int(connection.scalar(select(func.max(event.c.seq))) or 0)
 
-    def standing(self, now: int) -> Standing:
+    def gauges(self, now: int) -> Gauges:
         """Return how things stand."""
         with self._transactions.read() as connection:
             alive = connection.execute(_WORKERS).all()
-            return Standing(
+            return Gauges(
                 tasks=_counted(connection, _TASKS),
                 due=connection.scalar(_DUE_TASKS.where(task.c.due_at <= now)) or 0,
                 workers=len(alive),
@@ -76,7 +83,7 @@ class SqlTelemetryState:
             )
 
     def happened(self, after: int, limit: int = 5_000) -> Happened:
-        """Return what has happened after an event, at most so many events of it."""
+        """Return what has happened after an event, at most ``limit`` events."""
         with self._transactions.read() as connection:
             events = read_events(connection, after=after, run_uuid=None, root_uuid=None, limit=limit)
             if not events:

@@ -1,7 +1,5 @@
-"""What calve tells about itself: metrics, spans and logs."""
+"""Telemetry: metrics, traces and logs of calve itself."""
 
-from calve.telemetry.metrics import CONTENT_TYPE, Metrics
-from calve.telemetry.model import Begun, Ended, Happened, Standing
-from calve.telemetry.ports import TelemetryState
+from lazy_loader import attach_stub
 
-__all__ = ["CONTENT_TYPE", "Begun", "Ended", "Happened", "Metrics", "Standing", "TelemetryState"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""What processes write to standard error: lines for people, or JSON for programs, with the ids of the work at hand."""
+"""Log output on standard error: lines for people, or JSON for programs, with the ids of the current work."""
 
 import json
 import logging
@@ -6,15 +6,15 @@ import sys
 import time
 from typing import Any
 
-from calve.engine.about import current
+from calve.engine import current_log_context
 from calve.settings import LogSettings
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "about"}
-"""What every record has; the rest came with ``extra``."""
+"""Attributes of every record; others came with ``extra``."""
 
 
 def set_up(settings: LogSettings) -> None:
-    """Let this process log as the settings say; calling it again changes the way, and doubles nothing."""
+    """Configure logging by the settings; a second call replaces the first."""
     root = logging.getLogger()
     for handler in [each for each in root.handlers if isinstance(each, _StandardError)]:
         root.removeHandler(handler)
@@ -25,21 +25,21 @@ def set_up(settings: LogSettings) -> None:
 
 
 class _StandardError(logging.Handler):
-    """Writes to whatever standard error is at the moment."""
+    """Writes to the current standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
             sys.stderr.write(f"{self.format(record)}\n")
             sys.stderr.flush()
-        except (OSError, ValueError):  # nobody reads it any more
+        except (OSError, ValueError):  # the reader is gone
             return
 
 
 class _Text(logging.Formatter):
-    """One line for people; a traceback goes below."""
+    """One line, with a traceback below."""
 
     def format(self, record: logging.LogRecord) -> str:
-        ids = " ".join(f"{name}={value}" for name, value in current().items())
+        ids = " ".join(f"{name}={value}" for name, value in current_log_context().items())
         head = f"{_time(record)} {record.levelname} {record.name}: {record.getMessage()}"
         lines = [f"{head} ({ids})" if ids else head]
         if record.exc_info:
@@ -48,7 +48,7 @@ class _Text(logging.Formatter):
 
 
 class _Json(logging.Formatter):
-    """One object a line."""
+    """One object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         told: dict[str, Any] = {
@@ -56,7 +56,7 @@ class _Json(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
-            **current(),
+            **current_log_context(),
             **{name: value for name, value in vars(record).items() if name not in _PLAIN},
         }
         if record.exc_info:

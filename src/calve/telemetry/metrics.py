@@ -1,15 +1,14 @@
-"""Metrics in Prometheus's format, made when they are asked for: how things stand, and what happened since then.
+"""Metrics in Prometheus's format, computed when scraped: gauges of the current state, and counters of events.
 
-Counters count what this process has seen: like every counter of Prometheus they begin at zero with it. Each process
-sees all that happens in the store, whoever carries it out, so that it is enough to ask one.
+Counters count what this process has seen: like every counter of Prometheus they start at zero with it. Each process
+sees all events of the store, whichever process caused them, so it is enough to scrape one.
 """
 
 import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from calve.telemetry.model import Ended, Happened, Standing
-from calve.telemetry.ports import TelemetryState
+from calve.telemetry.model import Ended, Gauges, Happened, TelemetryState
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Histogram
@@ -21,7 +20,7 @@ _WAITS = (0.05, 0.1, 0.5, 1, 2, 5, 15, 30, 60, 300, 900, 3_600)
 
 
 class Metrics:
-    """Counts what happens from now on."""
+    """Counts events from now on."""
 
     def __init__(self, state: TelemetryState, clock: Callable[[], int]) -> None:
         from prometheus_client import CollectorRegistry
@@ -31,9 +30,9 @@ class Metrics:
         self._after: int | None = None
         self._registry = CollectorRegistry(auto_describe=False)
         self._counts = _Counts(self._registry)
-        self._standing = Standing()
+        self._gauges = Gauges()
         self._now = 0
-        self._registry.register(_Gauges(lambda: (self._standing, self._now)))
+        self._registry.register(_Gauges(lambda: (self._gauges, self._now)))
 
     def scrape(self) -> bytes:
         """Return all metrics, in Prometheus's text format.
@@ -44,13 +43,14 @@ class Metrics:
         from prometheus_client import generate_latest
 
         with self._lock:
+            # Two scrapes at a time would count the same events twice.
             self._catch_up()
             self._now = self._clock()
-            self._standing = self._state.standing(self._now)
+            self._gauges = self._state.gauges(self._now)
             return generate_latest(self._registry)
 
     def _catch_up(self) -> None:
-        """Count what has happened since the last time; before the first time, nobody counted."""
+        """Count the events since the last scrape; nothing from before the first one."""
         if self._after is None:
             self._after = self._state.newest()
         while True:
@@ -97,7 +97,7 @@ class _Counts:
         )
 
     def add(self, happened: Happened) -> None:
-        """Count what has happened."""
+        """Count events."""
         for begun in happened.begun:
             self._begun.labels(begun.initiator).inc()
             self._wait_seconds.observe(max(0, begun.waited) / 1_000)
@@ -117,23 +117,23 @@ def _observe(histogram: "Histogram", label: str, ended: Ended) -> None:
 
 
 class _Gauges:
-    """How things stand, as a collector of Prometheus."""
+    """The current state, as a Prometheus collector."""
 
-    def __init__(self, ask: Callable[[], tuple[Standing, int]]) -> None:
+    def __init__(self, ask: Callable[[], tuple[Gauges, int]]) -> None:
         self._ask = ask
 
     def collect(self) -> "Iterator[Metric]":
-        """Yield a metric for each thing that stands somewhere."""
+        """Yield a metric for each gauge."""
         from prometheus_client.core import GaugeMetricFamily
 
-        standing, now = self._ask()
-        for name, text, value in _plain(standing, now):
+        gauges, now = self._ask()
+        for name, text, value in _plain(gauges, now):
             yield GaugeMetricFamily(name, text, value=value)
         for name, text, label, values in (
-            ("calve_queue_tasks", "Tasks in the queue.", "kind", standing.tasks),
-            ("calve_instances", "Instances that are not over.", "status", standing.instances),
-            ("calve_triggers", "Triggers of active versions.", "kind", standing.triggers),
-            ("calve_alerts", "Alerts that wait or were given up.", "status", standing.alerts),
+            ("calve_queue_tasks", "Tasks in the queue.", "kind", gauges.tasks),
+            ("calve_instances", "Instances that are not over.", "status", gauges.instances),
+            ("calve_triggers", "Triggers of active versions.", "kind", gauges.triggers),
+            ("calve_alerts", "Alerts that wait or were given up.", "status", gauges.alerts),
         ):
             family = GaugeMetricFamily(name, text, labels=[label])
             for key, count in values.items():
@@ -141,15 +141,15 @@ class _Gauges:
             yield family
 
 
-def _plain(standing: Standing, now: int) -> Iterator[tuple[str, str, float]]:
-    yield "calve_workers", "Workers that are alive.", standing.workers
-    yield "calve_workers_draining", "Workers that take nothing more.", standing.draining
-    yield "calve_worker_slots", "How many steps the workers can carry out at once.", standing.slots
-    yield "calve_queue_due_tasks", "Tasks that are due, and wait for a worker.", standing.due
-    yield "calve_captures_open", "Captures that are neither committed nor abandoned.", standing.captures
-    yield "calve_triggers_failing", "Triggers whose last look failed.", standing.failing_triggers
+def _plain(gauges: Gauges, now: int) -> Iterator[tuple[str, str, float]]:
+    yield "calve_workers", "Workers that are alive.", gauges.workers
+    yield "calve_workers_draining", "Workers that take nothing more.", gauges.draining
+    yield "calve_worker_slots", "How many steps the workers can carry out at once.", gauges.slots
+    yield "calve_queue_due_tasks", "Tasks that are due, and wait for a worker.", gauges.due
+    yield "calve_captures_open", "Captures that are neither committed nor abandoned.", gauges.captures
+    yield "calve_triggers_failing", "Triggers whose last look failed.", gauges.failing_triggers
     lag = "For how long the oldest trigger that is due waits for a scheduler."
-    yield "calve_scheduler_lag_seconds", lag, _age(standing.oldest_trigger, now)
+    yield "calve_scheduler_lag_seconds", lag, _age(gauges.oldest_trigger, now)
 
 
 def _age(since: int | None, now: int) -> float:

@@ -1,29 +1,30 @@
-"""The values that metrics are made of. Times are milliseconds."""
+"""The values that metrics are computed from. Times are milliseconds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How things stand now."""
+class Gauges:
+    """The current state."""
 
     tasks: Mapping[str, int] = field(default_factory=dict)
-    """How many tasks are in the queue, by kind."""
+    """Tasks in the queue, by kind."""
     due: int = 0
-    """How many tasks are due, and nobody has taken them."""
+    """Tasks that are due and not claimed."""
     workers: int = 0
     draining: int = 0
     slots: int = 0
     instances: Mapping[str, int] = field(default_factory=dict)
-    """Instances that are not over, by status."""
+    """Active instances, by status."""
     captures: int = 0
-    """Captures that are open."""
+    """Open captures."""
     triggers: Mapping[str, int] = field(default_factory=dict)
     """Triggers of active versions, by kind."""
     failing_triggers: int = 0
     oldest_trigger: int | None = None
-    """Since when the oldest trigger that nobody has looked at is due."""
+    """Since when the oldest trigger that was not evaluated is due."""
     alerts: Mapping[str, int] = field(default_factory=dict)
     """Alerts that wait or were given up, by status."""
 
@@ -34,14 +35,14 @@ class Begun:
 
     initiator: str
     waited: int
-    """From when it was made."""
+    """Since it was created."""
     latency: int | None = None
-    """From when its trigger should have made it: its scheduled time, or the commit to its table."""
+    """Since its trigger should have created it: its scheduled time, or the commit to its table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A run or an attempt that is over."""
+    """A run or an attempt that ended."""
 
     status: str
     took: int | None = None
@@ -54,7 +55,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """What has happened up to an event."""
+    """What happened up to an event."""
 
     upto: int
     begun: tuple[Begun, ...] = ()
@@ -62,3 +63,19 @@ class Happened:
     steps: tuple[Ended, ...] = ()
     is_all: bool = True
     """Whether there is nothing after it yet."""
+
+
+class TelemetryState(Protocol):
+    """Reads the current state, in time that does not depend on how much is stored."""
+
+    def newest(self) -> int:
+        """Return the number of the newest event."""
+        ...
+
+    def gauges(self, now: int) -> Gauges:
+        """Return the current state."""
+        ...
+
+    def happened(self, after: int, limit: int = 5_000) -> Happened:
+        """Return what happened after an event, at most ``limit`` events."""
+        ...

@@ -1,7 +1,7 @@
-"""Runs, attempts and turns of the engine as spans of OpenTelemetry, made when they end.
+"""Runs, attempts and turns of the engine as OpenTelemetry spans, created when they end.
 
-The ids of spans follow from those of runs and attempts: whichever worker ends what, all of a tree is one trace, and a
-span knows its parent before that one is made.
+The ids of spans are derived from those of runs and attempts: whichever worker ends them, a tree is one trace, and a
+span knows its parent before that one is created.
 """
 
 import hashlib
@@ -17,30 +17,28 @@ from opentelemetry.trace import SpanContext, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
 from calve import __version__
-from calve.engine.model import RUN_EVENT, Attempt, Event, Run
-from calve.engine.statuses import RunStatus, StepStatus
-from calve.engine.turns import Turn
+from calve.engine import RUN_EVENT, Attempt, Event, Run, RunStatus, StepStatus, Transaction
 
 _NANOS = 1_000_000
 _MOVES = 50
-"""How many moves the span of a turn names at most."""
+"""How many changes the span of a turn names at most."""
 
 
 def otlp_processor(url: str) -> SpanProcessor:
-    """Return what sends spans to an address in the background, in batches."""
+    """Return a processor that sends spans to an address in the background, in batches."""
     return BatchSpanProcessor(OTLPSpanExporter(endpoint=url))
 
 
 class Spans:
-    """Makes a span of every run and attempt that ends, and of every turn that moved something."""
+    """Creates a span for every run and attempt that ends, and for every turn that changed something."""
 
     def __init__(self, processor: SpanProcessor, service: str) -> None:
         self._processor = processor
         self._resource = Resource({"service.name": service, "service.version": __version__})
         self._scope = InstrumentationScope("calve", __version__)
 
-    def tell(self, turn: Turn) -> None:
-        """Make spans of a turn, and of what has ended in it."""
+    def tell(self, turn: Transaction) -> None:
+        """Create the spans of a turn, and of what ended in it."""
         runs = {run.uuid: run for run in (*turn.changes.new_runs, *turn.changes.runs)}
         attempts = {_place(each): each for each in (*turn.changes.new_attempts, *turn.changes.attempts)}
         if turn.changes.events and runs:
@@ -54,11 +52,11 @@ class Spans:
                 self._processor.on_end(self._of_attempt(attempt, run, event))
 
     def close(self) -> None:
-        """Send what is left."""
+        """Send what is left, and stop."""
         self._processor.shutdown()
 
-    def _of_turn(self, turn: Turn, run: Run) -> ReadableSpan:
-        """Return the span of a turn; its name follows from what it changed, as each change happens once."""
+    def _of_turn(self, turn: Transaction, run: Run) -> ReadableSpan:
+        """Return the span of a turn; its id follows from what it changed, since each change happens once."""
         moved = [f"{each.step_id or 'run'} {each.after}" for each in turn.changes.events]
         own = f"{run.uuid}/{run.seq}/{'/'.join(moved)}"
         return self._span(

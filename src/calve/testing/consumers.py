@@ -1,4 +1,4 @@
-"""What the fuzzer knows of a consumer: where it stands, and the rows it must have."""
+"""The fuzzer's model of a consumer: its checkpoint, and the rows it must have."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from calve.testing.replicas import Rows, applied, shown
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CheckedCapture:
     """A capture, and the rows that were read from it."""
 
     report: CaptureReport
@@ -18,7 +18,7 @@ class Change:
     gone: Rows
     leased: bool
     after: Rows
-    """What the consumer has once it is committed."""
+    """The consumer's rows after the commit."""
 
     @property
     def capture_id(self) -> str:
@@ -33,20 +33,20 @@ class Consumer:
     name: str
     checkpoint: Checkpoint | None = None
     replica: Rows = field(default_factory=Rows)
-    open: Change | None = None
+    open: CheckedCapture | None = None
     is_open_stale: bool = False
-    """The checkpoint was moved by hand since the capture was opened, which must not commit any more."""
+    """The checkpoint was moved by hand after the capture was opened, so it must not be committed."""
 
-    def opened(self, change: Change) -> None:
-        """Have a capture open."""
+    def opened(self, change: CheckedCapture) -> None:
+        """Record an open capture."""
         self.open, self.is_open_stale = change, False
 
-    def committed(self, change: Change) -> None:
-        """Take over what a capture brought."""
+    def committed(self, change: CheckedCapture) -> None:
+        """Apply a committed capture."""
         self.checkpoint, self.replica, self.open = change.to, change.after, None
 
     def moved(self, checkpoint: Checkpoint | None, replica: Rows) -> None:
-        """Stand somewhere else by hand."""
+        """Record a move of the checkpoint by hand."""
         self.checkpoint, self.replica = checkpoint, replica
         self.is_open_stale = self.open is not None
 
@@ -60,15 +60,15 @@ def checked_change(
     truth: Rows,
     leased: bool,
     has_deletes: bool = True,
-) -> Change:
-    """Check that a capture takes a copy of the table from where it was to the truth, and return it.
+) -> CheckedCapture:
+    """Check that a capture takes a replica of the table to the truth, and return it.
 
     Raises:
         AssertionError: it does not.
     """
     (table,) = report.tables
     came, gone = read
-    if not has_deletes:  # it may bring nothing but rows of the table, and all that the copy lacks
+    if not has_deletes:  # it may contain only rows of the table, and must have all that the replica lacks
         base = (truth - came) & base
     after = applied(base, came, gone)
     too_many, missing = after - truth, truth - after
@@ -77,11 +77,11 @@ def checked_change(
     demand(table.changed or not (came or gone), "the capture says that nothing changed, but has rows")
     for name, found in table.ranges.items():
         _check_range(name, found, came + gone)
-    return Change(report, to, came, gone, leased, after)
+    return CheckedCapture(report, to, came, gone, leased, after)
 
 
 def _check_range(name: str, found: Mapping[str, Any], rows: Rows) -> None:
-    """Check that no changed row lies outside the range of its id, the column with field id 1."""
+    """Check that no changed row has an id, the column with field id 1, outside the range."""
     for row in rows:
         value = dict(row)[1]
         is_inside = (found["lower"] is None or found["lower"] <= value) and (

@@ -7,26 +7,26 @@ from calve.errors import EnvironmentUnfit
 from calve.testing.writers import Writer
 
 _BATCH = 10
-"""After so many examples hypothesis goes over to variations of those it had; new ones find more here."""
+"""After this many examples hypothesis varies earlier ones; new ones find more here."""
 
 
 def run_histories(
     *writers: Writer, examples: int = 100, steps: int = 12, shrink: bool = True, seed: int | None = None
 ) -> None:
-    """Check captures over random histories of tables that the writers make, each history by one of them.
+    """Check captures over random histories of tables, each written by one of the writers.
 
     >>> def test_captures_of_what_we_write(tmp_path):  # doctest: +SKIP
     ...     run_histories(PyIcebergWriter(calve.settings.load(tmp_path), format_version=2), examples=50)
 
     Args:
-        writers: who writes the tables: ``PyIcebergWriter``, ``SparkWriter``, or one of your own.
+        writers: write the tables: ``PyIcebergWriter``, ``SparkWriter``, or one of your own.
         examples: how many histories.
-        steps: how many things happen in each, at most.
-        shrink: look for the shortest history that fails, which takes a while where writing is slow.
-        seed: makes the same histories again; an error has a note with the seed that it came from.
+        steps: how many events each has, at most.
+        shrink: search for the shortest history that fails, which is slow if writing is.
+        seed: repeats the same histories; an error has a note with its seed.
 
     Raises:
-        AssertionError: a capture gave other rows than the truth, or the wrong error; a note has the history.
+        AssertionError: a capture returned wrong rows or raised the wrong error; a note has the history.
         EnvironmentUnfit: hypothesis is not installed.
     """
     try:
@@ -34,7 +34,7 @@ def run_histories(
         from hypothesis.stateful import run_state_machine_as_test
     except ModuleNotFoundError as error:
         raise EnvironmentUnfit("The history fuzzer needs hypothesis.", remedy="pip install 'calve[testing]'") from error
-    from calve.testing.crashing import Crashes
+    from calve.testing.crashes import Crashes
     from calve.testing.machine import HistoryMachine
 
     first = secrets.randbelow(1_000_000_000) if seed is None else seed

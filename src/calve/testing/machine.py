@@ -20,16 +20,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from calve import failpoints
 from calve.app import open_captures
-from calve.capture import Captures, Limits, OnGap, Operation, Status, Wanted
+from calve.capture import CaptureLimits, Captures, OnGap, Operation, Status, Wanted
 from calve.errors import CalveError, ChangeUnsupported, ConcurrentCapture, ConcurrentCommit, HistoryExpired
 from calve.failpoints import FailpointReached
 from calve.lake import Lake, TableName, local_path
-from calve.testing import crashing
-from calve.testing.consumers import Change, Consumer, checked_change, demand
-from calve.testing.crashing import Crashes, Errand
-from calve.testing.expecting import Expected, expected
-from calve.testing.reading import rows_at
-from calve.testing.replicas import Rows, projected
+from calve.testing import crashes
+from calve.testing.consumers import CheckedCapture, Consumer, checked_change, demand
+from calve.testing.crashes import Crashes, Errand
+from calve.testing.expectations import Expected, expected
+from calve.testing.replicas import Rows, projected, rows_at
 from calve.testing.timeline import Timeline
 from calve.testing.writers import PROMOTIONS, TYPES, Ability, Record, Writer
 
@@ -50,14 +49,20 @@ _DAYS = st.lists(st.integers(0, 3), min_size=1, max_size=4)
 _PICKS = st.integers(0, 7)
 _FLAGS = st.booleans()
 _LIMITS = st.sampled_from(
-    [Limits(), Limits(max_files=1), Limits(max_files=2), Limits(max_bytes=1), Limits(max_bytes=4000)]
+    [
+        CaptureLimits(),
+        CaptureLimits(max_files=1),
+        CaptureLimits(max_files=2),
+        CaptureLimits(max_bytes=1),
+        CaptureLimits(max_bytes=4000),
+    ]
 )
 _OPERATIONS = st.sampled_from([_EVERYTHING, _EVERYTHING, frozenset({Operation.APPEND})])
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happens to the table or to its consumer: a method of ``HistoryMachine``, and its arguments."""
+class HistoryEvent:
+    """Something that happens to the table or its consumer: a method of ``HistoryMachine``, and its arguments."""
 
     name: str
     arguments: dict[str, Any]
@@ -66,13 +71,13 @@ class Event:
         return f"{self.name}({', '.join(f'{key}={value!r}' for key, value in self.arguments.items())})"
 
 
-def _event(name: str, **arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[Event]:
-    return st.builds(Event, st.just(name), st.fixed_dictionaries(arguments))
+def _event(name: str, **arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[HistoryEvent]:
+    return st.builds(HistoryEvent, st.just(name), st.fixed_dictionaries(arguments))
 
 
 _CHANGES = [Ability.UPSERT, Ability.UPDATE, Ability.DELETE, Ability.DELETE_PARTITION, Ability.OVERWRITE_PARTITION]
 _EVOLUTIONS = [Ability.ADD_COLUMN, Ability.DROP_COLUMN, Ability.RENAME_COLUMN, Ability.PROMOTE_COLUMN, None]
-_EVENTS: list[tuple[int, st.SearchStrategy[Event]]] = [
+_EVENTS: list[tuple[int, st.SearchStrategy[HistoryEvent]]] = [
     (4, _event("append", days=_DAYS, twice=_FLAGS)),
     (6, _event("change", how=st.sampled_from(_CHANGES), day=st.integers(0, 3), pick=_PICKS)),
     (2, _event("rewrite", how=st.sampled_from([Ability.COMPACT, Ability.COMPACT, Ability.REWRITE_MANIFESTS]))),
@@ -85,7 +90,7 @@ _EVENTS: list[tuple[int, st.SearchStrategy[Event]]] = [
         ),
     ),
     (1, _event("turn_back", how=st.sampled_from([Ability.SET_CURRENT, Ability.SET_CURRENT, None]), pick=_PICKS)),
-    (4, _event("deliver", operations=_OPERATIONS, limits=st.just(Limits()))),
+    (4, _event("deliver", operations=_OPERATIONS, limits=st.just(CaptureLimits()))),
     (3, _event("deliver", operations=st.just(_EVERYTHING), limits=_LIMITS)),
     (
         3,
@@ -114,14 +119,14 @@ _EVENTS: list[tuple[int, st.SearchStrategy[Event]]] = [
         ),
     ),
 ]
-"""What may happen, and how often; hypothesis likes the first one best."""
+"""Possible events, and their weights; hypothesis prefers the first one."""
 
 
 _WORK: dict[str, Callable[[Captures, Errand], Any]] = {
-    "capture": crashing.capture,
-    "commit": crashing.commit,
-    "abandon": crashing.abandon,
-    "collect": crashing.collect,
+    "capture": crashes.capture,
+    "commit": crashes.commit,
+    "abandon": crashes.abandon,
+    "collect": crashes.collect,
 }
 
 
@@ -145,7 +150,7 @@ class HistoryMachine(RuleBasedStateMachine):
 
     @initialize(writer=_PICKS, days=_FLAGS, begin=st.sampled_from(["empty", "filled", "captured", "captured"]))
     def create(self, writer: int, days: bool, begin: str) -> None:  # noqa: FBT001
-        """Begin a history with a table; mostly there are rows in it, and the consumer has them."""
+        """Begin a history with a table; usually it has rows, and the consumer has captured them."""
         self._writer = self._writers[writer % len(self._writers)]
         self._lake = self._stack.enter_context(_lake(self._writer))
         self._failed = False
@@ -156,17 +161,17 @@ class HistoryMachine(RuleBasedStateMachine):
         if begin != "empty":
             self.append([0, 1, 1], twice=False)
         if begin == "captured":
-            self.deliver(_EVERYTHING, Limits())
+            self.deliver(_EVERYTHING, CaptureLimits())
 
     @rule(event=st.sampled_from([event for weight, event in _EVENTS for _ in range(weight)]).flatmap(lambda e: e))
-    def happen(self, event: Event) -> None:
-        """Let something happen."""
+    def happen(self, event: HistoryEvent) -> None:
+        """Execute an event."""
         getattr(self, event.name)(**event.arguments)
 
     # What happens to the table.
 
     def append(self, days: list[int], twice: bool) -> None:  # noqa: FBT001
-        """Append rows, to a new day or late ones to an old day; now and then every row two times."""
+        """Append rows, to a new day or late ones to an old day; sometimes every row twice."""
         records = [self._record(day) for day in days] * (2 if twice else 1)
         self._write(Ability.APPEND, records, said=f"append rows of days {days}" + ", twice" * twice)
 
@@ -191,7 +196,7 @@ class HistoryMachine(RuleBasedStateMachine):
                 self._write(how, day, [self._record(day)], said=f"overwrite day {day}")
 
     def rewrite(self, how: Ability) -> None:
-        """Write files or manifests anew without any change."""
+        """Rewrite files or manifests without any change."""
         self._write(how, said=how.value.replace("_", " "))
 
     def age(self, how: Ability, pick: int, one: bool) -> None:  # noqa: FBT001
@@ -260,8 +265,8 @@ class HistoryMachine(RuleBasedStateMachine):
 
     # The consumer.
 
-    def deliver(self, operations: frozenset[Operation], limits: Limits) -> None:
-        """Capture all there is, or a part of it, and commit it."""
+    def deliver(self, operations: frozenset[Operation], limits: CaptureLimits) -> None:
+        """Capture everything, or a part, and commit it."""
         wanted = Wanted(operations=operations, limits=limits, ranges=("id",))
         with self._doing(f"deliver {self._told(wanted)}"):
             if self._take(wanted, supersede=True):
@@ -270,14 +275,14 @@ class HistoryMachine(RuleBasedStateMachine):
     def capture(
         self,
         operations: frozenset[Operation],
-        limits: Limits,
+        limits: CaptureLimits,
         start: int,
         end: int,
         on_gap: OnGap,
         lease: bool,  # noqa: FBT001
         supersede: bool,  # noqa: FBT001
     ) -> None:
-        """Capture in any way, and leave it open."""
+        """Capture with any options, and leave it open."""
         wanted = Wanted(operations=operations, limits=limits, start=self._start(start), end=self._end(end))
         due = expected(self._timeline, self._consumer.checkpoint, wanted, self._truth)
         if HistoryExpired in due.must:  # where it may or may not be raised, nobody could tell what was captured
@@ -292,18 +297,18 @@ class HistoryMachine(RuleBasedStateMachine):
                 self._commit()
 
     def abandon(self) -> None:
-        """Give the open capture up, if there is one."""
+        """Abandon the open capture, if there is one."""
         if self._consumer.open is not None:
             with self._doing("abandon"):
                 self._abandon()
 
     def collect(self) -> None:
-        """Collect garbage; what is open stays."""
+        """Collect garbage; an open capture stays."""
         with self._doing("collect garbage"):
             self._collect()
 
     def crash(self, what: str, nth: int, action: str, lease: bool) -> None:  # noqa: FBT001
-        """Die at the N-th failpoint of something, or fail there, and go on with a new process's eyes."""
+        """Crash or fail at the N-th failpoint of an action, and continue as a new process would."""
         if what in {"commit", "abandon"} and (self._consumer.open is None or self._consumer.is_open_stale):
             what = "capture"
         wanted = Wanted(operations=_EVERYTHING)
@@ -317,7 +322,7 @@ class HistoryMachine(RuleBasedStateMachine):
             self._recover(due)
 
     def teardown(self) -> None:
-        """Let the consumer catch up, and see that it has everything, and that nothing is left behind."""
+        """Let the consumer catch up, and check that it has everything and that nothing is left behind."""
         try:
             if not self._failed:
                 with self._doing("catch up and clean up"):
@@ -333,7 +338,7 @@ class HistoryMachine(RuleBasedStateMachine):
 
     @contextmanager
     def _doing(self, what: str) -> Iterator[None]:
-        """Add to the history; an error within gets all of it as a note."""
+        """Add to the history; an error gets all of it as a note."""
         self._said.append(what)
         try:
             yield
@@ -351,7 +356,7 @@ class HistoryMachine(RuleBasedStateMachine):
             self._look()
 
     def _look(self) -> None:
-        """Take in what the table has become."""
+        """Read the table's new metadata."""
         name = self._name
         new = self._timeline.see(self._lake.catalog(name.catalog).load(name).metadata)
         made = [f"{self._timeline.called(snapshot)} {self._timeline.operations[snapshot]}" for snapshot in new]
@@ -363,7 +368,7 @@ class HistoryMachine(RuleBasedStateMachine):
         return self._lake.parse(self._writer.table)
 
     def _record(self, day: int) -> Record:
-        """Return a new row: an id of its own, and any values, some of them null."""
+        """Return a new row: a new id, and any values, some of them null."""
         self._made += 1
         others = {
             name: None if (self._made + column_id) % 5 == 0 else _VALUES[kind](self._made)
@@ -380,26 +385,26 @@ class HistoryMachine(RuleBasedStateMachine):
         return self._truths[key]
 
     def _now(self, rows: Rows) -> Rows:
-        """Return rows with the columns that the table has now."""
+        """Return rows with the current columns of the table."""
         return projected(rows, [column_id for column_id, _ in self._timeline.columns.values()])
 
     # What the library is asked, and what it must answer.
 
     def _reopen(self) -> None:
-        """Forget everything in memory, as a new process would."""
+        """Drop everything in memory, as a new process would."""
         self._library = ExitStack()
         self._stack.callback(self._library.close)
         self._captures: Captures = self._library.enter_context(open_captures(self._writer.settings))
 
     def _start(self, pick: int) -> str | None:
-        """Choose where to begin without a checkpoint: mostly at the beginning."""
+        """Choose where to begin without a checkpoint: usually at the beginning."""
         kept = [*self._timeline.links]
         if self._consumer.checkpoint is not None or pick >= len(kept):
             return None
         return str(kept[pick])
 
     def _end(self, pick: int) -> str | None:
-        """Choose where to end: mostly at the newest snapshot, or at one between the checkpoint and that."""
+        """Choose where to end: usually at the newest snapshot, or at one before it."""
         checkpoint = self._consumer.checkpoint
         if checkpoint is None:
             return None
@@ -414,7 +419,7 @@ class HistoryMachine(RuleBasedStateMachine):
         return ", ".join(parts + ([f"on a gap: {wanted.on_gap}"] if wanted.on_gap is not OnGap.FAIL else []))
 
     def _take(self, wanted: Wanted, *, lease: bool = False, supersede: bool = False) -> bool:
-        """Capture and check what comes of it; tell whether there is an open capture then."""
+        """Capture and check the result; tell whether there is an open capture then."""
         consumer = self._consumer
         due = expected(self._timeline, consumer.checkpoint, wanted, self._truth)
         if consumer.open is not None and not supersede:
@@ -434,7 +439,7 @@ class HistoryMachine(RuleBasedStateMachine):
         return True
 
     def _adopt(self, capture_id: str, due: Expected, *, lease: bool) -> None:
-        """Check an open capture, row by row, and have it open."""
+        """Check an open capture, row by row, and record it."""
         stored = next(c for c in self._captures.captures(self._consumer.name) if c.capture_id == capture_id)
         (move,) = stored.moves
         report = self._captures.show(capture_id)
@@ -453,7 +458,7 @@ class HistoryMachine(RuleBasedStateMachine):
         self._said[-1] += f", pending {move.to.pending}" if move.to.pending else ""
 
     def _mend(self, error: CalveError) -> None:
-        """Do what the remedy says: begin anew, or move past what cannot be captured."""
+        """Follow the remedy: begin anew, or move past what cannot be captured."""
         consumer, table = self._consumer, self._writer.table
         if isinstance(error, ConcurrentCapture) or consumer.checkpoint is None:
             return
@@ -488,7 +493,7 @@ class HistoryMachine(RuleBasedStateMachine):
         self._consumer.open = None
         self._check_checkpoint()
 
-    def _opened(self) -> Change:
+    def _opened(self) -> CheckedCapture:
         if self._consumer.open is None:
             raise AssertionError("no capture is open")
         return self._consumer.open
@@ -502,7 +507,7 @@ class HistoryMachine(RuleBasedStateMachine):
                 demand(self._lake.catalog(name.catalog).exists(name), f"{name} was collected, but is open")
 
     def _check_checkpoint(self) -> None:
-        """Check that the store has the consumer where it must be."""
+        """Check that the store has the consumer's checkpoint."""
         stored = [found.checkpoint for found in self._captures.checkpoints(self._consumer.name)]
         known = [self._consumer.checkpoint] if self._consumer.checkpoint else []
         demand(stored == known, f"the checkpoint is {stored}, not {known}")
@@ -510,7 +515,7 @@ class HistoryMachine(RuleBasedStateMachine):
     # Crashes.
 
     def _die(self, work: Callable[[Captures, Errand], Any], errand: Errand, plan: str) -> None:
-        """Let something be killed in a process of its own, or fail in this one."""
+        """Run something that is killed in a process of its own, or fails in this one."""
         self._library.close()
         if plan.endswith(":kill"):
             ended = self._crashes.run(self._writer.settings, work, errand, plan=plan)
@@ -528,7 +533,7 @@ class HistoryMachine(RuleBasedStateMachine):
         self._reopen()
 
     def _recover(self, due: Expected) -> None:
-        """Find out from the store what became of it."""
+        """Find out from the store what happened."""
         consumer = self._consumer
         listed = {stored.capture_id: stored for stored in self._captures.captures(consumer.name)}
         open_ids = [name for name, stored in listed.items() if stored.status is Status.OPEN]
@@ -546,7 +551,7 @@ class HistoryMachine(RuleBasedStateMachine):
     # The end.
 
     def _catch_up(self) -> None:
-        """Deliver until the copy is the table; each round may have to begin anew first."""
+        """Deliver until the replica equals the table; each round may have to begin anew first."""
         for _ in range(3):
             if self._take(Wanted(operations=_EVERYTHING), supersede=True):
                 self._commit()

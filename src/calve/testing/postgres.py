@@ -1,4 +1,4 @@
-"""A PostgreSQL to throw away: started from the installed programs on a free port, gone when it is no longer needed."""
+"""A temporary PostgreSQL server on a free port, started from the installed programs and removed after use."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ _INSTALL = ("apt-get", "install", "-y", "--no-install-recommends", "postgresql")
 
 @dataclass(frozen=True, slots=True)
 class Postgres:
-    """A running PostgreSQL."""
+    """A running PostgreSQL server."""
 
     port: int
     folder: Path
@@ -31,25 +31,25 @@ class Postgres:
         return self.url_at(self.port)
 
     def url_at(self, port: int, database: str = "postgres") -> str:
-        """Return the address of a database of it, through some port: a proxy's, say."""
+        """Return the address of one of its databases, through a given port, such as a proxy's."""
         return f"postgresql+psycopg://postgres@127.0.0.1:{port}/{database}"
 
     def database(self, name: str) -> None:
-        """Make an empty database."""
+        """Create an empty database."""
         self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", name)
 
     def restart(self) -> None:
-        """Crash, and come back."""
+        """Crash and restart."""
         self.stop()
         self.start()
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start it, and wait until it responds."""
         log = str(self.folder / "log")
         self._run("pg_ctl", "-D", str(self.folder / "data"), "-w", "-l", log, "-o", self.options, "start")
 
     def stop(self, mode: str = "immediate") -> None:
-        """Stop it: ``immediate`` is like a power cut, ``fast`` says goodbye."""
+        """Stop it: ``immediate`` is like a power failure, ``fast`` shuts down cleanly."""
         self._run("pg_ctl", "-D", str(self.folder / "data"), "-w", "-m", mode, "stop")
 
     def _run(self, program: str, *arguments: str) -> None:
@@ -63,11 +63,11 @@ class Postgres:
 
 @contextmanager
 def throwaway_postgres(*, is_durable: bool = False, within: Path | None = None) -> Iterator[Postgres]:
-    """Start a PostgreSQL of one's own, and remove it in the end.
+    """Start a temporary PostgreSQL server, and remove it in the end.
 
     Args:
-        is_durable: wait for the disk at each commit, as one would in earnest; much slower.
-        within: the folder that its own is made in, instead of the system's for temporary ones.
+        is_durable: wait for the disk at each commit, as in production; much slower.
+        within: the parent of its folder, instead of the system's temporary folder.
 
     Raises:
         EnvironmentUnfit: its programs are not installed, or it does not start.
@@ -94,12 +94,12 @@ def throwaway_postgres(*, is_durable: bool = False, within: Path | None = None) 
 
 
 def _binaries() -> Path:
-    """Return the folder of PostgreSQL's programs, installing it if need and rights be."""
+    """Return the folder of PostgreSQL's programs, installing them if needed and possible."""
     if _installed() is None and os.geteuid() == 0 and (apt := shutil.which("apt-get")):
         subprocess.run([apt, "update"], capture_output=True, check=False)  # noqa: S603 - Debian's own
         subprocess.run([apt, *_INSTALL[1:]], capture_output=True, check=False)  # noqa: S603 - Debian's own
     if (found := _installed()) is None:
-        raise EnvironmentUnfit("PostgreSQL's programs are not here.", remedy=f"Install them: {' '.join(_INSTALL)}")
+        raise EnvironmentUnfit("PostgreSQL is not installed.", remedy=f"Install them: {' '.join(_INSTALL)}")
     return found
 
 

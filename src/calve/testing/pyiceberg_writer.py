@@ -1,4 +1,4 @@
-"""Makes histories with PyIceberg alone: format v1 and v2, copy-on-write."""
+"""Writes histories with PyIceberg alone: format v1 and v2, copy-on-write."""
 
 import shutil
 import uuid
@@ -27,12 +27,10 @@ from pyiceberg.types import (
 )
 
 from calve.capture import Exactness, TableReport
-from calve.lake import Lake, local_path
-from calve.lake.sql_catalog import SqlCatalog
+from calve.lake import Lake, SqlCatalog, local_path
 from calve.settings import Settings
-from calve.testing.reading import rows_at
-from calve.testing.replacing import merge_manifests, replace_files
-from calve.testing.replicas import Rows
+from calve.testing.replacements import merge_manifests, replace_files
+from calve.testing.replicas import Rows, rows_at
 from calve.testing.writers import Ability, Record
 
 if TYPE_CHECKING:
@@ -63,7 +61,7 @@ class PyIcebergWriter:
         expires_like_java: bool = False,
         abilities: Collection[Ability] = tuple(Ability),
     ) -> None:
-        """Take the lake, and what tables are created with."""
+        """Take the lake, and the properties of new tables."""
         self.settings = settings
         self.table = ""
         self.abilities = abilities
@@ -75,13 +73,13 @@ class PyIcebergWriter:
         return f"PyIcebergWriter({self._properties}, expires_like_java={self._expires_like_java})"
 
     def close(self) -> None:
-        """Let go of the catalog."""
+        """Close the catalog."""
         self._lake.close()
 
     # The table as a whole.
 
     def create(self, table: str, columns: Mapping[str, str], days: bool) -> None:  # noqa: FBT001
-        """Make an empty table, partitioned by day or not at all, and write to it from now on."""
+        """Create an empty table, partitioned by day or not at all, and write to it from now on."""
         fields = [NestedField(n, name, _KINDS[kind]) for n, (name, kind) in enumerate(columns.items(), start=1)]
         by_day = [PartitionField(field.field_id, 1000, IdentityTransform(), "day") for field in fields]
         spec = PartitionSpec(*(field for field, name in zip(by_day, columns, strict=True) if days and name == "day"))
@@ -99,7 +97,7 @@ class PyIcebergWriter:
             shutil.rmtree(folder, ignore_errors=True)
 
     def read(self, change: TableReport) -> tuple[Rows, Rows]:
-        """Return exactly the rows that came and those that went: what the relations say in SQL, without SQL."""
+        """Return exactly the new and the deleted rows: what the relations are in SQL, without SQL."""
         came, gone, carried = (
             rows_at(self._lake, table) if table else Rows()
             for table in (change.icdc_table, change.deletes_table, change.carried_table)
@@ -172,7 +170,7 @@ class PyIcebergWriter:
                 merge_manifests(table, transaction)
 
     def expire(self, snapshot_ids: Sequence[int]) -> None:
-        """Forget snapshots, and delete the files that only they had, which PyIceberg itself leaves.
+        """Expire snapshots, and delete the files that only they had, which PyIceberg itself leaves.
 
         PyIceberg also makes the children of what it expires forget their parents; Iceberg's Java library does not.
         """
@@ -236,7 +234,7 @@ class PyIcebergWriter:
                 update.remove_field(named)
 
     def upgrade(self) -> None:
-        """Go from format v1 to v2."""
+        """Upgrade from format v1 to v2."""
         with self._transaction() as (table, transaction):
             if table.format_version == 1:
                 transaction.upgrade_table_version(2)
@@ -292,7 +290,7 @@ def _ids(table: Table, task: FileScanTask) -> set[int]:
 
 
 def _files(table: Table) -> set[str]:
-    """Return every file that the snapshots of a table name."""
+    """Return every file that the snapshots of a table reference."""
     found: Counter[str] = Counter()
     for snapshot in table.metadata.snapshots:
         found[snapshot.manifest_list] += 1
@@ -313,7 +311,7 @@ def _without(snapshot_ids: set[int], metadata: dict[str, Any]) -> dict[str, Any]
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Keep PyIceberg from warning where there is nothing to delete."""
+    """Suppress PyIceberg's warning if there is nothing to delete."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,10 +1,11 @@
-"""Copies of a table that are kept up to date by captures: what a capture must do to them."""
+"""Replicas of a table that captures keep up to date: what a capture must do to them."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from calve.capture import TableReport
+from calve.lake import Lake
 
 R = TypeVar("R", bound=Hashable)
 
@@ -12,7 +13,7 @@ Row = tuple[tuple[int, Any], ...]
 """A row by field ids, without its nulls: neither a renamed nor an added column changes it."""
 
 Rows = Counter[Row]
-"""Rows, and how often each is there."""
+"""Rows, and how often each occurs."""
 
 
 def apply_change(replica: Counter[R], change: TableReport, read: Callable[[str], Iterable[R]]) -> Counter[R]:
@@ -36,7 +37,7 @@ def apply_change(replica: Counter[R], change: TableReport, read: Callable[[str],
 
 
 def applied(replica: Counter[R], came: Counter[R], gone: Counter[R]) -> Counter[R]:
-    """Return a replica less the rows that are gone, plus those that came.
+    """Return a replica without the deleted rows, plus the new ones.
 
     Raises:
         AssertionError: rows are to go that are not there.
@@ -55,7 +56,7 @@ def row_of(record: Mapping[str, Any], ids: Mapping[str, int]) -> Row:
 
 
 def projected(rows: Rows, ids: Iterable[int]) -> Rows:
-    """Return rows as they look once only some columns are left."""
+    """Return rows with only some columns."""
     kept = frozenset(ids)
     found = Rows()
     for row, count in rows.items():
@@ -64,7 +65,7 @@ def projected(rows: Rows, ids: Iterable[int]) -> Rows:
 
 
 def shown(rows: Counter[R], most: int = 5) -> str:
-    """Say which rows these are, not too many of them."""
+    """Return a text about some rows, not too many of them."""
     some = [f"{row!r} x {count}" for row, count in list(rows.items())[:most]]
     return "; ".join(some) + (f"; and {len(rows) - most} more" if len(rows) > most else "")
 
@@ -76,3 +77,11 @@ def _hashable(value: Any) -> Hashable:
         return tuple(sorted((key, _hashable(item)) for key, item in value.items()))
     found: Hashable = value
     return found
+
+
+def rows_at(lake: Lake, table: str, snapshot_id: int | None = None) -> Rows:
+    """Return the rows of a table, now or at a snapshot."""
+    name = lake.parse(table)
+    scan = lake.catalog(name.catalog).pyiceberg().load_table(name.identifier).scan(snapshot_id=snapshot_id)
+    ids = {field.name: field.field_id for field in scan.projection().fields}
+    return Rows(row_of(record, ids) for record in scan.to_arrow().to_pylist())

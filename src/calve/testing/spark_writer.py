@@ -1,4 +1,4 @@
-"""Makes histories with Spark SQL: format v1 to v3, copy-on-write and merge-on-read."""
+"""Writes histories with Spark SQL: format v1 to v3, copy-on-write and merge-on-read."""
 
 import shutil
 from collections.abc import Collection, Mapping, Sequence
@@ -29,7 +29,7 @@ class SparkWriter:
         *,
         abilities: Collection[Ability] = tuple(Ability),
     ) -> None:
-        """Take a session on the lake, and what tables are created with."""
+        """Take a session on the lake, and the properties of new tables."""
         self.settings = settings
         self.table = ""
         self.abilities = abilities
@@ -41,13 +41,13 @@ class SparkWriter:
         return f"SparkWriter(v{self._version}, {self._mode})"
 
     def close(self) -> None:
-        """Let go of the catalog."""
+        """Close the catalog."""
         self._lake.close()
 
     # The table as a whole.
 
     def create(self, table: str, columns: Mapping[str, str], days: bool) -> None:  # noqa: FBT001
-        """Make an empty table, partitioned by day or not at all, and write to it from now on."""
+        """Create an empty table, partitioned by day or not at all, and write to it from now on."""
         self.table = table
         fields = ", ".join(f"{name} {_KINDS.get(kind, kind)}" for name, kind in columns.items())
         properties = {"format-version": str(self._version), **dict.fromkeys(_MODES, self._mode)}
@@ -64,7 +64,7 @@ class SparkWriter:
             shutil.rmtree(folder, ignore_errors=True)
 
     def read(self, change: TableReport) -> tuple[Rows, Rows]:
-        """Return exactly the rows that came and those that went, by the relations' SQL."""
+        """Return exactly the new and the deleted rows, by the relations' SQL."""
         metadata = self._metadata(str(change.icdc_table))
         current = metadata.get("current-schema-id", 0)
         schema = next(schema for schema in metadata["schemas"] if schema["schema-id"] == current)
@@ -104,7 +104,7 @@ class SparkWriter:
         self._sql(f"DELETE FROM {self._name} WHERE day = {day}")
 
     def overwrite_partition(self, day: int, records: Sequence[Record]) -> None:
-        """Replace the rows of a day: dynamically where the table is partitioned, else all of them."""
+        """Replace the rows of a day: dynamically if the table is partitioned, else all of them."""
         self._spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
         kept = [record for record in records if record["day"] == day]
         self._sql(f"INSERT OVERWRITE {self._name} {self._values(kept)}")
@@ -116,11 +116,11 @@ class SparkWriter:
         self._call("rewrite_data_files", "options => map('rewrite-all', 'true')")
 
     def rewrite_manifests(self) -> None:
-        """Write the manifests anew."""
+        """Rewrite the manifests."""
         self._call("rewrite_manifests", "use_caching => false")
 
     def expire(self, snapshot_ids: Sequence[int]) -> None:
-        """Forget snapshots, and delete the files that only they had."""
+        """Expire snapshots, and delete the files that only they had."""
         if not hasattr(self._spark, "_jsparkSession"):
             self._call("expire_snapshots", f"snapshot_ids => array({_list(snapshot_ids)})")
             return
@@ -169,7 +169,7 @@ class SparkWriter:
             self._alter("REPLACE PARTITION FIELD day WITH bucket(2, id)")
 
     def upgrade(self) -> None:
-        """Go to the next format version."""
+        """Upgrade to the next format version."""
         version = self._metadata(self.table)["format-version"]
         self._alter(f"SET TBLPROPERTIES ('format-version'='{min(version + 1, 3)}')")
 

@@ -1,4 +1,4 @@
-"""What the fuzzer knows of a table's history: every snapshot that there ever was, expired ones too. Pure."""
+"""The fuzzer's model of a table's history: every snapshot there ever was, including expired ones. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,17 +9,17 @@ from calve.errors import CalveError, HistoryExpired, NotAnAncestor, TableRecreat
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a capture gets from a checkpoint to a snapshot: over these snapshots, or one of these errors is due."""
+    """How a capture gets from a checkpoint to a snapshot: over these snapshots, or with one of these errors."""
 
     steps: tuple[int, ...] = ()
     errors: tuple[type[CalveError], ...] = ()
     is_sure: bool = True
-    """Nobody can take what is left of the history for a whole one."""
+    """Whether what is left of the history cannot be mistaken for a whole one."""
 
 
 @dataclass(slots=True)
 class Timeline:
-    """The snapshots of one table, as they were when they were made."""
+    """The snapshots of one table, as they were when they were committed."""
 
     uuid: str = ""
     version: int = 0
@@ -30,13 +30,13 @@ class Timeline:
     numbers: dict[int, int] = field(default_factory=dict)
     """Sequence numbers; 0 in format v1."""
     links: dict[int, int | None] = field(default_factory=dict)
-    """What the snapshots that are kept name as their parent now: some writers forget one that is expired."""
+    """The parents that kept snapshots name now: some writers clear one that is expired."""
     refs: dict[str, int] = field(default_factory=dict)
     columns: dict[str, tuple[int, str]] = field(default_factory=dict)
     """The current columns: id and type by name."""
 
     def see(self, metadata: Mapping[str, Any]) -> list[int]:
-        """Take in the table's metadata; return the snapshots that are new."""
+        """Read the table's metadata; return the new snapshots."""
         if metadata["table-uuid"] != self.uuid:
             self.parents, self.operations, self.numbers = {}, {}, {}
         snapshots = metadata.get("snapshots", ())
@@ -64,7 +64,7 @@ class Timeline:
             snapshot_id = self.parents[snapshot_id]
 
     def way(self, uuid: str, start: int | None, end: int | None) -> Way:
-        """Return the way from a checkpoint to a snapshot that is kept, or what stands in it."""
+        """Return the way from a checkpoint to a kept snapshot, or the errors that are due."""
         if uuid != self.uuid:
             return Way(errors=(TableRecreated,))
         whole = list(self.ancestors(end))
@@ -83,7 +83,7 @@ class Timeline:
         return Way(errors=(NotAnAncestor, HistoryExpired))
 
     def _kept(self, steps: list[int]) -> list[int]:
-        """Return the newest part of some steps that can still be walked, each to its true parent."""
+        """Return the newest part of some steps that is still kept, each with its true parent."""
         kept = []
         for step in steps:
             if step not in self.links or self.links[step] != self.parents[step]:

@@ -1,4 +1,4 @@
-"""What the fuzzer asks of whoever writes the tables."""
+"""The port of the fuzzer for writers of tables."""
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
@@ -12,14 +12,14 @@ Record = Mapping[str, Any]
 """A row by column names, as a writer gets it."""
 
 PROMOTIONS = {"int": "long", "float": "double", "decimal(9,2)": "decimal(18,2)"}
-"""What a column's type may become."""
+"""The types that a column's type may be promoted to."""
 
 TYPES = ("int", "long", "float", "double", "string", "decimal(9,2)", "decimal(18,2)")
-"""The types of columns, in Iceberg's words."""
+"""The types of columns, by Iceberg's names."""
 
 
 class Ability(StrEnum):
-    """What a writer may be able to do; each names a method of ``Writer``."""
+    """What a writer can do; each is a method of ``Writer``."""
 
     APPEND = "append"
     UPSERT = "upsert"
@@ -41,7 +41,7 @@ class Ability(StrEnum):
 
 
 class Writer(Protocol):
-    """Makes the history of one table at a time, and reads captures of it.
+    """Writes the history of one table at a time, and reads captures of it.
 
     To fuzz a pipeline of your own, take ``PyIcebergWriter`` or ``SparkWriter`` and override what your pipeline
     does; leave out of ``abilities`` what it never does. Every row has a column ``id``, which stays, and ``day``, by
@@ -55,7 +55,7 @@ class Writer(Protocol):
     abilities: Collection[Ability]
 
     def create(self, table: str, columns: Mapping[str, str], days: bool) -> None:  # noqa: FBT001
-        """Make an empty table, partitioned by day or not at all, and write to it from now on."""
+        """Create an empty table, partitioned by day or not at all, and write to it from now on."""
         ...
 
     def drop(self) -> None:
@@ -63,7 +63,7 @@ class Writer(Protocol):
         ...
 
     def read(self, change: TableReport) -> tuple[Rows, Rows]:
-        """Return exactly the rows that came and those that went, by the relations of a capture."""
+        """Return exactly the new and the deleted rows, by the relations of a capture."""
         ...
 
     def append(self, records: Sequence[Record]) -> None:
@@ -95,7 +95,7 @@ class Writer(Protocol):
         ...
 
     def rewrite_manifests(self) -> None:
-        """Write the manifests anew, in a ``replace`` snapshot."""
+        """Rewrite the manifests, in a ``replace`` snapshot."""
         ...
 
     def add_column(self, name: str, kind: str) -> None:
@@ -119,7 +119,7 @@ class Writer(Protocol):
         ...
 
     def upgrade(self) -> None:
-        """Go to the next format version that the writer knows, if there is one."""
+        """Upgrade to the next format version that the writer supports, if there is one."""
         ...
 
     def set_current(self, snapshot_id: int) -> None:
@@ -127,7 +127,7 @@ class Writer(Protocol):
         ...
 
     def expire(self, snapshot_ids: Sequence[int]) -> None:
-        """Forget snapshots, and delete the files that only they had."""
+        """Expire snapshots, and delete the files that only they had."""
         ...
 
     def tag(self, name: str, snapshot_id: int) -> None:

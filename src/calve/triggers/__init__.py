@@ -1,7 +1,5 @@
-"""What starts workflows by itself: time, signals, changes of tables."""
+"""Triggers: what starts workflows by time, by signals, and by changes of tables."""
 
-from calve.triggers.model import Fire, Kind, Looked, Trigger, TriggerKind, Wanted
-from calve.triggers.ports import TriggerState
-from calve.triggers.scheduler import Scheduler, Turn
+from lazy_loader import attach_stub
 
-__all__ = ["Fire", "Kind", "Looked", "Scheduler", "Trigger", "TriggerKind", "TriggerState", "Turn", "Wanted"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""The scheduler: looks at triggers that are due, and starts what they fire, each in one transaction."""
+"""The scheduler: evaluates triggers that are due, and starts what they fire, each in one transaction."""
 
 import logging
 import random
@@ -6,39 +6,34 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from calve.engine import Started, Tools
-from calve.engine.model import Changes, Start, TriggerMark
-from calve.engine.ports import Clock
-from calve.engine.starts import prepare
+from calve.engine import Changes, Clock, Start, Started, Tools, TriggerMark, prepare_run
 from calve.errors import CalveError, Conflict, StoreError, WorkflowMissing
 from calve.failpoints import reach
 from calve.namespaces import ROOT, namespace_of
-from calve.triggers.model import Fire, Kind, Looked, Trigger, TriggerKind
-from calve.triggers.ports import TriggerState
-from calve.triggers.syncing import wanted
+from calve.triggers.model import Evaluation, Fire, Trigger, TriggerKind, TriggerState, TriggerType, triggers_of
 
 log = logging.getLogger(__name__)
 
 BATCH = 100
-"""How many workflows are synced, and triggers looked at, in one turn."""
+"""How many workflows are synced, and triggers evaluated, in one round."""
 LONGEST_SLEEP = 60.0
-"""How long the scheduler sleeps at most when nothing calls it, in seconds."""
+"""Seconds that the scheduler sleeps at most if nothing wakes it."""
 SHORTEST_SLEEP = 0.1
-"""How long it sleeps at least, so that a busy store does not keep it busy too."""
+"""Seconds that it sleeps at least, so that a busy store does not keep it busy too."""
 _BACKOFF = (5_000, 30_000, 120_000, 600_000, 3_600_000)
-"""How long a trigger is left alone after each failed look, in milliseconds; the last goes on."""
+"""Milliseconds until a trigger is evaluated again after each failure; the last one from then on."""
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """What a turn of the scheduler has written."""
+class SchedulerRound:
+    """What one round of the scheduler wrote."""
 
     synced: int = 0
     """Workflows whose triggers were made those of their active version."""
     looked: int = 0
-    """Triggers that were looked at and moved on."""
+    """Triggers that were evaluated."""
     failed: int = 0
-    """Triggers that could not be looked at."""
+    """Triggers whose evaluation failed."""
     started: tuple[Started, ...] = ()
     is_full: bool = False
     """Whether more may be due already."""
@@ -46,7 +41,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """What becomes of one trigger."""
+    """The outcome of one trigger's evaluation."""
 
     trigger: Trigger
     mark: TriggerMark
@@ -66,25 +61,25 @@ class _Written:
 
 
 class Scheduler:
-    """Starts workflows when their triggers of some kinds fire; on PostgreSQL, any number may be at it."""
+    """Starts workflows when their triggers of some kinds fire; several may run on PostgreSQL."""
 
     def __init__(
         self,
         tools: Tools,
         state: TriggerState,
-        kinds: Mapping[Kind, TriggerKind],
+        kinds: Mapping[TriggerType, TriggerKind],
         *,
         clock: Clock | None = None,
-        listener: Callable[[Turn], None] = lambda _: None,
+        listener: Callable[[SchedulerRound], None] = lambda _: None,
     ) -> None:
-        """Make a scheduler, which does nothing until it is run.
+        """Create a scheduler, which does nothing until it is run.
 
         Args:
-            tools: what the engine works with.
-            state: keeps the triggers.
-            kinds: whose triggers it looks at.
-            clock: the time that everybody goes by, even if it jumps; the engine's, if not given.
-            listener: is told of every turn.
+            tools: the engine's dependencies.
+            state: stores the triggers.
+            kinds: the kinds of triggers that it evaluates.
+            clock: the clock of the whole installation, even if it jumps; by default the engine's.
+            listener: called with every round.
         """
         self._tools = tools
         self._clock = clock or tools.clock
@@ -93,26 +88,27 @@ class Scheduler:
         self._listener = listener
 
     def run(self, stop: threading.Event) -> None:
-        """Take turns until ``stop`` is set; whoever sets it wakes the store too."""
+        """Run rounds until ``stop`` is set; the caller that sets it also wakes the store."""
         while not stop.is_set():
             try:
                 turn = self.turn()
                 self._listener(turn)
                 if not turn.is_full and not stop.wait(SHORTEST_SLEEP):
+                    # The store notifies waiters of commits, so a new trigger need not wait for the sleep to end.
                     self._tools.state.wait(self._pause())
             except StoreError as error:
                 log.warning("%s", error.message)
-                stop.wait(random.uniform(0.1, 1.0))  # noqa: S311 - so that not all come back at once
+                stop.wait(random.uniform(0.1, 1.0))  # noqa: S311 - so that not all processes return in the same moment
 
-    def turn(self) -> Turn:
-        """Take over the triggers of changed workflows, then look at all that are due."""
+    def turn(self) -> SchedulerRound:
+        """Synchronise the triggers of changed workflows, then evaluate all that are due."""
         now = self._clock()
         synced = self._sync(now)
         due = self._state.due(now, BATCH, self._kinds)
         moves = [move for trigger in due if (move := self._move(trigger, now)) is not None]
         written = self._commit(moves)
         failures = [move.mark.failures for some in written for move in some.moves]
-        return Turn(
+        return SchedulerRound(
             synced=synced,
             looked=failures.count(0),
             failed=len(failures) - failures.count(0),
@@ -131,21 +127,21 @@ class Scheduler:
         for workflow_id, version_id in unsynced:
             record = None if version_id is None else self._tools.state.version(workflow_id, version_id)
             reach("triggers.read")
-            triggers = [] if record is None else wanted(record.definition)
+            triggers = [] if record is None else triggers_of(record.definition)
             self._state.sync(workflow_id, version_id, triggers, now)
             reach("triggers.synced")
         return len(unsynced)
 
     def _move(self, trigger: Trigger, now: int) -> _Move | None:
-        """Look at a trigger, and prepare what it starts; one that cannot be looked at is left alone for a while."""
+        """Evaluate a trigger, and prepare what it starts; a failed evaluation is repeated later."""
         try:
             looked = self._look(trigger, now)
             starts = tuple(self._start(trigger, fire) for fire in looked.fires)
         except StoreError:
             raise
         except Conflict:
-            return None  # it is due still
-        except CalveError as error:  # if its workflow is gone, so is it: nothing of this is written
+            return None  # its workflow changed meanwhile; the trigger is still due
+        except CalveError as error:  # if the workflow was deleted, the mark is not written either
             return _failed(trigger, error.message, now)
         except Exception as error:
             log.exception("trigger %s of %s cannot be looked at", trigger.trigger_id, trigger.workflow_id)
@@ -153,12 +149,12 @@ class Scheduler:
         reach("triggers.looked")
         return _Move(trigger, _mark(trigger, looked, now), starts)
 
-    def _look(self, trigger: Trigger, now: int) -> Looked:
+    def _look(self, trigger: Trigger, now: int) -> Evaluation:
         kind = self._kinds[trigger.kind]
-        return kind.look(trigger, now) if trigger.is_begun else kind.begin(trigger, now)
+        return kind.evaluate(trigger, now) if trigger.is_begun else kind.begin(trigger, now)
 
     def _start(self, trigger: Trigger, fire: Fire) -> Start:
-        run = prepare(
+        run = prepare_run(
             self._tools,
             trigger.workflow_id,
             version=trigger.version_id,
@@ -166,15 +162,17 @@ class Scheduler:
             initiator=replace(fire.initiator, within=self._within(trigger.workflow_id)),
             persist_failed_run=True,
         )
+        # The request id follows from the fire key: if another scheduler evaluates the same trigger, its start is a
+        # repetition.
         return Start(replace(run, request_id=trigger.request_id(fire.key)))
 
     def _within(self, workflow_id: str) -> tuple[str, ...] | None:
-        """Return what params of the run may name: they may come from anybody, by a signal, and nobody stands by."""
+        """Return the namespaces that the run's params may refer to: any sender of a signal may have set them."""
         namespace = namespace_of(workflow_id)
         return (namespace,) if namespace != ROOT and self._tools.has_namespaces() else None
 
     def _commit(self, moves: Sequence[_Move]) -> list[_Written]:
-        """Write all moves at once; if that cannot be, those that can."""
+        """Write all moves in one transaction; if that fails, those that can be written."""
         if not moves:
             return []
         changes = Changes(
@@ -186,18 +184,20 @@ class Scheduler:
         except StoreError:
             raise
         except (Conflict, WorkflowMissing):
+            # Moves that another scheduler has made meanwhile are dropped; the rest is tried again.
             seqs = self._state.seqs(move.key for move in moves)
             return self._apart([move for move in moves if seqs.get(move.key) == move.mark.seq], moves)
         except Exception as error:
             log.exception("what triggers start cannot be written")
             if len(moves) == 1 and not moves[0].mark.failures:
                 return self._commit([_failed(moves[0].trigger, f"{type(error).__name__}: {error}", self._clock())])
+            # One start that cannot be written must not hold up the others: halve until it is alone.
             return self._apart(moves, moves)
         reach("triggers.fired")
         return [_Written(moves, committed.started)]
 
     def _apart(self, left: Sequence[_Move], moves: Sequence[_Move]) -> list[_Written]:
-        """Write what is left of some moves, or one half after the other; what cannot be written alone is let be."""
+        """Write what is left of some moves, or one half after the other; a single one that fails is skipped."""
         if len(left) < len(moves):
             return self._commit(left)
         if len(left) == 1:
@@ -206,7 +206,7 @@ class Scheduler:
         return [*self._commit(left[:half]), *self._commit(left[half:])]
 
 
-def _mark(trigger: Trigger, looked: Looked, now: int) -> TriggerMark:
+def _mark(trigger: Trigger, looked: Evaluation, now: int) -> TriggerMark:
     return TriggerMark(
         trigger.workflow_id,
         trigger.trigger_id,

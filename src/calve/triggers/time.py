@@ -1,4 +1,4 @@
-"""When time triggers fire: at the times of their schedule, each once, whatever the clock does. Pure."""
+"""Time triggers: fire at the times of their schedule, each once, whatever the clock does. Pure."""
 
 import json
 import logging
@@ -13,24 +13,24 @@ from zoneinfo import ZoneInfo
 
 from pydantic import TypeAdapter
 
-from calve.definition.model.triggers import CatchUp, CronTrigger, IntervalTrigger, PredefinedTrigger, TimeTrigger
+from calve.definition.model import CatchUp, CronTrigger, IntervalTrigger, PredefinedTrigger, TimeTrigger
 from calve.definition.params import InitiatorType, parse_duration
 from calve.definition.schedules import MINIMUM_GAP, Schedule, cron_of, interval_of, predefined_of, zone_of
 from calve.engine import Initiator
-from calve.triggers.model import Fire, Looked, Trigger
+from calve.triggers.model import Evaluation, Fire, Trigger
 
 log = logging.getLogger(__name__)
 
 RUN_TS = "RUN_TS"
-"""The param that tells a run which moment it is for."""
+"""The param with the scheduled time of a run."""
 ON_TIME = 300_000
-"""By how many milliseconds a firing may be late without having been missed."""
+"""Milliseconds by which a firing may be late without counting as missed."""
 _ON_TIME_MOST = 4
-"""More firings cannot lie in that time: two minutes are between them at least."""
+"""More firings cannot lie within that time: they are at least two minutes apart."""
 AT_ONCE = 20
-"""How many firings of one trigger one look brings at most; the rest follows at once."""
+"""How many firings of one trigger an evaluation gives at most; the rest follows immediately."""
 PASSED_OVER = "passed_over"
-"""In the state: from which scheduled time on, and before which, firings were last passed over."""
+"""In the state: from which scheduled time on, and before which, firings were last skipped."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _TRIGGER: TypeAdapter[TimeTrigger] = TypeAdapter(TimeTrigger)
@@ -38,7 +38,7 @@ _TRIGGER: TypeAdapter[TimeTrigger] = TypeAdapter(TimeTrigger)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A time trigger as it is understood; times are milliseconds."""
+    """A time trigger, parsed; times are milliseconds."""
 
     schedule: Schedule
     zone: ZoneInfo
@@ -46,7 +46,7 @@ class Plan:
     catch_up: CatchUp
 
     def after(self, moment: int) -> int | None:
-        """Return the first scheduled time after a moment; None if there is no more."""
+        """Return the first scheduled time after a moment; None if there is none."""
         return _after(self.schedule, self.zone, moment)
 
     def between(self, after: int, until: int) -> Iterator[int]:
@@ -57,7 +57,8 @@ class Plan:
             found = self.after(found)
 
     def latest(self, after: int, until: int, most: int) -> list[int]:
-        """Return the last scheduled times between two moments, without going through all that lie before."""
+        """Return the last scheduled times between two moments, without computing all earlier ones."""
+        # Doubling the window finds the last few of a year of missed minutes in a handful of rounds.
         span = most * (MINIMUM_GAP // _MILLISECOND)
         while True:
             begin = max(after, until - span)
@@ -74,11 +75,11 @@ def _after(schedule: Schedule, zone: ZoneInfo, moment: int) -> int | None:
 
 
 def plan_of(trigger: Trigger) -> Plan:
-    """Return what a time trigger says.
+    """Parse a time trigger.
 
     Raises:
-        DefinitionInvalid: its schedule or its time zone cannot be understood.
-        ParamError: one of its durations cannot be.
+        DefinitionInvalid: its schedule or its time zone is invalid.
+        ParamError: one of its durations is invalid.
     """
     return _plan(json.dumps(trigger.definition, sort_keys=True))
 
@@ -102,34 +103,52 @@ def _schedule(trigger: TimeTrigger) -> Schedule:
             assert_never(trigger)
 
 
+def upcoming(trigger: Trigger, now: int, count: int) -> list[int]:
+    """Return the next times at which a time trigger fires, with their delays.
+
+    Raises:
+        DefinitionInvalid: its schedule or its time zone is invalid.
+        ParamError: one of its durations is invalid.
+    """
+    plan = plan_of(trigger)
+    found: list[int] = []
+    moment = plan.after(max(now - plan.max_delay, trigger.state.get("after", 0)))
+    while moment is not None and len(found) < count:
+        due = moment + delay_of(trigger, moment, plan.max_delay)
+        if due > now:
+            found.append(due)
+        moment = plan.after(moment)
+    return sorted(found)
+
+
 def delay_of(trigger: Trigger, scheduled: int, max_delay: int) -> int:
-    """Return by how much a firing is put off: spread evenly, but the same whoever computes it."""
+    """Return the delay of a firing: evenly distributed, but the same whichever process computes it."""
     digest = sha256(f"{trigger.uuid}:{scheduled}".encode()).digest()
     return int.from_bytes(digest[:8]) % (max_delay + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class TimeTriggers:
-    """Fires time triggers. Its state is ``after``: every scheduled time up to that one has been dealt with.
+    """Fires time triggers. Its state is ``after``: every scheduled time up to that one is done.
 
-    That the clock goes back fires nothing again; if it goes forward, or nobody looked for a while, the times that were
-    missed are made up for as the trigger's ``catch_up`` says.
+    A clock that goes back fires nothing twice; if it jumps ahead, or no scheduler ran for a while, the trigger's
+    ``catch_up`` decides about the times that were missed.
     """
 
     limit: int = 1_000
     """How many missed firings of one trigger are made up for at most: the latest ones."""
     is_disabled: Callable[[str], bool] = lambda _: False
-    """Tells whether time is not to start a workflow now; what it would have started then is not made up for."""
+    """Tells whether time must not start a workflow now; what it would have started is not started later."""
 
-    def begin(self, trigger: Trigger, now: int) -> Looked:
-        """Fire from the moment on at which the trigger became active."""
+    def begin(self, trigger: Trigger, now: int) -> Evaluation:
+        """Fire from the moment at which the trigger became active."""
         return self._from(trigger, max(trigger.made_at, trigger.state.get("after", 0)), now)
 
-    def look(self, trigger: Trigger, now: int) -> Looked:
-        """Fire for every scheduled time that has come."""
+    def evaluate(self, trigger: Trigger, now: int) -> Evaluation:
+        """Fire for every scheduled time that has passed."""
         return self._from(trigger, trigger.state["after"], now)
 
-    def _from(self, trigger: Trigger, after: int, now: int) -> Looked:
+    def _from(self, trigger: Trigger, after: int, now: int) -> Evaluation:
         plan = plan_of(trigger)
         come = self._come(plan, trigger, after, now)
         chosen, until = _chosen(plan, come, _dues(plan, trigger, come), now) if come else ([], after)
@@ -143,10 +162,10 @@ class TimeTriggers:
             log.warning(
                 "%s of %s passes over firings: %s", trigger.trigger_id, trigger.workflow_id, passed[PASSED_OVER]
             )
-        return Looked(tuple(_fire(trigger, plan, moment) for moment in chosen), {"after": until, **passed}, due_at)
+        return Evaluation(tuple(_fire(trigger, plan, moment) for moment in chosen), {"after": until, **passed}, due_at)
 
     def _come(self, plan: Plan, trigger: Trigger, after: int, now: int) -> list[int]:
-        """Return the scheduled times that have come, put off as they are, in order: the latest ones that count."""
+        """Return the scheduled times that have passed, including their delay, in order: the latest ones that count."""
         sure = now - plan.max_delay
         most = {CatchUp.ALL: self.limit, CatchUp.LATEST: _ON_TIME_MOST, CatchUp.NONE: _ON_TIME_MOST}[plan.catch_up]
         head = plan.latest(after, sure, most) if sure > after else []
@@ -158,16 +177,16 @@ class TimeTriggers:
 
 
 def _dues(plan: Plan, trigger: Trigger, moments: Sequence[int]) -> Sequence[int]:
-    """Return when each of some scheduled times was to fire, put off as it is: in order, so none before the last one."""
+    """Return when each scheduled time was to fire, including its delay: in order, so none before the previous one."""
     if not plan.max_delay:
         return moments
     return list(accumulate((moment + delay_of(trigger, moment, plan.max_delay) for moment in moments), max))
 
 
 def _chosen(plan: Plan, come: Sequence[int], dues: Sequence[int], now: int) -> tuple[Sequence[int], int]:
-    """Return which of the times that have come fire now, and up to which time they are dealt with.
+    """Return which of the passed times fire now, and up to which time all are done.
 
-    What is hardly late has not been missed: where firings are put off, several may come at once, and each fires.
+    A firing that is hardly late was not missed: with delays, several may come together, and each fires.
     """
     on_time = [moment for moment, due in zip(come, dues, strict=True) if due >= now - ON_TIME]
     match plan.catch_up:

@@ -11,10 +11,9 @@ from aiosmtpd.controller import Controller
 from tests.receivers import Receiver, receiving
 
 from calve.alerts import Alert, Message, channels_of
-from calve.alerts.email import Email, _said
+from calve.alerts.channels import Email, _said, signature
 from calve.alerts.model import Route
-from calve.alerts.webhooks import signature
-from calve.definition.model.alerting import AlertType
+from calve.definition.model import AlertType
 from calve.errors import AlertNotSent, ParamError
 from calve.settings import AlertSettings, EmailChannel
 
@@ -26,7 +25,7 @@ SECRETS = {"key": "hush", "password": "hush"}
 def secret(name: str) -> str:
     """Return a secret of these tests."""
     if name not in SECRETS:
-        raise ParamError(f"The secret [{name}] is not here.")
+        raise ParamError(f"The secret [{name}] does not exist.")
     return SECRETS[name]
 
 
@@ -116,21 +115,21 @@ def test_who_is_refused_is_told(inbox: tuple[Inbox, int]) -> None:
 def test_an_email_needs_somebody_to_go_to(inbox: tuple[Inbox, int]) -> None:
     """And a header cannot be smuggled in."""
     _, port = inbox
-    with pytest.raises(AlertNotSent, match="no addresses") as caught:
+    with pytest.raises(AlertNotSent, match="no recipients") as caught:
         email(port).send(to(), NOW)
     assert caught.value.context["is_final"]
-    with pytest.raises(AlertNotSent, match="makes no e-mail"):
+    with pytest.raises(AlertNotSent, match="e-mail is invalid"):
         email(port).send(to("a@example.com\r\nBcc: b@example.com"), NOW)
 
 
 def test_a_mail_server_that_is_away_or_unfit_is_told_of(inbox: tuple[Inbox, int]) -> None:
     """The password is in none of it."""
     _, port = inbox
-    with pytest.raises(AlertNotSent, match="did not take it"):
+    with pytest.raises(AlertNotSent, match="rejected the message"):
         email(1).send(to("a@example.com"), NOW)
     for security in ("starttls", "tls"):
         unfit = EmailChannel(type="email", host="127.0.0.1", port=port, security=security, sender="c@example.com")
-        with pytest.raises(AlertNotSent, match="did not take it"):
+        with pytest.raises(AlertNotSent, match="rejected the message"):
             Email(unfit, secret).send(to("a@example.com"), NOW)
     for name in ("password", "missing", None):
         with pytest.raises(AlertNotSent) as caught:
@@ -188,5 +187,5 @@ def test_an_address_is_never_told(url: str) -> None:
 
 def test_a_secret_that_is_missing_is_named() -> None:
     """So that somebody can set it."""
-    with pytest.raises(AlertNotSent, match="not here"):
+    with pytest.raises(AlertNotSent, match="does not exist"):
         channel(type="slack", url_secret="nowhere").send(to(), NOW)

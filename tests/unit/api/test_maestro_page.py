@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from calve.api import models as answers
-from calve.engine.views import models
-from calve.engine.views.models import Document
+from calve.engine import views as models
+from calve.engine.views import Document
+from calve.operations import models as answers
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "maestro-documents.md"
 MODELS: tuple[type[Document], ...] = (

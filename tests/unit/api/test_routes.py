@@ -6,17 +6,17 @@ import pytest
 from fastapi.routing import APIRoute  # noqa: TID253 - what is looked at
 
 from calve.api import access
-from calve.api.policy import check_policies, policy_of
-from calve.api.routes import ROUTERS
+from calve.api.app import routers
+from calve.api.routing import check_policies, policy_of
 from calve.errors import SettingsInvalid
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "rest.md"
-ROUTES = [route for router in (*ROUTERS, *access.ROUTERS) for route in router.routes if isinstance(route, APIRoute)]
+ROUTES = [route for router in (*routers(), *access.ROUTERS) for route in router.routes if isinstance(route, APIRoute)]
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)
 def test_every_route_is_documented(route: APIRoute) -> None:
-    """With its method, its path and its policy."""
+    """With its method, its path, its policy and what it does."""
     policy = policy_of(route)
     assert policy is not None
     path = route.path.replace(":path", "").removeprefix("/api/v3")
@@ -27,6 +27,8 @@ def test_every_route_is_documented(route: APIRoute) -> None:
     ]
     assert len(lines) == 1, f"{method} {path} is not in {PAGE.name}"
     assert rule in lines[0], f"{method} {path} takes {rule}"
+    said = (route.description or "").partition("\n")[0].replace("``", "`")
+    assert lines[0].endswith(f"| {said} |"), f"{method} {path} is described as: {said}"
 
 
 def test_names_of_operations_are_unique() -> None:

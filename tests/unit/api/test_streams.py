@@ -9,7 +9,7 @@ import pytest
 
 from calve.api import streams
 from calve.api.streams import Pulse, Streams
-from calve.engine.model import Event
+from calve.engine import Event
 from calve.errors import StoreUnavailable, StreamsExhausted, TooManyStreams
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Happenings:
+class EventSource:
     """Events that a test lets happen; the engine, and its state."""
 
     newest: int = 0
@@ -26,7 +26,7 @@ class Happenings:
     asked: list[int] = field(default_factory=list)
 
     @property
-    def state(self) -> "Happenings":
+    def state(self) -> "EventSource":
         """Be the state too."""
         return self
 
@@ -48,7 +48,7 @@ def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "OFTEN", 0.01)
 
 
-def pulsed(happenings: Happenings, ending: threading.Event | None = None) -> Any:
+def pulsed(happenings: EventSource, ending: threading.Event | None = None) -> Any:
     """Return a pulse, and what waits for its news."""
     pulse = Pulse()
 
@@ -60,7 +60,7 @@ def pulsed(happenings: Happenings, ending: threading.Event | None = None) -> Any
 
 def test_one_looks_for_all_and_all_are_told() -> None:
     """Who comes when there was something new already does not wait."""
-    happenings = Happenings()
+    happenings = EventSource()
     pulse, news = pulsed(happenings)
 
     async def play() -> None:
@@ -79,7 +79,7 @@ def test_one_looks_for_all_and_all_are_told() -> None:
 def test_where_nothing_happens_a_stream_looks_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a while; a database that is away is no news."""
     monkeypatch.setattr(streams, "PATIENCE", 0.1)
-    happenings = Happenings(is_away=True)
+    happenings = EventSource(is_away=True)
     pulse, news = pulsed(happenings)
 
     async def play() -> None:
@@ -94,7 +94,7 @@ def test_where_nothing_happens_a_stream_looks_for_itself(monkeypatch: pytest.Mon
 def test_when_the_server_ends_nobody_waits() -> None:
     """All are told at once, and another loop begins anew."""
     ending = threading.Event()
-    pulse, news = pulsed(Happenings(), ending)
+    pulse, news = pulsed(EventSource(), ending)
 
     async def play() -> None:
         await news(pulse.beats)

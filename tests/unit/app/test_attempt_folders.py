@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from calve.app import Workplace, attempt_folders, open_workplace
+from calve.app import Project, attempt_folders, open_project
 from calve.app.attempt_folders import AttemptFolders
 from calve.cli import entry
-from calve.engine import RunStatus
-from calve.engine.model import RunEnd
+from calve.engine import RunEnd, RunStatus
 from calve.settings import load
 
 NOW = 1_800_000_000.0
@@ -131,8 +130,8 @@ def test_prune_removes_folders(project: Path, capsys: pytest.CaptureFixture[str]
     """As many as a dry run says."""
     entry.run(["run", "w.yaml"])
     (project / "calve.toml").write_text('[worker]\nkeep_files = "1s"\n')
-    with open_workplace(load(project)) as workplace:
-        _age(workplace)
+    with open_project(load(project)) as opened:
+        _age(opened)
     for options in (["--dry-run"], []):
         capsys.readouterr()
         assert entry.run(["prune", "--json", *options]) == 0
@@ -142,7 +141,7 @@ def test_prune_removes_folders(project: Path, capsys: pytest.CaptureFixture[str]
     assert "attempt folders" in capsys.readouterr().out
 
 
-def _age(workplace: Workplace) -> None:
+def _age(project: Project) -> None:
     """Let all runs have ended long ago."""
-    with workplace.store._database.write("test") as connection:
+    with project.store._database.write("test") as connection:
         connection.exec_driver_sql("UPDATE run SET ended_at = 1")

@@ -11,7 +11,7 @@ from calve.capture.manifests import (
     DATA_MANIFEST,
     DELETED,
     EXISTING,
-    Entry,
+    ManifestEntry,
     ManifestFile,
     write_manifest_list,
 )
@@ -80,13 +80,13 @@ def manifest_file(**values: Any) -> ManifestFile:
     return ManifestFile(**row | values)
 
 
-def entry(**values: Any) -> Entry:
+def entry(**values: Any) -> ManifestEntry:
     """Return an entry of a file of ten rows, with some values."""
-    row: dict[str, Any] = dict.fromkeys(Entry._fields)
+    row: dict[str, Any] = dict.fromkeys(ManifestEntry._fields)
     row |= {"status": ADDED, "snapshot_id": 1, "sequence_number": 1, "file_sequence_number": 1, "content": 0}
     row |= {"file_path": "f", "file_format": "PARQUET", "partition": {}, "record_count": 10}
     row |= {"file_size_in_bytes": 1, "inherits_row_id": False, "raw": b"", "cuts": (0,) * 6}
-    return Entry(**row | values)
+    return ManifestEntry(**row | values)
 
 
 @dataclass

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from tests.unit.capture.tables import NAME, Table
 
 from calve.capture import Checkpoint, DeliveredUpTo, StoredCheckpoint
-from calve.capture.adopting import adoption_of
+from calve.capture.checkpoints import adoption_of
 from calve.capture.source import Source
 
 

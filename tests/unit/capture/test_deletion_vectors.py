@@ -4,8 +4,7 @@ import struct
 import zlib
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pyroaring import BitMap64
 
 from calve.capture.deletion_vectors import Blob, complement, decode, encode, write_puffin

@@ -5,14 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pyiceberg.io.pyarrow import PyArrowFileIO
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestEntry, ManifestEntryStatus
-from pyiceberg.manifest import ManifestFile as TheirManifestFile
-from pyiceberg.manifest import read_manifest_list as their_read_manifest_list
-from pyiceberg.manifest import write_manifest as their_write_manifest
-from pyiceberg.manifest import write_manifest_list as their_write_manifest_list
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile as TheirManifestFile,
+    read_manifest_list as their_read_manifest_list,
+    write_manifest as their_write_manifest,
+    write_manifest_list as their_write_manifest_list,
+)
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform

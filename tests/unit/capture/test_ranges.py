@@ -5,8 +5,7 @@ import struct
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.unit.capture.tables import SCHEMA, Table, entry, manifest_file, write_entries
 
 from calve.capture import avro

@@ -11,8 +11,8 @@ from calve.capture.changes import Wanted, find_change
 from calve.capture.icdc import Site, clone, removed_rows
 from calve.capture.manifests import FieldSummary, Manifest, read_manifest_list
 from calve.capture.model import Checkpoint, Pending, PendingOf
-from calve.capture.net import Removed
 from calve.capture.partitions import has_one_partition, partitions_of
+from calve.capture.snapshot_diff import Removed
 from calve.capture.source import Source
 from calve.errors import FormatVersionUnknown, LakeError, TableEncrypted
 from calve.lake import Files, LoadedTable, TableName

@@ -6,8 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pyiceberg.conversions import to_bytes
 from pyiceberg.transforms import DayTransform, HourTransform, MonthTransform, YearTransform
 from pyiceberg.types import (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
-from calve.app import open_workplace
+from calve.app import open_project
 from calve.cli import entry
 from calve.errors import ParamError
 from calve.settings import load
@@ -38,13 +38,16 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 def test_people_are_added_changed_and_disabled(run: Any) -> None:
     """The password comes from standard input."""
     run("user", "add", "ann", "-g", "editor@sales", "-g", "viewer", given=f"{PASSWORD}\n")
-    assert run("user", "list") == [
-        {"name": "ann", "shown": "", "grants": ["viewer", "editor@sales"], "is_disabled": False}
-    ]
+    (ann,) = run("user", "list")
+    ann.pop("created_at")
+    shown = {"name": "ann", "shown": "", "has_password": True}
+    assert ann == {**shown, "grants": ["viewer", "editor@sales"], "is_disabled": False}
     run("user", "password", "ann", given="quite another one\n")
     run("user", "grant", "ann", "runner")
     run("user", "disable", "ann")
-    assert run("user", "list") == [{"name": "ann", "shown": "", "grants": ["runner"], "is_disabled": True}]
+    (ann,) = run("user", "list")
+    ann.pop("created_at")
+    assert ann == {**shown, "grants": ["runner"], "is_disabled": True}
     run("user", "enable", "ann")
     assert not run("user", "list")[0]["is_disabled"]
 
@@ -101,13 +104,13 @@ def test_a_secret_is_set_listed_and_deleted_but_never_shown(run: Any, folder: Pa
     run("secret", "set", "db", given="canary-text\n")
     assert [one["name"] for one in run("secret", "list")] == ["db"]
     assert (folder / ".calve" / "secret.key").stat().st_mode & 0o777 == 0o600
-    with open_workplace(load(folder, {})) as workplace:
-        assert workplace.secrets("db") == "canary-text"
+    with open_project(load(folder, {})) as project:
+        assert project.secrets("db") == "canary-text"
     for file in (folder / ".calve").rglob("*"):
         assert not file.is_file() or b"canary-text" not in file.read_bytes()
     run("secret", "delete", "db")
-    with open_workplace(load(folder, {})) as workplace, pytest.raises(ParamError):
-        workplace.secrets("db")
+    with open_project(load(folder, {})) as project, pytest.raises(ParamError):
+        project.secrets("db")
 
 
 def test_secrets_are_looked_for_where_the_settings_say(folder: Path, run: Any) -> None:
@@ -123,16 +126,16 @@ def test_secrets_are_looked_for_where_the_settings_say(folder: Path, run: Any) -
         ("table env", "of the table"),
     ):
         settings = load(folder, environ | {"CALVE_SECRET_STORE__BACKENDS": order})
-        with open_workplace(settings) as workplace:
-            assert workplace.secrets("db") == expected
+        with open_project(settings) as project:
+            assert project.secrets("db") == expected
 
 
 def test_another_key_of_the_environment_opens_nothing(folder: Path, run: Any) -> None:
     """It wins over the file."""
     run("secret", "set", "db", given="of the table")
     settings = load(folder, {"CALVE_SECRET_STORE__KEY": "A" * 43 + "="})
-    with open_workplace(settings) as workplace, pytest.raises(ParamError, match="cannot be opened"):
-        workplace.secrets("db")
+    with open_project(settings) as project, pytest.raises(ParamError, match="cannot be decrypted"):
+        project.secrets("db")
 
 
 def test_what_is_hidden_is_asked_for_twice_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +172,7 @@ def test_lists_are_tables_for_people(run: Any, capsys: pytest.CaptureFixture[str
 def test_that_there_is_nobody_is_told(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     """With the command that changes it."""
     assert entry.run(arguments) == 0
-    assert "There are none." in capsys.readouterr().err
+    assert f"There are no {arguments[0]}s." in capsys.readouterr().err
 
 
 def test_people_are_told_what_was_done(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,7 +188,7 @@ def test_people_are_told_what_was_done(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert entry.run(["secret", "set", "db"]) == 0
     assert entry.run(["secret", "delete", "db"]) == 0
     assert entry.run(["audit", "verify"]) == 0
-    assert "The log is whole: 4 lines" in capsys.readouterr().out
+    assert "The log is intact: 4 lines" in capsys.readouterr().out
     assert entry.run(["audit", "verify", "--head", "0"]) == 1
 
 

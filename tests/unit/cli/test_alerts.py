@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.receivers import receiving
 
-from calve.alerts.model import Alert, Message, Route
+from calve.alerts import Alert, Message, Route
 from calve.cli import entry
-from calve.definition.model.alerting import AlertType
+from calve.definition.model import AlertType
 from calve.settings import load
 from calve.store import open_store
 
@@ -20,10 +20,10 @@ def test_a_channel_is_tried_at_once(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert entry.run(["-C", str(tmp_path), "alerts", "test", "hook", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["id"] == receiver.documents[0]["id"]
         assert entry.run(["-C", str(tmp_path), "alerts", "test", "hook"]) == 0
-        assert "hook took the message" in capsys.readouterr().out
+        assert "hook accepted the message" in capsys.readouterr().out
         receiver.answers = [500]
         assert entry.run(["-C", str(tmp_path), "alerts", "test", "hook"]) == 1
-        assert "answered 500" in capsys.readouterr().err
+        assert "responded with 500" in capsys.readouterr().err
     assert entry.run(["-C", str(tmp_path), "alerts", "test", "phone"]) == 1
     assert "there are: hook" in capsys.readouterr().err
 
@@ -31,7 +31,7 @@ def test_a_channel_is_tried_at_once(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_that_nothing_was_told_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Instead of an empty table."""
     assert entry.run(["-C", str(tmp_path), "alerts"]) == 0
-    assert capsys.readouterr().err.startswith("There are none.")
+    assert capsys.readouterr().err.startswith("There are no alerts.")
 
 
 def test_what_was_told_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,7 +41,7 @@ def test_a_folder_that_cannot_be_made_is_wrong(tmp_path: Path, capsys: pytest.Ca
     )
     assert entry.run(["-C", str(tmp_path), "doctor", "--only", "folders", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
-    wrong = {finding["remedy"].rpartition(": ")[2]: finding for finding in found if finding["status"] == "wrong"}
+    wrong = {finding["remedy"].rpartition(" setting ")[2]: finding for finding in found if finding["status"] == "wrong"}
     assert set(wrong) == {"home.", "spark.jars_cache.", "catalogs.lake.warehouse.", "lineage.file."}
     assert wrong["home."]["detail"].endswith(f"cannot be written: Not a directory ({tmp_path}/file/home/attempts).")
     fine = {finding["detail"].partition(" (")[0] for finding in found if finding["status"] == "ok"}
@@ -62,7 +62,7 @@ def test_a_folder_of_somebody_else_is_wrong(tmp_path: Path, capsys: pytest.Captu
         said = capsys.readouterr().out
     assert code == 1
     assert f"✗ folders  The state cannot be written: Permission denied ({folder}/home)." in said
-    assert "write there, or name another place in the settings: home." in said
+    assert "write permission, or choose another location with the setting home." in said
 
 
 @contextmanager
@@ -124,19 +124,20 @@ def _isolation(folder: Path, capsys: pytest.CaptureFixture[str], code: int = 0) 
 
 def test_the_boundaries_of_a_fresh_folder_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Which of them hold without any setting, and how to get the others."""
-    open_server = (
-        "a server on this machine that others cannot reach asks nobody who they are, programs of steps neither"
-    )
+    open_server = "a server on a loopback address requires no sign-in, also not from programs of steps"
     assert _isolation(tmp_path, capsys) == [
         "✓ steps: state holds: only its owner can read the state, the database and the key",
-        "✓ steps: settings holds: no password of a database stands in calve.toml",
-        "✓ steps: environment holds: programs of steps get variables of the list only",
-        "! steps: users does not hold: programs of all namespaces run as the worker's user, and can read each other",
+        "✓ steps: settings holds: calve.toml has no password of a database",
+        "✓ steps: environment holds: programs of steps only get the variables of the list",
+        (
+            "! steps: users does not hold: "
+            "programs of all namespaces run as the worker's user, and can read each other's files"
+        ),
         "→ Name users in worker.run_as, or set worker.sandbox to bubblewrap.",
-        "! steps: sandbox does not hold: programs of steps see the files and processes that their user can see",
+        "! steps: sandbox does not hold: programs of steps can see all files and processes of their user",
         "→ Set worker.sandbox to bubblewrap.",
         f"! steps: server does not hold: {open_server}",
-        "→ Set access.required to true where steps are not to be trusted.",
+        "→ Set access.required to true if steps are not trusted.",
         "! tables does not hold: every namespace may use every table",
         "→ Grant tables to namespaces in [access.tables], and set its policy to closed.",
     ]
@@ -153,9 +154,9 @@ def test_boundaries_that_settings_give_are_told(tmp_path: Path, capsys: pytest.C
     assert [line for line in told if line.startswith("✓")] == [
         "✓ steps: state holds: only its owner can read the state, the database and the key",
         "✓ steps: settings holds: programs of steps cannot read calve.toml",
-        "✓ steps: environment holds: programs of steps get variables of the list only, and AWS_*",
+        "✓ steps: environment holds: programs of steps only get the variables of the list, and AWS_*",
         f"✓ steps: sandbox holds: programs of steps run in a sandbox ({program})",
-        "✓ steps: server holds: programs of steps have to sign in to the server, as others have",
+        "✓ steps: server holds: programs of steps have to sign in to the server, like everyone",
     ]
 
 
@@ -169,7 +170,7 @@ def test_whether_tables_are_granted_is_told(
     assert entry.run(["-C", str(tmp_path), "user", "add", "ann", "-g", "viewer@sales"]) == 0
     told = [line for line in _isolation(tmp_path, capsys) if "tables " in line]
     expected = "! tables does not hold: every namespace may use every table"
-    granted = "✓ tables holds: a namespace may use the tables that [access.tables] grants it"
+    granted = "✓ tables holds: a namespace may use only the tables that [access.tables] grants it"
     assert told[0] == (expected if policy == "open" else granted)
 
 
@@ -182,8 +183,8 @@ def test_boundaries_that_are_open_are_told(tmp_path: Path, capsys: pytest.Captur
     )
     told = _isolation(tmp_path, capsys)
     assert f"! steps: state does not hold: others can read {tmp_path}/.calve" in told
-    assert "! steps: settings does not hold: a password stands in calve.toml, which programs of steps can read" in told
-    assert "! steps: environment does not hold: programs of steps get variables of the list only, and *" in told
+    assert "! steps: settings does not hold: calve.toml has a password, and programs of steps can read it" in told
+    assert "! steps: environment does not hold: programs of steps only get the variables of the list, and *" in told
 
 
 def test_a_sandbox_that_this_machine_cannot_make_is_wrong(
@@ -195,4 +196,4 @@ def test_a_sandbox_that_this_machine_cannot_make_is_wrong(
     monkeypatch.setenv("CALVE_WORKER__SANDBOX", "bubblewrap")
     assert "bwrap is not on PATH" in _isolation(tmp_path, capsys, 1)[0]
     (tmp_path / "bwrap").chmod(0o700)
-    assert "cannot make a sandbox here: No permissions" in " ".join(_isolation(tmp_path, capsys, 1))
+    assert "cannot create a sandbox: No permissions" in " ".join(_isolation(tmp_path, capsys, 1))

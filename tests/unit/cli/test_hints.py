@@ -10,8 +10,7 @@ import click
 import pytest
 
 import calve
-from calve.cli.entry import COMMANDS
-from calve.cli.entry import calve as program
+from calve.cli.entry import COMMANDS, calve as program
 from calve.cli.state import State
 
 ROOT = Path(calve.__file__).parent

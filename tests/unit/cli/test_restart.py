@@ -10,7 +10,7 @@ import pytest
 
 from calve.cli import entry
 from calve.settings import load
-from calve.testing.pyiceberg_writer import PyIcebergWriter
+from calve.testing import PyIcebergWriter
 
 Calve = Callable[..., str]
 
@@ -121,10 +121,10 @@ def test_what_is_refused_is_told_by_a_dry_run(calve: Calve) -> None:
     """And so is an instance with nothing to do."""
     pushed(calve, "Workflow: {id: w, jobs: [{job: {id: a, type: NoOp}}]}")
     calve("run", "w")
-    assert "It would be refused: Nothing of w instance 1 is incomplete" in calve(
+    assert "The restart would be refused: All steps of w instance 1 are complete" in calve(
         "restart", "w", "1", "--latest", "--dry-run"
     )
-    assert "changes none of its steps" in calve("restart", "w", "1", "--latest", code=1)
+    assert "changes none of them" in calve("restart", "w", "1", "--latest", code=1)
 
 
 def test_a_capture_that_was_given_up_offers_what_works(calve: Calve, writer: PyIcebergWriter, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_capture_that_was_given_up_offers_what_works(calve: Calve, writer: PyI
     calve("run", "w", code=1)
     pushed(calve, FIXED.replace("written.txt", str(written)))
     said = calve("restart", "w", "1", "--latest", code=1)
-    assert "taken by w instance 2, which holds the same changes" in said
+    assert "taken by w instance 2, which contains the same changes" in said
     status, restart = offered(said)
     assert status == ["status", "w", "2"]
     assert "w 2 FAILED" in calve(*status)
@@ -143,7 +143,7 @@ def test_a_capture_that_was_given_up_offers_what_works(calve: Calve, writer: PyI
     writer.append([{"id": 3}])
     assert "SUCCEEDED" in calve(*restart)
     said = calve("restart", "w", "2", code=1)
-    assert "taken by w instance 1, which holds the same changes and is committed" in said
+    assert "taken by w instance 1, which contains the same changes and is committed" in said
     again = offered(said)[1]
     assert again == ["restart", "w", "2", "--step", "capture"]
     said = calve(*again)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from calve.app import open_workplace
+from calve.app import open_project
 from calve.cli.entry import run
 from calve.settings import load
-from calve.testing.pyiceberg_writer import PyIcebergWriter
-from calve.triggers import Turn
+from calve.testing import PyIcebergWriter
+from calve.triggers import SchedulerRound
 
 HOURLY = """
 Trigger: {cron: '@hourly', timezone: Europe/Berlin}
@@ -32,10 +32,10 @@ def call(project: Path, *arguments: str) -> int:
     return run(["-C", str(project), *arguments])
 
 
-def turn(project: Path) -> Turn:
+def turn(folder: Path) -> SchedulerRound:
     """Let the scheduler of a project take a turn."""
-    with open_workplace(load(project)) as workplace:
-        by_time, *_ = workplace.schedulers()
+    with open_project(load(folder)) as project:
+        by_time, *_ = project.schedulers()
         return by_time.turn()
 
 
@@ -44,7 +44,7 @@ def test_a_trigger_that_no_scheduler_has_seen_is_told(project: Path, capsys: pyt
     capsys.readouterr()
     assert call(project, "triggers") == 0
     shown = capsys.readouterr()
-    assert shown.err == "No scheduler has taken over the newest version of hourly yet. Start: calve up\n"
+    assert shown.err == "No scheduler has set up the triggers of hourly yet. To start one: calve up\n"
 
 
 def test_that_nothing_has_a_trigger_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,12 +59,12 @@ def test_signals_that_a_trigger_has_set_aside_are_told(tmp_path: Path, capsys: p
     trigger = f'{{signal: {{definitions: {{go: {{}}}}, condition: "{condition}"}}}}'
     (tmp_path / "w.yaml").write_text(f"Trigger: {trigger}\nWorkflow: {{id: w, jobs: [{{job: {{id: a, type: NoOp}}}}]}}")
     assert call(tmp_path, "push", str(tmp_path / "w.yaml")) == 0
-    with open_workplace(load(tmp_path)) as workplace:
-        for scheduler in workplace.schedulers():
+    with open_project(load(tmp_path)) as project:
+        for scheduler in project.schedulers():
             scheduler.turn()
     assert call(tmp_path, "signal", "announce", "go", "day=2026-01-31") == 0
-    with open_workplace(load(tmp_path)) as workplace:
-        for scheduler in workplace.schedulers():
+    with open_project(load(tmp_path)) as project:
+        for scheduler in project.schedulers():
             scheduler.turn()
     capsys.readouterr()
     assert call(tmp_path, "triggers") == 0
@@ -89,7 +89,7 @@ def test_triggers_are_shown_with_their_next_time(project: Path, capsys: pytest.C
 def test_a_workflow_that_is_not_there_has_no_triggers(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A wrong name is an error."""
     assert call(project, "triggers", "nowhere") == 1
-    assert "There is no workflow nowhere." in capsys.readouterr().err
+    assert "Workflow nowhere does not exist." in capsys.readouterr().err
 
 
 def test_a_workflow_is_made_inactive_and_active_again(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,11 +113,11 @@ def test_a_trigger_by_tables_tells_how_soon_it_fired(tmp_path: Path, capsys: pyt
     assert call(tmp_path, "push", str(tmp_path / "w.yaml")) == 0
     writer = PyIcebergWriter(load(tmp_path, {}))
     writer.create("db.t", {"id": "long"}, days=False)
-    with open_workplace(load(tmp_path)) as workplace:
-        *_, by_tables = workplace.schedulers()
+    with open_project(load(tmp_path)) as project:
+        *_, by_tables = project.schedulers()
         by_tables.turn()
         writer.append([{"id": 1}])
-        assert workplace.watcher().poll() == 1
+        assert project.watcher().poll() == 1
         assert len(by_tables.turn().started) == 1
     writer.close()
     capsys.readouterr()
@@ -138,9 +138,9 @@ def test_time_starts_nothing_where_it_is_disabled(tmp_path: Path) -> None:
     text = json.dumps({"properties": {"time_trigger_disabled": True}, "workflow": workflow})
     (tmp_path / "w.json").write_text(text)
     assert call(tmp_path, "push", str(tmp_path / "w.json")) == 0
-    with open_workplace(load(tmp_path)) as workplace:
-        workplace.engine.state.activate("w", 1, workplace.engine.state.now() - 3_600_000)
-        by_time = workplace.schedulers()[0]
+    with open_project(load(tmp_path)) as project:
+        project.engine.state.activate("w", 1, project.engine.state.now() - 3_600_000)
+        by_time = project.schedulers()[0]
         assert by_time.turn().started == ()
-        (trigger,) = workplace.store.triggers.triggers()
+        (trigger,) = project.store.triggers.triggers()
     assert "passed_over" in trigger.state

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from calve.client import Client
-from calve.client.failures import failure
-from calve.client.following import Message, messages
+from calve.client.events import Message, messages
+from calve.client.server import failure
 from calve.errors import (
     ActionRefused,
     DefinitionInvalid,
@@ -150,7 +150,7 @@ def test_an_answer_of_no_known_code_is_still_an_error(status: int, body: Any) ->
 def test_a_page_that_is_no_json_is_refused(said: Said, client: Client) -> None:
     """Some other server's front page is not taken for an answer."""
     said.answers = [(200, b"<html>")]
-    with pytest.raises(ServerError, match="no JSON"):
+    with pytest.raises(ServerError, match="not JSON"):
         client.workflow("a")
 
 
@@ -355,7 +355,7 @@ def test_breakpoints_and_limits_go_to_their_places(said: Said, client: Client) -
         "POST workflows/steps/breakpoints",
         f"GET workflows/steps/breakpoints{where}",
         f"GET workflows/steps/breakpoints/paused-step-attempts{where}",
-        f"DELETE workflows/steps/breakpoints{where}&resume=true",
+        f"DELETE workflows/steps/breakpoints{where}",
         "GET tag-permits",
         "POST tag-permits",
         "DELETE tag-permits/t",

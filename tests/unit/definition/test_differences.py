@@ -8,9 +8,9 @@ from calve.definition.differences import (
     body_differences,
     condition_depends_on,
     depends_on,
-    differences,
+    step_differences,
 )
-from calve.definition.model.steps import ForeachStep, Step
+from calve.definition.model import ForeachStep, Step
 
 JOB = "{id: a, type: Shell, shell: {script: 'echo 1', env: {X: a}}, n: 1}"
 LOOP = """{id: a, loop_params: {i: [1, 2]}, more: 1, concurrency: 1, dag: sequential, jobs: [
@@ -43,20 +43,20 @@ def step(written: str, kind: str = "job") -> Step:
 )
 def test_what_a_step_does_depends_on_some_fields(change: tuple[str, str], named: tuple[str, ...]) -> None:
     """Not on how it is called, limited or retried."""
-    assert differences(step(JOB), step(JOB.replace(*change))) == named
+    assert step_differences(step(JOB), step(JOB.replace(*change))) == named
 
 
 def test_the_same_definition_differs_in_nothing() -> None:
     """Nor does it from itself."""
     one = step(JOB)
-    assert differences(one, one) == differences(one, step(JOB)) == ()
+    assert step_differences(one, one) == step_differences(one, step(JOB)) == ()
     loop = step(LOOP, "foreach")
     assert body_differences(loop, loop) == ()
 
 
 def test_another_kind_of_step_differs() -> None:
     """Whatever it holds."""
-    assert differences(step(JOB), step(LOOP, "foreach")) == ("type",)
+    assert step_differences(step(JOB), step(LOOP, "foreach")) == ("type",)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_another_kind_of_step_differs() -> None:
 def test_a_loop_differs_where_its_steps_do(change: tuple[str, str], named: tuple[str, ...]) -> None:
     """And in the ways between them."""
     one, other = step(LOOP, "foreach"), step(LOOP.replace(*change), "foreach")
-    assert differences(one, other) == body_differences(one, other) == named
+    assert step_differences(one, other) == body_differences(one, other) == named
 
 
 def test_what_a_loop_goes_over_is_not_around_its_iterations() -> None:
@@ -82,8 +82,8 @@ def test_what_a_loop_goes_over_is_not_around_its_iterations() -> None:
     for change, is_around in ((("[1, 2]", "[1]"), False), (("x: 1", "x: 2"), False), (("more: 1", "more: 2"), True)):
         other = step(LOOP.replace(*change), "foreach")
         assert isinstance(other, ForeachStep)
-        assert differences(one, other)
-        assert bool(differences(around_body(one), around_body(other))) is is_around
+        assert step_differences(one, other)
+        assert bool(step_differences(around_body(one), around_body(other))) is is_around
 
 
 @pytest.mark.parametrize(

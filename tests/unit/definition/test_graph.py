@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from tests.unit.definition.placing import definition, only, placed, step
 
+from calve.definition.document import entry
 from calve.definition.graph import check_graph, find_cycles
 from calve.definition.problems import Problems
-from calve.definition.walking import entry
 
 
 def _problems(*steps: dict[str, Any]) -> Problems:
@@ -67,9 +67,9 @@ def test_a_step_behind_a_condition_that_is_false_is_never_reached() -> None:
     dead = {"step": {"id": "a", "type": "NoOp", "transition": {"successors": {"b": "false;"}}}}
     found = list(_problems(dead, step("b", "c"), step("c")))
     assert [problem.code for problem in found] == ["unreachable_step", "unreachable_step"]
-    assert found[0].message == "no run comes to b: every way to it has the condition false"
+    assert found[0].message == "b can never run: the condition of every edge to it is false"
     assert found[0].drawing == "a ──[false;] ✗─▶ b"
-    assert found[1].message == "no run comes to c: b before it is never reached"
+    assert found[1].message == "c can never run: b before it is never reached"
     assert found[1].drawing == "b ──✗─▶ c"
 
 

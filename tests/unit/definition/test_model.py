@@ -6,9 +6,7 @@ import pytest
 from pydantic import ValidationError
 from tests.unit.definition.placing import definition, step
 
-from calve.definition.model.params import ParamMode
-from calve.definition.model.steps import TypedStep
-from calve.definition.model.workflow import Definition, Rule, Workflow
+from calve.definition.model import Definition, ParamMode, Rule, TypedStep, Workflow
 
 
 def _read(document: dict[str, Any]) -> Definition:

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.definition.templates.makers import template, text_param
 
 from calve.definition import ProjectFiles, StepFiles, installed, load
-from calve.definition.model.workflow import Workflow
+from calve.definition.model import Workflow
 from calve.definition.run_params import (
     KnownParams,
     UnknownParam,

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 from tests.unit.definition.placing import only, placed
 
+from calve.definition.files import LARGEST, ScriptFolder, inline, is_inside
 from calve.definition.problems import Problems, Severity
-from calve.definition.script_folder import LARGEST, ScriptFolder
-from calve.definition.scripts import inline, is_inside
 from calve.errors import RequestInvalid
 
 
@@ -107,7 +106,7 @@ def test_a_folder_gives_its_files_and_nothing_else(tmp_path: Path) -> None:
     assert scripts.read("in.sql") == "SELECT 1"
     assert scripts.read("none.sql") is None
     for path in ("out.sql", "up/secret"):
-        with pytest.raises(RequestInvalid, match="leads out"):
+        with pytest.raises(RequestInvalid, match="a file outside"):
             scripts.read(path)
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from calve.definition import installed, load
-from calve.definition.model.workflow import Workflow
-from calve.definition.subworkflows import Subworkflow, endless_cycle, subworkflows
+from calve.definition.composites import Subworkflow, endless_cycle, subworkflows
+from calve.definition.model import Workflow
 
 
 def _workflow(name: str, *jobs: str) -> Workflow:

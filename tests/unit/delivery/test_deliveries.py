@@ -367,7 +367,7 @@ def test_a_lost_reply_is_settled_by_the_property(ground: Ground, monkeypatch: py
 
 
 def test_a_commit_that_failed_is_not_tried_again(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever called decides; publishing once more then works."""
+    """Whoever called decides; commits once more then works."""
     ground.create(1)
     staging = ground.stage(ground.capture())
     ground.append(2, branch=staging.branch)

@@ -2,8 +2,7 @@
 
 from datetime import date
 
-from calve.demo.events import Shape, day
-from calve.demo.payload import PAYLOAD
+from calve.demo.events import PAYLOAD, Shape, day
 
 
 def test_days_count_from_the_first() -> None:

@@ -9,7 +9,7 @@ import pytest
 from calve.demo import Day, Lane, Part, Result, Stage
 from calve.demo.figures import PAYS_FROM, STAGES, bytes_written, merged, seconds
 from calve.demo.report import headline, report, rows
-from calve.steps.spark.progress import size
+from calve.steps.spark import size
 
 
 def _stage(took: float, written: int, *parts: Part) -> Stage:

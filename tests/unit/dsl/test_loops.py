@@ -57,7 +57,7 @@ def test_a_loop_without_steps_is_a_problem() -> None:
     """At the line of the loop."""
     with Workflow("w") as wf:
         foreach("loop", loop_params={"i": [1]})
-    with pytest.raises(DefinitionInvalid, match=r"test_loops\.py:\d+: steps may not be empty"):
+    with pytest.raises(DefinitionInvalid, match=r"test_loops\.py:\d+: steps cannot be empty"):
         wf.build()
 
 
@@ -66,7 +66,7 @@ def test_a_loop_is_described_once() -> None:
     with Workflow("w"):
         with foreach("loop", loop_params={"i": [1]}) as loop:
             noop("a")
-        with pytest.raises(RequestInvalid, match="the foreach loop was described already"), loop:
+        with pytest.raises(RequestInvalid, match="the foreach loop has already been described"), loop:
             pass
 
 

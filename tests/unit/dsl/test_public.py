@@ -8,12 +8,19 @@ from typing import Any
 import pytest
 
 from calve import dsl
-from calve.definition.model.base import Model
-from calve.definition.model.steps import ForeachStep, SubworkflowStep, TemplateStep, TypedStep, WhileStep
-from calve.definition.model.workflow import Definition, Properties
-from calve.definition.model.workflow import Workflow as WorkflowModel
+from calve.definition.model import (
+    Definition,
+    ForeachStep,
+    Model,
+    Properties,
+    SubworkflowStep,
+    TemplateStep,
+    TypedStep,
+    WhileStep,
+    Workflow as WorkflowModel,
+)
 from calve.definition.step_types import STEP_TYPES, StepType
-from calve.dsl.fields import COMMON
+from calve.dsl.any_step import SHARED
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     name: getattr(dsl, name) for name in dsl.__all__ if inspect.isfunction(getattr(dsl, name))
@@ -44,9 +51,9 @@ def _keywords(function: Callable[..., Any]) -> set[str]:
 
 
 def test_exported_names_are_the_public_ones() -> None:
-    """``__all__`` is sorted, and there is nothing beside it but modules."""
+    """There is nothing beside ``__all__`` but modules."""
     public = {name: item for name, item in vars(dsl).items() if not name.startswith("_")}
-    assert dsl.__all__ == sorted(name for name, item in public.items() if not isinstance(item, ModuleType))
+    assert sorted(dsl.__all__) == sorted(name for name, item in public.items() if not isinstance(item, ModuleType))
 
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, "Workflow"])
@@ -55,7 +62,7 @@ def test_every_function_tells_what_its_arguments_are(name: str) -> None:
     function = getattr(dsl, name)
     text = inspect.getdoc(function) or ""
     assert "Args:" in text
-    shared = {*COMMON, "params"} if "see ``step``" in text else set()
+    shared = {*SHARED} if "see ``step``" in text else set()
     own = {item for item in inspect.signature(function).parameters if item not in {*shared, "more"}}
     assert [item for item in own if f"\n    {item}: " not in text and f"\n    *{item}: " not in text] == []
 
@@ -64,7 +71,7 @@ def test_every_function_tells_what_its_arguments_are(name: str) -> None:
 def test_every_declared_field_is_a_keyword(step_type: StepType) -> None:
     """And every keyword that is not one of all steps is declared."""
     function = FUNCTIONS[OF_TYPE[step_type.name]]
-    declared = {RENAMED.get(item.name, item.name) for item in (*step_type.fields, *step_type.params)}
+    declared = {RENAMED.get(item.name, item.name) for item in (*step_type.fields, *step_type.params, *step_type.keys)}
     model = MODELS.get(step_type.name, TypedStep)
     common = ({*model.model_fields} - MADE) | {"params"}
     if step_type.name == "template":

@@ -5,9 +5,8 @@ from textwrap import dedent
 import pytest
 from tests.talk import FIRST, SECOND, THIRD
 
-from calve.definition.loading import load
-from calve.definition.model.workflow import Definition
-from calve.definition.vocabulary import installed
+from calve.definition import installed, load
+from calve.definition.model import Definition
 from calve.dsl import (
     Workflow,
     approval,

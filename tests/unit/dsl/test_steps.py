@@ -87,7 +87,7 @@ def test_a_misspelt_keyword_does_not_become_a_param() -> None:
         wf.build()
     found = caught.value.context["problems"]
     assert [problem["message"] for problem in found] == ["onwer looks like owner", "tmeout looks like timeout"]
-    assert found[1]["hint"] == 'write params={"tmeout": …} if a param of that name is meant'
+    assert found[1]["hint"] == 'write params={"tmeout": …} if you mean a param of that name'
     with Workflow("w") as wf:
         noop("a", params={"tmeout": 5})
     assert _step(wf)["params"] == {"tmeout": {"type": "LONG", "value": 5}}

@@ -4,14 +4,12 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from calve.definition.document import Mark, Node
-from calve.definition.forms.params import params
-from calve.definition.problems import Problems
+from calve.definition import Mark, Node, Problems
+from calve.definition.forms import yaml_params
 from calve.dsl import Workflow, expr, foreach, ip_capture, ip_commit, noop, param, secret, spark
-from calve.dsl.places import Described, Unfit
+from calve.dsl.location import Described, Unfit
 from calve.dsl.values import as_param
 from calve.errors import DefinitionInvalid, RequestInvalid
 
@@ -26,7 +24,7 @@ values = st.recursive(scalars | st.lists(scalars, max_size=3), lambda inner: st.
 
 
 def _bare(made: Any) -> Any:
-    """Return a param without the places inside it; nothing where a value has none."""
+    """Return a param without the locations inside it; nothing where a value has none."""
     match made:
         case Unfit():
             return None
@@ -42,7 +40,7 @@ def _bare(made: Any) -> Any:
 def test_types_are_those_of_yaml(value: Any) -> None:
     """Whatever the value, Python and YAML infer the same type, or both none."""
     root = Node(None, Mark(1, 1), "")
-    expected = params({"p": root.made(value)}, Problems()).get("p")
+    expected = yaml_params({"p": root.made(value)}, Problems()).get("p")
     assert _bare(as_param(value)) == (expected.plain() if expected is not None else None)
 
 

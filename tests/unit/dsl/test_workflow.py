@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from calve.definition.model.workflow import Definition
-from calve.definition.problems import MOST, Problems
-from calve.definition.reading import read
+from calve.definition import Problems, installed
+from calve.definition.model import Definition
+from calve.definition.problems import MOST
 from calve.definition.step_types import StepType, StepTypes
-from calve.definition.vocabulary import installed
+from calve.definition.syntax import read
 from calve.dsl import (
     Workflow,
     cron,
@@ -96,7 +96,7 @@ def test_all_problems_are_told_at_once_each_at_its_line() -> None:
     head, *lines = caught.value.message.splitlines()
     assert head == "the workflow bad id has 6 problems:"
     assert len(lines) == 6
-    assert f"test_workflow.py:{first + 4}: a leads to d, and there is no such step here" in lines[-1]
+    assert f"test_workflow.py:{first + 4}: a leads to d, but there is no such step here" in lines[-1]
     assert caught.value.context["workflow"] == "the workflow bad id"
 
 
@@ -125,7 +125,7 @@ def test_too_many_problems_end_the_search() -> None:
 def test_an_empty_workflow_is_a_problem() -> None:
     """Also one that was never entered."""
     (problem,) = _problems(Workflow("w"))
-    assert problem["message"] == "steps may not be empty"
+    assert problem["message"] == "steps cannot be empty"
 
 
 def test_a_workflow_is_built_after_its_end() -> None:
@@ -139,10 +139,10 @@ def test_a_workflow_is_built_after_its_end() -> None:
 def test_a_workflow_is_described_once() -> None:
     """A second ``with`` for it is refused, also inside of the first."""
     with Workflow("w") as wf:
-        with pytest.raises(RequestInvalid, match="the workflow w was described already"), wf:
+        with pytest.raises(RequestInvalid, match="the workflow w has already been described"), wf:
             pass
         noop("a")
-    with pytest.raises(RequestInvalid, match=r"test_workflow\.py:\d+: the workflow w was described already"), wf:
+    with pytest.raises(RequestInvalid, match=r"test_workflow\.py:\d+: the workflow w has already been described"), wf:
         pass
 
 

@@ -9,8 +9,7 @@ from tests.engines import BUSY, Playground
 
 from calve.engine import RUN_ACTIONS, STEP_ACTIONS, Action, Address, RunStatus, StepStatus
 from calve.engine.commands import act, possible_for
-from calve.engine.model import Attempt, Changes, Run
-from calve.engine.refusing import refuse
+from calve.engine.model import Attempt, Changes, Run, action_refused
 from calve.errors import ActionRefused
 
 S = StepStatus
@@ -81,11 +80,11 @@ def test_an_approval_can_be_decided_while_it_runs() -> None:
 
 def test_a_refusal_names_what_is_possible() -> None:
     """For people and for machines."""
-    refused = refuse("w instance 1", STOP, S.SUCCEEDED, (RESTART, SKIP))
+    refused = action_refused("w instance 1", STOP, S.SUCCEEDED, (RESTART, SKIP))
     assert refused.message == "w instance 1 is SUCCEEDED: STOP is not possible."
-    assert refused.remedy == "Possible: RESTART, SKIP."
+    assert refused.remedy == "Possible actions: RESTART, SKIP."
     assert refused.context == {"status": "SUCCEEDED", "action": "STOP", "possible": ["RESTART", "SKIP"]}
-    assert refuse("x", STOP, S.NOT_CREATED, ()).remedy == "Nothing can be done with it in this state."
+    assert action_refused("x", STOP, S.NOT_CREATED, ()).remedy == "No action is possible in this status."
 
 
 def put(playground: Playground, status: StepStatus) -> Run:

@@ -4,7 +4,7 @@ import pytest
 from tests.engines import DONE, USER_ERROR, Playground
 
 from calve.engine import Address
-from calve.engine.addresses import find, find_attempt
+from calve.engine.instances import find, find_attempt
 from calve.errors import RequestInvalid, WorkflowMissing
 
 CHILD = """
@@ -67,7 +67,7 @@ def test_a_path_that_makes_no_sense_is_refused(playground: Playground, path: str
     playground.push(CHILD)
     playground.push(AROUND)
     run = playground.start()
-    with pytest.raises(RequestInvalid, match="makes no sense"):
+    with pytest.raises(RequestInvalid, match="is invalid"):
         find(playground.state, playground.address(run, *path.split("/")))
 
 
@@ -77,14 +77,14 @@ def test_a_path_into_nothing_is_refused(playground: Playground, path: str) -> No
     playground.push(CHILD)
     playground.push(AROUND)
     run = playground.start()
-    with pytest.raises(WorkflowMissing, match="nothing inside"):
+    with pytest.raises(WorkflowMissing, match="contains nothing called"):
         find(playground.state, playground.address(run, *path.split("/")))
 
 
 def test_an_instance_that_is_not_there(playground: Playground) -> None:
     """By whatever number."""
     playground.push(AROUND)
-    with pytest.raises(WorkflowMissing, match="There is no w instance 7 run 2"):
+    with pytest.raises(WorkflowMissing, match="Workflow w has no instance 7 with run 2"):
         find(playground.state, Address("w", 7, 2))
 
 
@@ -101,7 +101,7 @@ def test_an_attempt_is_the_newest_or_the_one_that_is_named(playground: Playgroun
         assert find_attempt(playground.state, address, 1)[1].attempt_id == 1
     assert find_attempt(playground.state, anywhere)[0].uuid == again.uuid
     assert find_attempt(playground.state, first)[0].uuid == run.uuid
-    with pytest.raises(WorkflowMissing, match="w instance 1 run 2 step a has not begun"):
+    with pytest.raises(WorkflowMissing, match="w instance 1 run 2 step a has not started"):
         find_attempt(playground.state, second)
 
 
@@ -110,7 +110,7 @@ def test_an_attempt_that_is_not_there(playground: Playground) -> None:
     playground.push(TRIED)
     playground.script.parts.update(a=[USER_ERROR, DONE], b=[DONE])
     playground.start()
-    with pytest.raises(WorkflowMissing, match="step b has not begun"):
+    with pytest.raises(WorkflowMissing, match="step b has not started"):
         find_attempt(playground.state, Address("w", 1, path=("b",)), 1)
     playground.advance(3_600)
     with pytest.raises(WorkflowMissing, match="step a has no attempt 4") as missing:

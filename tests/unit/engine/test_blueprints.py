@@ -4,8 +4,7 @@ import pytest
 from tests.engines import Playground
 
 from calve.engine import Blueprints
-from calve.engine import blueprints as module
-from calve.engine.dag import Dag
+from calve.engine.instances import Dag, blueprints as module
 from calve.engine.model import VersionRecord
 from calve.errors import WorkflowMissing
 
@@ -29,7 +28,7 @@ def test_a_blueprint_is_read_once(playground: Playground, monkeypatch: pytest.Mo
 
 def test_a_version_that_is_not_there_is_an_error(playground: Playground) -> None:
     """It says which."""
-    with pytest.raises(WorkflowMissing, match="no version 3 of w"):
+    with pytest.raises(WorkflowMissing, match="Workflow w has no version 3"):
         Blueprints(playground.state.version).get("w", 3)
 
 

@@ -324,7 +324,7 @@ def test_a_use_outside_of_the_loop_of_a_capture_is_not_looked_at(
     commits: Commits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It comes after the loop, which only a definition has that was pushed before."""
-    monkeypatch.setattr("calve.definition.loading.check_capture_order", lambda *_: None)
+    monkeypatch.setattr("calve.definition.loader.check_capture_order", lambda *_: None)
     body = "\n      ".join((CAPTURE, spark("write"), COMMIT))
     loop = f"- foreach:\n    id: days\n    loop_params: {{day: [a]}}\n    dag: sequential\n    jobs:\n      {body}"
     rows = "params.getFromForeach('days', 'capture', 'relation')"

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 import pytest
 from tests.engines import Playground
 
-from calve.engine import log_reader
-from calve.engine.log_reader import LogFiles, LogMatch, LogPage, LogReader
-from calve.engine.model import LogChunk, LogExtent, RunEnd
-from calve.engine.statuses import RunStatus
+from calve.engine.logs import LogMatch, LogPage, LogReader, reader as log_reader
+from calve.engine.model import LogChunk, LogExtent, RunEnd, RunStatus
+from calve.engine.ports import LogFiles
 from calve.errors import LakeError
 
 LINES = "".join(f"line {number:02}\n" for number in range(100))

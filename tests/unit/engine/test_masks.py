@@ -9,8 +9,8 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from calve.engine.masks import Mask
-from calve.steps.streams import Output
+from calve.engine.worker import Mask
+from calve.steps.processes.streams import Output
 
 SECRETS = (
     "hunter2-Zq9",

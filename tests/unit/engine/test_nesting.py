@@ -4,9 +4,9 @@ import pytest
 from tests.engines import FATAL_ERROR, Playground
 
 from calve.engine import Outcome, RunStatus, State, StepStatus, Tools
+from calve.engine.decisions import Transactions
+from calve.engine.instances import Cache
 from calve.engine.model import Run, RunPolicy
-from calve.engine.states import Cache
-from calve.engine.turns import Turns
 from calve.errors import DefinitionInvalid
 
 BUSY = Outcome(State.CONTINUE, poll_after=60)
@@ -172,10 +172,10 @@ Workflow:
         playground.tools.new_id,
     )
     playground.do(playground.claim()[0])
-    Turns(other).keep(task := playground.claim()[0], {"seen": "by the other"})
+    Transactions(other).keep_artifacts(task := playground.claim()[0], {"seen": "by the other"})
     playground.do(task)
     iteration = playground.state.child_runs(playground.attempt(run, "loop").uuid)[0]
-    Turns(other).record(playground.claim()[0], Outcome(State.DONE))
+    Transactions(other).record(playground.claim()[0], Outcome(State.DONE))
     playground.settle()
     assert playground.result(iteration, "b", "seen") == "this"
     assert playground.fresh(run).status is RunStatus.SUCCEEDED

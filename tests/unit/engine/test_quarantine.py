@@ -3,8 +3,8 @@
 from tests.engines import BUSY, Playground
 
 from calve.engine import RunStatus, StepStatus
+from calve.engine.decisions import is_set_aside, quarantine
 from calve.engine.model import Task, TaskKind
-from calve.engine.quarantine import is_set_aside, quarantine
 
 S = StepStatus
 

@@ -92,5 +92,5 @@ def test_a_statement_in_which_a_brace_is_left_is_not_run(playground: Playground,
     run = playground.start()
     is_left = "${" in text
     assert run.status is (RunStatus.FAILED if is_left else RunStatus.SUCCEEDED)
-    assert ("sql.query, line 1, column 9: ${day} is left" in playground.told(run, "a")) is is_left
+    assert ("sql.query, line 1, column 9: ${day} remains" in playground.told(run, "a")) is is_left
     assert ("a" in playground.script.calls) is not is_left

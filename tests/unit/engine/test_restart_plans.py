@@ -5,14 +5,12 @@ from typing import Any
 import pytest
 
 from calve.definition import installed, load
-from calve.definition.model.params import StringMapParam
-from calve.definition.model.steps import Step
+from calve.definition.model import Step, StringMapParam
 from calve.definition.params import Parameter
-from calve.engine.dag import Dag
-from calve.engine.deciding import LAST, why_not
-from calve.engine.model import Attempt
-from calve.engine.restart_plans import obstacles
-from calve.engine.statuses import StepStatus
+from calve.engine.decisions import why_not_run
+from calve.engine.instances import Dag
+from calve.engine.model import LAST, Attempt, StepStatus
+from calve.engine.restarts import obstacles
 
 S = StepStatus
 
@@ -74,7 +72,7 @@ def test_a_commit_runs_again() -> None:
 def test_a_step_that_did_not_run_before_it_could_say_why() -> None:
     """Records of earlier versions have no reason."""
     dag = Dag({"a": {"b": "true"}, "b": {}}, {"a": (), "b": ("a",)})
-    assert why_not(dag, {"a": attempt("a", status=S.UNSATISFIED)}, "b") == "Not run: a did not run"
+    assert why_not_run(dag, {"a": attempt("a", status=S.UNSATISFIED)}, "b") == "Not run: a did not run"
     said = ({"type": "LOG", "timestamp": 1, "message": "Not run: z: none"},)
-    assert why_not(dag, {"a": attempt("a", status=S.UNSATISFIED, timeline=said)}, "b") == "Not run: z: none"
-    assert why_not(dag, {"a": attempt("a", artifacts={LAST: "none"})}, "b") == "Not run: a: none"
+    assert why_not_run(dag, {"a": attempt("a", status=S.UNSATISFIED, timeline=said)}, "b") == "Not run: z: none"
+    assert why_not_run(dag, {"a": attempt("a", artifacts={LAST: "none"})}, "b") == "Not run: a: none"

@@ -134,7 +134,7 @@ def test_nothing_to_run_again_is_refused(playground: Playground) -> None:
     """As is a step that there is none of, or an instance that runs."""
     playground.push(CHAIN)
     first = playground.start()
-    with pytest.raises(RequestInvalid, match="Nothing of w instance 1 is incomplete"):
+    with pytest.raises(RequestInvalid, match="All steps of w instance 1 are complete"):
         playground.restart(first)
     with pytest.raises(RequestInvalid, match="w has no step zzz"):
         playground.restart(first, skip=("zzz",))

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from calve.definition.model.triggers import NAME_BYTES
-from calve.engine.signals import PARAMS, TEXT, Announcement
+from calve.definition.model import NAME_BYTES
+from calve.engine.model import PARAMS, TEXT, Announcement
 from calve.errors import RequestInvalid
 
 
@@ -25,7 +25,7 @@ def test_what_fits_is_taken(value: str | int) -> None:
 @pytest.mark.parametrize("name", ["", " x", "x\n", "x" * (NAME_BYTES + 1), "\ud800"])
 def test_a_name_can_be_printed(name: str) -> None:
     """And has no blanks around it."""
-    with pytest.raises(RequestInvalid, match="is no name of a signal"):
+    with pytest.raises(RequestInvalid, match="is not a valid name of a signal"):
         Announcement(name)
 
 

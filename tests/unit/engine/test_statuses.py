@@ -4,7 +4,7 @@ from itertools import combinations_with_replacement
 
 import pytest
 
-from calve.engine.statuses import FLAGS, RunStatus, StepStatus, final_status
+from calve.engine.model import FLAGS, RunStatus, StepStatus, final_status
 
 S = StepStatus
 

@@ -4,10 +4,10 @@ import pytest
 from tests.engines import Playground
 
 from calve.definition import Vocabulary, load
-from calve.definition.model.params import LongParam, MapParam, StringParam
+from calve.definition.model import MapParam, StringParam
+from calve.definition.model.params import LongParam
 from calve.definition.step_types import StepTypes, load_step_types
-from calve.definition.templates import JobTemplate, JobTemplates
-from calve.definition.templates.model import TemplateDefinition
+from calve.definition.templates import JobTemplate, JobTemplates, TemplateDefinition
 
 
 @pytest.fixture

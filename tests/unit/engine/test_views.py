@@ -333,5 +333,5 @@ def test_what_a_restart_would_do_is_shown_step_by_step(playground: Playground) -
         "workflow_version_id": 1,
         "restart_version_id": 1,
         "steps": [{"step_id": "a", "fate": "KEPT", "reason": "SUCCEEDED, unchanged", "obstacle": ""}],
-        "refusal": "Nothing of w instance 1 is incomplete. Restart it from the beginning, or name a step.",
+        "refusal": "All steps of w instance 1 are complete. Restart it from the beginning, or name a step.",
     }

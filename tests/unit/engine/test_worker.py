@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from tests.engines import DONE, Playground, Unreliable, live, wait_for, wait_for_end, worker_on
 
-from calve.engine import Outcome, RunStatus, State, StepContext, StepStatus, Turn, WorkerRecord, turns
-from calve.engine.advancing import advance
-from calve.engine.work import Work
+from calve.engine import Outcome, RunStatus, State, StepContext, StepStatus, Transaction, WorkerRecord
+from calve.engine.decisions import advance, transactions
+from calve.engine.instances import UnitOfWork
 from calve.errors import Conflict, LeaseLost, StoreUnavailable
 
 if TYPE_CHECKING:
@@ -90,13 +90,13 @@ def broken(monkeypatch: pytest.MonkeyPatch, run_uuid: str, error: Exception, tim
     """Let the engine stumble over a run; return a list that tells how often it still will."""
     left = [times]
 
-    def stumbling(work: Work) -> None:
+    def stumbling(work: UnitOfWork) -> None:
         if run_uuid in work.agenda and left[0]:
             left[0] -= 1
             raise error
         advance(work)
 
-    monkeypatch.setattr(turns, "advance", stumbling)
+    monkeypatch.setattr(transactions, "advance", stumbling)
     return left
 
 
@@ -111,7 +111,7 @@ def test_an_error_of_the_engine_sets_aside_only_that_instance(
         assert wait_for_end(playground, bad).status is RunStatus.FAILED
         assert wait_for_end(playground, good).status is RunStatus.SUCCEEDED
     failed = playground.fresh(bad)
-    assert "the engine stumbled over it again and again" in failed.message
+    assert "the engine failed on it repeatedly" in failed.message
     assert failed.is_blocking
     assert playground.moves(bad)[-1] == "run: CREATED → FAILED"
 
@@ -126,7 +126,7 @@ def test_an_error_of_the_engine_that_passes_does_no_harm(
     with live(playground):
         assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
     run = playground.begin().run
-    broken(monkeypatch, run.uuid, Conflict(), turns.OPTIMISTIC * 10)
+    broken(monkeypatch, run.uuid, Conflict(), transactions.OPTIMISTIC * 10)
     with live(playground):
         assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
     run = playground.begin().run
@@ -163,11 +163,11 @@ def test_a_run_that_cannot_be_set_aside_yet_is_set_aside_later(
 
 
 def test_a_listener_that_stumbles_does_no_harm(playground: Playground) -> None:
-    """Whoever wants to be told of turns."""
+    """Whoever wants to be told of transactions."""
     playground.push(ONE)
-    told: list[Turn] = []
+    told: list[Transaction] = []
 
-    def listener(turn: Turn) -> None:
+    def listener(turn: Transaction) -> None:
         told.append(turn)
         raise BrokenPipeError
 
@@ -196,7 +196,7 @@ def test_a_worker_takes_no_more_steps_than_it_has_hands(playground: Playground) 
 
     playground.script.parts |= {f"s{n}": work for n in range(12)}
     run = playground.begin().run
-    with live(playground, slots=3, turners=1) as worker:
+    with live(playground, slots=3, deciders=1) as worker:
         assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
         wait_for(lambda: worker.under_way == 0)
     assert max(most) == 3
@@ -206,7 +206,7 @@ def test_many_runs_are_moved_by_few_threads(playground: Playground) -> None:
     """None is forgotten."""
     playground.push("Workflow: {id: w, run_strategy: parallel, jobs: [{job: {id: a, type: NoOp}}]}")
     runs = [playground.begin().run for _ in range(10)]
-    with live(playground, turners=1):
+    with live(playground, deciders=1):
         for run in runs:
             assert wait_for_end(playground, run).status is RunStatus.SUCCEEDED
 
@@ -221,8 +221,8 @@ def test_a_run_that_workers_die_over_is_set_aside(playground: Playground) -> Non
         playground.state.reap(10_000_000, is_gone=lambda worker: worker.host == "elsewhere")
     with live(playground):
         message = wait_for_end(playground, run).message
-    assert message.startswith("Set aside: 2 workers died over it.")
-    assert message.endswith("try again with: calve restart w 1")
+    assert message.startswith("Set aside: 2 workers died while they held it.")
+    assert message.endswith("restart it with: calve restart w 1")
 
 
 def test_a_stop_that_the_worker_itself_carries_out_reaches_its_steps_at_once(playground: Playground) -> None:
@@ -259,7 +259,7 @@ def test_the_worker_that_is_silent_too_long_is_told_of(
 ) -> None:
     """By the others, who take over what it held."""
     with live(playground, lease=0):
-        wait_for(lambda: any("is gone; others take over" in message for message in caplog.messages))
+        wait_for(lambda: any("is gone; other workers take over" in message for message in caplog.messages))
 
 
 def test_a_worker_tidies_up_now_and_then_and_at_last(playground: Playground) -> None:

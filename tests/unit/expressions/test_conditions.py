@@ -2,7 +2,7 @@
 
 import pytest
 
-from calve.expressions import Asked, Atom, Constant, atoms_of, together
+from calve.expressions import Atom, Constant, ParamRead, atoms_of, satisfiable
 from calve.expressions.conditions import ATOMS, Other
 from calve.expressions.tree import Operator
 
@@ -10,7 +10,7 @@ from calve.expressions.tree import Operator
 def sets(*texts: str) -> set[str]:
     """Return which of some conditions hold together: ``ab`` for the first two, an empty text for none."""
     named = {chr(ord("a") + number): text for number, text in enumerate(texts)}
-    return {"".join(sorted(found)) for found in together(named)}
+    return {"".join(sorted(found)) for found in satisfiable(named)}
 
 
 def test_conditions_that_say_nothing_of_each_other_are_independent() -> None:
@@ -69,14 +69,14 @@ def test_what_differs_in_a_detail_is_something_else() -> None:
 
 def test_what_is_known_is_not_tried() -> None:
     """An atom that holds, and one that does not."""
-    known = {Atom(Asked("changed")): True, Atom(Asked("n"), Operator.GREATER, Constant(1, "int")): False}
-    assert together({"a": "changed", "b": "n > 1", "c": "x"}, known.get) == {frozenset("a"), frozenset("ac")}
+    known = {Atom(ParamRead("changed")): True, Atom(ParamRead("n"), Operator.GREATER, Constant(1, "int")): False}
+    assert satisfiable({"a": "changed", "b": "n > 1", "c": "x"}, known.get) == {frozenset("a"), frozenset("ac")}
 
 
 def test_too_many_conditions_count_as_independent_two_by_two() -> None:
     """Nothing is asked of more than two at once; what always or never holds is told all the same."""
     names = [f"x{number}" for number in range(ATOMS + 1)]
-    found = together({**{name: name for name in names}, "always": "true", "never": "false"})
+    found = satisfiable({**{name: name for name in names}, "always": "true", "never": "false"})
     assert frozenset({"always"}) in found
     assert frozenset({"always", "x0", "x12"}) in found
     assert all("always" in one and "never" not in one and len(one) <= 3 for one in found)
@@ -85,10 +85,10 @@ def test_too_many_conditions_count_as_independent_two_by_two() -> None:
 def test_atoms_are_told() -> None:
     """What a condition asks, by step and name."""
     assert atoms_of("changed && params.getFromStep('k', 'records') > 0") == {
-        Atom(Asked("changed")),
-        Atom(Asked("records", "k"), Operator.GREATER, Constant(0, "int")),
+        Atom(ParamRead("changed")),
+        Atom(ParamRead("records", "k"), Operator.GREATER, Constant(0, "int")),
     }
-    assert atoms_of("return n == 'ü';") == {Atom(Asked("n"), Operator.EQUAL, Constant("ü", "str"))}
+    assert atoms_of("return n == 'ü';") == {Atom(ParamRead("n"), Operator.EQUAL, Constant("ü", "str"))}
     assert atoms_of("true") == set()
     (atom,) = atoms_of("params.other('x')")
     assert isinstance(atom.left, Other)

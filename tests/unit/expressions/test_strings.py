@@ -1,6 +1,7 @@
 """Methods of strings: regular expressions, formats and the rest, as Java has them."""
 
 import pytest
+import regex
 
 from calve.errors import ExpressionError, LimitReached
 from calve.expressions import Limits, evaluate
@@ -34,7 +35,7 @@ def _kind(text: str, **params: object) -> str:
         ("(?<=,)", "a,b", ["a,", "b"]),
         ("(?<!a)b", "abcb", ["abc"]),
         ("(?<=(a*|b))", "abc", ["a", "b", "c"]),
-        ("(?<=(?>ab|b?)(?=c))", "abc", ["ab", "c"]),
+        ("(?<=(?>ab|cb)(?=c))", "abc", ["ab", "c"]),
         ("[^a-c]", "adbec", ["a", "b", "c"]),
         ("[a-c&&[^b]]", "1a2b3c4", ["1", "2b3", "4"]),
         ("[a&&]", "1a2", ["1", "2"]),
@@ -89,6 +90,26 @@ def _kind(text: str, **params: object) -> str:
         ("(?!a)[ab]", "1a2b3", ["1a2", "3"]),
         ("a|b|c", "1a2b3c4", ["1", "2", "3", "4"]),
         ("{2}", "ab", ["a", "b"]),
+        ("[a-c&&b-d]", "1a2b3", ["1a2", "3"]),
+        ("[&&b]", "1a2b3", ["1a2", "3"]),
+        ("[a-z&&[^aeiou]&&[^x]x]", "1a2b3x4", ["1a2", "3", "4"]),
+        (r"[\Q\Ea]", "1a2", ["1", "2"]),
+        ("(?iu)É[à-ý]", "1éÀ2", ["1", "2"]),
+        (r"(?iu)(é)\1", "1éÉ2", ["1", "2"]),
+        (r"(?i)(a)\1", "éaA", None),
+        ("(?d)a$", "ba\n", ["b", "\n"]),
+        ("(?d)a$", "ba\r\n", ["ba\r\n"]),
+        (r"(?d)a\Z", "ba\n", ["b", "\n"]),
+        ("(?dm)^b", "a\rb\nb", ["a\rb\n"]),
+        ("(?dm)a$", "a\ra\n", ["a\r", "\n"]),
+        (r"\Gb|", "bab", ["", "", "a", "b"]),
+        ("^a", "aa", ["", "a"]),
+        ("|a", "aa", ["a", "a"]),
+        ("x*", "xxaxx", ["", "", "a"]),
+        (r"(?:\2x|(a)(b))+", "1abbx2", ["1", "2"]),
+        (r"(a\1?)+", "1aa2", ["1", "2"]),
+        (r"e\b", "e\u0301e", ["e\u0301"]),
+        ("𝒳.", "1𝒳𝒳2", ["1", "2"]),
     ],
 )
 def test_split_by_a_regular_expression(pattern: str, text: str, parts: list[str] | None) -> None:
@@ -105,7 +126,8 @@ def test_split_by_a_regular_expression(pattern: str, text: str, parts: list[str]
         "(", ")", "[", "[a", "*", "+a", "a{", "a{x}", "a{2,1}", "a{1001}", "a{9999999999}", "a**", "\\",
         r"\y", r"\k", r"\k<x>", r"\p{Nope}", r"\p{", r"\x1", r"\u12", r"\x{110000}", r"\x{", r"\0", r"\08",
         "[b-a]", "(?<n>a)(?<n>b)", "(?<1>a)", "(?<n", "(?z)", "(?i", "(?--i)", "(?<=a*b)", "(?<=(a+b|b))",
-        "(?<=(?:aa)+)", r"(?<=\1)(a)", "(" * 60 + ")" * 60, "[" * 60, "(((a|b){500}){500}){500}",
+        "(?<=(?:aa)+)", r"(?<=\1)(a)", "(?<=(?>ab|b?)(?=c))", "(?<=a?+b)", "(?x)[a ]", "[a&&[b]&c]", "[&&]", "[ab&&]",
+        r"(?<=(a|bb))\1", r"(?!(a)b)\1", "[a&&", "(" * 60 + ")" * 60, "[" * 60, "(((a|b){500}){500}){500}",
     ],
 )  # fmt: skip
 def test_a_wrong_pattern_is_refused(pattern: str) -> None:
@@ -119,6 +141,7 @@ def test_split_takes_a_limit() -> None:
     assert _value("'a,b,,'.split(',', 2);") == ["a", "b,,"]
     assert _value("'a,b,,'.split(',', 1);") == ["a,b,,"]
     assert _value("'abc'.split('', 2);") == ["a", "bc"]
+    assert _value("'abc'.split('[bc]', -1);") == ["a", "", ""]
 
 
 def test_replace_all_knows_groups() -> None:
@@ -130,6 +153,9 @@ def test_replace_all_knows_groups() -> None:
     assert _value("'" + "a" * 12 + "'.replaceAll('" + "(a)" * 12 + "', '$12');") == "a"
     assert _value("'a'.replaceAll('a', r);", r=r"\$1") == "$1"
     assert _value("'abc'.replaceAll('', '-');") == "-a-b-c-"
+    assert _value("'abc'.replaceAll('b', '[$0]') + 'abc'.replaceAll('b', 'x');") == "a[b]caxc"
+    assert _kind("'bbc'.replaceAll('(?<=(b|bb))c', '$1');") == "IllegalArgumentException"
+    assert _kind("'bbc'.replaceAll('(?!(b)c)b', '$1');") == "IllegalArgumentException"
     for replacement in ("$", "$x", "$2", "${y}", "${y", "\\"):
         assert _kind("'a'.replaceAll('(a)', r);", r=replacement) == "IllegalArgumentException"
     assert _value("String s; 'b'.replaceAll('a', s);") == "b"
@@ -137,14 +163,36 @@ def test_replace_all_knows_groups() -> None:
     assert _kind("String s; 'a'.replaceAll(s, 'a');") == "IllegalArgumentException"
 
 
-def test_a_search_ends() -> None:
+def test_a_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pattern that tries everything reaches a limit, and soon."""
-    with pytest.raises(LimitReached):
-        evaluate("t.split('(a+)+b');", {"t": "a" * 40})
+    monkeypatch.setattr("calve.expressions.limits._SEARCH_SECONDS", 0.1)
+    with pytest.raises(LimitReached, match="take longer than"):
+        evaluate("t.split('(a|aa)+[bc]');", {"t": "a" * 100})
+    with pytest.raises(LimitReached, match="take longer than"):
+        evaluate("while (true) t.split('(a|aa)+[bc]');", {"t": "a" * 25})
+    with pytest.raises(LimitReached) as raised:
+        evaluate("t.split('(a|aa)+[bc]');", {"t": "a" * 100}, limits=Limits(seconds=0.01))
+    assert raised.value.kind in {"TimeoutException", "IllegalStateException"}
+    with pytest.raises(LimitReached, match="searches more than"):
+        evaluate("t.split('[ab]');", {"t": "a" * 2_000_001})
+    assert evaluate("t.split('(a+)+b');", {"t": "a" * 40}).value == ["a" * 40]
     with pytest.raises(LimitReached):
         evaluate("t.split('');", {"t": "a" * 100}, limits=Limits(memory=2_000))
     with pytest.raises(LimitReached):
         evaluate("t.replaceAll('a', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaa');", {"t": "a" * 100}, limits=Limits(memory=2_000))
+    monkeypatch.setattr("calve.expressions.limits._SEARCH_SECONDS", 1e-5)
+    with pytest.raises(LimitReached, match="take longer than"):
+        evaluate("for (i=0; i<1000; i+=1) t.split('[0-9]');", {"t": "a1b"})
+
+
+def test_a_pattern_that_the_package_refuses_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None is known; one that comes up later does not end the process."""
+
+    def refuse(*_: object) -> None:
+        raise regex.error("no")
+
+    monkeypatch.setattr("regex.compile", refuse)
+    assert _kind("'a'.split('[a-f]b');") == "IllegalArgumentException"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from calve.errors import ExpressionError
 from calve.expressions import Limits, evaluate
-from calve.expressions.java.doubles import double_text
+from calve.expressions.java import double_text
 
 _NOW = 1_700_000_000_000
 

@@ -56,5 +56,5 @@ def test_what_was_found_instead_is_said(tmp_path: Path, monkeypatch: pytest.Monk
 def test_no_java_at_all_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An empty machine gets the same help."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(JavaMissing, match="neither JAVA_HOME nor PATH has one"):
+    with pytest.raises(JavaMissing, match="not found by JAVA_HOME or PATH"):
         java.find(None)

@@ -44,9 +44,9 @@ def test_the_same_tag_again_changes_nothing() -> None:
 def test_a_tag_is_not_moved_and_needs_its_snapshot() -> None:
     """A name that is taken, by a tag or a branch, and an unknown snapshot are refused."""
     tagged = raw.with_tag(BASE, "x", 8, 1)
-    with pytest.raises(LakeError, match="x exists already, at snapshot 8"):
+    with pytest.raises(LakeError, match="x already exists, at snapshot 8"):
         raw.with_tag(tagged, "x", 7, 1)
-    with pytest.raises(LakeError, match="main exists already"):
+    with pytest.raises(LakeError, match="main already exists"):
         raw.with_tag(BASE, "main", 7, 1)
     with pytest.raises(SnapshotUnknown):
         raw.with_tag(BASE, "y", 9, 1)
@@ -105,9 +105,9 @@ def test_gzipped_metadata_is_read() -> None:
 def test_a_change_moves_everything_at_once_and_keeps_the_rest() -> None:
     """A new snapshot, main, a branch, one branch less and a property; nothing else is touched."""
     base = BASE | {"properties": {"a": "1"}, "last-sequence-number": 4, "next-row-id": 10, "snapshot-log": []}
-    base = raw.changed(base, raw.Change(branches={"old": 8}, branch_age_ms=5), 2000)
+    base = raw.changed(base, raw.TableCommit(branches={"old": 8}, branch_age_ms=5), 2000)
     snapshot = {"snapshot-id": 9, "sequence-number": 5, "first-row-id": 10, "added-rows": 3}
-    change = raw.Change(snapshot, {"main": 9, "new": 7}, 60, ("old", "absent"), {"b": "2"})
+    change = raw.TableCommit(snapshot, {"main": 9, "new": 7}, 60, ("old", "absent"), {"b": "2"})
     changed = raw.changed(base, change, 3000)
     assert changed["refs"] == {
         "main": {"snapshot-id": 9, "type": "branch"},
@@ -124,8 +124,8 @@ def test_a_change_moves_everything_at_once_and_keeps_the_rest() -> None:
 
 def test_a_branch_that_moves_keeps_its_age() -> None:
     """An age is given only to branches that are new; and a clock that goes back does not take the table along."""
-    made = raw.changed(BASE, raw.Change(branches={"x": 7}, branch_age_ms=5), 2000)
-    moved = raw.changed(made, raw.Change(branches={"x": 8, "main": 8}, branch_age_ms=99), 1)
+    made = raw.changed(BASE, raw.TableCommit(branches={"x": 7}, branch_age_ms=5), 2000)
+    moved = raw.changed(made, raw.TableCommit(branches={"x": 8, "main": 8}, branch_age_ms=99), 1)
     assert moved["refs"]["x"] == {"snapshot-id": 8, "type": "branch", "max-ref-age-ms": 5}
     assert moved["snapshot-log"] == [{"timestamp-ms": 2000, "snapshot-id": 8}]
     after = raw.successor(moved, of=made, at="/wh/1.json", now_ms=1500)
@@ -136,8 +136,8 @@ def test_lineage_goes_as_far_back_as_is_known() -> None:
     """An expired parent is where it ends."""
     snapshots = [{"snapshot-id": n, "parent-snapshot-id": n - 1} for n in (5, 6, 8, 9)]
     metadata = BASE | {"snapshots": snapshots}
-    assert [found["snapshot-id"] for found in raw.lineage(metadata, 9)] == [9, 8]
-    assert list(raw.lineage(metadata, None)) == []
+    assert [found["snapshot-id"] for found in raw.ancestors(metadata, 9)] == [9, 8]
+    assert list(raw.ancestors(metadata, None)) == []
 
 
 def _snapshot(number: int, **more: Any) -> dict[str, Any]:
@@ -158,11 +158,11 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"snapshots": [_snapshot(7, parent_snapshot_id=8), _snapshot(8, parent_snapshot_id=7)]},
         "is its own ancestor",
     ),
-    "a snapshot twice": ({"snapshots": [_snapshot(7), _snapshot(7)]}, "which another snapshot has too"),
-    "a snapshot that is none": ({"snapshots": [7]}, r"snapshots\[0\] is 7, and not an object"),
-    "snapshots that are none": ({"snapshots": {}}, "snapshots is an object, and not a list"),
-    "a current one that is not there": ({"current-snapshot-id": 9}, "no such snapshot"),
-    "a current one that is a text": ({"current-snapshot-id": "7"}, "current-snapshot-id is 7, and not a number"),
+    "a snapshot twice": ({"snapshots": [_snapshot(7), _snapshot(7)]}, "which another snapshot also has"),
+    "a snapshot that is none": ({"snapshots": [7]}, r"snapshots\[0\] is 7, not an object"),
+    "snapshots that are none": ({"snapshots": {}}, "snapshots is an object, not a list"),
+    "a current one that is not there": ({"current-snapshot-id": 9}, "which does not exist"),
+    "a current one that is a text": ({"current-snapshot-id": "7"}, "current-snapshot-id is 7, not a number"),
     "a branch to nowhere": ({"refs": {"b": {"snapshot-id": 9, "type": "branch"}}}, "refs.b.snapshot-id is 9"),
     "a ref of no type": ({"refs": {"b": {"snapshot-id": 7}}}, "refs.b.type is None"),
     "main elsewhere": ({"refs": {"main": {"snapshot-id": 8, "type": "branch"}}}, "but main is at 8"),
@@ -174,19 +174,19 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a property that is a list": ({"properties": {"a": []}}, "properties.a is a list"),
     "a count that is none": (
         {"snapshots": [_snapshot(7, summary={"added-data-files": "many"})]},
-        "summary.added-data-files is many, and not a number",
+        "summary.added-data-files is many, not a number",
     ),
     "a manifest list that is a number": ({"snapshots": [_snapshot(7, manifest_list=7)]}, "manifest-list is 7"),
-    "no columns": ({"schemas": [{"schema-id": 0}]}, "fields is missing, and not a list"),
+    "no columns": ({"schemas": [{"schema-id": 0}]}, "fields is missing, not a list"),
     "another current schema": ({"current-schema-id": 3}, "current-schema-id is 3"),
     "a column without a name": ({"schemas": [{"fields": [{"id": 1, "type": "long"}]}]}, "name is missing"),
     "two columns of one id": (_columns("long", {"type": "list", "element-id": 1, "element": "int"}), "another column"),
-    "a type of nobody": (_columns({"type": "tree"}), "type is tree, and not struct, list or map"),
-    "types without end": (_columns(DEEP), "100 deep and deeper"),
-    "a decimal of 99 digits": (_columns("decimal(99, 2)"), "no type"),
+    "a type of nobody": (_columns({"type": "tree"}), "type is tree, not struct, list or map"),
+    "types without end": (_columns(DEEP), "nested 100 levels"),
+    "a decimal of 99 digits": (_columns("decimal(99, 2)"), "is not a type"),
     "a spec twice": (
         {"partition-specs": [{"spec-id": 0, "fields": []}, {"spec-id": 0, "fields": []}]},
-        "which another spec has too",
+        "which another spec also has",
     ),
     "a spec without a source": (
         {"partition-specs": [{"spec-id": 0, "fields": [{"name": "a", "transform": "day"}]}]},
@@ -206,16 +206,16 @@ def test_metadata_that_cannot_be_is_refused(case: str) -> None:
 TEXTS = {
     "nothing": (b"", "not JSON"),
     "half": (b'{"format-version": 2', "not JSON"),
-    "a list": (b"[]", "a list and not an object"),
-    "a key twice": (b'{"format-version": 2, "format-version": 1}', "format-version is there twice"),
+    "a list": (b"[]", "a list, not an object"),
+    "a key twice": (b'{"format-version": 2, "format-version": 1}', "format-version is a duplicate key"),
     "many keys": (b"{" + b",".join(b'"%d":1' % n for n in range(100_001)) + b"}", "an object has 100001 keys"),
     "no number": (b'{"format-version": NaN}', "NaN is not a number"),
     "a long number": (b'{"format-version": ' + b"9" * 5_000 + b"}", "not JSON"),
     "brackets": (b"[" * 100_000, "not JSON"),
     "half a character": (b'{"format-version": 2, "a": "\\ud800"}', "not UTF-8"),
     "other bytes": (b'{"format-version": "\xff"}', "not UTF-8"),
-    "half a zip": (gzip.compress(b'{"format-version": 2}')[:-4], "ends before what was zipped does"),
-    "no zip": (b"\x1f\x8b nothing of the kind", "cannot be unzipped"),
+    "half a zip": (gzip.compress(b'{"format-version": 2}')[:-4], "compressed data is truncated"),
+    "no zip": (b"\x1f\x8b nothing of the kind", "cannot be decompressed"),
     "a bomb": (gzip.compress(bytes(65 << 20), 1), "more than 67108864 bytes"),
     "many values": (b'{"a": [' + b"{}," * 2_200_000 + b"{}]}", "more than 1048576 values"),
     "rare characters": (b'{"a": "' + b"\xf0\x9f\x98\x80" * (5 << 20) + b'"}', "not only ASCII"),

@@ -6,7 +6,7 @@ import pytest
 
 from calve.merging.bounds import (
     Interval,
-    Range,
+    KeyRange,
     Value,
     all_hold,
     disjoint,
@@ -84,22 +84,22 @@ def test_a_bound_that_is_not_known_leaves_the_range_unknown() -> None:
     """A partial range would hide rows."""
     assert range_of("k", "bigint", [(1, 2), (None, 5)]) is None
     assert range_of("k", "string", [("a", "it's")]) is None
-    assert range_of("k", "bigint", [(1, 2), (5, 6)]) == Range("k", "bigint", (Interval(1, 2), Interval(5, 6)))
+    assert range_of("k", "bigint", [(1, 2), (5, 6)]) == KeyRange("k", "bigint", (Interval(1, 2), Interval(5, 6)))
 
 
 def test_a_range_becomes_a_predicate_and_a_position() -> None:
     """The column's name is quoted."""
-    made = Range("a b", "bigint", (Interval(1, 2), Interval(5, 6)))
+    made = KeyRange("a b", "bigint", (Interval(1, 2), Interval(5, 6)))
     assert made.holds("t") == "(t.`a b` BETWEEN 1 AND 2 OR t.`a b` BETWEEN 5 AND 6)"
     assert made.position("s") == "CASE WHEN s.`a b` <= 2 THEN 0 WHEN s.`a b` <= 6 THEN 1 END"
-    assert all_hold([made, Range("c", "bigint", ())], "t") == f"{made.holds('t')} AND false"
+    assert all_hold([made, KeyRange("c", "bigint", ())], "t") == f"{made.holds('t')} AND false"
     assert all_hold([], "t") == "true"
 
 
 def test_the_union_of_ranges_covers_both() -> None:
     """A column that one of two does not bound is not bounded; a range without intervals is that of no rows."""
-    one, other = Range("a", "bigint", (Interval(1, 2),)), Range("a", "bigint", (Interval(9, 9),))
-    unbounded = Range("b", "bigint", (Interval(0, 0),))
-    assert union((one, unbounded), (other,)) == (Range("a", "bigint", (Interval(1, 2), Interval(9, 9))),)
-    assert union((Range("a", "bigint", ()),), (other,)) == (other,)
+    one, other = KeyRange("a", "bigint", (Interval(1, 2),)), KeyRange("a", "bigint", (Interval(9, 9),))
+    unbounded = KeyRange("b", "bigint", (Interval(0, 0),))
+    assert union((one, unbounded), (other,)) == (KeyRange("a", "bigint", (Interval(1, 2), Interval(9, 9))),)
+    assert union((KeyRange("a", "bigint", ()),), (other,)) == (other,)
     assert union((one,), ()) == ()

@@ -6,28 +6,28 @@ from unittest.mock import ANY
 
 import pytest
 
-from calve.merging.bounds import Interval, Range, Value
+from calve.merging.bounds import Interval, KeyRange, Value
 from calve.merging.plans import (
     MOST_BROADCAST,
     AppendAll,
     LookUp,
     MergeSome,
+    MergeSource,
+    MergeTarget,
     Nothing,
     OneMerge,
     Plan,
     Replace,
-    Source,
-    Target,
     choose,
     is_worth_bounding,
     only_merge,
 )
-from calve.merging.request import Request, request
+from calve.merging.request import MergeRequest, request
 
 _TYPES = {"id": "bigint", "day": "date", "n": "bigint"}
-_DAYS = Range("day", "date", (Interval(1, 1), Interval(3, 3)))
-_IDS = Range("id", "bigint", (Interval(0, 99),))
-_TARGET = Target(
+_DAYS = KeyRange("day", "date", (Interval(1, 1), Interval(3, 3)))
+_IDS = KeyRange("id", "bigint", (Interval(0, 99),))
+_TARGET = MergeTarget(
     name="lake.db.t",
     columns=_TYPES,
     properties={"write.wap.enabled": "true"},
@@ -43,7 +43,7 @@ _TARGET = Target(
 
 def _asked(
     *, when_matched: str | Mapping[str, str] = "update", when_not_matched: str = "insert", has_deletes: bool = False
-) -> Request:
+) -> MergeRequest:
     return request(
         into="db.t",
         keys=["id", "day"],
@@ -57,17 +57,17 @@ def _asked(
 @pytest.mark.parametrize(
     ("asked", "source", "expected"),
     [
-        (_asked(), Source(0, 0, 0), Nothing),
-        (_asked(), Source(10, 2, 8), AppendAll),
-        (_asked(when_not_matched="ignore"), Source(10, 2, 8), Nothing),
-        (_asked(when_not_matched="ignore"), Source(10, 0, 8), MergeSome),
-        (_asked(), Source(10, 0, 8), LookUp),
-        (_asked(has_deletes=True), Source(10, 0, 10, deleting=1), LookUp),
-        (_asked(has_deletes=True), Source(0, 0, 0, deleting=1), LookUp),
-        (_asked(), Source(MOST_BROADCAST + 1, 0, 0), MergeSome),
+        (_asked(), MergeSource(0, 0, 0), Nothing),
+        (_asked(), MergeSource(10, 2, 8), AppendAll),
+        (_asked(when_not_matched="ignore"), MergeSource(10, 2, 8), Nothing),
+        (_asked(when_not_matched="ignore"), MergeSource(10, 0, 8), MergeSome),
+        (_asked(), MergeSource(10, 0, 8), LookUp),
+        (_asked(has_deletes=True), MergeSource(10, 0, 10, deleting=1), LookUp),
+        (_asked(has_deletes=True), MergeSource(0, 0, 0, deleting=1), LookUp),
+        (_asked(), MergeSource(MOST_BROADCAST + 1, 0, 0), MergeSome),
     ],
 )
-def test_the_cheapest_plan_is_chosen(asked: Request, source: Source, expected: type[Plan]) -> None:
+def test_the_cheapest_plan_is_chosen(asked: MergeRequest, source: MergeSource, expected: type[Plan]) -> None:
     """What cannot match is appended; what may match is looked up while it is small."""
     chosen = choose(asked, _TARGET, source)
     assert type(chosen) is expected
@@ -76,7 +76,7 @@ def test_the_cheapest_plan_is_chosen(asked: Request, source: Source, expected: t
 
 def test_rows_are_written_anew_where_a_delete_is_cheap_and_nobody_looks() -> None:
     """On a branch, in a table whose deletes are marks; without looking them up only where whole rows are replaced."""
-    source = Source(10, 0, 4)
+    source = MergeSource(10, 0, 4)
     cheap = replace(_TARGET, properties={**_TARGET.properties, "write.delete.mode": "merge-on-read"})
     assert choose(_asked(), cheap, source) == LookUp(ANY, (), rewrites=True)
     declared = replace(cheap, properties={**cheap.properties, "identifier-fields": "[day,id]"})
@@ -95,7 +95,7 @@ def test_rows_are_written_anew_where_a_delete_is_cheap_and_nobody_looks() -> Non
 
 def test_many_rows_are_not_broadcast() -> None:
     """Neither to look them up nor to merge them."""
-    many = Source(MOST_BROADCAST + 1, 0, 0)
+    many = MergeSource(MOST_BROADCAST + 1, 0, 0)
     for asked in (_asked(), _asked(when_not_matched="ignore")):
         chosen = choose(asked, _TARGET, many)
         assert isinstance(chosen, MergeSome)
@@ -109,12 +109,12 @@ def test_many_rows_are_not_broadcast() -> None:
         (_asked(), None, False, _TYPES, None),
         (_asked(), None, True, _TYPES, "without a branch"),
         (_asked(when_matched={"n": "t.n + s.n"}), "attempt", True, _TYPES, None),
-        (_asked(when_matched={"n": "t.n + s.n"}), None, False, _TYPES, "done twice"),
+        (_asked(when_matched={"n": "t.n + s.n"}), None, False, _TYPES, "could repeat it"),
         (_asked(), "attempt", True, _TYPES | {"id": "int"}, "id is int in the source and bigint in the target"),
     ],
 )
 def test_several_commits_need_a_branch_or_a_promise(
-    *, asked: Request, branch: str | None, atomic: bool, types: dict[str, str], expected: str | None
+    *, asked: MergeRequest, branch: str | None, atomic: bool, types: dict[str, str], expected: str | None
 ) -> None:
     """Where a crash between them could give wrong rows, one MERGE does it all."""
     reason = only_merge(asked, replace(_TARGET, branch=branch), types, atomic=atomic)
@@ -143,10 +143,10 @@ def test_partitions_by_time_place_rows_alone() -> None:
     assert replace(_TARGET, partitioning=("id",)).placing == (_IDS, _DAYS)
 
 
-def _new(low: Value, high: Value, late: int = 1) -> Source:
+def _new(low: Value, high: Value, late: int = 1) -> MergeSource:
     """Return a source with new rows, and late ones on so many days."""
-    days = Range("day", "date", tuple(Interval(-2 * day, -2 * day) for day in range(late, 0, -1)))
-    return Source(9, 0, 5, ranges=(days,), new=Interval(low, high))
+    days = KeyRange("day", "date", tuple(Interval(-2 * day, -2 * day) for day in range(late, 0, -1)))
+    return MergeSource(9, 0, 5, ranges=(days,), new=Interval(low, high))
 
 
 def test_late_rows_of_many_partitions_are_written_with_a_shuffle() -> None:
@@ -191,16 +191,16 @@ def test_many_new_partitions_are_written_with_a_shuffle(
     *, transform: str, type_name: str, low: Value, high: Value, expected: bool
 ) -> None:
     """Else each task would write a file for each."""
-    days = Range("day", type_name, (Interval(low, low),))
+    days = KeyRange("day", type_name, (Interval(low, low),))
     target = replace(_TARGET, partitioning=(transform,), columns=_TYPES | {"day": type_name}, ranges=(days,))
     assert target.takes_as_they_lie(_new(low, high)) is expected
-    assert not target.takes_as_they_lie(Source(1, 0, 1))
+    assert not target.takes_as_they_lie(MergeSource(1, 0, 1))
 
 
 def test_rows_that_only_delete_count_as_rows_that_may_match() -> None:
     """They are not appended, so they are counted apart."""
-    source = Source(10, 1, 2, (_IDS,), (_IDS,))
-    far = Range("id", "bigint", (Interval(500, 500),))
-    both = source.with_deletes(Source(5, 0, 4, (far,), (far,)))
+    source = MergeSource(10, 1, 2, (_IDS,), (_IDS,))
+    far = KeyRange("id", "bigint", (Interval(500, 500),))
+    both = source.with_deletes(MergeSource(5, 0, 4, (far,), (far,)))
     assert (both.rows, both.deleting, both.may_match) == (10, 1, 8)
-    assert both.ranges == (Range("id", "bigint", (Interval(0, 99), Interval(500, 500))),)
+    assert both.ranges == (KeyRange("id", "bigint", (Interval(0, 99), Interval(500, 500))),)

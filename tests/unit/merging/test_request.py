@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from calve.errors import RequestInvalid
-from calve.merging.bounds import Interval, Range
-from calve.merging.request import Request, request
+from calve.merging.bounds import Interval, KeyRange
+from calve.merging.request import MergeRequest, request
 
 
-def _asked(**changed: Any) -> Request:
+def _asked(**changed: Any) -> MergeRequest:
     asked: dict[str, Any] = {
         "into": "lake.db.t",
         "keys": ["id"],
@@ -25,7 +25,7 @@ def test_a_merge_in_full() -> None:
     """Deletes come first, names are quoted, and bounds follow the keys."""
     asked = _asked(keys=["id", "a`b"], when_matched={"n": "t.n + s.n"}, delete_when="s.n = 0", has_deletes=True)
     on = "t.`id` = s.`id` AND t.`a``b` = s.`a``b`"
-    bounds = (Range("id", "bigint", (Interval(1, 2),)),)
+    bounds = (KeyRange("id", "bigint", (Interval(1, 2),)),)
     assert asked.statement("v", ["id", "a`b", "n"], bounds, inserts=True).splitlines() == [
         f"MERGE INTO `lake`.`db`.`t` t USING v s ON {on} AND (t.`id` BETWEEN 1 AND 2)",
         "WHEN MATCHED AND s.`__calve_deleted` THEN DELETE",
@@ -84,7 +84,7 @@ def test_what_was_deleted_would_be_inserted_when_it_is_done_twice() -> None:
 
 def test_what_is_replaced_is_deleted_by_its_keys() -> None:
     """The keys are sent to where the target is, whose files are pruned by bounds."""
-    bounds = (Range("id", "bigint", (Interval(1, 2),)),)
+    bounds = (KeyRange("id", "bigint", (Interval(1, 2),)),)
     assert _asked().removal("v", bounds) == (
         "DELETE FROM `lake`.`db`.`t` __calve_target WHERE (__calve_target.`id` BETWEEN 1 AND 2) AND EXISTS (SELECT "
         "/*+ BROADCAST(__calve_source) */ 1 FROM v __calve_source WHERE __calve_target.`id` = __calve_source.`id`)"

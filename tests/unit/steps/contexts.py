@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from calve.definition.model.params import StringParam
+from calve.definition.model import StringParam
 from calve.definition.params import FileText, Parameter, StepScope, evaluate_file
-from calve.engine.ports import Place, State, StepEnd
+from calve.engine import State, StepAddress, StepEnd
 from calve.errors import ParamError, StepFailed
 
-PLACE = Place("demo.pipeline", 3, "job.1")
+PLACE = StepAddress("demo.pipeline", 3, "job.1")
 
 
 @dataclass
@@ -26,7 +26,7 @@ class FakeContext:
     artifacts: dict[str, Any] = field(default_factory=dict)
     key: str = "0195-attempt"
     title: str = "demo.pipeline/3/1/job.1/2"
-    place: Place = PLACE
+    place: StepAddress = PLACE
     is_first: bool = True
     timeout: float | None = None
     secrets: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from tests.unit.steps.contexts import FakeContext
 
-from calve.engine.ports import Outcome, State
+from calve.engine import Outcome, State
 from calve.errors import LeaseLost, StepFailed
 from calve.steps.docker import Docker
 from calve.steps.docker.containers import reference

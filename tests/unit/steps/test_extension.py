@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from tests.unit.steps.contexts import FakeContext
-from tests.unit.steps.making import services_in
+from tests.unit.steps.services import services_in
 
 from calve.definition.step_types import load_step_types
-from calve.engine.ports import State
+from calve.engine import State
 from calve.steps import load_runtimes
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "step-type"

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from tests.unit.steps.contexts import FakeContext
 
-from calve.engine.ports import Outcome, State
+from calve.engine import Outcome, State
 from calve.errors import StepFailed
-from calve.steps.http import Http
-from calve.steps.http.addresses import SPECIAL, AllowList
+from calve.steps.http import AllowList, Http
+from calve.steps.http.allow_list import SPECIAL
 
 TLS = Path(__file__).parents[2] / "data" / "tls"
 NOW = 1_700_000_000_000
@@ -514,7 +514,7 @@ def test_a_resolver_that_never_answers_has_a_deadline(tmp_path: Path) -> None:
     context = FakeContext(tmp_path, {"http": {"url": "http://slow.test/", "timeout_seconds": 1}})
     outcome = http.execute(context)
     never.set()
-    assert (outcome.state, outcome.message) == (State.PLATFORM_ERROR, "There was no complete answer within 1 s.")
+    assert (outcome.state, outcome.message) == (State.PLATFORM_ERROR, "There was no complete response within 1 s.")
 
 
 def test_redirects_are_followed_and_credentials_stay_behind(ask: Ask, server: Server, other: Server) -> None:
@@ -582,7 +582,7 @@ def test_bytes_that_are_no_text_do_no_harm(ask: Ask, server: Server) -> None:
 def test_the_time_is_limited(ask: Ask, server: Server) -> None:
     """Over everything together."""
     outcome = ask(server.url + "/slow", timeout_seconds=1)
-    assert (outcome.state, outcome.message) == (State.PLATFORM_ERROR, "There was no complete answer within 1 s.")
+    assert (outcome.state, outcome.message) == (State.PLATFORM_ERROR, "There was no complete response within 1 s.")
 
 
 def test_an_interruption_ends_the_request(server: Server, tmp_path: Path) -> None:

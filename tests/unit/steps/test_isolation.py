@@ -13,23 +13,23 @@ from pathlib import Path
 import pytest
 from tests.bubblewrap import bubblewrap
 from tests.unit.steps.contexts import FakeContext
-from tests.unit.steps.running import shell, surroundings, until
+from tests.unit.steps.programs import shell, until, workspace
 
 import calve
-from calve.engine.ports import Outcome, Place, State
+from calve.engine import Outcome, State, StepAddress
 from calve.errors import EnvironmentUnfit, SettingsInvalid, StepFailed
 from calve.settings import load
-from calve.steps.forks import Forks
-from calve.steps.isolation import Isolation, User, isolation_of
-from calve.steps.places import Place as ProcessPlace
-from calve.steps.python import Python
-from calve.steps.shell import Shell
+from calve.steps.processes.folders import ProcessFolder
+from calve.steps.processes.fork_server import ForkServers
+from calve.steps.processes.isolation import Isolation, SystemUser, load_isolation
+from calve.steps.programs.python import Python
+from calve.steps.programs.shell import Shell
 from calve.steps.sql import WORK, Sql
 
 ROOT = os.geteuid() == 0
 as_root = pytest.mark.skipif(not ROOT, reason="only root can run programs as another user")
-SALES = User("daemon", pwd.getpwnam("daemon").pw_uid, pwd.getpwnam("daemon").pw_gid, (), "/")
-OTHERS = User("nobody", pwd.getpwnam("nobody").pw_uid, pwd.getpwnam("nobody").pw_gid, (), "/")
+SALES = SystemUser("daemon", pwd.getpwnam("daemon").pw_uid, pwd.getpwnam("daemon").pw_gid, (), "/")
+OTHERS = SystemUser("nobody", pwd.getpwnam("nobody").pw_uid, pwd.getpwnam("nobody").pw_gid, (), "/")
 
 
 PYTHON = next(path for path in (sys.executable, "/usr/bin/python3") if not Path(path).resolve().is_relative_to("/root"))
@@ -46,7 +46,7 @@ def project() -> Iterator[Path]:
 
 
 def _run(context: FakeContext, project: Path, isolation: Isolation) -> Outcome:
-    return Shell(surroundings(project, isolation=isolation)).execute(context)
+    return Shell(workspace(project, isolation=isolation)).execute(context)
 
 
 @as_root
@@ -83,7 +83,7 @@ def test_a_program_of_another_user_reads_neither_the_worker_nor_other_attempts(p
                 f"ln -s /etc/hostname $CALVE_OUTPUT; {PYTHON} -c 'import os; os.setuid(0)'; true"
             }
         },
-        place=Place("elsewhere.w", 1, "a"),
+        place=StepAddress("elsewhere.w", 1, "a"),
     )
     outcome = _run(context, project, isolation)
     other.interruption.set()
@@ -108,12 +108,12 @@ def test_python_and_sql_run_as_that_user_too(project: Path, kind: str) -> None:
         pytest.skip(f"{closed[0]} is closed to other users, so they cannot import calve from here")
     project.chmod(0o777)
     importing = {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(sys.path)}
-    around = surroundings(project, isolation=Isolation({"*": SALES}), python=PYTHON, environment=importing)
+    around = workspace(project, isolation=Isolation({"*": SALES}), python=PYTHON, environment=importing)
     if kind == "python":
         context = FakeContext(project, {"python": {"source": "import os; open('made', 'w')", "cwd": "."}})
         outcome = Python(around).execute(context)
     else:
-        forks = Forks(WORK, around)
+        forks = ForkServers(WORK, around)
         sql = {"url": "sqlite:///made", "query": "CREATE TABLE t (n INTEGER)"}
         context = FakeContext(project, {"sql": sql})
         outcome = Sql({}, project, f"sqlite:///{project}/state.db", forks).execute(context)
@@ -129,7 +129,7 @@ def test_the_narrowest_namespace_says_whom_a_program_runs_as() -> None:
     assert Isolation(users).user_of("demo.a.b.w") is OTHERS
     assert Isolation(users).user_of("demonstration.w") is OTHERS
     assert Isolation().user_of("demo.w") is None
-    with pytest.raises(StepFailed, match="No user is named for programs of other"):
+    with pytest.raises(StepFailed, match=r"worker\.run_as names no user for the programs of other"):
         Isolation({"demo": SALES}).user_of("other.w")
 
 
@@ -138,7 +138,7 @@ def test_users_are_refused_where_they_would_keep_nothing_apart(tmp_path: Path, m
 
     def told(user: str) -> str:
         with pytest.raises((SettingsInvalid, EnvironmentUnfit)) as caught:
-            isolation_of(load(tmp_path, {"CALVE_WORKER__RUN_AS": f'{{"*": "{user}"}}'}))
+            load_isolation(load(tmp_path, {"CALVE_WORKER__RUN_AS": f'{{"*": "{user}"}}'}))
         return caught.value.message
 
     monkeypatch.setattr(os, "geteuid", lambda: 0)
@@ -150,7 +150,7 @@ def test_users_are_refused_where_they_would_keep_nothing_apart(tmp_path: Path, m
 
 def test_what_a_program_gives_back_is_read_from_plain_files_only(tmp_path: Path) -> None:
     """A link, another name of a file, a pipe that nobody writes to: none of them is read, and nobody waits."""
-    place = ProcessPlace(tmp_path)
+    place = ProcessFolder(tmp_path)
     place.clear()
     (tmp_path / "key").write_text("secret")
     (place.results / "plain").write_text("text")
@@ -159,14 +159,14 @@ def test_what_a_program_gives_back_is_read_from_plain_files_only(tmp_path: Path)
     os.mkfifo(place.results / "pipe")
     assert place.result("plain", 3) == b"tex"
     for name in ("link", "name", "pipe"):
-        with pytest.raises(OSError, match=r"not a plain file|symbolic"):
+        with pytest.raises(OSError, match=r"not a regular file|symbolic"):
             place.result(name, 10)
 
 
 def _sandboxed(folder: Path, **settings: str) -> Isolation:
     bubblewrap()
     given = {f"CALVE_WORKER__{name.upper()}": value for name, value in settings.items()}
-    return isolation_of(load(folder, {"CALVE_WORKER__SANDBOX": "bubblewrap", **given}))
+    return load_isolation(load(folder, {"CALVE_WORKER__SANDBOX": "bubblewrap", **given}))
 
 
 def test_a_program_in_the_sandbox_sees_neither_state_nor_others(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_program_in_the_sandbox_has_time_to_end(tmp_path: Path) -> None:
 def test_nothing_of_a_sandbox_outlives_a_program_that_does_not_end(tmp_path: Path) -> None:
     """It is killed with all that it started."""
     context = shell(tmp_path, "trap '' TERM; (trap '' TERM; sleep 600) & echo x > ready; sleep 600")
-    around = surroundings(tmp_path, isolation=_sandboxed(tmp_path), grace_seconds=0.2)
+    around = workspace(tmp_path, isolation=_sandboxed(tmp_path), grace_seconds=0.2)
     thread = threading.Thread(target=Shell(around).execute, args=(context,))
     thread.start()
     until((context.folder / "work" / "ready").exists)
@@ -251,7 +251,7 @@ def _works_in(process: Path, folder: Path) -> bool:
 def test_sql_runs_in_the_sandbox_too(tmp_path: Path) -> None:
     """A database that the sandbox can only read is not written; one in a writable folder is."""
     (tmp_path / "out").mkdir()
-    forks = Forks(WORK, surroundings(tmp_path, isolation=_sandboxed(tmp_path, sandbox_writable="out")))
+    forks = ForkServers(WORK, workspace(tmp_path, isolation=_sandboxed(tmp_path, sandbox_writable="out")))
     runtime = Sql({}, tmp_path, f"sqlite:///{tmp_path}/.calve/state.db", forks)
 
     def run(url: str) -> Outcome:
@@ -269,7 +269,7 @@ def test_a_sandbox_that_is_not_installed_is_refused(tmp_path: Path, monkeypatch:
     """At the start, not in silence."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(EnvironmentUnfit, match="bwrap is not on PATH"):
-        isolation_of(load(tmp_path, {"CALVE_WORKER__SANDBOX": "bubblewrap"}))
+        load_isolation(load(tmp_path, {"CALVE_WORKER__SANDBOX": "bubblewrap"}))
 
 
 def test_the_folders_of_an_attempt_are_closed_to_others(tmp_path: Path) -> None:

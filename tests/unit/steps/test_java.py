@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from tests.unit.steps.contexts import FakeContext
-from tests.unit.steps.running import SLOW, number_in, surroundings
+from tests.unit.steps.programs import SLOW, number_in, workspace
 
-from calve.engine.ports import Outcome, State
-from calve.steps.java import Java
+from calve.engine import Outcome, State
+from calve.steps.programs.java import Java
 
 _TOOL = "sun.security.tools.keytool.Main"
 """A program that every Java has."""
@@ -45,7 +45,7 @@ def _context(folder: Path, **config: Any) -> FakeContext:
 
 
 def _run(context: FakeContext, **changes: Any) -> Outcome:
-    return Java(surroundings(context.home, **changes)).execute(context)
+    return Java(workspace(context.home, **changes)).execute(context)
 
 
 def test_a_jar_is_run(tmp_path: Path, home: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_jar_may_have_a_class_path(tmp_path: Path, home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("manifest", "told"), [(None, "is no jar with a manifest"), ("Manifest-Version: 1.0\n", "names no class to run")]
+    ("manifest", "told"), [(None, "is not a jar with a manifest"), ("Manifest-Version: 1.0\n", "names no main class")]
 )
 def test_a_jar_that_names_no_class_is_told(tmp_path: Path, home: Path, manifest: str | None, told: str) -> None:
     """A retry would not help."""
@@ -119,11 +119,11 @@ def test_else_the_java_on_path_is_taken(tmp_path: Path, home: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "changes", "told"),
     [
-        ({"java_home": "gone"}, {}, "The java of java_home is not there: gone/bin/java"),
-        ({}, {"java_home": Path("/gone")}, "The java of the settings is not there"),
-        ({"env": {"PATH": "/nowhere"}}, {}, "There is no Java: neither java_home nor the settings name one"),
-        ({"classpath": ["gone.jar"], "java_home": "java"}, {}, "An entry of classpath is not there: gone.jar"),
-        ({"jar": "gone.jar", "java_home": "java"}, {}, "The jar is not there: gone.jar"),
+        ({"java_home": "gone"}, {}, "The java of java_home does not exist: gone/bin/java"),
+        ({}, {"java_home": Path("/gone")}, "The java of the settings does not exist"),
+        ({"env": {"PATH": "/nowhere"}}, {}, "Java was not found: neither java_home nor the settings name one"),
+        ({"classpath": ["gone.jar"], "java_home": "java"}, {}, "An entry of classpath does not exist: gone.jar"),
+        ({"jar": "gone.jar", "java_home": "java"}, {}, "The jar does not exist: gone.jar"),
     ],
 )
 @pytest.mark.usefixtures("home")
@@ -153,7 +153,7 @@ def test_terminate_ends_it(tmp_path: Path) -> None:
     thread = threading.Thread(target=lambda: found.append(_run(context, java_home=home)))
     thread.start()
     number_in(context.folder / "work" / "main")
-    Java(surroundings(tmp_path)).terminate(context)
+    Java(workspace(tmp_path)).terminate(context)
     thread.join()
     assert found[0].state is State.STOPPED
 

@@ -17,11 +17,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from tests.unit.steps.contexts import FakeContext
 
-from calve.engine.ports import Outcome, State
+from calve.engine import Outcome, State
 from calve.settings import KubernetesSettings
 from calve.steps.kubernetes import Kubernetes
+from calve.steps.kubernetes.job_status import job_status
 from calve.steps.kubernetes.manifests import name_of
-from calve.steps.kubernetes.verdicts import judge
 
 NAME = "maestro-job-0195-attempt"
 
@@ -405,7 +405,7 @@ def test_a_job_that_somebody_deleted_is_lost(api: FakeCluster, runtime: Kubernet
     _turn(runtime, context)
     api.jobs.clear()
     outcome = _turn(runtime, context)
-    assert (outcome.state, "somebody deleted it" in outcome.message) == (State.PLATFORM_ERROR, True)
+    assert (outcome.state, "it was deleted" in outcome.message) == (State.PLATFORM_ERROR, True)
 
 
 def test_terminating_deletes_the_job_and_waits(api: FakeCluster, runtime: Kubernetes, tmp_path: Path) -> None:
@@ -473,7 +473,7 @@ def test_a_name_fits_the_cluster(config: dict[str, Any], key: str, name: str) ->
 
 def test_a_job_without_a_status_goes_on() -> None:
     """It has just been created."""
-    assert judge({}, None).state is State.CONTINUE
+    assert job_status({}, None).state is State.CONTINUE
 
 
 def test_no_kubeconfig_is_fatal_and_says_what_to_set(tmp_path: Path) -> None:

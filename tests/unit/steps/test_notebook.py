@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from tests.unit.steps.contexts import FakeContext
-from tests.unit.steps.running import SLOW, is_gone, number_in, surroundings
+from tests.unit.steps.programs import SLOW, is_gone, number_in, workspace
 
-from calve.engine.ports import Outcome, State
-from calve.steps.notebook import Notebook
+from calve.engine import Outcome, State
+from calve.steps.programs.notebook import Notebook
 
 _PAPERMILL = """
 import json, os, pathlib, sys
@@ -30,7 +30,7 @@ def _context(folder: Path, **config: Any) -> FakeContext:
 
 
 def _run(context: FakeContext, **changes: Any) -> Outcome:
-    return Notebook(surroundings(context.home, **changes)).execute(context)
+    return Notebook(workspace(context.home, **changes)).execute(context)
 
 
 @pytest.fixture
@@ -249,14 +249,14 @@ def test_the_address_of_a_repository_stands_in_no_argument_list(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"input_path": "gone.ipynb"}, "The notebook is not there: gone.ipynb"),
-        ({"git_repo": "origin", "input_path": "../../../../report.ipynb"}, "The notebook is not"),
+        ({"input_path": "gone.ipynb"}, "The notebook does not exist: gone.ipynb"),
+        ({"git_repo": "origin", "input_path": "../../../../report.ipynb"}, "The notebook does not exist"),
         ({"git_repo": "origin", "input_path": "link.ipynb"}, "The notebook is not in the repository"),
         ({"git_repo": "origin", "input_path": "/etc/passwd"}, "The notebook is not in the repository"),
-        ({"git_repo": "origin", "git_branch": "--upload-pack=x"}, "cannot be the name of a branch or commit"),
-        ({"git_repo": "origin", "git_commit": "a..b"}, "cannot be the name of a branch or commit"),
-        ({"papermill_arguments": "'"}, "papermill_arguments is no command line: No closing quotation"),
-        ({"output_path": "a\0b"}, "output_path cannot be a path"),
+        ({"git_repo": "origin", "git_branch": "--upload-pack=x"}, "is not a valid name of a branch or commit"),
+        ({"git_repo": "origin", "git_commit": "a..b"}, "is not a valid name of a branch or commit"),
+        ({"papermill_arguments": "'"}, "papermill_arguments is not a valid command line: No closing quotation"),
+        ({"output_path": "a\0b"}, "output_path is not a valid path"),
     ],
 )
 @pytest.mark.usefixtures("repository")
@@ -293,7 +293,7 @@ def test_without_papermill_it_is_told_how_to_get_it(tmp_path: Path) -> None:
 
 
 def test_a_kernel_ends_with_its_step(tmp_path: Path) -> None:
-    """A notebook that is stopped leaves no kernel behind, though kernels have sessions of their own."""
+    """A notebook that is interrupted leaves no kernel behind, though kernels have sessions of their own."""
     cell = f"import os, subprocess\nopen('main', 'w').write(f'{{os.getpid()}}\\n')\nsubprocess.run({SLOW.split()})"
     (tmp_path / "report.ipynb").write_text(_notebook(cell))
 
@@ -302,7 +302,7 @@ def test_a_kernel_ends_with_its_step(tmp_path: Path) -> None:
             return (tmp_path / "main").exists()
 
     context = Stopped(tmp_path, {"notebook": {"input_path": "report.ipynb"}})
-    runtime = Notebook(surroundings(tmp_path))
+    runtime = Notebook(workspace(tmp_path))
     assert runtime.execute(context).state is State.STOPPED
     runtime.terminate(context)
     assert is_gone(number_in(tmp_path / "main"))

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 from tests.unit.steps.contexts import FakeContext
-from tests.unit.steps.running import shell, surroundings
+from tests.unit.steps.programs import shell, workspace
 
-from calve.engine.ports import Outcome, State
+from calve.engine import Outcome, State
 from calve.errors import StepFailed
-from calve.steps.outputs import LIMIT, Given, read
-from calve.steps.shell import Shell
-from calve.steps.supervisor import Printed
+from calve.steps.processes.outputs import OUTPUT_LIMIT, ProgramOutputs, parse_outputs
+from calve.steps.processes.supervisor import MarkedLines
+from calve.steps.programs.shell import Shell
 
 
 def _run(context: FakeContext) -> Outcome:
-    return Shell(surroundings(context.home)).execute(context)
+    return Shell(workspace(context.home)).execute(context)
 
 
 @pytest.mark.parametrize("prefix", ["MAESTRO", "CALVE"])
@@ -56,13 +56,13 @@ def test_an_empty_output_file_gives_nothing(tmp_path: Path) -> None:
     [
         ("echo '{' > $CALVE_OUTPUT", "The file of CALVE_OUTPUT is not JSON: "),
         ("echo '[1]' > $CALVE_OUTPUT", "not a map of names and values, but [1]"),
-        ("echo '{\"a\": NaN}' > $CALVE_OUTPUT", "NaN is no number of JSON"),
+        ("echo '{\"a\": NaN}' > $CALVE_OUTPUT", "NaN is not a number in JSON"),
         ("echo '{\"params\": 1}' > $CALVE_OUTPUT", "params is not a map"),
         ("printf '\\xff' > $CALVE_OUTPUT", "is not UTF-8"),
         ("mkdir $CALVE_OUTPUT", "cannot be read: Is a directory"),
-        (f"head -c {LIMIT + 1} /dev/zero > $CALVE_OUTPUT", f"more than {LIMIT} bytes in the file"),
+        (f"head -c {OUTPUT_LIMIT + 1} /dev/zero > $CALVE_OUTPUT", f"more than {OUTPUT_LIMIT} bytes to the file"),
         ("echo CALVE_OUTPUT_START; echo x; echo CALVE_OUTPUT_END", "between the output markers is not JSON"),
-        ("echo CALVE_OUTPUT_START; echo '{}'", "OUTPUT_END never came"),
+        ("echo CALVE_OUTPUT_START; echo '{}'", "but not OUTPUT_END"),
         ("echo CALVE_OUTPUT_START; head -c 3000000 /dev/zero; echo; echo CALVE_OUTPUT_END", "bytes between the"),
         ("echo CALVE_OUTPUT_START; yes | head -c 3000000; echo CALVE_OUTPUT_END", "bytes between the"),
         ("python3 -c 'print(\"[\" * 100000)' > $CALVE_OUTPUT", "is not JSON"),
@@ -93,19 +93,19 @@ def test_maps_of_maestro_are_plain_all_the_way_down() -> None:
             "own": {"value": 1},
         }
     )
-    assert read(text, "It") == Given({"m": {"x": 1, "y": 2}, "s": {"x": "1"}, "own": {"value": 1}})
+    assert parse_outputs(text, "It") == ProgramOutputs({"m": {"x": 1, "y": 2}, "s": {"x": "1"}, "own": {"value": 1}})
 
 
 def test_a_map_named_params_beside_others_is_a_param() -> None:
     """Only what has no other parts is in parts."""
-    assert read('{"params": {"a": 1}, "b": 2}', "It").params == {"params": {"a": 1}, "b": 2}
-    assert read("{}", "It") == Given()
+    assert parse_outputs('{"params": {"a": 1}, "b": 2}', "It").params == {"params": {"a": 1}, "b": 2}
+    assert parse_outputs("{}", "It") == ProgramOutputs()
 
 
 def test_artifacts_must_be_a_map() -> None:
     """Parts are maps, both of them."""
     with pytest.raises(StepFailed, match="artifacts is not a map"):
-        read('{"artifacts": []}', "It")
+        parse_outputs('{"artifacts": []}', "It")
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 64, 1000])
@@ -116,7 +116,7 @@ def test_markers_are_found_however_output_is_cut(tmp_path: Path, size: int) -> N
         + b"\nsee MAESTRO_OUTPUT_START\n MAESTRO_OUTPUT_START \n{\n}\nMAESTRO_OUTPUT_END\nno\nCALVE_OUTPUT_START"
     )
     path = tmp_path / "printed"
-    printed = Printed(str(path))
+    printed = MarkedLines(str(path))
     for start in range(0, len(data), size):
         printed.feed(data[start : start + size])
     printed.close()

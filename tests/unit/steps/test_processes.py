@@ -12,25 +12,25 @@ from typing import Any
 
 import pytest
 from tests.unit.steps.contexts import FakeContext
-from tests.unit.steps.running import SLOW, is_gone, number_in, shell, surroundings, until
+from tests.unit.steps.programs import SLOW, is_gone, number_in, shell, until, workspace
 
-from calve.engine.ports import Outcome, State
+from calve.engine import Outcome, State
 from calve.errors import LeaseLost, StoreUnavailable
-from calve.steps import streams, supervisor
-from calve.steps.places import Identity, Place, _known, machine, members, place_of
-from calve.steps.processes import _BOOT, Program, run
-from calve.steps.shell import Shell
-from calve.steps.streams import Frames, Lines, Output
-from calve.steps.supervisor import start_of
+from calve.steps.processes import streams, supervisor
+from calve.steps.processes.folders import Identity, ProcessFolder, _known, machine, members, process_folder
+from calve.steps.processes.process import _BOOT, Program, run_program
+from calve.steps.processes.streams import Frames, Lines, Output
+from calve.steps.processes.supervisor import start_of
+from calve.steps.programs.shell import Shell
 
 _WORKER = """
 import sys, threading
 from pathlib import Path
-from calve.steps.shell import Shell
-from tests.unit.steps.running import shell, surroundings
+from calve.steps.programs.shell import Shell
+from tests.unit.steps.programs import shell, workspace
 home = Path(sys.argv[1])
 context = shell(home, sys.argv[2])
-work = lambda: Shell(surroundings(home)).execute(context)
+work = lambda: Shell(workspace(home)).execute(context)
 thread = threading.Thread(target=work)
 thread.start()
 thread.join()
@@ -41,14 +41,14 @@ threading.Event().wait()
 _FORKING = """
 import os, signal, sys
 from pathlib import Path
-from tests.unit.steps.running import shell, surroundings
-from calve.steps.shell import Shell
+from tests.unit.steps.programs import shell, workspace
+from calve.steps.programs.shell import Shell
 class Forking(type(shell(Path(sys.argv[1]), ""))):
     def log(self, text):
         if os.fork() == 0:
             signal.pause()
 context = Forking(Path(sys.argv[1]), {"shell": {"command": sys.argv[2]}})
-Shell(surroundings(context.home)).execute(context)
+Shell(workspace(context.home)).execute(context)
 """
 """A worker that makes a copy of itself, which inherits the pipes of the program."""
 
@@ -67,7 +67,7 @@ def _worker(home: Path, command: str, source: str = _WORKER) -> subprocess.Popen
 
 def _in_thread(context: FakeContext, **changes: Any) -> tuple[threading.Thread, list[Outcome]]:
     found: list[Outcome] = []
-    runtime = Shell(surroundings(context.home, **changes))
+    runtime = Shell(workspace(context.home, **changes))
     thread = threading.Thread(target=lambda: found.append(runtime.execute(context)))
     thread.start()
     return thread, found
@@ -78,7 +78,7 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def _supervisor_of(context: FakeContext) -> int:
-    place = place_of(context, "main")
+    place = process_folder(context, "main")
     until(lambda: place.processes() is not None)
     found = place.processes()
     assert found is not None
@@ -144,7 +144,7 @@ def test_a_killed_supervisor_takes_the_program_with_it(tmp_path: Path) -> None:
     os.kill(_supervisor_of(context), signal.SIGKILL)
     thread.join()
     assert found[0].state is State.PLATFORM_ERROR
-    assert "killed from outside" in found[0].message
+    assert "killed by something other than calve" in found[0].message
     assert all(is_gone(number) for number in numbers)
 
 
@@ -185,7 +185,7 @@ def test_a_program_is_ended_when_its_time_is_up(tmp_path: Path) -> None:
     """Time that is up is told from a stop."""
     context = shell(tmp_path, SLOW)
     context.timeout = 0.3
-    assert Shell(surroundings(tmp_path)).execute(context).state is State.TIMED_OUT
+    assert Shell(workspace(tmp_path)).execute(context).state is State.TIMED_OUT
 
 
 def test_an_interruption_by_time_is_no_stop(tmp_path: Path) -> None:
@@ -201,11 +201,11 @@ def test_an_interruption_by_time_is_no_stop(tmp_path: Path) -> None:
 
 
 def test_terminate_ends_what_another_thread_runs(tmp_path: Path) -> None:
-    """It comes back when all is over, and the other thread finds the step stopped."""
+    """It comes back when all is over, and the other thread finds the step interrupted."""
     context = shell(tmp_path, f"{_TREE} {SLOW}")
     thread, found = _in_thread(context)
     numbers = _numbers(context.folder / "work")
-    Shell(surroundings(tmp_path)).terminate(context.again())
+    Shell(workspace(tmp_path)).terminate(context.again())
     assert all(is_gone(number) for number in numbers)
     thread.join()
     assert found[0].state is State.STOPPED
@@ -214,7 +214,7 @@ def test_terminate_ends_what_another_thread_runs(tmp_path: Path) -> None:
 def test_terminate_of_what_never_ran_does_nothing(tmp_path: Path) -> None:
     """And that of what is over neither."""
     context = shell(tmp_path, "true")
-    runtime = Shell(surroundings(tmp_path))
+    runtime = Shell(workspace(tmp_path))
     runtime.terminate(context)
     assert runtime.execute(context).state is State.DONE
     runtime.terminate(context)
@@ -228,7 +228,7 @@ def test_a_step_never_runs_beside_its_twin(tmp_path: Path) -> None:
     number = number_in(context.folder / "work" / "main")
     (context.folder / "second").touch()
     successor = context.again()
-    assert Shell(surroundings(tmp_path)).execute(successor).state is State.DONE
+    assert Shell(workspace(tmp_path)).execute(successor).state is State.DONE
     assert is_gone(number)
     until((tmp_path / "executed").exists)
     worker.kill()
@@ -237,7 +237,7 @@ def test_a_step_never_runs_beside_its_twin(tmp_path: Path) -> None:
 
 def test_a_supervisor_that_does_not_answer_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin whose supervisor hangs is killed with it."""
-    monkeypatch.setattr("calve.steps.places._MARGIN", 0.1)
+    monkeypatch.setattr("calve.steps.processes.folders._MARGIN", 0.1)
     context = shell(tmp_path, f"echo $$ > main; {SLOW} & {SLOW}")
     thread, found = _in_thread(context)
     number = number_in(context.folder / "work" / "main")
@@ -259,12 +259,12 @@ def test_what_ended_is_not_run_again(tmp_path: Path) -> None:
     echo CALVE_OUTPUT_START; echo '{"params": {"b": 2}}'; echo CALVE_OUTPUT_END; exit 3"""
     counted = tmp_path / "counted"
     context = shell(tmp_path, command, env={"COUNTED": str(counted)}, success_codes=[3])
-    first = Shell(surroundings(tmp_path)).execute(context)
+    first = Shell(workspace(tmp_path)).execute(context)
     successor = context.again()
-    assert Shell(surroundings(tmp_path)).execute(successor) == first
+    assert Shell(workspace(tmp_path)).execute(successor) == first
     assert first == Outcome(State.DONE, {"a": 1, "b": 2, "exit_code": 3})
     assert counted.read_text() == "once\n"
-    assert "main ended with 3 while no worker looked on" in successor.text
+    assert "main ended with exit code 3 while no worker watched it" in successor.text
 
 
 def test_the_end_is_on_record_before_the_worker_can_know_it(tmp_path: Path) -> None:
@@ -278,8 +278,8 @@ def test_the_end_is_on_record_before_the_worker_can_know_it(tmp_path: Path) -> N
 
     context = Deaf(tmp_path, {"shell": {"command": "echo end"}})
     with pytest.raises(StoreUnavailable):
-        Shell(surroundings(tmp_path)).execute(context)
-    assert Shell(surroundings(tmp_path)).execute(context.again()).state is State.DONE
+        Shell(workspace(tmp_path)).execute(context)
+    assert Shell(workspace(tmp_path)).execute(context.again()).state is State.DONE
 
 
 def test_what_was_cut_short_is_run_anew(tmp_path: Path) -> None:
@@ -291,10 +291,12 @@ def test_what_was_cut_short_is_run_anew(tmp_path: Path) -> None:
     worker.wait()
     successor = context.again()
     successor.artifacts["process"] = {"host": "elsewhere"}
-    assert Shell(surroundings(tmp_path)).execute(successor).state is State.DONE
+    assert Shell(workspace(tmp_path)).execute(successor).state is State.DONE
     assert is_gone(number)
     told, *lines = successor.text.splitlines()
-    assert told == "The worker that carried this out on elsewhere is gone, and its processes with it: it is run anew."
+    assert (
+        told == "The worker that ran this step on elsewhere died, and its processes with it; the program starts again."
+    )
     assert lines == ["done"]
 
 
@@ -302,8 +304,8 @@ def test_of_this_machine_no_name_is_told(tmp_path: Path) -> None:
     """Where it ran is told only if it was elsewhere."""
     successor = shell(tmp_path, "true").again()
     successor.artifacts["process"] = machine()
-    Shell(surroundings(tmp_path)).execute(successor)
-    assert "carried this out is gone" in successor.text
+    Shell(workspace(tmp_path)).execute(successor)
+    assert "that ran this step died" in successor.text
 
 
 def test_the_identity_is_kept_before_the_program_starts(tmp_path: Path) -> None:
@@ -316,7 +318,7 @@ def test_the_identity_is_kept_before_the_program_starts(tmp_path: Path) -> None:
 
     context = Fenced(tmp_path, {"shell": {"command": "touch ../ran"}})
     with pytest.raises(LeaseLost):
-        Shell(surroundings(tmp_path)).execute(context)
+        Shell(workspace(tmp_path)).execute(context)
     assert context.kept == [{"process": {**machine(), "key": context.key, "name": "main"}}]
     assert not (context.folder / "ran").exists()
 
@@ -330,7 +332,7 @@ def test_a_program_is_ended_when_the_log_cannot_be_written(tmp_path: Path) -> No
 
     context = Broken(tmp_path, {"shell": {"command": f"echo $$ > main; echo hello; {SLOW}"}})
     with pytest.raises(StoreUnavailable):
-        Shell(surroundings(tmp_path)).execute(context)
+        Shell(workspace(tmp_path)).execute(context)
     assert is_gone(number_in(context.folder / "work" / "main"))
 
 
@@ -341,8 +343,8 @@ def test_orphans_of_a_killed_supervisor_are_killed_by_the_successor(tmp_path: Pa
     child = number_in(tmp_path / "child")
     leader.wait()
     context = shell(tmp_path, "true")
-    _pretend(place_of(context, "main"), Identity(leader.pid, start))
-    Shell(surroundings(tmp_path)).terminate(context)
+    _pretend(process_folder(context, "main"), Identity(leader.pid, start))
+    Shell(workspace(tmp_path)).terminate(context)
     until(lambda: is_gone(child))
 
 
@@ -350,8 +352,8 @@ def test_a_number_that_was_given_out_again_is_left_alone(tmp_path: Path) -> None
     """A process is told by its number and start; another one of that number is not ours."""
     other = subprocess.Popen(["sleep", "600"], start_new_session=True)
     context = shell(tmp_path, "true")
-    _pretend(place_of(context, "main"), Identity(other.pid, "1"))
-    Shell(surroundings(tmp_path)).terminate(context)
+    _pretend(process_folder(context, "main"), Identity(other.pid, "1"))
+    Shell(workspace(tmp_path)).terminate(context)
     assert not is_gone(other.pid)
     other.kill()
     other.wait()
@@ -359,13 +361,13 @@ def test_a_number_that_was_given_out_again_is_left_alone(tmp_path: Path) -> None
 
 def test_numbers_of_another_machine_mean_nothing(tmp_path: Path) -> None:
     """What was written before a reboot, or in another container, names no process of here."""
-    place = place_of(shell(tmp_path, ""), "main")
+    place = process_folder(shell(tmp_path, ""), "main")
     mine = Identity(os.getpid(), start_of(os.getpid()))
     _pretend(place, mine)
     assert place.processes() == (mine, mine)
     _pretend(place, mine, where="elsewhere")
     assert place.processes() is None
-    (place.folder / "process").write_text("half")
+    (place.path / "process").write_text("half")
     assert place.processes() is None
 
 
@@ -382,18 +384,18 @@ def test_without_starts_any_process_of_the_number_counts() -> None:
     assert not Identity(over.pid, "").is_alive()
 
 
-def _pretend(place: Place, program: Identity, where: str | None = None) -> None:
+def _pretend(place: ProcessFolder, program: Identity, where: str | None = None) -> None:
     line = f"{program.pid} {program.start}"
-    (place.folder / "process").write_text("\n".join([line, line, where or "|".join(machine().values())]))
+    (place.path / "process").write_text("\n".join([line, line, where or "|".join(machine().values())]))
 
 
 def test_a_lock_that_a_starting_worker_holds_is_waited_for(tmp_path: Path) -> None:
     """A twin that has not written its number yet is waited for: it cannot be asked, nor is it gone."""
     context = shell(tmp_path, "true")
-    lock = os.open(place_of(context, "main").folder / "lock", os.O_RDWR | os.O_CREAT)
+    lock = os.open(process_folder(context, "main").path / "lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(lock, fcntl.LOCK_EX)
     thread, found = _in_thread(context)
-    until((place_of(context, "main").folder / "ended").exists)
+    until((process_folder(context, "main").path / "ended").exists)
     assert not found
     os.close(lock)
     thread.join()
@@ -403,7 +405,7 @@ def test_a_lock_that_a_starting_worker_holds_is_waited_for(tmp_path: Path) -> No
 def test_what_a_program_leaves_behind_ends_with_it(tmp_path: Path) -> None:
     """A step is over when its program is; a last word of what it left is heard, and no open pipe holds it up."""
     context = shell(tmp_path, f"(sleep 0.02; echo late) & {SLOW} & echo $! > child; echo soon")
-    assert Shell(surroundings(tmp_path)).execute(context).state is State.DONE
+    assert Shell(workspace(tmp_path)).execute(context).state is State.DONE
     assert is_gone(number_in(context.folder / "work" / "child"))
     assert context.text == "soon\nlate\n"
 
@@ -421,7 +423,7 @@ def test_lines_come_as_they_are_printed(tmp_path: Path) -> None:
 def test_binary_output_does_no_harm(tmp_path: Path) -> None:
     """What is not UTF-8 is replaced, and so is NUL, which not every database can store."""
     context = shell(tmp_path, r"printf 'a\xff\x00b\n'; head -c 100000 /dev/urandom; printf 'end'")
-    assert Shell(surroundings(tmp_path)).execute(context).state is State.DONE
+    assert Shell(workspace(tmp_path)).execute(context).state is State.DONE
     assert context.text.startswith("a\ufffd\ufffdb\n")
     assert context.text.endswith("end\n")
     assert "\0" not in context.text
@@ -430,7 +432,7 @@ def test_binary_output_does_no_harm(tmp_path: Path) -> None:
 def test_huge_output_goes_into_the_log_whole(tmp_path: Path) -> None:
     """Which keeps of it what it keeps: see ``calve.engine.logs``."""
     context = shell(tmp_path, "seq 1000000; echo last words")
-    assert Shell(surroundings(tmp_path)).execute(context).state is State.DONE
+    assert Shell(workspace(tmp_path)).execute(context).state is State.DONE
     assert context.text.startswith("1\n2\n3\n")
     assert context.text.endswith("\n1000000\nlast words\n")
     assert context.text.count("\n") == 1_000_001
@@ -470,7 +472,7 @@ def test_a_large_environment_is_handed_over(tmp_path: Path) -> None:
     """What does not fit into a pipe at once goes through bit by bit."""
     values = {f"V{number}": "x" * 100_000 for number in range(3)}
     context = shell(tmp_path, "echo ${#V0} ${#V1} ${#V2}", env=values)
-    assert Shell(surroundings(tmp_path)).execute(context).state is State.DONE
+    assert Shell(workspace(tmp_path)).execute(context).state is State.DONE
     assert context.text == "100000 100000 100000\n"
 
 
@@ -480,7 +482,7 @@ def test_a_python_that_does_not_work_is_told(tmp_path: Path) -> None:
     broken.write_text("#!/bin/sh\necho it is broken >&2\n")
     broken.chmod(0o700)
     values = {f"V{number}": "x" * 100_000 for number in range(3)}
-    found = Shell(surroundings(tmp_path, python=str(broken))).execute(shell(tmp_path, "true", env=values))
+    found = Shell(workspace(tmp_path, python=str(broken))).execute(shell(tmp_path, "true", env=values))
     assert found.state is State.PLATFORM_ERROR
     assert "it is broken" in found.message
 
@@ -488,24 +490,24 @@ def test_a_python_that_does_not_work_is_told(tmp_path: Path) -> None:
 def test_a_program_is_made_only_when_it_is_needed(tmp_path: Path) -> None:
     """What ended under another worker needs no files of its own any more."""
 
-    def refuse(_: Place) -> Program:
+    def refuse(_: ProcessFolder) -> Program:
         raise AssertionError
 
     context = shell(tmp_path, "true")
-    around = surroundings(tmp_path)
-    run(context, around, lambda _: Program(("true",), {"PATH": os.defpath}))
-    assert run(context.again(), around, refuse).code == 0
+    around = workspace(tmp_path)
+    run_program(context, around, lambda _: Program(("true",), {"PATH": os.defpath}))
+    assert run_program(context.again(), around, refuse).code == 0
 
 
 def test_an_end_that_was_half_written_counts_for_nothing(tmp_path: Path) -> None:
     """Then the program is run again."""
     context = shell(tmp_path, "echo ran").again()
-    place = place_of(context, "main")
-    (place.folder / "exit").write_text("")
-    (place.folder / "source").mkdir()
-    assert Shell(surroundings(tmp_path)).execute(context).state is State.DONE
+    place = process_folder(context, "main")
+    (place.path / "exit").write_text("")
+    (place.path / "source").mkdir()
+    assert Shell(workspace(tmp_path)).execute(context).state is State.DONE
     assert context.text == "ran\n"
-    assert not (place.folder / "source").exists()
+    assert not (place.path / "source").exists()
 
 
 def test_frames_are_found_however_they_are_cut() -> None:

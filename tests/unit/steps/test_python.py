@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from tests.unit.steps.contexts import FakeContext
-from tests.unit.steps.running import surroundings
+from tests.unit.steps.programs import workspace
 
-from calve.engine.ports import Outcome, State
-from calve.steps.python import Python
+from calve.engine import Outcome, State
+from calve.steps.programs.python import Python
 
 _MODULE = '''
 import asyncio, collections, datetime, decimal, os, pathlib, sys
@@ -65,7 +65,7 @@ def needs():
 
 
 def _run(context: FakeContext, **changes: Any) -> Outcome:
-    return Python(surroundings(context.home, **changes)).execute(context)
+    return Python(workspace(context.home, **changes)).execute(context)
 
 
 def _context(folder: Path, **config: Any) -> FakeContext:
@@ -124,7 +124,7 @@ def test_what_a_function_returns_sets_params(tmp_path: Path, name: str, outputs:
             "our.jobs:nothing cannot be called like this: too many",
         ),
         ({"callable": "our.jobs:gone"}, State.FATAL_ERROR, "There is no gone in the module our.jobs."),
-        ({"callable": "our.gone:run"}, State.FATAL_ERROR, "There is no module our.gone; it was looked for in"),
+        ({"callable": "our.gone:run"}, State.FATAL_ERROR, "There is no module our.gone; searched in"),
         ({"callable": "our.broken:run"}, State.FATAL_ERROR, "ModuleNotFoundError: No module named 'gone_for_good'"),
         ({"callable": "our.jobs:needs"}, State.FATAL_ERROR, "ModuleNotFoundError: No module named 'gone_for_good'"),
         ({"callable": "our.jobs.fail"}, State.FATAL_ERROR, "must be written as package.module:function"),
@@ -134,10 +134,10 @@ def test_what_a_function_returns_sets_params(tmp_path: Path, name: str, outputs:
         ({"source": "1/0"}, State.USER_ERROR, "ZeroDivisionError: division by zero"),
         ({"source": "1 +"}, State.FATAL_ERROR, "SyntaxError: invalid syntax\n"),
         ({"source": "raise KeyboardInterrupt"}, State.USER_ERROR, "KeyboardInterrupt"),
-        ({"file": "gone.py"}, State.FATAL_ERROR, "The Python file is not there: gone.py"),
-        ({"source": "1", "interpreter": "bin/gone"}, State.FATAL_ERROR, "The interpreter is not there: bin/gone"),
+        ({"file": "gone.py"}, State.FATAL_ERROR, "The Python file does not exist: gone.py"),
+        ({"source": "1", "interpreter": "bin/gone"}, State.FATAL_ERROR, "The interpreter does not exist: bin/gone"),
         ({"source": "1", "interpreter": "python0"}, State.FATAL_ERROR, "python0: No such file"),
-        ({"source": "1", "path": ["gone"]}, State.FATAL_ERROR, "A folder of path is not there: gone"),
+        ({"source": "1", "path": ["gone"]}, State.FATAL_ERROR, "A folder of path does not exist: gone"),
     ],
 )
 def test_the_end_says_how_the_step_went(tmp_path: Path, config: dict[str, Any], state: State, message: str) -> None:
@@ -241,7 +241,7 @@ def test_terminate_of_what_is_over_does_nothing(tmp_path: Path) -> None:
     """It may come at any time."""
     context = _context(tmp_path, callable="our.jobs:nothing")
     _run(context)
-    Python(surroundings(tmp_path)).terminate(context)
+    Python(workspace(tmp_path)).terminate(context)
 
 
 def test_a_report_that_was_half_written_is_passed_over(tmp_path: Path) -> None:

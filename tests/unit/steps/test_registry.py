@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.unit.steps.making import services_in
+from tests.unit.steps.services import services_in
 
 from calve.definition.step_types import STEP_TYPES
 from calve.errors import EnvironmentUnfit
@@ -61,7 +61,7 @@ def test_a_package_that_is_broken_is_told_when_it_is_needed(
     monkeypatch.syspath_prepend(tmp_path)
     runtimes = load_runtimes(services)
     runtimes["Sleep"]()
-    with pytest.raises(EnvironmentUnfit, match="Broken steps, no_such_module:Runtime, cannot be made"):
+    with pytest.raises(EnvironmentUnfit, match="Broken steps, no_such_module:Runtime, cannot be loaded"):
         runtimes["Broken"]()
 
 

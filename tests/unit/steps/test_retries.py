@@ -1,20 +1,20 @@
-"""What fails at once and what is tried again: the table, and the page that shows it."""
+"""What not retried and what is tried again: the table, and the page that shows it."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from calve.engine.ports import State
+from calve.engine import State
 from calve.errors import CalveError, StepFailed
-from calve.steps.failures import of_error
-from calve.steps.retries import RULES, Evidence, Kind, Rule, evidence_in, state_of
+from calve.steps.failures import failure_of
+from calve.steps.retries import RULES, Evidence, Kind, RetryRule, evidence_in, state_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "explain" / "retries.md"
 THEN = {
-    State.FATAL_ERROR: "fails at once",
-    State.USER_ERROR: "tried again, as an error",
-    State.PLATFORM_ERROR: "tried again, as trouble of the platform",
+    State.FATAL_ERROR: "not retried",
+    State.USER_ERROR: "retried as an error",
+    State.PLATFORM_ERROR: "retried as a platform failure",
 }
 TRACEBACK = """Traceback (most recent call last):
   File "app.py", line 3, in <module>
@@ -22,7 +22,7 @@ pyspark.errors.exceptions.captured.AnalysisException: [TABLE_OR_VIEW_NOT_FOUND] 
 """
 
 
-def _row(rule: Rule) -> str:
+def _row(rule: RetryRule) -> str:
     codes = ", ".join(
         f"`{code}xx`" if rule.kind is Kind.HTTP and len(code) == 1 else f"`{code}`" for code in rule.codes
     )
@@ -51,7 +51,7 @@ def test_the_page_names_the_errors_of_calve_that_pass() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.kind} {rule.codes[0]}")
-def test_every_rule_can_decide(rule: Rule) -> None:
+def test_every_rule_can_decide(rule: RetryRule) -> None:
     """No rule is hidden behind another of its kind."""
     for code in rule.codes:
         assert state_of([(rule.kind, code)]) is rule.state
@@ -94,6 +94,6 @@ def test_an_error_of_calve_fails_a_step_by_its_place_in_the_tree(kind: type[Calv
     """What may pass is tried again, all else is not."""
     error = kind.__new__(kind)
     CalveError.__init__(error, "no", remedy="Mend it.")
-    failure = of_error(error)
+    failure = failure_of(error)
     assert failure.context["state"] is (State.PLATFORM_ERROR if kind.is_passing else State.FATAL_ERROR)
     assert (failure.message, failure.remedy) == ("no", "Mend it.")

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 from tests.unit.steps.contexts import FakeContext
-from tests.unit.steps.running import shell, surroundings
+from tests.unit.steps.programs import shell, workspace
 
-from calve.engine.ports import Outcome, State
-from calve.steps.shell import Shell
+from calve.engine import Outcome, State
+from calve.steps.programs.shell import Shell
 
 
 def _run(context: FakeContext, **changes: Any) -> Outcome:
-    return Shell(surroundings(context.home, **changes)).execute(context)
+    return Shell(workspace(context.home, **changes)).execute(context)
 
 
 def test_a_command_line_is_run_by_bash(tmp_path: Path) -> None:
@@ -161,12 +161,12 @@ def test_standard_input_is_empty(tmp_path: Path) -> None:
         (["/etc/passwd"], {}, State.FATAL_ERROR, "/etc/passwd: Permission denied"),
         ([], {}, State.FATAL_ERROR, "the command is empty"),
         (["echo", "a\0b"], {}, State.FATAL_ERROR, "NUL"),
-        ("true", {"env": {"A=B": "c"}}, State.FATAL_ERROR, "'A=B' cannot be a variable"),
-        ("true", {"env": {"A": "b\0c"}}, State.FATAL_ERROR, "'A' cannot be a variable"),
-        ("true", {"cwd": "no/where"}, State.FATAL_ERROR, "The folder to run in is not there: no/where"),
+        ("true", {"env": {"A=B": "c"}}, State.FATAL_ERROR, "'A=B' is not a valid variable"),
+        ("true", {"env": {"A": "b\0c"}}, State.FATAL_ERROR, "'A' is not a valid variable"),
+        ("true", {"cwd": "no/where"}, State.FATAL_ERROR, "The working directory does not exist: no/where"),
         ("true", {"cwd": "/etc/passwd"}, State.FATAL_ERROR, "the folder /etc/passwd: Not a directory"),
-        ("true", {"cwd": "a\0b"}, State.FATAL_ERROR, "cannot be a path"),
-        ("true", {"script": "true"}, State.FATAL_ERROR, "2 are given"),
+        ("true", {"cwd": "a\0b"}, State.FATAL_ERROR, "is not a valid path"),
+        ("true", {"script": "true"}, State.FATAL_ERROR, "are set, but"),
     ],
 )
 def test_the_end_of_a_command_says_how_the_step_went(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.unit.steps.contexts import FakeContext
 
-from calve.engine.ports import State
+from calve.engine import State
 from calve.steps.sleep import Sleep
 
 
@@ -49,11 +49,11 @@ def test_a_reference_gives_the_time_as_text(tmp_path: Path) -> None:
     wrong = Sleep(_Clock()).execute(FakeContext(tmp_path, {"sleep_seconds": "soon"}))
     assert (wrong.state, "sleep_seconds" in wrong.message) == (State.FATAL_ERROR, True)
     less = Sleep(_Clock()).execute(FakeContext(tmp_path, {"sleep_seconds": -1}))
-    assert less.message == "sleep_seconds is -1; the least is 0."
+    assert less.message == "sleep_seconds is -1; the minimum is 0."
 
 
 def test_there_is_nothing_to_end(tmp_path: Path) -> None:
-    """A sleep that is stopped leaves nothing behind."""
+    """A sleep that is interrupted leaves nothing behind."""
     context = FakeContext(tmp_path)
     Sleep(_Clock()).terminate(context)
     assert context.kept == []

@@ -13,17 +13,16 @@ from uuid import UUID
 import pytest
 from sqlalchemy import create_engine, make_url, text
 from tests.unit.steps.contexts import FakeContext
-from tests.unit.steps.running import surroundings
+from tests.unit.steps.programs import workspace
 
-from calve.engine.ports import Outcome, Place, State
-from calve.steps.forks import Forks
-from calve.steps.sql import WORK, Sql
+from calve.engine import Outcome, State, StepAddress
+from calve.steps.processes.fork_server import ForkServers
+from calve.steps.sql import WORK, Sql, split
 from calve.steps.sql.results import plain
-from calve.steps.sql.statements import split
 from calve.store import open_store
 
 Run = Callable[..., Outcome]
-FORKS = Forks(WORK, surroundings(Path("/")))
+FORKS = ForkServers(WORK, workspace(Path("/")))
 """One warm process for all tests here: it takes a second to start."""
 
 
@@ -186,7 +185,7 @@ def test_what_was_not_expected_is_rolled_back(run: Run, url: str) -> None:
 
 def test_a_statement_without_rows_has_none_to_fetch(run: Run) -> None:
     """That is told rather than left out."""
-    assert "gives no rows" in run("CREATE TABLE t (n INTEGER)", fetch="rows").message
+    assert "returns no rows" in run("CREATE TABLE t (n INTEGER)", fetch="rows").message
 
 
 def test_many_rows_are_counted_but_not_held(run: Run) -> None:
@@ -246,9 +245,12 @@ def test_the_statements_may_stand_in_a_file(tmp_path: Path) -> None:
     [
         ({"query": "SELECT 1"}, "sql.url, sql.connection"),
         ({"url": "sqlite://", "query": " ; -- nothing\n;"}, "no statement"),
-        ({"url": "sqlite://", "query": "SELECT 1", "fetch": "all"}, "sql.fetch is 'all'"),
-        ({"url": "sqlite://", "query": "SELECT 1", "max_rows": 0}, "sql.max_rows is 0; the least is 1"),
-        ({"url": "sqlite://", "query": "SELECT 1", "max_rows": 100_001}, "the most is 100000"),
+        (
+            {"url": "sqlite://", "query": "SELECT 1", "fetch": "all"},
+            "sql.fetch must be none, value, row or rows, not 'all'",
+        ),
+        ({"url": "sqlite://", "query": "SELECT 1", "max_rows": 0}, "sql.max_rows is 0; the minimum is 1"),
+        ({"url": "sqlite://", "query": "SELECT 1", "max_rows": 100_001}, "the maximum is 100000"),
         ({"url": "hush", "query": "SELECT 1"}, "sql.url is not a database URL"),
         ({"url": "nodb://u:hush@h/d", "query": "SELECT 1"}, "no driver for nodb"),
     ],
@@ -629,7 +631,9 @@ def test_a_connection_is_for_the_workflows_of_its_namespace(
     """As a secret is; nobody else is told that there is one."""
     address = "sqlite:///house.db"
     sql = _sql(tmp_path, **{"all": address, "sales.eu.warehouse": address})
-    context = FakeContext(tmp_path, {"sql": {"connection": name, "query": "SELECT 1"}}, place=Place(workflow, 1, "a"))
+    context = FakeContext(
+        tmp_path, {"sql": {"connection": name, "query": "SELECT 1"}}, place=StepAddress(workflow, 1, "a")
+    )
     outcome = sql.execute(context)
     assert (outcome.state is State.DONE) == is_there
     if not is_there:
@@ -642,12 +646,12 @@ def test_statements_run_beside_the_worker(url: str, tmp_path: Path) -> None:
     query = "SELECT 1" if url.startswith("postgresql") else "SELECT hex(zeroblob(10))"
     context = FakeContext(tmp_path, {"sql": {"url": url, "query": query, "fetch": "value"}})
     importing = {"PATH": os.defpath, "PYTHONPATH": str(Path(__file__).parents[3])}
-    forks = Forks("tests.unit.steps.running:killed", surroundings(tmp_path, environment=importing))
+    forks = ForkServers("tests.unit.steps.programs:killed", workspace(tmp_path, environment=importing))
     died = Sql({}, tmp_path, "sqlite:///none.db", forks).execute(context)
     assert "was killed here" in context.text
     forks.close()
     assert (died.state, died.message) == (
         State.PLATFORM_ERROR,
-        "The process that did the work of the step ended before the work did.",
+        "The process that ran the step died.",
     )
     assert _sql(tmp_path).execute(context).state is State.DONE

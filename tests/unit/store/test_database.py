@@ -17,11 +17,11 @@ import pytest
 from sqlalchemy import create_engine, insert, text
 
 from calve import failpoints
-from calve.capture.model import Artifacts, Status
-from calve.capture.ports import CaptureState
+from calve.capture import Artifacts, CaptureState, Status
 from calve.errors import EnvironmentUnfit, SettingsInvalid, StoreError, StoreUnavailable
-from calve.store import SqlCaptureState, Store, database, open_store, tables
-from calve.store.tables import Uuid
+from calve.store import SqlCaptureState, Store, open_store, tables
+from calve.store.database import database, fits
+from calve.store.tables.columns import Uuid
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -236,7 +236,7 @@ def test_only_clashes_are_expected(store: Store) -> None:
     """A statement that breaks another rule than a unique key is an error, not a reason to try again."""
     statement = insert(tables.capture).values(id="c1")
     with pytest.raises(StoreError, match="NOT NULL"), store._database.write("test") as connection:
-        database.fits(connection, statement)
+        fits(connection, statement)
 
 
 @pytest.mark.parametrize(
@@ -248,10 +248,10 @@ def test_the_database_itself_keeps_the_rules(store: Store, broken: dict[str, obj
     rest: dict[str, object] = {"moves": [], "artifacts": {}, "document": {}}
     free = {"status": "writing"} if broken == {"id": "c4"} else {}
     with store._database.write("test") as connection:
-        assert database.fits(connection, insert(tables.capture).values(right | rest))
-        assert not database.fits(connection, insert(tables.capture).values(right | rest | free | broken))
+        assert fits(connection, insert(tables.capture).values(right | rest))
+        assert not fits(connection, insert(tables.capture).values(right | rest | free | broken))
         harmless = {"id": "c9", "number": 9, "status": "writing"}
-        assert database.fits(connection, insert(tables.capture).values(right | rest | harmless))
+        assert fits(connection, insert(tables.capture).values(right | rest | harmless))
 
 
 def writers() -> list[str]:
@@ -267,8 +267,8 @@ def test_every_write_passes_the_failpoints() -> None:
     assert sorted(re.findall(r"self\._database\.write\(\"(\w+)\"\)", source)) == writers()
     for name in writers():
         assert f'self._database.write("{name}")' in inspect.getsource(getattr(SqlCaptureState, name))
-    package = Path(inspect.getfile(SqlCaptureState)).parent
-    code = {path.name: path.read_text() for path in package.glob("*.py")}
+    package = Path(inspect.getfile(Store)).parent
+    code = {path.name: path.read_text() for path in package.rglob("*.py")}
     commits = re.compile(r"\.commit\(\)|engine\.begin\(|_writer\.begin\(|\.connect\(\)")
     assert {name for name, text in code.items() if commits.search(text)} == {"database.py"}
 

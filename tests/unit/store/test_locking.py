@@ -11,17 +11,18 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from calve.engine.model import Changes, LogChunk, NewTask, TaskKind
+from calve.engine import Changes, LogChunk, NewTask, TaskKind
 from calve.errors import StoreBusy, StoreDamaged, StoreUnavailable
-from calve.store import Store, database, open_store
-from calve.store.locking import FileLock
+from calve.store import Store, open_store
+from calve.store.database import database
+from calve.store.database.locks import FileLock
 
 HOLD = """
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 from calve.store import open_store
-from calve.store.locking import FileLock
+from calve.store.database.locks import FileLock
 with ExitStack() as stack:
     store = stack.enter_context(open_store(sys.argv[1]))
     if sys.argv[2] == "schedule":
@@ -126,7 +127,7 @@ def test_a_process_schedules_once(store: Store, tmp_path: Path) -> None:
         with pytest.raises(StoreBusy, match=f"Process {os.getpid()} on "), store.hold_scheduler():
             pass
         (tmp_path / "calve.db-scheduler").write_text("")
-        with pytest.raises(StoreBusy, match="Another process runs"), store.hold_scheduler():
+        with pytest.raises(StoreBusy, match="Another process already runs"), store.hold_scheduler():
             pass
     with store.hold_scheduler():
         pass

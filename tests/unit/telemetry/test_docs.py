@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from calve.telemetry import Happened, Metrics, Standing
+from calve.telemetry import Gauges, Happened, Metrics
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "metrics.md"
 
@@ -15,10 +15,10 @@ class Nothing:
         """Return the number of no event."""
         return 0
 
-    def standing(self, now: int) -> Standing:
+    def gauges(self, now: int) -> Gauges:
         """Return that nothing stands anywhere."""
         del now
-        return Standing()
+        return Gauges()
 
     def happened(self, after: int, limit: int = 5_000) -> Happened:
         """Return that nothing happened."""

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from calve.engine.about import about, current
+from calve.engine import current_log_context
+from calve.engine.worker import log_context
 from calve.settings import LogSettings
 from calve.telemetry.logs import set_up
 
@@ -26,7 +27,7 @@ def _as_before() -> Iterator[None]:
 def test_json_holds_the_ids_of_the_work_at_hand(capsys: pytest.CaptureFixture[str]) -> None:
     """And whatever else was said, one object a line."""
     set_up(LogSettings(format="json", level="info"))
-    with about(run="r", attempt=None), about(step_id="load"):
+    with log_context(run="r", attempt=None), log_context(step_id="load"):
         log.info("hello %s", "you", extra={"rows": 3})
     log.debug("unheard")
     try:
@@ -44,14 +45,14 @@ def test_json_holds_the_ids_of_the_work_at_hand(capsys: pytest.CaptureFixture[st
         "rows": 3,
     }
     assert "ZeroDivisionError" in second["error"]
-    assert current() == {}
+    assert current_log_context() == {}
 
 
 def test_text_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """However often the log is set up; a traceback stands below it."""
     for _ in range(2):
         set_up(LogSettings())
-    with about(run="r"):
+    with log_context(run="r"):
         log.warning("careful")
     try:
         1 / 0  # noqa: B018 - it is to fail

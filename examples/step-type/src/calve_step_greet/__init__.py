@@ -1,6 +1,6 @@
-"""A step type of one's own: ``Greet`` says hello, as often as it is told to."""
+"""A step type in a package of its own: ``Greet`` says hello, once or several times."""
 
-from calve.definition.model.params import ParamType
+from calve.definition.model import ParamType
 from calve.definition.step_types import Field, Output, StepType
 from calve.steps import Outcome, State, StepContext, fields, settled
 

@@ -1,8 +1,8 @@
-"""Who may use the server: the gate before all routes, and the routes to sign in and to administer."""
+"""Who may use the server: the middleware before all routes, and the routes to sign in.
 
-from calve.api.access.entrance import Entrance
-from calve.api.access.guarding import ROUTERS, guarded
-from calve.api.access.origins import Rules, rules
-from calve.api.access.provider_http import ProviderHttp
+Import ``guarded`` and ``AccessControl`` to protect an app.
+"""
 
-__all__ = ["ROUTERS", "Entrance", "ProviderHttp", "Rules", "guarded", "rules"]
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -24,7 +24,7 @@ class Rules:
     """What is let in."""
 
     is_open: bool
-    """Whether nobody has to say who he is: the server can be reached from this machine only."""
+    """Whether callers need not sign in: only this machine can reach the server."""
     hosts: frozenset[str]
     """The names that the server answers to."""
     proxies: tuple[IPv4Network | IPv6Network, ...] = ()
@@ -65,7 +65,7 @@ class Rules:
             )
 
     def check_origin(self, headers: Headers, *, changes: bool) -> None:
-        """Refuse a change that a page of somebody else asks for.
+        """Refuse a change that a page of another site asks for.
 
         Raises:
             Forbidden: the page is not one of ours.

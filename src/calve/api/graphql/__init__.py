@@ -1,5 +1,8 @@
-"""GraphQL over the same façade as REST: queries, mutations, and events as a subscription."""
+"""GraphQL over the same operations as REST: queries, mutations, and events as a subscription.
 
-from calve.api.graphql.serving import routers
+Import ``routers``.
+"""
 
-__all__ = ["routers"]
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

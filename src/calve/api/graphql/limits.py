@@ -31,7 +31,7 @@ from graphql import (
 from graphql.validation.rules import overlapping_fields_can_be_merged
 from strawberry.extensions.base_extension import SchemaExtension
 
-from calve.settings.server import GraphqlSettings
+from calve.settings import GraphqlSettings
 from calve.texts import text_fault
 
 FEW, MANY = 20, 200

@@ -6,11 +6,10 @@ from typing import Any
 import strawberry
 
 from calve.access import Permission
-from calve.api.bodies import RestartRequest, StartRequest
 from calve.api.graphql.types import Instance, Version, Workflow, instance_of, version_of, workflow_of
 from calve.api.graphql.values import JSON, Info, Long, described
-from calve.api.routes.workflows import defined
 from calve.engine import Address
+from calve.operations import RestartRequest, StartRequest, defined
 from calve.triggers.signals import announced_json
 
 

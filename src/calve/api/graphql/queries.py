@@ -6,7 +6,7 @@ import strawberry
 from fastapi.encoders import jsonable_encoder
 
 from calve.access import Permission, namespaces
-from calve.api.callers import Caller
+from calve.api.caller import WebCaller
 from calve.api.graphql.limits import FEW
 from calve.api.graphql.types import (
     Instance,
@@ -28,7 +28,7 @@ from calve.triggers.signals import lineage_json, signal_json
 @described
 @strawberry.type
 class Query:
-    """What can be read; each caller sees what he may read."""
+    """What can be read; callers see what they may read."""
 
     @strawberry.field
     def workflow(self, info: Info, id: strawberry.ID) -> Workflow:  # noqa: A002 - the name that people expect
@@ -110,5 +110,5 @@ class Query:
         return [JSON(jsonable_encoder(one)) for one in found[: count(first)]]
 
 
-def _sees(call: Caller, party: dict[str, Any]) -> bool:
+def _sees(call: WebCaller, party: dict[str, Any]) -> bool:
     return call.may(Permission.READ, str(party["workflow_id"]))

@@ -7,11 +7,11 @@ from graphql import GraphQLError
 
 from calve.api.graphql.types import Event
 from calve.api.graphql.values import Listening, Long, described
-from calve.api.routes.events import Chosen
-from calve.api.streaming import Watch
+from calve.api.responses import Watch
 from calve.api.threads import in_thread
 from calve.engine import model
 from calve.errors import CalveError
+from calve.operations import ChosenEvents
 
 
 @described
@@ -31,7 +31,7 @@ class Subscription:
         call = info.context["caller"]
         try:
             with call.services.streams.opened(call.name):
-                chosen = await in_thread(Chosen, call, workflow_id, instance_id)
+                chosen = await in_thread(ChosenEvents, call, workflow_id, instance_id)
                 last = await in_thread(call.engine.state.last_event) if after is None else int(after)
                 watch = Watch(call)
                 while await watch.goes_on():

@@ -5,15 +5,13 @@ from typing import Any
 import strawberry
 
 from calve.access import Permission, namespaces
-from calve.api.callers import Caller
+from calve.api.caller import WebCaller
 from calve.api.graphql.limits import FEW, LOG, MANY
 from calve.api.graphql.values import JSON, Info, Long, described
-from calve.api.routes.instances import cursor_of, place_of
-from calve.engine import Address, RunStatus
-from calve.engine.addresses import find_run
-from calve.engine.model import Run, VersionRecord, WorkflowRecord
+from calve.engine import Address, Run, RunStatus, VersionRecord, WorkflowRecord, find_run
 from calve.engine.views import instance_json, overview_json, overview_of
 from calve.errors import RequestInvalid
+from calve.operations import cursor_of, place_of
 
 strawberry.enum(RunStatus, name="InstanceStatus")
 
@@ -237,7 +235,7 @@ def step_of(run: Run, document: dict[str, Any]) -> Step:
 
 
 def instances_of(
-    call: Caller, workflow_id: str | None, statuses: list[RunStatus] | None, first: int, after: str | None
+    call: WebCaller, workflow_id: str | None, statuses: list[RunStatus] | None, first: int, after: str | None
 ) -> Instances:
     """Return a page of instances that the caller may see."""
     found = call.engine.state.instances(
@@ -253,7 +251,7 @@ def instances_of(
     )
 
 
-def found_run(call: Caller, workflow_id: str, instance_id: int, run_id: int | None = None) -> Run:
+def found_run(call: WebCaller, workflow_id: str, instance_id: int, run_id: int | None = None) -> Run:
     """Return a run that the caller may see."""
     call.require(Permission.READ, workflow_id)
     return find_run(call.engine.state, Address(workflow_id, instance_id, run_id))

@@ -7,12 +7,12 @@ import strawberry
 from strawberry.scalars import JSON
 from strawberry.schema.config import StrawberryConfig
 
-from calve.api.callers import Caller
+from calve.api.caller import WebCaller
 
-Info = strawberry.Info[Caller, None]
+Info = strawberry.Info[WebCaller, None]
 """What a resolver is given: ``info.context`` is who asks."""
 
-Listening = strawberry.Info[dict[str, Caller], None]
+Listening = strawberry.Info[dict[str, WebCaller], None]
 """What a subscription is given: ``info.context["caller"]`` is who listens."""
 
 Long = NewType("Long", int)

@@ -17,6 +17,8 @@ from calve.lake import MAX_METADATA_BYTES, shown, too_large
 
 MAGIC = b"Obj\x01"
 _SYNC = 16
+# A count costs the writer of a hostile file nothing, but costs us an object for each record: the limit in bytes
+# bounds records and items as well. 64 MiB allow 131,072 entries (decision 0018).
 _BYTES_PER_RECORD = 512
 _BYTES_PER_ITEM = 8
 _LONGEST_SCHEMA = 4 << 20
@@ -66,11 +68,12 @@ def read_header(raw: bytes) -> tuple[dict[str, bytes], int]:
     """Read the header of a container file; return it, and where the sync marker is.
 
     Raises:
-        LakeCorrupt: this is no Avro file, or it ends within the header.
+        LakeCorrupt: the file is not Avro, or it ends within the header.
     """
     if raw[:4] != MAGIC:
         raise LakeCorrupt(f"not an Avro file: it begins with {shown(raw[:4])}", offset=0)
     block = Block(raw)
+    # Iceberg writes fewer than ten keys. The map is read before any limit of the file is known.
     block.items_left = 1000
     try:
         header, at = _HEADER(block, 4)
@@ -82,7 +85,7 @@ def read_header(raw: bytes) -> tuple[dict[str, bytes], int]:
 
 
 def check_blocks(raw: bytes) -> None:
-    """See that a container file is whole, without decompressing it.
+    """Check that a container file is complete, without decompressing it.
 
     Raises:
         LakeCorrupt: it is not.
@@ -115,7 +118,7 @@ def _packed_blocks(raw: bytes, sync_at: int) -> Iterator[tuple[int, int, int]]:
 
 
 def read_container(raw: bytes, limit: int = MAX_METADATA_BYTES) -> Container:
-    """Read the header and the blocks of a container file, of so many bytes at most when they are decompressed.
+    """Read the header and the blocks of a container file, at most ``limit`` bytes when decompressed.
 
     Raises:
         LakeCorrupt: the file is damaged, or larger than that.
@@ -140,6 +143,8 @@ def read_container(raw: bytes, limit: int = MAX_METADATA_BYTES) -> Container:
             raise too_large(
                 f"its blocks have more than {limit if left < 0 else limit // _BYTES_PER_RECORD} {what}", offset
             )
+        # No record of a manifest is empty: more records than bytes means a forged count, refused before the loop over
+        # it.
         if count > len(block):
             raise LakeCorrupt(f"a block says that it has {count} records in {len(block)} bytes", offset=offset)
         blocks.append((count, block))
@@ -150,7 +155,7 @@ def parse_schema(text: bytes) -> Schema:
     """Parse the schema of a container file.
 
     Raises:
-        LakeCorrupt: it is no JSON.
+        LakeCorrupt: it is not valid JSON.
     """
     if len(text) > _LONGEST_SCHEMA:
         raise LakeCorrupt(f"its schema has {len(text)} bytes", offset=4)
@@ -164,6 +169,7 @@ def write_container(header: Mapping[str, bytes], payload: bytes, count: int) -> 
     """Write one block of values that are encoded already; the header's schema is kept to the letter."""
     entries = {**header, "avro.codec": b"deflate"}
     sync = os.urandom(_SYNC)
+    # Negative wbits: Avro's deflate codec has neither zlib's header nor its checksum.
     squeeze = zlib.compressobj(wbits=-15)
     data = squeeze.compress(payload) + squeeze.flush()
     head = [MAGIC, encode_long(len(entries))]
@@ -193,6 +199,7 @@ def _unzipped(data: bytes, limit: int) -> bytes:
 def _from_zstd(data: bytes, limit: int) -> bytes:
     from zstandard import ZstdDecompressor, ZstdError
 
+    # A frame names its own window: without a limit it could make the library allocate gigabytes.
     try:
         found: bytes = ZstdDecompressor(max_window_size=1 << 26).stream_reader(data).read(limit + 1)
     except ZstdError as error:
@@ -210,6 +217,7 @@ def _from_snappy(data: bytes, limit: int) -> bytes:
         shift += 7
         if byte < 128:
             break
+    # Arrow allocates ``decompressed_size`` before it looks at the data, so the claim has to be checked first.
     if size > limit:
         return bytes(limit + 1)
     found: bytes = pa.Codec("snappy").decompress(data[:-4], decompressed_size=size, asbytes=True)

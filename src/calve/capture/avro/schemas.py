@@ -26,6 +26,8 @@ Schema = Any
 """An Avro schema as parsed JSON."""
 Names = Mapping[str, Schema]
 
+# Named types can be used again and again: a schema of a few hundred bytes can expand without end. Those of real
+# manifests have about a hundred types.
 _MOST_NODES = 5_000
 """How many types a schema may have, named ones counted each time that they are used."""
 _DEEPEST = 32
@@ -48,7 +50,9 @@ def fields(schema: Schema) -> list[tuple[int | None, Schema]]:
             raise LakeCorrupt(f"its Avro schema has a field {shown(field)}", offset=4)
         fid = field.get("field-id")
         if fid is not None and (type(fid) is not int or fid in known):
-            raise LakeCorrupt(f"its Avro schema has the field id {shown(fid)}, which is no number or taken", offset=4)
+            raise LakeCorrupt(
+                f"its Avro schema has the field id {shown(fid)}, which is not a number or not unique", offset=4
+            )
         known.add(fid)
         found.append((fid, field))
     return found
@@ -137,6 +141,8 @@ class Compiler:
 
     def resolved(self, schema: Schema) -> tuple[str, Schema]:
         """Return the kind of a type, and the type itself in place of its name or of a wrapper around it."""
+        # A name, its definition and a logical type's wrapper need three rounds; a type that names itself would never
+        # end.
         for _ in range(8):
             if isinstance(schema, str) and schema in READ:
                 return schema, schema
@@ -155,7 +161,7 @@ class Compiler:
 
 
 def _has_parts(kind: str, schema: Mapping[str, Any]) -> bool:
-    """Tell whether a type says all that its kind has to say."""
+    """Tell whether a type has the attributes that its kind requires."""
     match kind:
         case "array":
             return "items" in schema
@@ -170,7 +176,7 @@ def _has_parts(kind: str, schema: Mapping[str, Any]) -> bool:
 
 
 def compiler(schema: Schema) -> Compiler:
-    """Return what compiles the types of a schema, by the names that it defines."""
+    """Return a compiler for the types of a schema."""
     return Compiler(named_types(schema))
 
 
@@ -214,6 +220,7 @@ def _union_skipper(branches: list[Skip]) -> Skip:
 
     def skip(raw: Block, at: int) -> int:
         index = raw[at]
+        # Zigzag: the bytes 0 and 2 are the branches 0 and 1.
         if index < 4 and not index & 1 and size == 2:
             return branches[index >> 1](raw, at + 1)
         index, at = _branch(raw, at, size)
@@ -223,7 +230,7 @@ def _union_skipper(branches: list[Skip]) -> Skip:
 
 
 def optional_reader(schema: Schema, value: Read) -> Read:
-    """Return a reader of a type, or of it and null, where the value itself is read in a way of one's own."""
+    """Return a reader of a type, or of its union with null, given a reader of the value itself."""
     if not isinstance(schema, list):
         return value
     return _union_reader([READ["null"] if branch == "null" else value for branch in schema])
@@ -332,6 +339,7 @@ def _long_map_reader(wanted: frozenset[int], by_byte: Mapping[int, int]) -> Read
         while raw[at]:
             count, at = count_of(raw, at, 1)
             for _ in range(count):
+                # Fast path: key and value of one byte each, as most counts of small tables have.
                 key, value = raw[at], raw[at + 1]
                 if key < 128 and value < 128:
                     at += 2

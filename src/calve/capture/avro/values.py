@@ -1,6 +1,6 @@
 """Single values of Avro: numbers, texts and bytes, and how many items of an array follow.
 
-A read past the end of a block is an IndexError, which whoever reads its records turns into an error of the file.
+A read past the end of a block raises IndexError, which the reader of its records turns into LakeCorrupt.
 """
 
 import struct
@@ -10,6 +10,7 @@ from typing import Any
 from calve.errors import LakeCorrupt
 from calve.lake import shown, too_large
 
+# Roughly the memory of a kept Python object beside the byte that a skipped item takes.
 KEPT = 8
 """How many times more an item costs that is kept, and not skipped."""
 _LONGEST_STRING = 1 << 20
@@ -61,7 +62,7 @@ def _read_int(raw: Block, at: int) -> tuple[int, int]:
     value, behind = read_long(raw, at)
     if -0x80000000 <= value <= 0x7FFFFFFF:
         return value, behind
-    raise LakeCorrupt(f"{value} is no number of 32 bits", offset=at)
+    raise LakeCorrupt(f"{value} is not a 32-bit number", offset=at)
 
 
 def _read_boolean(raw: Block, at: int) -> tuple[bool, int]:
@@ -72,7 +73,7 @@ def _read_boolean(raw: Block, at: int) -> tuple[bool, int]:
 
 
 def extent(raw: Block, at: int) -> tuple[int, int]:
-    """Read a length; return where what has it begins and ends."""
+    """Read a length; return where the bytes that it counts begin and end."""
     size = raw[at]
     if size < 128 and not size & 1:
         size >>= 1
@@ -85,13 +86,13 @@ def extent(raw: Block, at: int) -> tuple[int, int]:
 
 
 def read_bytes(raw: Block, at: int) -> tuple[bytes, int]:
-    """Read bytes behind their length."""
+    """Read length-prefixed bytes."""
     start, end = extent(raw, at)
     return raw[start:end], end
 
 
 def read_string(raw: Block, at: int) -> tuple[str, int]:
-    """Read a text, which is not as long as to be none."""
+    """Read a string of at most 1 MiB."""
     start, end = extent(raw, at)
     if end - start > _LONGEST_STRING:
         raise LakeCorrupt(f"a string has {end - start} bytes", offset=start)
@@ -166,7 +167,7 @@ SKIP: dict[str, Skip] = {
 
 
 def count_of(raw: Block, at: int, cost: int) -> tuple[int, int]:
-    """Read how many items follow in a block of an array or a map; 0: it is over."""
+    """Read how many items follow in a block of an array or a map; 0 at its end."""
     count, behind = raw[at], at + 1
     if count < 128 and not count & 1:
         count >>= 1
@@ -179,6 +180,7 @@ def count_of(raw: Block, at: int, cost: int) -> tuple[int, int]:
             raise LakeCorrupt(f"a length is {size}, but {len(raw) - behind} bytes are left", offset=behind)
     if count:
         raw.items_left -= count * cost
+        # Items of no bytes (null) would allow any count in a short block. Iceberg has no such arrays.
         if count > len(raw) - behind:
             raise LakeCorrupt(f"{count} items follow, but {len(raw) - behind} bytes are left", offset=at)
         if raw.items_left < 0:

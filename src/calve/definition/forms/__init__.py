@@ -1,6 +1,8 @@
-"""The forms that a definition may be written in, and the one shape they all mean."""
+"""The forms in which a definition may be written, and their conversion to the canonical form.
 
-from calve.definition.forms.document import canonical
-from calve.definition.forms.known_types import StepTypeNames
+Others import ``canonical``, and how params are written, from here.
+"""
 
-__all__ = ["StepTypeNames", "canonical"]
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

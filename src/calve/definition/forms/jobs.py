@@ -1,42 +1,178 @@
-"""Jobs of the YAML forms, and the steps that they are."""
+"""Jobs of the YAML forms, converted to steps."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
-from calve.definition.document import Node
-from calve.definition.forms import signals
-from calve.definition.forms.configs import Config, config_of, step_type
+from calve.definition.document import Node, entries as entries_of
 from calve.definition.forms.dag import Wired, transitions
-from calve.definition.forms.job_keys import AS_THEY_ARE, KEYS, OF_TEMPLATES, ONLY_OURS, Kind
-from calve.definition.forms.keys import as_written, snake, sort_keys, without_misspelt
-from calve.definition.forms.known_types import StepTypeNames
-from calve.definition.forms.loops import loop_params
-from calve.definition.forms.params import params
-from calve.definition.forms.shapes import as_text, entries_of, text_of, uppered
-from calve.definition.problems import Problems
+from calve.definition.forms.keys import (
+    KEYS,
+    OF_TEMPLATES,
+    ONLY_OURS,
+    UNCHANGED,
+    StepKind,
+    as_written,
+    same,
+    snake,
+    sort_keys,
+    without_misspelt,
+)
+from calve.definition.forms.params import yaml_params
+from calve.definition.forms.triggers import signal_dependencies, signal_outputs
+from calve.definition.forms.values import as_text, text_of, uppered
+from calve.definition.problems import Problems, did_you_mean
+
+
+class StepTypeNames(Protocol):
+    """Knows the step types and the job templates by name."""
+
+    def resolve(self, name: str) -> str | None:
+        """Return the proper spelling of a step type written in any case; None if there is none."""
+        ...
+
+    def template(self, name: str, version: str | None) -> str | None:
+        """Return the step type behind a job template; None if there is no such template."""
+        ...
+
+    def config(self, type_name: str) -> tuple[str, frozenset[str]] | None:
+        """Return the name of the map that configures a step type, and the fields of that map."""
+        ...
+
+
+FLAT_TYPES = frozenset({"ICDC"})
+"""Types whose config fields may always be keys of the job itself, as before there were config maps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The config map of a step type."""
+
+    name: str
+    fields: frozenset[str]
+    is_flat: bool
+    """Whether its fields may be keys of the job itself."""
+
+    def keys(self) -> dict[str, str]:
+        """Return the keys of a job that are fields of the map: those without another meaning."""
+        return {
+            key: snake(key) if snake(key) in self.fields else key
+            for key in self.fields
+            if key not in KEYS[StepKind.STEP]
+        }
+
+    def gather(self, entries: dict[str, Node], fields: dict[str, Node], job: Node, problems: Problems) -> None:
+        """Move the fields that are keys of the job itself into the map."""
+        meant = set(self.keys().values())
+        flat = {key: item for key, item in fields.items() if key in meant}
+        if not flat:
+            return
+        written = entries.get(self.name, job)
+        inside = dict(entries_of(entries.get(self.name)))
+        for key, item in flat.items():
+            if key in inside:
+                problems.add(item, "said_twice", f"{key} is already given in {self.name}", at_key=True)
+            inside.setdefault(key, item)
+        entries[self.name] = written.made(inside)
+
+
+def step_type(fields: dict[str, Node], types: StepTypeNames) -> str | None:
+    """Return the step type of a job or of its job template; None if there is none."""
+    node = fields.get("type")
+    if node is None or not isinstance(node.value, str):
+        return None
+    version = fields.get("type_version")
+    return types.resolve(node.value) or types.template(node.value, None if version is None else text_of(version))
+
+
+def config_of(type_name: str | None, types: StepTypeNames, *, is_flat: bool) -> Config | None:
+    """Return the config map of a step type; None if it has none."""
+    found = None if type_name is None else types.config(type_name)
+    return None if found is None else Config(*found, is_flat=is_flat or type_name in FLAT_TYPES)
+
+
+_RANGE = same("from", "to", "increment")
+_HINT = "write {from: 0, to: 24, increment: 1}; to is exclusive, and from and increment may be left out"
+
+
+def loop_params(fields: dict[str, Node], problems: Problems) -> Node | None:
+    """Return the loop params of a job as a MAP, including its ranges; None if it has none."""
+    given = [fields[key] for key in ("loop_params", "ranges") if key in fields]
+    if not given:
+        return None
+    found: dict[str, Node] = {}
+    if "loop_params" in fields:
+        entries = _entries(fields["loop_params"], "loop_params", problems)
+        found |= yaml_params(entries, problems)
+    if "ranges" in fields:
+        for name, node in _ranges(fields["ranges"], problems):
+            if name in found:
+                problems.add(node, "said_twice", f"the loop param {name} is given twice", at_key=True)
+            found.setdefault(name, node)
+    return given[0].made({"type": "MAP", "value": found})
+
+
+def _ranges(node: Node, problems: Problems) -> Iterator[tuple[str, Node]]:
+    for name, item in _entries(node, "ranges", problems).items():
+        expression = _range(name, item, problems)
+        if expression is not None:
+            yield name, item.made({"type": "LONG_ARRAY", "expression": expression})
+
+
+def _range(name: str, node: Node, problems: Problems) -> str | None:
+    match node.value:
+        case dict() as entries:
+            keys = sort_keys(entries, _RANGE, problems)
+            for key, item in keys.others.items():
+                hint = did_you_mean(key, _RANGE)
+                problems.add(item, "unknown_key", f"{key} is not a key of a range", hint=hint, at_key=True)
+            bounds = keys.fields
+        case list() as items if 2 <= len(items) <= 3:
+            bounds = dict(zip(_RANGE, items, strict=False))
+        case _:
+            bounds = {}
+    if "to" not in bounds:
+        problems.add(node, "range_malformed", f"the range {name} has no end: to is missing", hint=_HINT)
+        return None
+    written = {"from": "0", "increment": "1"}
+    for key, bound in bounds.items():
+        # A text is an expression of its own: to: day_count.
+        if isinstance(bound.value, bool | float) or (text := text_of(bound)) is None:
+            problems.add(bound, "range_malformed", f"{key} of the range {name} is not a whole number", hint=_HINT)
+            return None
+        written[key] = text
+    return f"Util.intsBetween({written['from']}, {written['to']}, {written['increment']});"
+
+
+def _entries(node: Node, name: str, problems: Problems) -> dict[str, Node]:
+    if isinstance(node.value, dict):
+        return node.value
+    problems.add(node, "map_expected", f"{name} must be a map of names to values")
+    return {}
+
 
 _WORDS = ("failure_mode", "tags.*.namespace", "retry_policy.backoff.type")
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """A job as it stands in a list: its kind, and the map that describes it."""
+    """An item of a list of jobs: its kind, and the map that describes it."""
 
-    kind: Kind
+    kind: StepKind
     item: Node
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A job whose keys have been told apart."""
+    """A job with its keys sorted into fields and params."""
 
-    kind: Kind
+    kind: StepKind
     item: Node
     node: Node
     fields: dict[str, Node]
     others: dict[str, Node]
-    """What can only be a param."""
+    """Its params."""
     config: Config | None
 
     @property
@@ -45,21 +181,21 @@ class _Job:
         return (text_of(self.fields["id"]) or "") if "id" in self.fields else ""
 
     def take(self, *names: str) -> dict[str, Node]:
-        """Return the fields that are steps' fields as they are."""
+        """Return some of its fields."""
         return {name: self.fields[name] for name in names if name in self.fields}
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
-    """Writes the steps of one form."""
+class JobConverter:
+    """Converts the jobs of one form to steps."""
 
     problems: Problems
     types: StepTypeNames
     unwrap: Callable[[Node, Problems], Wrapped | None]
-    """Tells the kind of an item; None for what is no job."""
+    """Returns an item with its kind; None if it is not a job."""
     spelling: Callable[[str], str] = as_written
     is_flat: bool = False
-    """Whether the fields of a config map may stand on any job itself, and its name may be its id."""
+    """Whether config fields may be keys of any job itself, and the name of a job may be its id."""
 
     def steps(self, jobs: Node, dag: Node | None) -> Node:
         """Return the steps of a list of jobs, each with its transition."""
@@ -78,8 +214,8 @@ class Writer:
     def _read(self, job: Wrapped) -> _Job:
         entries = entries_of(job.node)
         known, spelling, config = KEYS[job.kind], self.spelling, None
-        if job.kind is Kind.STEP:
-            # The type decides what the other keys mean, so it is looked for first.
+        if job.kind is StepKind.STEP:
+            # The type decides what the other keys mean, so it is read first.
             typed = {field: item for key, item in entries.items() if (field := known.get(self.spelling(key)))}
             config = config_of(step_type(typed, self.types), self.types, is_flat=self.is_flat)
         if config is not None and config.is_flat:
@@ -91,17 +227,17 @@ class Writer:
         others = without_misspelt(self._placed(job.kind, keys.others), names, self.problems)
         return _Job(job.kind, job.item, job.node, keys.fields, others, config)
 
-    def _placed(self, kind: Kind, others: dict[str, Node]) -> dict[str, Node]:
-        """Return what may be a param; report keys that belong to jobs of another kind."""
+    def _placed(self, kind: StepKind, others: dict[str, Node]) -> dict[str, Node]:
+        """Return the keys that may be params; report those that belong to jobs of another kind."""
         kept: dict[str, Node] = {}
         for key, item in others.items():
             owner = ONLY_OURS.get(self.spelling(key))
-            if owner is None or (kind is Kind.TEMPLATE and key in OF_TEMPLATES):
+            if owner is None or (kind is StepKind.TEMPLATE and key in OF_TEMPLATES):
                 kept[key] = item
                 continue
-            hint = f"write {key}<string> if a param of that name is meant"
+            hint = f"write {key}<string> if you mean a param of that name"
             self.problems.add(
-                item, "misplaced_key", f"{key} belongs to a {owner}, not to a {kind}", hint=hint, at_key=True
+                item, "misplaced_key", f"{key} is a key of a {owner}, not of a {kind}", hint=hint, at_key=True
             )
         return kept
 
@@ -109,11 +245,10 @@ class Writer:
         if not isinstance(job.node.value, dict):
             return job.item.made({job.kind.value: job.node})
         step = {name: as_text(item) for name, item in job.take("id", "name").items()}
-        step |= job.take("description", "failure_mode", "tags", "timeout")
         if "signal_dependencies" in job.fields:
-            step["signal_dependencies"] = signals.dependencies(job.fields["signal_dependencies"], self.problems)
+            step["signal_dependencies"] = signal_dependencies(job.fields["signal_dependencies"], self.problems)
         if "signal_outputs" in job.fields:
-            step["signal_outputs"] = signals.outputs(job.fields["signal_outputs"], self.problems)
+            step["signal_outputs"] = signal_outputs(job.fields["signal_outputs"], self.problems)
         if transition is not None:
             step["transition"] = transition
         step |= self._fields(job)
@@ -124,9 +259,9 @@ class Writer:
 
     def _fields(self, job: _Job) -> dict[str, Node]:
         """Return the fields that only steps of this kind have."""
-        found = job.take(*AS_THEY_ARE[job.kind])
+        found = job.take(*UNCHANGED[job.kind])
         if "type" in job.fields:
-            found |= {"sub_type": job.fields["type"]} if job.kind is Kind.TEMPLATE else self._type(job)
+            found |= {"sub_type": job.fields["type"]} if job.kind is StepKind.TEMPLATE else self._type(job)
         if "type_version" in job.fields:
             found["sub_type_version"] = as_text(job.fields["type_version"])
         if "jobs" in job.fields:
@@ -134,7 +269,7 @@ class Writer:
         return found
 
     def _type(self, job: _Job) -> dict[str, Node]:
-        """Return the type of a job: a step type, or the one behind a job template, whose name is kept."""
+        """Return the type of a job: a step type, or that of a job template, whose name is kept."""
         node = job.fields["type"]
         found = step_type(job.fields, self.types)
         if found is None:  # it is reported where step types are checked
@@ -144,24 +279,24 @@ class Writer:
         return {"type": node.made(found), **({"sub_type": node} if is_template else {})}
 
     def _params(self, job: _Job) -> dict[str, Node]:
-        """Return the params of a job: the keys that mean nothing else, its ``params``, and those of its kind."""
+        """Return the params of a job: its unknown keys, its ``params``, and those of its kind."""
         entries = dict(job.others)
         name = None
         if job.config is not None:
             name = job.config.name
             job.config.gather(entries, job.fields, job.node, self.problems)
-        found = params(entries, self.problems, config=name)
+        found = yaml_params(entries, self.problems, config=name)
         if (explicit := job.fields.get("params")) is not None:
             if not isinstance(explicit.value, dict):
-                self.problems.add(explicit, "map_expected", "params is a map of names to values")
-            for key, item in params(entries_of(explicit), self.problems, config=name).items():
+                self.problems.add(explicit, "map_expected", "params must be a map of names to values")
+            for key, item in yaml_params(entries_of(explicit), self.problems, config=name).items():
                 self._put(found, key, item)
-        if job.kind is Kind.SUBWORKFLOW:
+        if job.kind is StepKind.SUBWORKFLOW:
             self._put_subworkflow(found, job.fields)
         return found
 
     def _put_subworkflow(self, found: dict[str, Node], fields: dict[str, Node]) -> None:
-        """Name the workflow to run: the one that is given, else the one of the job's own id."""
+        """Add the id of the workflow to run: the given one, or else the id of the job."""
         if "workflow_id" in fields:
             self._put(found, "subworkflow_id", _string(fields["workflow_id"]))
         elif "id" in fields:
@@ -169,11 +304,11 @@ class Writer:
         if "version" in fields:
             self._put(found, "subworkflow_version", _string(fields["version"]))
         elif "workflow_version" in found:  # what Maestro's Python client writes for it
-            message = "workflow_version is a param of the child, and does not choose its version"
+            message = "workflow_version is a param of the child and does not choose its version"
             self.problems.warn(found["workflow_version"], "version_is_param", message, hint="write version")
 
     def _loop_params(self, job: _Job) -> dict[str, Node]:
-        found = params(job.others, self.problems)
+        found = yaml_params(job.others, self.problems)
         if (over := loop_params(job.fields, self.problems)) is not None:
             self._put(found, "loop_params", over)
         return found

@@ -1,19 +1,17 @@
-"""Maestro's own JSON: ``steps`` of one-key wrappers, params that say their types."""
+"""The form of Maestro's JSON: ``steps`` in one-key wrappers, and params with types."""
 
-from calve.definition.document import Node
-from calve.definition.forms import signals
-from calve.definition.forms.job_keys import Kind
-from calve.definition.forms.known_types import StepTypeNames
-from calve.definition.forms.parts import Parts
-from calve.definition.forms.properties import KEYS as PROPERTIES
-from calve.definition.forms.shapes import entries_of, uppered, without_nulls
-from calve.definition.forms.triggers import listed
-from calve.definition.forms.typed_params import typed_params
+from calve.definition.document import Node, entries as entries_of
+from calve.definition.forms.jobs import StepTypeNames
+from calve.definition.forms.keys import StepKind
+from calve.definition.forms.params import typed_params
+from calve.definition.forms.triggers import listed, signal_dependencies, signal_outputs
+from calve.definition.forms.values import uppered, without_nulls
+from calve.definition.forms.yaml_form import PROPERTIES, Parts
 from calve.definition.problems import Problems, did_you_mean
 
 _WORKFLOW_WORDS = ("criticality", "tags.*.namespace")
 _STEP_WORDS = ("failure_mode", "tags.*.namespace", "retry_policy.backoff.type")
-_KINDS = frozenset(Kind)
+_KINDS = frozenset(StepKind)
 
 
 def from_maestro(node: Node, problems: Problems, types: StepTypeNames) -> Parts:
@@ -22,7 +20,7 @@ def from_maestro(node: Node, problems: Problems, types: StepTypeNames) -> Parts:
 
 
 def from_bare_maestro(node: Node, problems: Problems, types: StepTypeNames) -> Parts:
-    """Return the parts of a definition from such a workflow that is the whole document, and holds properties too."""
+    """Return the parts of a definition from a document that is such a workflow, with properties among its keys."""
     entries = entries_of(without_nulls(node))
     own = {key: item for key, item in entries.items() if key not in PROPERTIES}
     outside = {key: item for key, item in entries.items() if key in PROPERTIES}
@@ -39,7 +37,7 @@ def _workflow(node: Node, given: dict[str, Node], problems: Problems, types: Ste
 
 
 def is_wrapped(item: Node) -> bool:
-    """Tell whether a step stands in one of the five wrappers."""
+    """Tell whether a step has one of the five wrappers."""
     entries = entries_of(item)
     return len(entries) == 1 and next(iter(entries)) in _KINDS
 
@@ -51,7 +49,7 @@ def _steps(node: Node, problems: Problems, types: StepTypeNames) -> Node:
     for item in node.value:
         if is_wrapped(item):
             kind, inner = next(iter(entries_of(item).items()))
-            found.append(item.made({kind: _step(Kind(kind), inner, problems, types)}))
+            found.append(item.made({kind: _step(StepKind(kind), inner, problems, types)}))
         else:
             _report(item, problems)
     return node.made(found)
@@ -61,26 +59,26 @@ def _report(item: Node, problems: Problems) -> None:
     entries = entries_of(item)
     if len(entries) == 1:
         key, node = next(iter(entries.items()))
-        hint = "did you mean step?" if key == "job" else did_you_mean(key, Kind)
+        hint = "did you mean step?" if key == "job" else did_you_mean(key, StepKind)
         problems.add(node, "step_malformed", f"{key} is not a kind of step", hint=hint, at_key=True)
     else:
         hint = 'write {"step": {"id": …, "type": …}}, or subworkflow, foreach, while or template in place of step'
         problems.add(item, "step_malformed", "a step is a map with one key, its kind", hint=hint)
 
 
-def _step(kind: Kind, node: Node, problems: Problems, types: StepTypeNames) -> Node:
+def _step(kind: StepKind, node: Node, problems: Problems, types: StepTypeNames) -> Node:
     entries = dict(entries_of(without_nulls(node)))
     if not entries:
         return node
     named = entries.get("type")
-    if kind is Kind.STEP and named is not None and isinstance(named.value, str):
+    if kind is StepKind.STEP and named is not None and isinstance(named.value, str):
         entries["type"] = named.made(types.resolve(named.value) or named.value)
     if "params" in entries:
         entries["params"] = typed_params(entries["params"], problems)
     if "signal_dependencies" in entries:
-        entries["signal_dependencies"] = signals.dependencies(entries["signal_dependencies"], problems)
+        entries["signal_dependencies"] = signal_dependencies(entries["signal_dependencies"], problems)
     if "signal_outputs" in entries:
-        entries["signal_outputs"] = signals.outputs(entries["signal_outputs"], problems, typed_params)
+        entries["signal_outputs"] = signal_outputs(entries["signal_outputs"], problems, typed_params)
     if kind.is_loop and "steps" in entries:
         entries["steps"] = _steps(entries["steps"], problems, types)
     if "transition" in entries:

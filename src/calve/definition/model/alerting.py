@@ -5,7 +5,7 @@ from enum import StrEnum
 from pydantic import Field, StrictBool, StrictInt, model_validator
 from pydantic_core import PydanticCustomError
 
-from calve.definition.model.base import Model
+from calve.definition.model.fields import Model
 
 Names = tuple[str, ...]
 

@@ -3,11 +3,10 @@
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, model_validator
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, TypeAdapter, model_validator
 from pydantic_core import PydanticCustomError
 
-from calve.definition.model.base import Model
-from calve.definition.model.tags import Tags
+from calve.definition.model.fields import Model, Tags
 
 
 class ParamType(StrEnum):
@@ -166,3 +165,5 @@ Param = Annotated[
     Field(discriminator="type"),
 ]
 Params = dict[str, Param]
+PARAM: TypeAdapter[Param] = TypeAdapter(Param)
+"""Reads one param from JSON's types."""

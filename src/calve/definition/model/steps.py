@@ -1,16 +1,50 @@
 """Steps: the five shapes that stand in a workflow."""
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, PlainSerializer, StrictBool, StrictInt, Tag, WrapValidator
 
-from calve.definition.model.base import Model
-from calve.definition.model.names import Description, StepId, Title
+from calve.definition.model.fields import Description, Model, ParsableLong, StepId, Tags, Title
 from calve.definition.model.params import Params
-from calve.definition.model.retries import ParsableLong, RetryPolicy
-from calve.definition.model.tags import Tags
 from calve.definition.model.triggers import SignalDependency, SignalOutput
+
+
+class ExponentialBackoff(Model):
+    """Waits longer each time, up to a limit."""
+
+    type: Literal["EXPONENTIAL_BACKOFF"] = "EXPONENTIAL_BACKOFF"
+    error_retry_backoff_in_secs: ParsableLong | None = None
+    error_retry_exponent: ParsableLong | None = None
+    error_retry_limit_in_secs: ParsableLong | None = None
+    platform_retry_backoff_in_secs: ParsableLong | None = None
+    platform_retry_exponent: ParsableLong | None = None
+    platform_retry_limit_in_secs: ParsableLong | None = None
+    timeout_retry_backoff_in_secs: ParsableLong | None = None
+    timeout_retry_exponent: ParsableLong | None = None
+    timeout_retry_limit_in_secs: ParsableLong | None = None
+
+
+class FixedBackoff(Model):
+    """Waits equally long each time."""
+
+    type: Literal["FIXED_BACKOFF"] = "FIXED_BACKOFF"
+    error_retry_backoff_in_secs: ParsableLong | None = None
+    platform_retry_backoff_in_secs: ParsableLong | None = None
+    timeout_retry_backoff_in_secs: ParsableLong | None = None
+
+
+Backoff = Annotated[ExponentialBackoff | FixedBackoff, Field(discriminator="type")]
+
+
+class RetryPolicy(Model):
+    """How often a step is tried again, for each of three reasons."""
+
+    error_retry_limit: ParsableLong | None = None
+    platform_retry_limit: ParsableLong | None = None
+    timeout_retry_limit: ParsableLong | None = None
+    backoff: Backoff | None = None
+
 
 FOREACH_CONCURRENCY = 500
 
@@ -96,6 +130,10 @@ class TemplateStep(_Step):
     sub_type_version: str | None = None
 
 
+LOOPS = frozenset({ForeachStep.kind, WhileStep.kind})
+"""The kinds of steps that contain other steps."""
+
+
 def _kind(value: Any) -> Any:
     """Return which of the five shapes a wrapped step has."""
     if isinstance(value, dict):
@@ -112,11 +150,11 @@ def _wrap(step: "TypedStep | SubworkflowStep | ForeachStep | WhileStep | Templat
 
 
 Step = Annotated[
-    Annotated[TypedStep, WrapValidator(_unwrap), Tag("step")]
-    | Annotated[SubworkflowStep, WrapValidator(_unwrap), Tag("subworkflow")]
-    | Annotated[ForeachStep, WrapValidator(_unwrap), Tag("foreach")]
-    | Annotated[WhileStep, WrapValidator(_unwrap), Tag("while")]
-    | Annotated[TemplateStep, WrapValidator(_unwrap), Tag("template")],
+    Annotated[TypedStep, WrapValidator(_unwrap), Tag(TypedStep.kind)]
+    | Annotated[SubworkflowStep, WrapValidator(_unwrap), Tag(SubworkflowStep.kind)]
+    | Annotated[ForeachStep, WrapValidator(_unwrap), Tag(ForeachStep.kind)]
+    | Annotated[WhileStep, WrapValidator(_unwrap), Tag(WhileStep.kind)]
+    | Annotated[TemplateStep, WrapValidator(_unwrap), Tag(TemplateStep.kind)],
     Discriminator(_kind),
     PlainSerializer(_wrap, return_type=dict[str, Any]),
 ]

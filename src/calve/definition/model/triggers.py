@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StrictInt, model_validator
 from pydantic_core import PydanticCustomError
 
-from calve.definition.model.base import Model
+from calve.definition.model.fields import Model, ParsableLong
 from calve.definition.model.params import Long, Param, Params
-from calve.definition.model.retries import ParsableLong
 
 SIGNALS_A_TRIGGER = 8
 NAME_BYTES = 255
@@ -51,34 +50,31 @@ class CatchUp(StrEnum):
     """None does."""
 
 
-class CronTrigger(Model):
+class _TimeTrigger(Model):
+    timezone: str | None = None
+    fuzzy_max_delay: ParsableLong | None = None
+    catch_up: CatchUp | None = None
+
+
+class CronTrigger(_TimeTrigger):
     """Five fields of Unix, or six or seven of Quartz."""
 
     type: Literal["CRON"] = "CRON"
     cron: str
-    timezone: str | None = None
-    fuzzy_max_delay: ParsableLong | None = None
-    catch_up: CatchUp | None = None
 
 
-class PredefinedTrigger(Model):
+class PredefinedTrigger(_TimeTrigger):
     """``@hourly``, ``@daily``, ``@weekly``, ``@monthly`` or ``@yearly``."""
 
     type: Literal["PREDEFINED"] = "PREDEFINED"
     expression: str
-    timezone: str | None = None
-    fuzzy_max_delay: ParsableLong | None = None
-    catch_up: CatchUp | None = None
 
 
-class IntervalTrigger(Model):
+class IntervalTrigger(_TimeTrigger):
     """Again and again after the same span of time."""
 
     type: Literal["INTERVAL"] = "INTERVAL"
     interval: ParsableLong
-    timezone: str | None = None
-    fuzzy_max_delay: ParsableLong | None = None
-    catch_up: CatchUp | None = None
 
 
 TimeTrigger = Annotated[CronTrigger | PredefinedTrigger | IntervalTrigger, Field(discriminator="type")]
@@ -115,7 +111,7 @@ class SignalTrigger(Model):
                 if key in entry.match_params:
                     raise PydanticCustomError(
                         "join_key_matched",
-                        "the join key {key} of {name} may not stand in match_params too",
+                        "the join key {key} of {name} cannot be in match_params too",
                         {"key": key, "name": name},
                     )
         return self

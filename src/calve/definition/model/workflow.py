@@ -8,12 +8,9 @@ from pydantic import BeforeValidator, Field, PlainSerializer, StrictBool, Strict
 from pydantic_core import PydanticCustomError
 
 from calve.definition.model.alerting import Alerting
-from calve.definition.model.base import Model
-from calve.definition.model.names import Description, Title, WorkflowId
+from calve.definition.model.fields import Description, Model, ParsableLong, Tags, Title, WorkflowId
 from calve.definition.model.params import Params
-from calve.definition.model.retries import ParsableLong
 from calve.definition.model.steps import ForeachStep, Step, WhileStep
-from calve.definition.model.tags import Tags
 from calve.definition.model.triggers import IncrementalTrigger, SignalTrigger, TimeTrigger
 
 CONCURRENCY = 1000

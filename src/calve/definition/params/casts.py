@@ -1,4 +1,4 @@
-"""Which value fits which type of param, and how it is made to fit."""
+"""Casts of values to the types of params, with Maestro's messages."""
 
 import math
 import re
@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from calve.definition.model.params import ParamType
+from calve.definition.model import ParamType
 from calve.definition.params.json_text import scalar_text
 from calve.definition.params.secrets import Secret, SecretText
 from calve.errors import ParamError
-from calve.expressions.java.longs import parse_long
+from calve.expressions.java import parse_long
 
 NESTING = 64
-"""How deep maps may stand in each other."""
+"""How deep maps may be nested."""
 
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,10})?")
 _ARRAY_CLASSES = {str: "[Ljava.lang.String;", bool: "[Z", int: "[J", float: "[D"}
@@ -23,14 +23,14 @@ _SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A value that fits its type, and what is worth telling about how it came to fit."""
+    """A value of the right type, and a note if it was converted."""
 
     value: Any
     note: tuple[str, str] | None = None
 
 
 def cast(name: str, to: ParamType, value: Any) -> Cast:
-    """Return ``value`` as a value of the type ``to``, for the param of that name.
+    """Return ``value`` cast to the type ``to``, for the param of that name.
 
     Raises:
         ParamError: it does not fit.
@@ -39,7 +39,7 @@ def cast(name: str, to: ParamType, value: Any) -> Cast:
 
 
 def java_class(value: Any) -> str:
-    """Return the class that a value has for Maestro, whose messages name it."""
+    """Return the Java class of a value, as Maestro's messages show it."""
     match value:
         case bool():
             return "class java.lang.Boolean"
@@ -163,7 +163,7 @@ def _string_array(name: str, value: Any) -> Cast:
 
 def _array_of(kind: type[bool | int | float]) -> Callable[[str, Any], Cast]:
     def array(name: str, value: Any) -> Cast:
-        # Exactly that type: True is an int to Python, and a long is no double to Maestro.
+        # Exactly that type: True is an int to Python, and a long is not a double to Maestro.
         if not isinstance(value, list | tuple) or not all(type(member) is kind for member in value):
             raise _invalid(name, value)
         return Cast(list(value))

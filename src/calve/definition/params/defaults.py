@@ -1,4 +1,4 @@
-"""The params that every workflow and every step has without defining them."""
+"""The default params of every workflow and every step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from calve.definition.model.params import Params
+from calve.definition.model import Params
 
 _DAY = "yyyyMMdd"
 _HOUR = "HH"
@@ -15,7 +15,7 @@ _PACIFIC = "America/Los_Angeles"
 
 @dataclass(frozen=True, slots=True)
 class DefaultParams:
-    """Default params; the caller may have others."""
+    """Default params of workflows and steps."""
 
     workflow: Params
     step: Params
@@ -23,7 +23,7 @@ class DefaultParams:
     dry_run: Params = field(default_factory=dict)
 
     def of_type(self, step_type: str) -> Params:
-        """Return those of a type of step."""
+        """Return those of a step type."""
         return self.by_type.get(step_type.lower(), {})
 
     def with_changes(
@@ -34,7 +34,7 @@ class DefaultParams:
         by_type: Mapping[str, Params] | None = None,
         dry_run: Params | None = None,
     ) -> "DefaultParams":
-        """Return default params in which the given ones replace those of the same name."""
+        """Return default params with some replaced or added."""
         types = {name.lower(): {**self.of_type(name), **params} for name, params in (by_type or {}).items()}
         return DefaultParams(
             {**self.workflow, **(workflow or {})},
@@ -58,12 +58,12 @@ def _reserved(call: str, type_: str = "STRING") -> dict[str, str]:
 
 
 def _set_or(field_name: str, otherwise: str) -> dict[str, str]:
-    """Return a param that is what the instance has set, or something else."""
+    """Return a param with the value that the instance has, or else another."""
     return _on_start(f"found = params.getFromInstance('{field_name}'); return found.isEmpty() ? {otherwise} : found;")
 
 
 def _moment(of: str, pattern: str, *, zone: str = "'UTC'", moved: str = "") -> dict[str, str]:
-    """Return a param that is a part of a timestamp in a zone."""
+    """Return a param that formats a timestamp in a time zone."""
     return _on_start(
         f"moment = new DateTime({of}).withZone(DateTimeZone.forID({zone})); return moment{moved}.toString('{pattern}');"
     )
@@ -133,4 +133,4 @@ DEFAULT_PARAMS = DefaultParams(
     },
     dry_run=_params({"FROM_DATE": _STUB, "TO_DATE": _STUB}),
 )
-"""Those of Maestro."""
+"""The default params of Maestro."""

@@ -1,4 +1,4 @@
-"""Params evaluated: each when it is needed, once."""
+"""Evaluate params: each once, after those that it refers to."""
 
 import json
 from collections import ChainMap
@@ -7,41 +7,41 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from calve.definition.model.params import BooleanParam, MapParam, Param, Params
+from calve.definition.model import BooleanParam, MapParam, Param, Params
 from calve.definition.params.casts import NESTING, cast
 from calve.definition.params.interpolation import (
     SIZE_LIMIT,
     braced_text,
+    evaluate_literal,
     interpolate,
     line_and_column,
+    literal_references,
+    literal_texts,
     reference_index,
     references,
     unresolved_index,
 )
-from calve.definition.params.literals import evaluate_literal, literal_references, literal_texts
 from calve.definition.params.parameter import Parameter, values_of
-from calve.definition.params.scopes import Known, Own, Scope, StepScope, WorkflowScope
+from calve.definition.params.scopes import Known, Own, Reader, Scope, StepScope, WorkflowScope
 from calve.definition.params.secrets import SecretText, holds_secret
 from calve.errors import ExpressionError, ParamError
-from calve.expressions import Clock, Limits, ParamFunctions, evaluate_text, inputs, parse
-from calve.expressions.evaluation import complete
-from calve.expressions.limits import system_millis
+from calve.expressions import Clock, Limits, ParamFunctions, complete, evaluate_text, inputs, parse, system_millis
 
 _PARAMS = "params"
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How expressions are evaluated: what they can call, how much they may take, what time it is."""
+    """How expressions are evaluated: the functions that they can call, their limits, and the clock."""
 
     functions: ParamFunctions | None = None
     limits: Limits = field(default_factory=Limits)
     clock: Clock = system_millis
     until: int | None = None
-    """Up to which time all of them together may go on; if not given, each has all its time."""
+    """The deadline of all of them together; if it is not given, each has the full time limit."""
 
     def allowed(self) -> Limits:
-        """Return how much the next one may take."""
+        """Return the limits of the next one."""
         if self.until is None:
             return self.limits
         left = max(0, self.until - self.clock()) / 1_000
@@ -57,7 +57,7 @@ def evaluate_workflow_params(params: Params, *, workflow_id: str, language: Lang
 
     Raises:
         ParamError: a param refers to nothing or to itself, does not fit its type, or is too large.
-        ExpressionError: an expression gave no value.
+        ExpressionError: an expression failed.
     """
     return _Evaluation(params, WorkflowScope(workflow_id), language).all()
 
@@ -69,11 +69,11 @@ def evaluate_step_params(
     language: Language = PLAIN,
     known: Mapping[str, Parameter] | None = None,
 ) -> dict[str, Parameter]:
-    """Return the params of a step with their results, after those that are ``known`` already.
+    """Return the params of a step with their results, after those already ``known``.
 
     Raises:
         ParamError: a param refers to nothing or to itself, does not fit its type, or is too large.
-        ExpressionError: an expression gave no value.
+        ExpressionError: an expression failed.
     """
     return {**(known or {}), **_Evaluation(params, scope, language, known).all()}
 
@@ -81,11 +81,11 @@ def evaluate_step_params(
 def evaluate_in_step(
     name: str, definition: Param, *, own: Mapping[str, Parameter], scope: StepScope, language: Language = PLAIN
 ) -> Parameter:
-    """Return the result of a definition beside the params of a step, which have theirs: a signal's, a loop's.
+    """Return the result of another definition, such as a signal's, that sees the evaluated params of a step.
 
     Raises:
         ParamError: it refers to nothing, or does not fit its type.
-        ExpressionError: its expression gave no value.
+        ExpressionError: its expression failed.
     """
     return _Evaluation({name: definition}, scope, language, own).all()[name]
 
@@ -99,11 +99,11 @@ def evaluate_before_step(
     language: Language = PLAIN,
     known: Mapping[str, Parameter] | None = None,
 ) -> Parameter:
-    """Return the result of a definition beside the params of a step, of which only those are evaluated that it needs.
+    """Return the result of another definition, and evaluate only the params of the step that it needs.
 
     Raises:
         ParamError: it refers to nothing, or does not fit its type.
-        ExpressionError: its expression gave no value.
+        ExpressionError: its expression failed.
     """
     return _Evaluation({**params, name: definition}, scope, language, known).one(name)
 
@@ -111,11 +111,11 @@ def evaluate_before_step(
 def evaluate_condition(
     expression: str, *, own: Mapping[str, Parameter], scope: StepScope, language: Language = PLAIN
 ) -> bool:
-    """Tell whether the condition of an edge or a loop holds, over the params of a step and its workflow.
+    """Tell whether the condition of an edge or a loop holds, given the params of a step and its workflow.
 
     Raises:
         ParamError: it refers to nothing, or is neither true nor false.
-        ExpressionError: it gave no value.
+        ExpressionError: it failed.
     """
     definition = BooleanParam(expression=expression)
     result: bool = evaluate_in_step("condition", definition, own=own, scope=scope, language=language).result
@@ -133,7 +133,7 @@ class FileText:
     """The field that gives it, such as ``spark.file``."""
 
     def at(self, index: int) -> str:
-        """Return the place of a character as editors write it."""
+        """Return the position of a character as editors write it."""
         line, column = line_and_column(self.text, index)
         return f"{self.file}:{line}:{column}"
 
@@ -141,21 +141,21 @@ class FileText:
 def evaluate_file(
     file: FileText, *, own: Mapping[str, Parameter], scope: StepScope, language: Language = PLAIN
 ) -> str | SecretText:
-    """Return the text of a file with the values of its references, as if it stood in the field that names the file.
+    """Return the text of a file with its references replaced, as if it were written in the field that names it.
 
     Args:
-        file: the text, which may be longer than a param.
+        file: the text, which may be longer than a param may be.
         own: the params of the step, with their results.
         scope: what else the references may mean.
-        language: how signals are asked for.
+        language: gives access to signals.
 
     Raises:
-        ParamError: a reference means nothing or has no value, or a ``${`` is not a reference; names file, line, column.
+        ParamError: a reference is unknown or has no value, or a ``${`` is not a reference; with file, line and column.
     """
     unresolved = unresolved_index(file.text)
     if unresolved is not None:
         raise unresolved_reference(file.at(unresolved), file.text, unresolved)
-    # A param of the step that comes after this one has no value yet when this one is evaluated: the workflow's counts.
+    # Later params of the step have no value yet when this one is evaluated, so the workflow's are used.
     after = _after(file.field.partition(".")[0], own)
     known = {name: param for name, param in own.items() if name not in after or name not in scope.workflow}
     evaluation = _Evaluation({}, scope, language, known)
@@ -187,7 +187,7 @@ class _Frame:
 
 
 class _Evaluation:
-    """Evaluates params, those that they need first; with a stack of its own, so that a chain may be long."""
+    """Evaluates params after those that they need; with its own stack, so that long chains do not overflow."""
 
     def __init__(
         self, params: Params, scope: Scope, language: Language, before: Mapping[str, Parameter] | None = None
@@ -231,7 +231,7 @@ class _Evaluation:
             return _Frame(name, self._params[name], tuple(dict.fromkeys(needs(self._params[name]))))
 
     def _look_up(self, frame: _Frame) -> str | None:
-        """Find what a param refers to; return the param that must be evaluated before it, if there is one."""
+        """Look up what a param refers to; return a param that must be evaluated first, if there is one."""
         with _naming(frame.name):
             for name in frame.needs[len(frame.values) :]:
                 with _placing(frame.param, frame.name, name):
@@ -245,9 +245,7 @@ class _Evaluation:
         return None
 
     def _find(self, name: str, reader: str) -> Own | Known:
-        return self._scope.find(
-            name, reader, declared=self._params, evaluated=self._evaluated, functions=self._language.functions
-        )
+        return self._scope.find(name, Reader(reader, self._params, self._evaluated, self._language.functions))
 
     def value_in(self, file: FileText, name: str) -> Any:
         """Return the value of a name to which a file refers."""
@@ -271,7 +269,7 @@ class _Evaluation:
         self._done[frame.name] = done
 
     def _weigh(self, done: Parameter) -> None:
-        """Refuse params that are too large together; they are written out to be counted only when that is near."""
+        """Refuse params whose total size is too large; it is measured exactly only near the limit."""
         self._light.append(done)
         self._guessed += 1_000 + 12 * (len(repr(done.result)) + len(done.definition.expression or ""))
         if self._size + self._guessed <= SIZE_LIMIT:
@@ -321,7 +319,7 @@ def _length(param: Parameter) -> int:
 
 
 class _Readable(ChainMap[str, Any]):
-    """Values for an expression, which can read all but secrets."""
+    """Values for an expression, which cannot read secrets."""
 
     def __getitem__(self, name: str) -> Any:
         value = super().__getitem__(name)
@@ -339,7 +337,7 @@ def _refuse_secret(name: str, value: Any) -> None:
 
 
 def needs(param: Param, depth: int = 0) -> Iterator[str]:
-    """Yield the names that a param refers to, and that its members do if it is a MAP."""
+    """Yield the names that a param refers to, including the members of a MAP."""
     if depth > NESTING:
         raise ParamError(f"Maps are nested deeper than [{NESTING}]")
     if param.expression is not None:
@@ -364,7 +362,7 @@ def _inputs(expression: str) -> list[str]:
 
 @contextmanager
 def _placing(param: Param, of: str, name: str) -> Iterator[None]:
-    """Let an error about a reference in a text tell the field, the line and the column, where that says more."""
+    """Add field, line and column to an error about a reference, if that adds something."""
     try:
         yield
     except ParamError as error:
@@ -379,7 +377,7 @@ def _placing(param: Param, of: str, name: str) -> Iterator[None]:
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Let every error name the param in which it came up."""
+    """Add the name of the param to every error."""
     try:
         yield
     except ParamError as error:

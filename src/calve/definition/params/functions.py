@@ -1,18 +1,113 @@
-"""The functions of ``params``: what an expression can ask of the running instance."""
+"""The functions of ``params`` in expressions, and the facts about the running instance that they read."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from calve.definition.model.params import ParamType
-from calve.definition.params.facts import InstanceFacts, InstanceView, StepView, UpstreamStep
+from calve.definition.model import ParamType
+from calve.definition.params.parameter import InitiatorType, Parameter
 from calve.definition.params.secrets import holds_secret
-from calve.definition.params.sources import InitiatorType
 from calve.errors import ExpressionFailed
-from calve.expressions.java.longs import parse_long
+from calve.expressions.java import parse_long
 
+
+@dataclass(frozen=True, slots=True)
+class InstanceView:
+    """The instance that an expression belongs to; in a dry run only what its definition declares."""
+
+    workflow_id: str
+    initiator: InitiatorType = InitiatorType.MANUAL
+    run_policy: str = "START_FRESH_NEW_RUN"
+    workflow_instance_id: int | None = None
+    workflow_run_id: int | None = None
+    owner: str | None = None
+    initiator_timezone: str | None = None
+    initiator_user: str | None = None
+    first_time_trigger_timezone: str | None = None
+    signal_params: Mapping[str, Any] | None = None
+    """The evaluated params of the signal trigger that started it."""
+    is_dry_run: bool = False
+    declared_signals: frozenset[str] = frozenset()
+    declared_signal_params: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """The step that an expression belongs to."""
+
+    step_id: str
+    step_instance_id: int
+    step_instance_uuid: str
+    step_attempt_id: int
+    type: str
+    sub_type: str | None = None
+    error_retries: int = 0
+    dependencies: tuple[Mapping[str, str | int] | None, ...] = ()
+    """The params of the signals that its dependencies matched, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamStep:
+    """Another step of the same instance."""
+
+    type: str
+    status: str
+    end_time: int | None = None
+    params: Mapping[str, Parameter] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeachResults:
+    """The values of a param by iteration of a foreach, numbered from 1; some may be missing."""
+
+    type: ParamType
+    count: int
+    values: Mapping[int, Any]
+
+
+class InstanceFacts(Protocol):
+    """What a running instance can tell an expression; by default nothing has run yet."""
+
+    @property
+    def instance(self) -> InstanceView:
+        """The instance itself."""
+        ...
+
+    @property
+    def own_step(self) -> StepView | None:
+        """The step whose params are evaluated, or None for those of the workflow."""
+        ...
+
+    @property
+    def environment(self) -> str:
+        """The name of the environment that calve runs in."""
+        ...
+
+    def step(self, step_id: str) -> UpstreamStep | None:  # noqa: ARG002 - the default
+        """Return a step of the instance; None if there is none with that id."""
+        return None
+
+    def signal(self, name: str) -> Mapping[str, str | int] | None:  # noqa: ARG002 - the default
+        """Return the params of a signal that started the instance; None if there is none of that name."""
+        return None
+
+    def foreach_results(self, foreach_id: str, step_id: str, param: str) -> ForeachResults | None:  # noqa: ARG002 - the default
+        """Return the values of a param by iteration of a foreach; None if it has not started."""
+        return None
+
+    def subworkflow_param(self, subworkflow_id: str, step_id: str, param: str) -> Parameter | None:  # noqa: ARG002 - the default
+        """Return a param of a step of a subworkflow; None if there is none."""
+        return None
+
+    def next_unique_id(self) -> int | str:
+        """Return a unique id."""
+        ...
+
+
+STEP_STATUS = "MAESTRO_STEP_STATUS"
+STEP_END_TIME = "MAESTRO_STEP_END_TIME"
 DRY_RUN_VALUE = 20_220_101
-"""What a declared signal's param is in a dry run, where there is no signal."""
+"""The value of a declared signal's param in a dry run."""
 
 _ABSENT = {ParamType.STRING: None, ParamType.LONG: 0, ParamType.DOUBLE: 0.0, ParamType.BOOLEAN: False}
 
@@ -33,15 +128,15 @@ _INSTANCE_FIELDS: dict[str, Callable[[InstanceView], str | int | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class InstanceFunctions:
-    """Answers ``params.<name>(…)`` from the facts of an instance."""
+    """Evaluates ``params.<name>(…)`` from the facts of an instance."""
 
     facts: InstanceFacts
 
     def call(self, name: str, arguments: tuple[str, ...]) -> Any:
-        """Return what a function gives.
+        """Return the result of a function.
 
         Raises:
-            ExpressionFailed: there is no such function, or it has no answer.
+            ExpressionFailed: there is no such function, or it has no result.
         """
         found = _FUNCTIONS.get((name, len(arguments)))
         if found is None:
@@ -65,7 +160,7 @@ class InstanceFunctions:
 
 
 class _Unanswered(Exception):
-    """The facts hold no answer, for a reason."""
+    """A function has no result, for a reason."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -89,7 +184,7 @@ def _from_instance(facts: InstanceFacts, field: str) -> Any:
     if field == _RUNNER and instance.initiator is not InitiatorType.MANUAL:
         raise _Unanswered(f"Method [{field}] (only for MANUAL run) does not support initiator [{instance.initiator}]")
     value = _INSTANCE_FIELDS[field](instance)
-    # A param cannot be null, so what is not set is empty.
+    # A param cannot be null, so an unset field is an empty text.
     return "" if value is None else value
 
 
@@ -128,9 +223,9 @@ def _step(facts: InstanceFacts, step_id: str) -> UpstreamStep:
 
 def _from_step(facts: InstanceFacts, step_id: str, param: str) -> Any:
     step = _step(facts, step_id)
-    if param == "MAESTRO_STEP_STATUS":
+    if param == STEP_STATUS:
         return step.status
-    if param == "MAESTRO_STEP_END_TIME":
+    if param == STEP_END_TIME:
         if step.end_time is None:
             raise _Unanswered(f"ERROR: step [{step_id}]'s [{param}] is not set yet.")
         return step.end_time
@@ -242,4 +337,4 @@ _FUNCTIONS: dict[tuple[str, int], tuple[str, Callable[..., Any]]] = {
     ("getFromForeach", 3): ("for foreachStepId=[{}], stepId=[{}], paramName=[{}]", _from_foreach),
     ("getFromSubworkflow", 3): ("for subworkflowStepId=[{}], stepId=[{}], paramName=[{}]", _from_subworkflow),
 }
-"""By name and number of arguments: how a failure tells what was asked, and who answers."""
+"""By name and number of arguments: the description of the call in errors, and the function."""

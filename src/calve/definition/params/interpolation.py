@@ -1,20 +1,21 @@
-"""References in text: ``$name``, ``${name}`` and ``$$``, replaced once."""
+"""References in texts (``$name``, ``${name}``, and ``$$`` for a dollar sign), and the literals that contain them."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 from typing import Any
 
+from calve.definition.model import MapParam, Param, SecretParam, StringArrayParam, StringMapParam, StringParam
 from calve.definition.params.json_text import json_scalar, quoted, scalar_text
-from calve.definition.params.secrets import Secret, SecretText, joined
+from calve.definition.params.secrets import Secret, SecretText, joined, restored
 from calve.errors import ParamError
 
 SIZE_LIMIT = 750_000
-"""How many characters the params of one instance may have, and so any text among them."""
+"""The most characters of all params of one instance, and so of any text among them."""
 
 
 class NotEvaluated(Enum):
-    """Stands for the value of a param that has none yet."""
+    """The result of a param that is not evaluated yet."""
 
     NOT_EVALUATED = "not evaluated"
 
@@ -39,20 +40,20 @@ def is_reference(text: str) -> bool:
 
 
 def reference_index(text: str, name: str) -> int | None:
-    """Return where ``text`` refers to ``name`` for the first time; None if it does not."""
+    """Return the index of the first reference to ``name``; None if there is none."""
     return next((found.start() for found in _REFERENCE.finditer(text) if name in found.groups()[1:]), None)
 
 
 def unresolved_index(text: str) -> int | None:
-    """Return where the first ``${`` is that ``interpolate`` leaves in the text, because no name follows it.
+    """Return the index of the first ``${`` that ``interpolate`` leaves in the text, because no name follows it.
 
-    ``$${`` is not meant: it is how to write a ``${`` of one's own.
+    ``$${`` does not count: it is an escaped ``${``.
     """
     return next((found.start() for found in _BRACE.finditer(text) if found["brace"]), None)
 
 
 def braced_text(text: str, index: int) -> str:
-    """Return the ``${…}`` that begins at a character, or the rest of the line where it is not closed."""
+    """Return the ``${…}`` that begins at an index, or the rest of the line if it is not closed."""
     line = text[index:].split("\n", 1)[0]
     return line[: line.find("}") + 1 or len(line)][:60]
 
@@ -63,12 +64,12 @@ def line_and_column(text: str, index: int) -> tuple[int, int]:
 
 
 def escaped(text: str) -> str:
-    """Return the text that ``interpolate`` gives back as ``text``."""
+    """Return a text that ``interpolate`` turns into ``text``."""
     return text.replace("$", "$$")
 
 
 def interpolate(text: str, values: Mapping[str, Any], limit: int = SIZE_LIMIT) -> str | SecretText:
-    """Return ``text`` with the values of what it refers to.
+    """Return ``text`` with its references replaced by values.
 
     Raises:
         ParamError: a param is not found or has no value yet, or the text grows beyond the limit.
@@ -101,7 +102,7 @@ def _value(name: str, text: str, values: Mapping[str, Any]) -> Any:
 
 
 def _line(text: str, name: str) -> str:
-    """Return the text, or the line of it that refers to a name, with its number."""
+    """Return the text, or of several lines the one that refers to a name, with its number."""
     if "\n" not in text:
         return text
     line, column = line_and_column(text, reference_index(text, name) or 0)
@@ -114,14 +115,14 @@ def _within_limit(
     size = 0
     for part in parts:
         size += len(str(part))
-        # A few references to long texts, which refer to longer ones, would fill the memory.
+        # References to long texts, which refer to longer ones, would fill the memory.
         if size > limit:
             raise ParamError(f"[{text[:100]}] becomes longer than [{limit}] characters")
         yield part
 
 
 def rendered(value: Any) -> str | SecretText:
-    """Return a value as it stands in a text: arrays and maps as compact JSON, all else as Java prints it."""
+    """Return a value as text: arrays and maps as compact JSON, anything else as Java prints it."""
     match value:
         case Secret() | SecretText():
             return joined([value])
@@ -157,9 +158,9 @@ def _json(value: Any) -> Iterator[str | Secret]:
 
 
 def step_reference(name: str, steps: Collection[str]) -> tuple[str, str] | None:
-    """Return the step and the path within its params that a dotted name means, or None if it means no step.
+    """Return the step and the path within its params in a dotted name; None if it names no step.
 
-    The ids of steps may hold dots, so the longest one that fits is taken.
+    The ids of steps may contain dots, so the longest one that fits wins.
     """
     ends = [index for index, character in enumerate(name) if character == "."]
     for end in reversed(ends):
@@ -169,7 +170,7 @@ def step_reference(name: str, steps: Collection[str]) -> tuple[str, str] | None:
 
 
 def walk(members: Mapping[str, Any], path: str) -> Any:
-    """Return what a dotted path leads to through nested maps, or None; a name that itself holds dots goes first."""
+    """Return the value at a dotted path of nested maps; None if there is none. A name with dots wins."""
     if path in members:
         return members[path]
     for end in (index for index, character in enumerate(path) if character == "."):
@@ -179,3 +180,100 @@ def walk(members: Mapping[str, Any], path: str) -> Any:
             if found is not None:
                 return found
     return None
+
+
+KEPT = "kept"
+"""The key in ``meta`` for the stored result of a text with secrets, which its shown value lacks."""
+
+
+def literal_references(param: Param) -> tuple[str, ...]:
+    """Return the names that the texts of a literal refer to, each once."""
+    names = (name for _, text in _own_texts(param, "") for name in references(text))
+    return tuple(dict.fromkeys(names))
+
+
+def literal_texts(param: Param, field: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a literal, and of its members if it is a MAP, each with its field: ``spark.audit[0]``."""
+    if isinstance(param, MapParam):
+        for name, member in (param.value or {}).items():
+            yield from literal_texts(member, f"{field}.{name}")
+    else:
+        yield from _own_texts(param, field)
+
+
+def _own_texts(param: Param, field: str) -> Iterator[tuple[str, str]]:
+    if KEPT in (param.meta or {}):
+        return
+    match param:
+        case StringParam(value=str(text)):
+            yield field, text
+        case StringArrayParam(value=list(texts)):
+            yield from ((f"{field}[{index}]", text) for index, text in enumerate(texts))
+        case StringMapParam(value=dict(members)):
+            for key, text in members.items():
+                yield f"{field}.{key}", key
+                yield f"{field}.{key}", text
+        case _:
+            pass
+
+
+def evaluate_literal(param: Param, values: Mapping[str, Any]) -> Any:
+    """Return the value of a literal with its references replaced; the members of a MAP are not evaluated here.
+
+    Raises:
+        ParamError: something that it refers to is missing, or two keys become one.
+    """
+    if param.meta and KEPT in param.meta:
+        return restored(param.meta[KEPT])
+    match param:
+        case StringParam(value=str(text)):
+            return interpolate(text, values)
+        case StringArrayParam(value=list(texts)):
+            return [interpolate(text, values) for text in texts]
+        case StringMapParam(value=dict(members)):
+            return _members(members, values)
+        case SecretParam(value=str(name)):
+            return Secret(name)
+        case _:
+            return param.value
+
+
+def final_value(param: Param) -> Any:
+    """Return the value of a literal without references, including the members of a MAP.
+
+    Raises:
+        ParamError: it contains a reference.
+    """
+    if isinstance(param, MapParam) and param.value is not None:
+        return {name: final_value(member) for name, member in param.value.items()}
+    return evaluate_literal(param, {})
+
+
+def as_written(param: Param) -> Any:
+    """Return the value of a literal as written, with its references.
+
+    Raises:
+        ParamError: it is not a literal.
+    """
+    match param:
+        case MapParam(value=dict(members)):
+            return {name: as_written(member) for name, member in members.items()}
+        case SecretParam(value=str(name)):
+            return Secret(name)
+        case _ if param.is_literal and param.value is not None:
+            return param.value
+        case _:
+            raise ParamError("An output must be a literal")
+
+
+def _members(members: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
+    evaluated: dict[str, Any] = {}
+    for key, text in members.items():
+        name = interpolate(key, values)
+        if not isinstance(name, str):
+            raise ParamError(f"The key [{name}] holds a secret; only values can")
+        value = interpolate(text, values)
+        if name in evaluated:
+            raise ParamError(f"There is a duplicate key with values [{evaluated[name]}] and [{value}]", key=name)
+        evaluated[name] = value
+    return evaluated

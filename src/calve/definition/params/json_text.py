@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from calve.expressions.java.doubles import double_text
+from calve.expressions.java import double_text
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
@@ -21,7 +21,7 @@ def scalar_text(value: bool | float | str) -> str:  # noqa: FBT001 - a value, no
 
 
 def quoted(text: str) -> str:
-    """Return ``text`` as it stands between the quotes of a JSON string."""
+    """Return ``text`` as it is written between the quotes of a JSON string."""
     return _ESCAPED.sub(lambda found: _ESCAPES.get(found.group(), f"\\u{ord(found.group()):04X}"), text)
 
 

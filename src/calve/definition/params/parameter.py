@@ -1,26 +1,83 @@
-"""A param at run time: its definition, and what came of it."""
+"""A param at run time: its definition, its source, and its result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from calve.definition.model.params import Param, ParamMode, ParamType
-from calve.definition.params.interpolation import NOT_EVALUATED, escaped
-from calve.definition.params.literals import KEPT
+from calve.definition.model import PARAM, Param, ParamMode, ParamType
+from calve.definition.params.interpolation import KEPT, NOT_EVALUATED, escaped
 from calve.definition.params.secrets import Secret, SecretText, holds_secret, restored, shown, stored
-from calve.definition.params.sources import ParamSource
 from calve.errors import ParamError
 
-_PARAM: TypeAdapter[Param] = TypeAdapter(Param)
+
+class ParamSource(StrEnum):
+    """The source that defined a param last."""
+
+    SYSTEM = "SYSTEM"
+    TEMPLATE_SCHEMA = "TEMPLATE_SCHEMA"
+    SYSTEM_INJECTED = "SYSTEM_INJECTED"
+    SYSTEM_DEFAULT = "SYSTEM_DEFAULT"
+    DEFINITION = "DEFINITION"
+    SIGNAL = "SIGNAL"
+    TIME_TRIGGER = "TIME_TRIGGER"
+    OUTPUT_PARAMETER = "OUTPUT_PARAMETER"
+    LAUNCH = "LAUNCH"
+    RESTART = "RESTART"
+    SUBWORKFLOW = "SUBWORKFLOW"
+    TEMPLATE = "TEMPLATE"
+    FOREACH = "FOREACH"
+    WHILE = "WHILE"
+    WORKFLOW_PARAMETER = "WORKFLOW_PARAMETER"
+
+    @property
+    def is_system(self) -> bool:
+        """Tell whether it is the system and not a user."""
+        return self in _SYSTEM
+
+
+_SYSTEM = frozenset(
+    {ParamSource.SYSTEM, ParamSource.TEMPLATE_SCHEMA, ParamSource.SYSTEM_INJECTED, ParamSource.SYSTEM_DEFAULT}
+)
+
+
+class InitiatorType(StrEnum):
+    """Who starts an instance."""
+
+    MANUAL = "MANUAL"
+    SUBWORKFLOW = "SUBWORKFLOW"
+    FOREACH = "FOREACH"
+    WHILE = "WHILE"
+    TEMPLATE = "TEMPLATE"
+    TIME = "TIME"
+    SIGNAL = "SIGNAL"
+    INCREMENTAL = "INCREMENTAL"
+    """A change of tables; Maestro does not have it."""
+
+    @property
+    def is_upstream(self) -> bool:
+        """Tell whether it is a step of another instance, which controls its children."""
+        return self in _UPSTREAM
+
+    def run_source(self, *, is_fresh: bool) -> ParamSource:
+        """Return the source of the params that come with a run."""
+        if self.is_upstream:
+            return ParamSource(self.value)
+        return ParamSource.LAUNCH if is_fresh else ParamSource.RESTART
+
+
+_UPSTREAM = frozenset({InitiatorType.SUBWORKFLOW, InitiatorType.FOREACH, InitiatorType.WHILE, InitiatorType.TEMPLATE})
+
+
 SCALARS: dict[type, ParamType] = {
     str: ParamType.STRING,
     bool: ParamType.BOOLEAN,
     int: ParamType.LONG,
     float: ParamType.DOUBLE,
 }
-"""What a plain value is the result of."""
+"""The types of plain values."""
 _ARRAYS = {kind: ParamType(f"{scalar}_ARRAY") for kind, scalar in SCALARS.items()}
 
 
@@ -51,7 +108,7 @@ class Parameter:
 
     @property
     def source(self) -> ParamSource | None:
-        """Who defined it, once that has been recorded."""
+        """The source that defined it, if recorded."""
         return source_of(self.definition)
 
     def as_json(self) -> dict[str, Any]:
@@ -65,7 +122,7 @@ class Parameter:
         return written
 
     def as_stored(self) -> dict[str, Any]:
-        """Return the param in JSON's types for ``from_stored``; of a secret it holds the name."""
+        """Return the param in JSON's types for ``from_stored``, with the names of its secrets."""
         result = {"result": stored(self.result)} if self.is_evaluated else {}
         return {
             "name": self.name,
@@ -80,17 +137,17 @@ class Parameter:
         """Return the param that ``as_stored`` gave.
 
         Raises:
-            ParamError: it gave no such thing.
+            ParamError: it is malformed.
         """
         match kept:
             case {"name": str(name), "definition": definition, "evaluated_time": None | int() as time, "note": note}:
                 result = restored(kept["result"]) if "result" in kept else NOT_EVALUATED
                 return cls(name, _validated(name, definition), result, time, tuple(note) if note else None)
             case _:
-                raise ParamError("What was stored of a param cannot be read")
+                raise ParamError("The stored param cannot be read")
 
     def as_definition(self) -> Param:
-        """Return the definition that gives a child the same: its value, or its expression if it is IMMUTABLE.
+        """Return the definition to pass to a child: its value, or its expression if it is IMMUTABLE.
 
         Raises:
             ParamError: it has no result yet.
@@ -100,7 +157,7 @@ class Parameter:
         return self._with_result(keep_immutable=True)
 
     def as_literal(self) -> Param:
-        """Return the definition with the result in place of what gave it.
+        """Return the definition with the result as a literal.
 
         Raises:
             ParamError: it has no result yet.
@@ -116,7 +173,7 @@ class Parameter:
 
 
 def source_of(definition: Param) -> ParamSource | None:
-    """Return who defined a param, as recorded in its ``meta``.
+    """Return the source of a param, as recorded in its ``meta``.
 
     Raises:
         ParamError: there is no such source.
@@ -135,12 +192,12 @@ def values_of(params: Mapping[str, Parameter]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Literals:
-    """Puts results in place of what gave them."""
+    """Replaces definitions by literals of their results."""
 
     keep_immutable: bool
 
     def of(self, definition: Param, result: Any) -> Param:
-        """Return the literal that gives ``result`` when it is evaluated."""
+        """Return the literal that evaluates to ``result``."""
         meta = {key: value for key, value in (definition.meta or {}).items() if key != KEPT}
         if definition.type is not ParamType.MAP and not isinstance(result, Secret) and holds_secret(result):
             meta[KEPT] = stored(result)
@@ -148,7 +205,7 @@ class _Literals:
         return definition.model_copy(update={"expression": None, "value": value, "meta": meta or None})
 
     def _value(self, definition: Param, result: Any) -> Any:
-        # A value is final: what looks like a reference in it is none to whoever is given the literal.
+        # A result is final: what looks like a reference in it must not be replaced again.
         match result:
             case Secret():
                 return result.name
@@ -167,7 +224,7 @@ class _Literals:
     def _member(self, name: str, of: Param, declared: Param | None, result: Any) -> Param:
         if declared is None:
             fields = {"type": _derived_type(name, result), "mode": of.mode, "tags": of.tags, "meta": of.meta}
-            return self.of(_PARAM.validate_python(fields), result)
+            return self.of(PARAM.validate_python(fields), result)
         if self.keep_immutable and declared.mode is ParamMode.IMMUTABLE:
             return declared
         return self.of(declared, result)
@@ -187,6 +244,6 @@ def _derived_type(name: str, result: Any) -> ParamType:
 
 def _validated(name: str, definition: Any) -> Param:
     try:
-        return _PARAM.validate_python(definition)
+        return PARAM.validate_python(definition)
     except ValidationError as error:
         raise ParamError(f"Param [{name}] cannot be read: {error.errors()[0]['msg']}", param=name) from error

@@ -1,13 +1,74 @@
-"""How often a step is tried again, and how long it waits before that."""
+"""Timeouts and retry policies in numbers; durations may be texts: ``"2 hours"``, ``"3600"``, ``"${param}"``."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from calve.definition.model.retries import FixedBackoff, RetryPolicy
-from calve.definition.params.durations import as_written, duration, written_number
+from calve.definition.model import FixedBackoff, RetryPolicy
+from calve.definition.params.interpolation import interpolate
 from calve.errors import ParamError
+from calve.expressions.java import parse_long
+
+DAY = 86_400_000
+TIMEOUT_LIMIT_DAYS = 120
+DEFAULT_TIMEOUT_DAYS = 10
+
+_MILLISECONDS = {"d": DAY, "h": 3_600_000, "min": 60_000, "m": 60_000, "s": 1_000, "ms": 1, "millisecond": 1}
+_PART = re.compile(r"(?<![0-9])([0-9]+) ?(d|h|min|s|ms|millisecond|m(?![a-z]))")
+"""Maestro's units, and a bare ``m`` for minutes, which Maestro ignores."""
+
+
+def parse_duration(value: int | str, values: Mapping[str, Any], *, limit_days: int = TIMEOUT_LIMIT_DAYS) -> int:
+    """Return a timeout in milliseconds; a plain number is in seconds.
+
+    Raises:
+        ParamError: it is not positive, or longer than the limit.
+    """
+    written, number = written_number(value, values)
+    milliseconds = duration(written) if number is None else number * 1_000
+    if not 0 < milliseconds <= limit_days * DAY:
+        raise ParamError(
+            f"timeout [{milliseconds} ms]/[{as_written(value)}] cannot be non-positive or more than system limit: "
+            f"{limit_days} days",
+            timeout=value,
+        )
+    return milliseconds
+
+
+def duration(text: str) -> int:
+    """Return the sum of all durations in ``text`` in milliseconds; other words are ignored."""
+    return sum((parse_long(number) or 0) * _MILLISECONDS[unit] for number, unit in _PART.findall(text.lower()))
+
+
+def written_number(value: int | str, values: Mapping[str, Any]) -> tuple[str, int | None]:
+    """Return a value as text, with references replaced, and as a number; None if it is not a number.
+
+    Raises:
+        ParamError: it refers to an unknown param, or to a secret.
+    """
+    if isinstance(value, int):
+        return str(value), value
+    text = interpolate(value, values)
+    if not isinstance(text, str):
+        raise ParamError(f"[{value}] must be a number, but holds a secret")
+    return text, parse_long(text)
+
+
+def as_written(value: int | str) -> str:
+    """Return a value for a message: text in quotes."""
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def human_duration(seconds: int) -> str:
+    """Return a readable duration: ``29h 5m 10s``."""
+    sign = "-" if seconds < 0 else ""
+    minutes, rest = divmod(abs(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = [f"{sign}{number}{unit}" for number, unit in ((hours, "h"), (minutes, "m"), (rest, "s")) if number]
+    return " ".join(parts) or "0s"
+
 
 RETRY_LIMIT = 99
 BACKOFF_LIMIT_SECONDS = 86_400
@@ -15,7 +76,7 @@ EXPONENT_LIMIT = 2**31 - 1
 
 
 class RetryReason(StrEnum):
-    """Why a step is tried again; each reason has its own count."""
+    """Why a step is retried; each reason has its own count."""
 
     ERROR = "error"
     PLATFORM = "platform"
@@ -24,7 +85,7 @@ class RetryReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """The retries for one reason: how many, and the seconds before each."""
+    """The retries for one reason: how many, and the delay before each, in seconds."""
 
     limit: int
     backoff: int = 60
@@ -33,7 +94,7 @@ class Retries:
 
     def delay(self, retries: int) -> int:
         """Return the seconds to wait after that many retries."""
-        # From 2 on, seventeen powers are past any ceiling; below, one is the last that changes anything.
+        # With an exponent of 2 or more, 17 powers exceed any ceiling; below 2, powers change nothing.
         powers = min(retries, BACKOFF_LIMIT_SECONDS.bit_length())
         delay: int = self.backoff * self.exponent**powers
         return min(delay, self.ceiling)
@@ -44,12 +105,12 @@ DEFAULT_RETRIES = {
     RetryReason.PLATFORM: Retries(limit=10),
     RetryReason.TIMEOUT: Retries(limit=0),
 }
-"""What counts where a policy says nothing."""
+"""The defaults of a retry policy."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedRetryPolicy:
-    """A retry policy in numbers, with a default for what was not given."""
+    """A retry policy in numbers, with defaults for what was not given."""
 
     error: Retries = DEFAULT_RETRIES[RetryReason.ERROR]
     platform: Retries = DEFAULT_RETRIES[RetryReason.PLATFORM]
@@ -57,15 +118,11 @@ class ParsedRetryPolicy:
 
     def of(self, reason: RetryReason) -> Retries:
         """Return the retries for that reason."""
-        by_reason = {
-            RetryReason.ERROR: self.error,
-            RetryReason.PLATFORM: self.platform,
-            RetryReason.TIMEOUT: self.timeout,
-        }
-        return by_reason[reason]
+        found: Retries = getattr(self, reason)
+        return found
 
     def can_retry(self, reason: RetryReason, retries: int) -> bool:
-        """Tell whether a step that was tried again that often may be tried once more."""
+        """Tell whether a step with that many retries may be retried again."""
         return retries < self.of(reason).limit
 
     def delay(self, reason: RetryReason, retries: int) -> int:
@@ -77,12 +134,12 @@ def parse_retry_policy(policy: RetryPolicy | None, values: Mapping[str, Any]) ->
     """Return a retry policy in numbers; ``values`` are those of the workflow's params.
 
     Raises:
-        ParamError: something in it is no number, or out of bounds.
+        ParamError: a value is not a number, or out of bounds.
     """
     if policy is None:
         return ParsedRetryPolicy()
-    parsed = {reason: _retries(policy, reason, _Numbers(values)) for reason in RetryReason}
-    return ParsedRetryPolicy(parsed[RetryReason.ERROR], parsed[RetryReason.PLATFORM], parsed[RetryReason.TIMEOUT])
+    numbers = _Numbers(values)
+    return ParsedRetryPolicy(**{reason.value: _retries(policy, reason, numbers) for reason in RetryReason})
 
 
 def _retries(policy: RetryPolicy, reason: RetryReason, numbers: "_Numbers") -> Retries:

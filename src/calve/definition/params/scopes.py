@@ -1,11 +1,11 @@
-"""What a name means: where a param's references are looked up."""
+"""Scopes: where the references of a param are looked up."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Protocol
 
-from calve.definition.model.names import SEPARATOR
+from calve.definition.model import SEPARATOR
 from calve.definition.params.interpolation import NOT_EVALUATED, step_reference, walk
 from calve.definition.params.parameter import Parameter, values_of
 from calve.errors import ExpressionError, ParamError
@@ -16,44 +16,50 @@ Params = Mapping[str, Parameter]
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """The name is that of a param of the same scope, which may have to be evaluated first."""
+    """A reference to a param of the same scope, which may have to be evaluated first."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The name has a value."""
+    """A reference with a known value."""
 
     value: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """The param whose references are looked up, and what it can refer to in its own scope."""
+
+    name: str
+    declared: Collection[str]
+    evaluated: Collection[str]
+    functions: ParamFunctions | None
+
+    def sees(self, name: str) -> bool:
+        """Tell whether a name is that of a param of the same scope."""
+        return name in self.declared or name in self.evaluated
+
+
 class Scope(Protocol):
-    """Says what the references of its params mean."""
+    """Looks up the references of its params."""
 
     @property
     def title(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         ...
 
     @property
     def outer(self) -> Params:
-        """The params that an expression may ask ``params`` for besides those that it names."""
+        """The params that ``params.get`` can read besides those that the expression names."""
         ...
 
-    def find(
-        self,
-        name: str,
-        reader: str,
-        *,
-        declared: Collection[str],
-        evaluated: Collection[str],
-        functions: ParamFunctions | None,
-    ) -> Own | Known:
+    def find(self, name: str, reader: Reader) -> Own | Known:
         """Return what ``name`` means to the param ``reader``.
 
         Raises:
-            ParamError: it means nothing.
+            ParamError: it is unknown.
         """
         ...
 
@@ -66,31 +72,21 @@ class WorkflowScope:
 
     @property
     def title(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return f"workflow [{self.workflow_id}]"
 
     @property
     def outer(self) -> Params:
-        """None: an expression of a workflow sees what it names."""
+        """Empty: an expression of a workflow sees only what it names."""
         return {}
 
-    def find(
-        self,
-        name: str,
-        reader: str,
-        *,
-        declared: Collection[str],
-        evaluated: Collection[str],
-        functions: ParamFunctions | None,
-    ) -> Own | Known:
+    def find(self, name: str, reader: Reader) -> Own | Known:
         """Return what ``name`` means to the param ``reader``."""
-        if name in declared or name in evaluated:
+        if reader.sees(name):
             return Own(name)
         if SEPARATOR in name:
-            return Known(_signal_param(name, *_split(name, ()), functions))
-        raise ParamError(
-            f"Param [{reader}] referenced a non-existing param [{name}] in workflow [{self.workflow_id}]", param=reader
-        )
+            return Known(_signal_param(name, *_split(name, ()), reader.functions))
+        raise _not_found(reader, name, self.title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +99,7 @@ class StepScope:
 
     @property
     def title(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return f"step [{self.step_id}]"
 
     @property
@@ -111,52 +107,40 @@ class StepScope:
         """The workflow's."""
         return self.workflow
 
-    def find(
-        self,
-        name: str,
-        reader: str,
-        *,
-        declared: Collection[str],
-        evaluated: Collection[str],
-        functions: ParamFunctions | None,
-    ) -> Own | Known:
+    def find(self, name: str, reader: Reader) -> Own | Known:
         """Return what ``name`` means to the param ``reader``.
 
-        A param of the workflow comes before one of the step that has no value yet: so ``i + 1`` can define ``i``.
+        A param of the workflow wins over one of the step that has no value yet: so ``i + 1`` can define ``i``.
         """
         if SEPARATOR in name:
-            return self._separated(name, reader, (declared, evaluated), functions)
-        if name in evaluated:
+            return self._separated(name, reader)
+        if name in reader.evaluated:
             return Own(name)
         if name in self.workflow:
             return Known(_result(self.workflow[name].result, name, "the workflow"))
-        if name in declared:
+        if name in reader.declared:
             return Own(name)
         step_id, path = step_reference(name, {*self.steps, self.step_id}) or ("", "")
         if step_id in self.steps:
             return Known(self._of_step(step_id, path))
-        if step_id and (path in declared or path in evaluated):
+        if step_id and reader.sees(path):
             return Own(path)
         raise ParamError(
-            f"Param [{reader}]: Cannot find the referenced param [{name}] in step [{self.step_id}] "
+            f"Param [{reader.name}]: Cannot find the referenced param [{name}] in step [{self.step_id}] "
             "or upstream steps or the workflow",
-            remedy="Give it when the workflow starts. A dollar sign of your own, for a shell say, is written $$.",
-            param=reader,
+            remedy="Give it when the workflow starts. For a literal dollar sign, as in a shell script, write $$.",
+            param=reader.name,
         )
 
-    def _separated(
-        self, name: str, reader: str, own: tuple[Collection[str], ...], functions: ParamFunctions | None
-    ) -> Own | Known:
+    def _separated(self, name: str, reader: Reader) -> Own | Known:
         step_id, param = _split(name, {*self.steps, self.step_id})
         if step_id == self.step_id:
-            if any(param in names for names in own):
+            if reader.sees(param):
                 return Own(param)
-            raise ParamError(
-                f"Param [{reader}] referenced a non-existing param [{name}] in step [{step_id}]", param=reader
-            )
+            raise _not_found(reader, name, self.title)
         if step_id in self.steps:
             return Known(self._of_step(step_id, param))
-        return Known(_signal_param(name, step_id, param, functions))
+        return Known(_signal_param(name, step_id, param, reader.functions))
 
     def _of_step(self, step_id: str, path: str) -> Any:
         found = walk(values_of(self.steps[step_id]), path)
@@ -170,6 +154,10 @@ class StepScope:
         return _result(found, path, f"step [{step_id}]")
 
 
+def _not_found(reader: Reader, name: str, scope: str) -> ParamError:
+    return ParamError(f"Param [{reader.name}] referenced a non-existing param [{name}] in {scope}", param=reader.name)
+
+
 def _result(value: Any, name: str, where: str) -> Any:
     if value is NOT_EVALUATED:
         raise ParamError(
@@ -181,10 +169,10 @@ def _result(value: Any, name: str, where: str) -> Any:
 
 
 def _split(name: str, steps: Collection[str]) -> tuple[str, str]:
-    """Return the step, or signal, and its param that a name with ``__`` in it means."""
+    """Return the step or signal, and its param, in a name with ``__``."""
     end = name.index(SEPARATOR)
     if end != name.rindex(SEPARATOR):
-        # An id may end in an underscore, so that three in a row can be cut in two ways.
+        # An id may end in an underscore, so three in a row can be split in two ways.
         short, long = name[:end], name[: end + 1]
         if short in steps and long in steps:
             raise ParamError(

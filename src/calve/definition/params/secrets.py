@@ -1,4 +1,4 @@
-"""Secrets: a name stands for the text until a step runs, so that the text cannot be shown, logged or stored."""
+"""Secrets: only their names are handled until a step runs, so that no text is shown, logged or stored."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ HIDDEN = "***"
 """What is shown in place of a secret."""
 
 Resolve = Callable[[str], str]
-"""Gives the text of the secret of that name."""
+"""Returns the text of a secret by its name."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Secret:
-    """The secret of that name; ``quotings`` says in how many JSON texts, one in the other, it stands."""
+    """A secret; ``quotings`` is the number of nested JSON texts around it."""
 
     name: str
     quotings: int = 0
@@ -42,7 +42,7 @@ class SecretText:
 
 
 def joined(parts: Iterable[str | Secret | SecretText]) -> str | SecretText:
-    """Return one text: a plain one unless there is a secret in it."""
+    """Return one text, plain unless it contains a secret."""
     flat: list[str | Secret] = []
     for part in parts:
         for piece in part.parts if isinstance(part, SecretText) else (part,):
@@ -56,7 +56,7 @@ def joined(parts: Iterable[str | Secret | SecretText]) -> str | SecretText:
 
 
 def holds_secret(value: Any) -> bool:
-    """Tell whether there is a secret anywhere in a value."""
+    """Tell whether a value contains a secret."""
     match value:
         case Secret() | SecretText():
             return True
@@ -70,32 +70,32 @@ def holds_secret(value: Any) -> bool:
 
 def shown(value: Any) -> Any:
     """Return a value in JSON's types, with stars for its secrets."""
-    match value:
-        case Secret() | SecretText():
-            return str(value)
-        case Mapping():
-            return {key: shown(member) for key, member in value.items()}
-        case list() | tuple():
-            return [shown(member) for member in value]
-        case _:
-            return value
+    return _replaced(value, str)
 
 
 def reveal(value: Any, resolve: Resolve) -> Any:
-    """Return a value with the texts of its secrets; to be called where a step runs, and nowhere else.
+    """Return a value with the texts of its secrets; call it only where a step runs.
 
     Raises:
         ParamError: a secret has no text.
     """
+
+    def revealed(found: Secret | SecretText) -> str:
+        parts = (found,) if isinstance(found, Secret) else found.parts
+        return "".join(part if isinstance(part, str) else _text(part, resolve) for part in parts)
+
+    return _replaced(value, revealed)
+
+
+def _replaced(value: Any, replacement: Callable[[Secret | SecretText], str]) -> Any:
+    """Return a value in JSON's types, with something else in place of its secrets."""
     match value:
-        case Secret():
-            return _text(value, resolve)
-        case SecretText():
-            return "".join(part if isinstance(part, str) else _text(part, resolve) for part in value.parts)
+        case Secret() | SecretText():
+            return replacement(value)
         case Mapping():
-            return {key: reveal(member, resolve) for key, member in value.items()}
+            return {key: _replaced(member, replacement) for key, member in value.items()}
         case list() | tuple():
-            return [reveal(member, resolve) for member in value]
+            return [_replaced(member, replacement) for member in value]
         case _:
             return value
 
@@ -129,7 +129,7 @@ def restored(value: Any) -> Any:
     """Return the value that ``stored`` gave.
 
     Raises:
-        ParamError: it gave no such thing.
+        ParamError: it is malformed.
     """
     match value:
         case {"secret": str(name), "quotings": int(quotings)}:
@@ -143,10 +143,10 @@ def restored(value: Any) -> Any:
         case None | bool() | int() | float() | str():
             return value
         case _:
-            raise ParamError("What was stored of a param cannot be read")
+            raise ParamError("The stored param cannot be read")
 
 
 def _part(value: Any) -> str | Secret:
     if isinstance(value, str | Secret):
         return value
-    raise ParamError("What was stored of a param cannot be read")
+    raise ParamError("The stored param cannot be read")

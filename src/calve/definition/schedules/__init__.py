@@ -1,25 +1,8 @@
-"""When a workflow starts by time: cron, words such as ``@daily``, and intervals. Pure."""
+"""Schedules of time triggers: cron, predefined ones such as ``@daily``, and intervals. Pure.
 
-from calve.definition.schedules.cron import Cron
-from calve.definition.schedules.intervals import Interval
-from calve.definition.schedules.parsing import (
-    MINIMUM_GAP,
-    PREDEFINED,
-    Schedule,
-    cron_of,
-    interval_of,
-    predefined_of,
-)
-from calve.definition.schedules.zones import zone_of
+Others import ``Schedule``, ``zone_of`` and the functions that parse schedules from here.
+"""
 
-__all__ = [
-    "MINIMUM_GAP",
-    "PREDEFINED",
-    "Cron",
-    "Interval",
-    "Schedule",
-    "cron_of",
-    "interval_of",
-    "predefined_of",
-    "zone_of",
-]
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,9 +1,9 @@
-"""The JSON Schema of what users write: editors complete and check definitions with it.
+"""The JSON Schema of definitions, with which editors complete and check them; others import ``schema``.
 
 It knows the YAML of the talk (``Workflow`` with ``jobs``), the early form with flat ``steps``, and Maestro's requests.
-A key of a workflow or job that means nothing else is a param, so the schema lets it pass: ``calve validate`` sees more.
+An unknown key of a workflow or job is a param, so the schema accepts it: ``calve validate`` finds more.
 """
 
-from calve.definition.schema.document import schema
+from lazy_loader import attach_stub
 
-__all__ = ["schema"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

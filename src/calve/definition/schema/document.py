@@ -4,30 +4,24 @@ from collections.abc import Iterable, Mapping
 
 from pydantic.json_schema import models_json_schema
 
-from calve.definition.model.alerting import Alerting
-from calve.definition.model.base import Model
-from calve.definition.model.retries import RetryPolicy
-from calve.definition.model.workflow import GitInfo
+from calve.definition.model import Alerting, GitInfo, Model, RetryPolicy
 from calve.definition.schema.jobs import jobs
-from calve.definition.schema.ordering import ordering
-from calve.definition.schema.requests import requests
 from calve.definition.schema.shapes import ref
-from calve.definition.schema.starting import starting
-from calve.definition.schema.workflows import around_workflow, workflows
-from calve.definition.step_types import STEP_TYPES, StepType
-from calve.definition.step_types.json_schema import Schema
+from calve.definition.schema.triggers import triggers
+from calve.definition.schema.workflows import around_workflow, maestro_workflows, ordering, workflows
+from calve.definition.step_types import Schema, StepType, load_step_types
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _MODELS: tuple[type[Model], ...] = (RetryPolicy, Alerting, GitInfo)
 
 
-def schema(types: Mapping[str, StepType] = STEP_TYPES, templates: Iterable[str] = ()) -> Schema:
+def schema(types: Mapping[str, StepType] | None = None, templates: Iterable[str] = ()) -> Schema:
     """Return the JSON Schema of a definition.
 
     Args:
-        types: the step types to complete and check.
-        templates: names of job templates, which may stand as the type of a job too.
+        types: the step types to complete and check; those of installed packages too, unless given.
+        templates: names of job templates, which may be the type of a job too.
     """
     return {
         "$schema": DIALECT,
@@ -40,9 +34,9 @@ def schema(types: Mapping[str, StepType] = STEP_TYPES, templates: Iterable[str] 
         "$defs": {
             **workflows(),
             **ordering(),
-            **starting(),
-            **jobs(types, tuple(templates)),
-            **requests(),
+            **triggers(),
+            **jobs(types or load_step_types(), tuple(templates)),
+            **maestro_workflows(),
             **_models(),
         },
     }

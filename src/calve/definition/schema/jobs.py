@@ -2,37 +2,42 @@
 
 from collections.abc import Iterable, Mapping
 
-from calve.definition.model.steps import FOREACH_CONCURRENCY, FailureMode
+from calve.definition.model import FailureMode
 from calve.definition.schema.shapes import (
     DURATION,
     NAME,
     ONE_OR_MORE,
     TEXT,
     TEXTS,
-    TRUTH,
     any_case,
-    count,
+    described,
     ref,
-    said,
     words,
 )
-from calve.definition.step_types import StepType
-from calve.definition.step_types.json_schema import IS_PLAIN, Schema, config_schema, needs_schema, value_schema
+from calve.definition.step_types import (
+    IS_PLAIN,
+    Schema,
+    StepType,
+    config_schema,
+    key_schema,
+    needs_schema,
+    value_schema,
+)
 
 _FLAT = frozenset({"ICDC"})
-"""Types whose fields may stand on the job itself."""
+"""Types whose fields may also be keys of the job."""
 
 
 def keys_of_all() -> dict[str, Schema]:
     """Return the keys that every kind of job has."""
-    depends_on = said("The jobs that must be complete before it.", ONE_OR_MORE)
+    depends_on = described("The jobs that must be complete before it.", ONE_OR_MORE)
     return {
-        "id": said("Names the job within the workflow.", NAME),
-        "name": said("A title for people.", NAME),
-        "description": said("What it is for.", TEXT),
-        "failure_mode": said("What its failure does to the others.", words(FailureMode)),
+        "id": described("The id of the job, unique in the workflow.", NAME),
+        "name": described("A title for people.", NAME),
+        "description": described("What it is for.", TEXT),
+        "failure_mode": described("What its failure does to the other steps.", words(FailureMode)),
         "tags": ref("tags"),
-        "timeout": said("How long it may run: seconds, or a text such as 2 hours.", DURATION),
+        "timeout": described("How long it may run: seconds, or a text such as 2 hours.", DURATION),
         "transition": ref("transition"),
         "depends_on": depends_on,
         "dependsOn": depends_on,
@@ -53,26 +58,24 @@ def jobs(types: Mapping[str, StepType], templates: tuple[str, ...]) -> dict[str,
             "minItems": 1,
             "items": {"type": "object", "properties": wrapped, "additionalProperties": False, "minProperties": 1},
         },
-        "type": said("What the job does.", {"anyOf": [{"enum": [*usable, *templates]}, TEXT]}),
+        "type": described("What the job does.", {"anyOf": [{"enum": [*usable, *templates]}, TEXT]}),
         **{f"config.{item.name}": config_schema(item) for item in configured},
         "job": _job(types),
         "early_step": {"type": "object", "properties": keys_of_all() | {"type": ref("type")}, "required": ["type"]},
-        "subworkflow": _of_kind(types["subworkflow"], _subworkflow()),
-        "foreach": _of_kind(types["foreach"], _foreach(), "id", "jobs"),
-        "while": _of_kind(
-            types["while"], _loop() | {"condition": said("Runs while it holds.", TEXT)}, "id", "jobs", "condition"
-        ),
-        "template": _of_kind(types["template"], _template(configured), "id"),
+        "subworkflow": _of_kind(types["subworkflow"], _subworkflow(types["subworkflow"])),
+        "foreach": _of_kind(types["foreach"], _foreach(types["foreach"]), "jobs"),
+        "while": _of_kind(types["while"], _loop(), "jobs", "condition"),
+        "template": _of_kind(types["template"], _template(types["template"], configured)),
     }
 
 
 def _job(types: Mapping[str, StepType]) -> Schema:
     keys = {
         "type": ref("type"),
-        "type_version": said("The version of a job template.", NAME),
+        "type_version": described("The version of a job template.", NAME),
         "retry_policy": ref("RetryPolicy"),
-        "targets": said("The tables it writes, exactly once.", TEXTS),
-        "params": said("Params of the job, which may also stand beside its other keys.", {"type": "object"}),
+        "targets": described("The tables it writes, exactly once.", TEXTS),
+        "params": described("Params of the job; they may also be keys of the job itself.", {"type": "object"}),
     }
     leaves = [item for item in types.values() if item.is_leaf and not item.refused]
     return {
@@ -84,7 +87,7 @@ def _job(types: Mapping[str, StepType]) -> Schema:
 
 
 def _if_type(step_type: StepType) -> Schema:
-    """Return what holds of jobs of one type, whatever the case of its name."""
+    """Return the rules for jobs of one type, in any case of its name."""
     is_type = {"properties": {"type": {"pattern": f"^{any_case(step_type.name)}$"}}, "required": ["type"]}
     keys = {item.name: value_schema(item) for item in step_type.params}
     needs: Schema = {}
@@ -93,8 +96,8 @@ def _if_type(step_type: StepType) -> Schema:
         config = ref(f"config.{step_type.name}")
         keys[step_type.config] = {"allOf": [config, inside]} if inside else config
         if inside and step_type.name not in _FLAT:
-            said = [{"required": [step_type.config]}, {"required": ["params"]}, {"not": IS_PLAIN}]
-            needs = {"anyOf": said}
+            given = [{"required": [step_type.config]}, {"required": ["params"]}, {"not": IS_PLAIN}]
+            needs = {"anyOf": given}
     return {"if": is_type, "then": {"properties": keys, **needs}}
 
 
@@ -102,32 +105,35 @@ def _of_kind(step_type: StepType, keys: dict[str, Schema], *required: str) -> Sc
     return {
         "type": "object",
         "description": step_type.doc,
-        "properties": keys_of_all() | keys,
-        "required": list(required or ("id",)),
+        "properties": keys_of_all() | declared_keys(step_type) | keys,
+        "required": ["id", *required],
     }
 
 
-def _subworkflow() -> dict[str, Schema]:
-    workflow = said("The workflow to run; the one of the job's own id, if not given.", NAME)
-    version = said("active, latest, default, or a number.", NAME, default="active")
-    return {
-        "workflow_id": workflow,
-        "subworkflow_id": workflow,
-        "version": version,
-        "subworkflow_version": version,
-        "sync": said("Wait until it has ended.", TRUTH, default=True),
-        "explicit_params": said("Pass down only the job's own params.", TRUTH, default=False),
-        "params": {"type": "object"},
+def declared_keys(step_type: StepType) -> dict[str, Schema]:
+    """Return the keys that a type declares in addition to those of all jobs."""
+    return {item.name: key_schema(item) for item in step_type.keys}
+
+
+def _subworkflow(step_type: StepType) -> dict[str, Schema]:
+    params = {
+        name: described(
+            f"{item.doc} By default, the one with the job's id." if item.from_id else item.doc,
+            NAME,
+            **({"default": item.default} if item.default else {}),
+        )
+        for item in step_type.params
+        for name in (item.keyword, item.name)
     }
+    return params | {"params": {"type": "object"}}
 
 
 def _loop() -> dict[str, Schema]:
-    params = said("What the loop goes through, by name.", {"type": "object"})
+    params = described("What the loop iterates over, by name.", {"type": "object"})
     return {"loop_params": params, "params": params, "jobs": ref("jobs"), "steps": ref("jobs"), "dag": ref("dag")}
 
 
-def _foreach() -> dict[str, Schema]:
-    concurrency = said("How many iterations may run at once.", count(FOREACH_CONCURRENCY))
+def _foreach(step_type: StepType) -> dict[str, Schema]:
     bound: Schema = {"type": ["integer", "string"]}
     bounds: Schema = {
         "type": "object",
@@ -137,26 +143,20 @@ def _foreach() -> dict[str, Schema]:
     }
     ranged = {"anyOf": [bounds, {"type": "array", "items": bound, "minItems": 2, "maxItems": 3}]}
     return _loop() | {
-        "concurrency": concurrency,
-        "job_concurrency": concurrency,
-        "strict_ordering": said(
-            "Let no iteration get further ahead of the oldest one under way than concurrency says.",
-            TRUTH,
-            default=False,
-        ),
-        "ranges": said(
-            "Whole numbers to go through; to is exclusive.", {"type": "object", "additionalProperties": ranged}
+        "job_concurrency": declared_keys(step_type)["concurrency"],
+        "ranges": described(
+            "Whole numbers to iterate over; to is exclusive.", {"type": "object", "additionalProperties": ranged}
         ),
     }
 
 
-def _template(configured: Iterable[StepType]) -> dict[str, Schema]:
-    named = said("The workflow template.", TEXT)
+def _template(step_type: StepType, configured: Iterable[StepType]) -> dict[str, Schema]:
     configs = {str(item.config): ref(f"config.{item.name}") for item in configured}
+    named, version = (described(item.doc, NAME if item.name.endswith("version") else TEXT) for item in step_type.keys)
     return configs | {
         "type": named,
         "sub_type": named,
-        "type_version": NAME,
-        "sub_type_version": NAME,
+        "type_version": version,
+        "sub_type_version": version,
         "params": {"type": "object"},
     }

@@ -1,9 +1,9 @@
-"""Small shapes of JSON Schema that the others are made of."""
+"""Small JSON Schemas that the others consist of."""
 
 from enum import StrEnum
 from typing import Any
 
-from calve.definition.step_types.json_schema import Schema
+from calve.definition.step_types import Schema
 
 TEXT: Schema = {"type": "string"}
 TRUTH: Schema = {"type": "boolean"}
@@ -16,7 +16,7 @@ ANYTHING: Schema = {}
 
 
 def closed(properties: dict[str, Schema], *required: str) -> Schema:
-    """Return a map that has these keys and no others."""
+    """Return an object that has only these keys."""
     closed: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     return {**closed, "required": list(required)} if required else closed
 
@@ -26,21 +26,21 @@ def ref(name: str) -> Schema:
     return {"$ref": f"#/$defs/{name}"}
 
 
-def said(description: str, shape: Schema, **more: Any) -> Schema:
-    """Return a shape with what editors show of it."""
+def described(description: str, shape: Schema, **more: Any) -> Schema:
+    """Return a schema with a description, which editors show."""
     return {**shape, "description": description, **more}
 
 
 def count(most: int | None = None) -> Schema:
-    """Return a whole number from 1 on."""
+    """Return a whole number of at least 1."""
     return {"type": "integer", "minimum": 1, **({"maximum": most} if most else {})}
 
 
 def words(words: type[StrEnum]) -> Schema:
-    """Return the words of a closed set, in upper and lower case."""
+    """Return the values of an enum, in upper and lower case."""
     return {"enum": [spelt for word in words for spelt in dict.fromkeys((word.value, word.value.lower()))]}
 
 
 def any_case(word: str) -> str:
-    """Return a pattern for a word in any case; JSON Schema has no flag for that."""
+    """Return a pattern for a word in any case, as JSON Schema has no flag for it."""
     return "".join(f"[{letter.lower()}{letter.upper()}]" for letter in word)

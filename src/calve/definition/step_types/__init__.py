@@ -1,33 +1,8 @@
-"""The types that a step may have: what can be said of each, and what it gives."""
+"""The step types: the declaration of each, and what follows from it (checks, JSON Schema, reference tables).
 
-from calve.definition.step_types.model import Choose, Content, Field, FileField, Output, Outputs, StepType
-from calve.definition.step_types.references import check_references
-from calve.definition.step_types.registry import STEP_TYPES, StepTypes, Templates, load_step_types, stub
-from calve.definition.step_types.texts import (
-    file_references,
-    files_of,
-    named_files,
-    step_references,
-    unresolved_references,
-)
+Others may import what ``__init__.pyi`` lists; packages declare their types with ``StepType``, ``Field`` and ``Output``.
+"""
 
-__all__ = [
-    "STEP_TYPES",
-    "Choose",
-    "Content",
-    "Field",
-    "FileField",
-    "Output",
-    "Outputs",
-    "StepType",
-    "StepTypes",
-    "Templates",
-    "check_references",
-    "file_references",
-    "files_of",
-    "load_step_types",
-    "named_files",
-    "step_references",
-    "stub",
-    "unresolved_references",
-]
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-from calve.definition.document import Node
-from calve.definition.model.params import ParamType
-from calve.definition.problems import Problems
-from calve.definition.step_types.model import (
+from calve.definition.document import Node, entry, text
+from calve.definition.model import ParamType
+from calve.definition.problems import Problems, did_you_mean
+from calve.definition.step_types.step_params import fields
+from calve.definition.step_types.step_type import (
     MAPS,
     TEXT,
     TEXTS,
@@ -22,76 +23,78 @@ from calve.definition.step_types.model import (
 OPERATIONS = ("append", "overwrite", "delete")
 
 _OF_CAPTURE = (
-    Output("capture_id", ParamType.STRING, "Names the capture; `calve show ID` tells all about it."),
-    Output("changed", ParamType.BOOLEAN, "Whether there is any change; look at it in an edge to skip the rest."),
-    Output("pending", ParamType.BOOLEAN, "Whether more is left for the next capture, because of a limit."),
-    Output("files", ParamType.LONG, "How many data files the change holds."),
-    Output("records", ParamType.LONG, "How many rows the change holds."),
+    Output("capture_id", ParamType.STRING, "The id of the capture; `calve show ID` shows it in full."),
+    Output("changed", ParamType.BOOLEAN, "Whether anything changed; test it in an edge to skip the rest."),
+    Output("pending", ParamType.BOOLEAN, "Whether a limit left changes for the next capture."),
+    Output("files", ParamType.LONG, "The number of data files in the change."),
+    Output("records", ParamType.LONG, "The number of rows in the change."),
     Output("rows", ParamType.LONG, "The same as records."),
-    Output("bytes", ParamType.LONG, "How large its files are."),
-    Output("deleted_records", ParamType.LONG, "How many rows left."),
+    Output("bytes", ParamType.LONG, "The size of its files in bytes."),
+    Output("deleted_records", ParamType.LONG, "The number of rows that were removed."),
     Output(
-        "range_predicate", ParamType.STRING, "An SQL condition that holds for every changed value.", gives_rows=True
+        "range_predicate", ParamType.STRING, "An SQL condition that is true for every changed value.", gives_rows=True
     ),
 )
-"""What is said of a capture, and of each of its tables too."""
+"""Outputs of a capture, and of each of its tables."""
 _OF_TABLE = (
     Output("source_table", ParamType.STRING, "The table that changed."),
     Output("icdc_table", ParamType.STRING, "The table that references the new and changed rows.", gives_rows=True),
-    Output("relation", ParamType.STRING, "What goes after FROM or USING to get exactly those rows.", gives_rows=True),
     Output(
-        "filter", ParamType.STRING, "The condition that makes icdc_table exact, where it needs one.", gives_rows=True
+        "relation", ParamType.STRING, "What to write after FROM or USING to read exactly those rows.", gives_rows=True
     ),
+    Output("filter", ParamType.STRING, "The condition that makes icdc_table exact, if it needs one.", gives_rows=True),
     Output(
         "deletes_table",
         ParamType.STRING,
-        "The table that references the rows that left; empty if there is none.",
+        "The table that references the removed rows; empty if there is none.",
         gives_rows=True,
     ),
-    Output("deletes_relation", ParamType.STRING, "What goes after FROM to get exactly those rows.", gives_rows=True),
-    Output("exactness", ParamType.STRING, "How relation gives exactly the change."),
-    Output("from_snapshot_id", ParamType.LONG, "The snapshot after which the change begins.", gives_rows=True),
-    Output("to_snapshot_id", ParamType.LONG, "The snapshot with which it ends.", gives_rows=True),
+    Output(
+        "deletes_relation", ParamType.STRING, "What to write after FROM to read exactly those rows.", gives_rows=True
+    ),
+    Output("exactness", ParamType.STRING, "How relation yields exactly the change."),
+    Output("from_snapshot_id", ParamType.LONG, "The snapshot after which the change starts.", gives_rows=True),
+    Output("to_snapshot_id", ParamType.LONG, "The snapshot with which the change ends.", gives_rows=True),
 )
-"""What is said of one table only."""
+"""Outputs of a single table."""
 
 _DATA_OPERATIONS = Field(
     "data_operations",
     TEXTS,
-    "Which kinds of snapshots to capture; others in the range are an error, but for compaction.",
+    "The kinds of snapshots to capture; other kinds in the range are an error, except compaction.",
     default=["append"],
     choices=OPERATIONS,
 )
-_RANGE_COLUMNS = Field("range_columns", TEXTS, "Columns to tell the changed range of.")
+_RANGE_COLUMNS = Field("range_columns", TEXTS, "The columns to report the changed range of.")
 _SHARED = (
     Field(
         "initial",
         (*TEXT, *WHOLE),
-        "Where to begin without a checkpoint: latest, a snapshot, a tag or a time. With everything, if not given.",
+        "Where to start without a checkpoint: latest, a snapshot, a tag or a time. By default, capture everything.",
     ),
     Field(
         "until",
         (*TEXT, *WHOLE),
-        "Where to stop: a snapshot, a tag, a branch or a time. Now, if not given.",
+        "Where to stop: a snapshot, a tag, a branch or a time. By default, now.",
     ),
     Field(
         "on_gap",
         TEXT,
-        "What to do where history was expired: fail, go on by row lineage, or take the whole table.",
+        "What to do if needed snapshots have expired: fail, continue by row lineage, or take the whole table.",
         default="fail",
         choices=("fail", "upserts", "full"),
     ),
     Field(
         "on_schema_change",
         TEXT,
-        "What to do where the schema changed: read with the new one, or fail.",
+        "What to do if the schema changed: read with the new one, or fail.",
         default="evolve",
         choices=("evolve", "fail"),
     ),
-    Field("max_files", WHOLE, "Take at most so many files of each table.", minimum=1),
-    Field("max_bytes", WHOLE, "Take at most so many bytes of each table.", minimum=1),
-    Field("lease", TRUTH, "Keep the captured files from expiry until the commit, by a tag.", default=False),
-    Field("consumer", TEXT, "Who keeps the checkpoint; the workflow and the step, if not given."),
+    Field("max_files", WHOLE, "The maximum number of files to take from each table.", minimum=1),
+    Field("max_bytes", WHOLE, "The maximum number of bytes to take from each table.", minimum=1),
+    Field("lease", TRUTH, "Protect the captured files from expiry until the commit, with a tag.", default=False),
+    Field("consumer", TEXT, "The consumer that owns the checkpoint. By default, the workflow and the step."),
 )
 
 
@@ -101,9 +104,9 @@ def alias_of(table: str) -> str:
 
 
 def tables_of(config: Config) -> dict[str, str] | None:
-    """Return the source tables by alias; None where they are known only later.
+    """Return the source tables by alias; None if they are not known before the run.
 
-    Of tables with one alias the last is there; see ``_check_aliases``.
+    Of several tables with the same alias only the last is there; see ``_check_aliases``.
     """
     match config.get("source_tables"):
         case list() as tables if not _has_dynamic(tables):
@@ -121,7 +124,7 @@ def _has_dynamic(values: Iterable[Any]) -> bool:
 
 
 def _capture_outputs(config: Config) -> Outputs:
-    """Return what an IpCapture step gives: of the whole, and of each table by its alias."""
+    """Return the outputs of an IpCapture step: those of the whole capture, and of each table by its alias."""
     tables = tables_of(config)
     columns = config.get("range_columns", [])
     is_known = isinstance(columns, list) and not _has_dynamic(columns)
@@ -131,7 +134,7 @@ def _capture_outputs(config: Config) -> Outputs:
     outputs = {output.name: output for output in (*_OF_CAPTURE, *of_ranges, *(_OF_TABLE if is_one else ()))}
     if tables and (not is_one or isinstance(config["source_tables"], dict)):
         for alias, table in tables.items():
-            outputs[alias] = Output(alias, ParamType.MAP, f"The change of {table} alone.", of_table)
+            outputs[alias] = Output(alias, ParamType.MAP, f"The change of {table}.", of_table)
     return Outputs(outputs, is_open=tables is None or not is_known)
 
 
@@ -141,7 +144,7 @@ def _range_outputs(columns: Iterable[str]) -> tuple[Output, ...]:
         Output(
             f"{column.replace('.', '_')}_{side}",
             ParamType.STRING,
-            f"The {side} end of {column}'s range.",
+            f"The {side} end of the range of {column}.",
             gives_rows=True,
         )
         for column in columns
@@ -150,7 +153,7 @@ def _range_outputs(columns: Iterable[str]) -> tuple[Output, ...]:
 
 
 def _check_aliases(node: Node, config: Config, problems: Problems) -> None:
-    """Note tables that cannot be told apart by the last part of their names."""
+    """Report tables that the last part of their names does not distinguish."""
     tables = config.get("source_tables")
     aliases = tables_of(config)
     if aliases is None:
@@ -180,14 +183,14 @@ IP_CAPTURE = StepType(
         Field(
             "source_tables",
             (*TEXTS, *TEXT, *MAPS),
-            "The tables: a list of names, or a map from a name of your own to each.",
+            "The tables: a list of names, or a map from names of your own to tables.",
             required=True,
             values=TEXT,
         ),
         Field(
             "capture_mode",
             TEXT,
-            "What to leave behind: an ICDC table, the ranges only, a Spark view, or a table read by its path.",
+            "What to create: an ICDC table, only the ranges, a Spark view, or a table read by its path.",
             default="ICDC",
             choices=("ICDC", "RANGE", "VIEW", "PATH"),
         ),
@@ -197,7 +200,7 @@ IP_CAPTURE = StepType(
         Field(
             "when_unchanged",
             TEXT,
-            "What to do where nothing changed: skip all that comes after the step, or run it.",
+            "What to do if nothing changed: skip everything after the step, or run it.",
             default="skip",
             choices=("skip", "run"),
         ),
@@ -208,28 +211,28 @@ IP_CAPTURE = StepType(
 
 IP_COMMIT = StepType(
     "IpCommit",
-    "Moves the checkpoint past what a capture step of this workflow captured.",
+    "Moves the checkpoint past the change that a step of this workflow captured.",
     config="ip_commit",
     fields=(
-        Field("capture_step", TEXT, "The id of the IpCapture step.", required=True),
-        Field("capture", TEXT, "The id of the capture; that which the step took, if not given."),
+        Field("capture_step", TEXT, "The id of the IpCapture step.", required=True, is_step=True),
+        Field("capture", TEXT, "The id of the capture. By default, the one that the step took."),
     ),
     outputs=(
         Output("capture_id", ParamType.STRING, "The capture that was committed."),
-        Output("committed", ParamType.BOOLEAN, "Whether the checkpoint moved; not so where nothing had changed."),
+        Output("committed", ParamType.BOOLEAN, "Whether the checkpoint moved; false if nothing had changed."),
     ),
 )
 
 ICDC = StepType(
     "ICDC",
-    "Captures one table into a table of a given name; the checkpoint moves when the workflow has succeeded.",
+    "Captures one table into a named table, and commits when the workflow has succeeded.",
     config="icdc",
     fields=(
-        Field("source_table", TEXT, "The table that changes.", required=True),
+        Field("source_table", TEXT, "The table to capture.", required=True),
         Field(
             "target_table",
             TEXT,
-            "The name of the table that is to hold the change; replaced in each run.",
+            "The table to hold the change; replaced on every run.",
             required=True,
         ),
         _DATA_OPERATIONS,
@@ -238,3 +241,39 @@ ICDC = StepType(
     ),
     outputs_of=lambda config: _capture_outputs({**config, "source_tables": config.get("source_table")}),
 )
+
+
+def check_references(steps: Iterable[Node], problems: Problems) -> None:
+    """Report commits that do not name a capture step of the workflow, and captures that nothing commits.
+
+    Args:
+        steps: every step of a workflow in canonical form, without wrappers, those inside loops too (``all_steps``).
+        problems: where to report them.
+    """
+    typed: dict[str, dict[str, Node]] = {IP_CAPTURE.name: {}, ICDC.name: {}, IP_COMMIT.name: {}}
+    others = set()
+    for step in steps:
+        step_id, name = text(entry(step, "id")) or "", text(entry(step, "type"))
+        if name in typed:
+            typed[name][step_id] = step
+        else:
+            others.add(step_id)
+    captures = typed[IP_CAPTURE.name] | typed[ICDC.name]
+    committed = set()
+    for step in typed[IP_COMMIT.name].values():
+        given = fields(step, IP_COMMIT).get("capture_step")
+        if given is None:
+            continue
+        named = given.plain()
+        committed.add(named)
+        if isinstance(named, str) and named not in captures:
+            what = f"{named} is not an IpCapture step" if named in others else f"there is no step {named}"
+            hint = did_you_mean(named, captures) or "add an IpCapture step"
+            problems.add(given.node, "unknown_capture_step", f"ip_commit.capture_step: {what}", hint=hint)
+    if not all(isinstance(name, str) for name in committed):
+        return  # a reference: known when the step runs
+    for step_id, step in typed[IP_CAPTURE.name].items():
+        if step_id not in committed:
+            message = f"no step commits what {step_id} captures, so every run captures it again"
+            hint = f"add a step of type IpCommit with ip_commit: {{capture_step: {step_id}}}"
+            problems.warn(step, "capture_uncommitted", message, hint=hint)

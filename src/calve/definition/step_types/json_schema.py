@@ -3,17 +3,17 @@
 from itertools import combinations
 from typing import Any
 
-from calve.definition.model.params import ParamType
-from calve.definition.step_types.model import Choose, Field, StepType
+from calve.definition.model import ParamType
+from calve.definition.step_types.step_type import Choose, Field, StepType
 
 Schema = dict[str, Any]
 
 REFERENCE: Schema = {"type": "string", "pattern": r"\$"}
-"""A text with a reference, which may stand for a value of any type."""
+"""A text with a reference, which may replace a value of any type."""
 MARKED = "[!<(]"
-"""Keys that say more than a name: an expression, a type or a mode."""
+"""Matches keys that mark an expression, a type or a mode."""
 IS_PLAIN: Schema = {"propertyNames": {"pattern": "^[^!<(]*$"}}
-"""A map without such keys."""
+"""A map without marked keys."""
 
 _ITEMS: dict[ParamType, Schema] = {
     ParamType.STRING_ARRAY: {"type": "string"},
@@ -31,7 +31,7 @@ _SCALARS: dict[ParamType, Schema] = {
 
 
 def value_schema(item: Field) -> Schema:
-    """Return what a field's value may look like in YAML."""
+    """Return the schema of a field in YAML."""
     found: list[Schema] = []
     for kind in item.types:
         written = _of_type(kind, item)
@@ -39,7 +39,15 @@ def value_schema(item: Field) -> Schema:
             found.append(written)
     if REFERENCE not in found and {"type": "string"} not in found:
         found.append(REFERENCE)
-    shape = found[0] if len(found) == 1 else {"anyOf": found}
+    return _described(found[0] if len(found) == 1 else {"anyOf": found}, item)
+
+
+def key_schema(item: Field) -> Schema:
+    """Return the schema of a key of the step itself, which cannot be a reference."""
+    return _described(_of_type(item.types[0], item), item)
+
+
+def _described(shape: Schema, item: Field) -> Schema:
     return {**shape, "description": item.doc, **({} if item.default is None else {"default": item.default})}
 
 
@@ -77,7 +85,7 @@ def _map_schema(item: Field) -> Schema:
 
 
 def fields_schema(fields: tuple[Field, ...]) -> Schema:
-    """Return a map of fields: each typed, others unknown; keys that say more than a name are not looked into."""
+    """Return the schema of a map of fields; it does not check the values of marked keys."""
     return {
         "type": "object",
         "properties": {item.name: value_schema(item) for item in fields},
@@ -87,12 +95,12 @@ def fields_schema(fields: tuple[Field, ...]) -> Schema:
 
 
 def config_schema(step_type: StepType) -> Schema:
-    """Return what a step type's config map may look like, whatever is missing in it."""
+    """Return the schema of the config map of a step type, without what is required."""
     return {**fields_schema(step_type.fields), "description": step_type.doc}
 
 
 def needs_schema(step_type: StepType) -> Schema:
-    """Return what must not be missing in a step type's config map; a map with marked keys may say it by those."""
+    """Return what the config map of a step type requires, unless marked keys may give it."""
     wanted = [_required(step_type.fields), *(_chosen(choose) for choose in step_type.choose)]
     found = [part for part in wanted if part]
     return {"if": IS_PLAIN, "then": {"allOf": found}} if found else {}

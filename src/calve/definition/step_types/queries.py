@@ -1,13 +1,13 @@
-"""Steps that ask an engine: SQL and Spark."""
+"""Steps that run SQL: SQL and Spark."""
 
 import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
 from calve.definition.document import Node
-from calve.definition.model.params import ParamType
+from calve.definition.model import ParamType
 from calve.definition.problems import Problems
-from calve.definition.step_types.model import (
+from calve.definition.step_types.step_type import (
     LISTS,
     MAPS,
     TEXT,
@@ -29,24 +29,24 @@ from calve.settings import VARIABLE_SUBSTITUTION
 _FETCH = Field(
     "fetch",
     TEXT,
-    "What to keep of the last statement's rows: nothing, the first value, the first row, or all of them.",
+    "What to keep of the rows of the last statement: nothing, the first value, the first row, or all of them.",
     default="none",
     choices=("none", "value", "row", "rows"),
 )
-_MAX_ROWS = Field("max_rows", WHOLE, "How many rows to keep at most.", default=1000, minimum=1, maximum=100_000)
+_MAX_ROWS = Field("max_rows", WHOLE, "The maximum number of rows to keep.", default=1000, minimum=1, maximum=100_000)
 _EXPECT = Field(
     "expect",
     TEXT,
-    "What must hold of the last statement's rows, or the step fails: there is a row, there is none, or every value "
-    "of every row is true.",
+    "What must be true of the rows of the last statement, or the step fails: there is a row, there is none, or every "
+    "value of every row is true.",
     choices=("any_row", "no_row", "all_true"),
 )
 _FETCHED = {
-    "value": Output("value", ParamType.STRING, "The first value of the first row."),
-    "row": Output("row", ParamType.MAP, "The first row, by column."),
-    "rows": Output("rows", ParamType.STRING, "All rows, a JSON list of maps."),
+    "value": Output("value", ParamType.STRING, "The first value of the first row, if fetch is value."),
+    "row": Output("row", ParamType.MAP, "The first row, by column, if fetch is row."),
+    "rows": Output("rows", ParamType.STRING, "All rows, as a JSON list of maps, if fetch is rows."),
 }
-_ROW_COUNT = Output("row_count", ParamType.LONG, "How many rows the last statement gave or wrote, if that is known.")
+_ROW_COUNT = Output("row_count", ParamType.LONG, "How many rows the last statement returned or wrote, if known.")
 
 
 def _fetched(config: Config) -> Outputs:
@@ -63,16 +63,16 @@ _PROGRAMS = ("script", "file", "application", "jar", "function", "merge")
 _MERGE = Field(
     "merge",
     MAPS,
-    "Merges rows into a table, in the cheapest way that their metadata allows.",
+    "Merges rows into a table in the cheapest way that the metadata allows.",
     fields=(
         Field("into", TEXT, "The table to merge into.", required=True),
-        Field("using", TEXT, "Where the rows come from: a table, or a query.", required=True, content=Content.SQL),
-        Field("keys", TEXTS, "The columns that tell which row is which.", required=True),
+        Field("using", TEXT, "The rows: a table or a query.", required=True, content=Content.SQL),
+        Field("keys", TEXTS, "The columns that identify a row.", required=True),
         Field(
             "when_matched",
             (*TEXT, *MAPS),
-            "What to do with a row that is there: update it whole, leave it, delete it, or set columns, each to an "
-            "SQL expression over t, the table, and s, the rows.",
+            "What to do with a row that exists: update all of it, ignore it, delete it, or set columns, each to an SQL "
+            "expression over t, the table, and s, the rows.",
             default="update",
             choices=("update", "ignore", "delete"),
             values=TEXT,
@@ -81,20 +81,20 @@ _MERGE = Field(
         Field(
             "when_not_matched",
             TEXT,
-            "What to do with a row that is not there.",
+            "What to do with a row that does not exist.",
             default="insert",
             choices=("insert", "ignore"),
         ),
         Field(
             "delete_when",
             TEXT,
-            "An SQL condition over s: where it holds, the row that is there is deleted.",
+            "An SQL condition over s; where it is true, the existing row is deleted.",
             content=Content.SQL,
         ),
         Field(
             "deletes",
             TEXT,
-            "The rows that left: a table, or a query; they go the other way round.",
+            "The removed rows: a table or a query; their keys are deleted, unless using has them too.",
             content=Content.SQL,
         ),
     ),
@@ -103,29 +103,28 @@ _DELIVERY = (
     Field(
         "capture",
         TEXT,
-        "The id of the capture that the step works on; that of the one capture step before it, if not given.",
+        "The id of the capture that the step processes. By default, that of the only capture step before it.",
     ),
     Field(
         "audit",
         (*TEXT, *TEXTS),
-        "SQL that looks at what was written, before anybody else can see it: every value of every row must be true. "
+        "SQL that checks what was written before others can see it: every value of every row must be true. "
         "Or the paths of .sql files.",
         content=Content.SQL,
     ),
     Field(
         "publish",
         TEXT,
-        "When others see what was written to the targets: when the step has ended well, or with the commit of the "
-        "capture.",
+        "When others see what was written to the targets: when the step succeeds, or with the commit of the capture.",
         default="step",
         choices=("step", "commit"),
     ),
 )
-"""How a step delivers to its targets."""
+"""Fields about the delivery to targets."""
 
 
 def _check_spark(node: Node, config: Config, problems: Problems) -> None:
-    """Note programs that are given as another kind than their name says, and fields that nothing would use."""
+    """Report programs in the wrong field for their file name, and fields that would have no effect."""
     for name in _ENDINGS.values():
         path = config.get(name)
         ending = PurePath(path).suffix.lower() if isinstance(path, str) else ""
@@ -139,11 +138,11 @@ def _check_spark(node: Node, config: Config, problems: Problems) -> None:
     function = config.get("function")
     if isinstance(function, str) and not all(function.rpartition(":")[::2]):
         place, hint = node.at(("value", "function")), "write jobs.daily:run, or jobs/daily.py:run"
-        problems.add(place, "wrong_value", f"spark.function is {function}, which names no function", hint=hint)
+        problems.add(place, "wrong_value", f"spark.function is {function}, which does not name a function", hint=hint)
 
 
 def _check_conf(node: Node, config: Config, problems: Problems) -> None:
-    """Note Spark's own ``${…}`` turned on where calve resolves references."""
+    """Report Spark's own substitution of ``${…}`` where calve resolves references."""
     conf = config.get("conf")
     given = conf.get(VARIABLE_SUBSTITUTION) if isinstance(conf, dict) else None
     if str(given).strip().lower() == "true" and not ("application" in config or "jar" in config):
@@ -156,7 +155,7 @@ def _check_conf(node: Node, config: Config, problems: Problems) -> None:
 
 
 def _check_needs(node: Node, config: Config, name: str, needed: tuple[str, ...], problems: Problems) -> None:
-    """Note a field that means nothing without one of others."""
+    """Report a field that has no effect without one of several others."""
     if name in config and not any(other in config for other in needed):
         message = f"spark.{name} needs {' or '.join(f'spark.{other}' for other in needed)}"
         problems.add(node.at(("value", name)), "missing_field", message, at_key=True)
@@ -166,7 +165,7 @@ _SQL_FILE = re.compile(r"\S+\.sql", re.IGNORECASE)
 
 
 def is_sql_file(text: str) -> bool:
-    """Tell whether a text is the path of a .sql file rather than SQL, of which no statement is one word."""
+    """Return whether a text is the path of a .sql file rather than SQL, in which no statement is a single word."""
     return _SQL_FILE.fullmatch(text.strip()) is not None
 
 
@@ -194,14 +193,14 @@ SQL = StepType(
     "Runs statements on a database.",
     config="sql",
     fields=(
-        Field("url", TEXT, "The database, as an SQLAlchemy URL; a secret, if it holds a password."),
+        Field("url", TEXT, "The database, as an SQLAlchemy URL; a secret if it contains a password."),
         Field("connection", TEXT, "The name of a connection in the settings."),
-        Field("query", TEXT, "The statements, parted by semicolons.", content=Content.SQL),
+        Field("query", TEXT, "The statements, separated by semicolons.", content=Content.SQL),
         Field("file", TEXT, "The path of a file with the statements.", content=Content.VALUES),
         Field(
             "parameters",
             MAPS,
-            "Values for :name in the statements, passed apart from the text.",
+            "Values for :name in the statements, passed separately from the text.",
             content=Content.VALUES,
         ),
         Field("transaction", TRUTH, "Run all statements in one transaction.", default=True),
@@ -217,38 +216,38 @@ SQL = StepType(
 
 SPARK = StepType(
     "Spark",
-    "Runs SQL, a merge or a Python function in a session of the warm Spark, or an application through spark-submit.",
+    "Runs SQL, a merge or a Python function in a Spark session, or an application with spark-submit.",
     config="spark",
     fields=(
-        Field("script", TEXT, "SQL text: one statement or several, parted by semicolons.", content=Content.SQL),
+        Field("script", TEXT, "SQL: one or more statements, separated by semicolons.", content=Content.SQL),
         Field("file", TEXT, "The path of a .sql file.", content=Content.VALUES),
-        Field("application", TEXT, "The path of a .py file; it runs through spark-submit."),
-        Field("jar", TEXT, "The path of a jar; it runs through spark-submit."),
-        Field("main_class", TEXT, "The class to run of the jar."),
+        Field("application", TEXT, "The path of a .py file to run with spark-submit."),
+        Field("jar", TEXT, "The path of a jar to run with spark-submit."),
+        Field("main_class", TEXT, "The class of the jar to run."),
         Field(
             "function",
             TEXT,
-            "A Python function, module:name or path.py:name; it is called with a Spark session.",
+            "A Python function, as module:name or path.py:name; it is called with a Spark session.",
         ),
         _MERGE,
         Field("args", LISTS, "Arguments of the application, the class or the function."),
         Field(
             "parameters",
             MAPS,
-            "Values for :name in SQL text, passed apart from it; of a function, its keywords.",
+            "Values for :name in SQL, passed separately from the text; for a function, its keyword arguments.",
             content=Content.VALUES,
         ),
         Field("conf", MAPS, "Spark settings by name.", values=(*TEXT, *WHOLE, *TRUTH, ParamType.DOUBLE)),
-        Field("packages", TEXTS, "Libraries to fetch, as group:artifact:version."),
+        Field("packages", TEXTS, "Libraries to download, as group:artifact:version."),
         Field("jars", TEXTS, "Jars to add."),
         Field("py_files", TEXTS, "Python files, zips and wheels to add."),
-        Field("files", TEXTS, "Files to put beside the application."),
-        Field("remote", TEXT, "A Spark Connect server, sc://host:port."),
-        Field("master", TEXT, "A cluster: spark://…, yarn, k8s://… or local[n]."),
+        Field("files", TEXTS, "Files to place beside the application."),
+        Field("remote", TEXT, "The address of a Spark Connect server, sc://host:port."),
+        Field("master", TEXT, "The master of a cluster: spark://…, yarn, k8s://… or local[n]."),
         Field("deploy_mode", TEXT, "Where the driver runs.", default="client", choices=("client", "cluster")),
-        Field("catalog", TEXT, "The catalog of names that name none; that of the settings, if not given."),
-        Field("namespace", TEXT, "The namespace of names that name none."),
-        Field("branch", TEXT, "The branch that tables are read from and written to, for write-audit-publish."),
+        Field("catalog", TEXT, "The catalog of table names that do not name one. By default, that of the settings."),
+        Field("namespace", TEXT, "The namespace of table names that do not name one."),
+        Field("branch", TEXT, "The branch to read tables from and write them to, for write-audit-publish."),
         *_DELIVERY,
         _FETCH,
         _MAX_ROWS,
@@ -261,7 +260,7 @@ SPARK = StepType(
     outputs=(
         _ROW_COUNT,
         Output("published", ParamType.BOOLEAN, "Whether the step published what it wrote to its targets."),
-        Output("branch", ParamType.STRING, "The branch that holds what it wrote until the commit; empty otherwise."),
+        Output("branch", ParamType.STRING, "The branch that holds what it wrote until the commit; otherwise empty."),
     ),
     outputs_of=_fetched,
     check=_check_spark,

@@ -1,35 +1,31 @@
-"""The step types that there are, and what can be asked of them."""
+"""The step types of an installation: the built-in ones and those that packages add."""
 
 from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
 from typing import Any, Protocol
 
-from calve.definition.document import Node
-from calve.definition.model.params import ParamType
+from calve.definition.document import Node, entry, text
+from calve.definition.model import ParamType
 from calve.definition.problems import Problems, did_you_mean
-from calve.definition.step_types import reading
-from calve.definition.step_types.captures import ICDC, IP_CAPTURE, IP_COMMIT
-from calve.definition.step_types.checking import check_step
-from calve.definition.step_types.composites import FOREACH, SUBWORKFLOW, TEMPLATE, WHILE
-from calve.definition.step_types.model import Output, Outputs, StepType
-from calve.definition.step_types.programs import DOCKER, JAVA, KUBERNETES, NOTEBOOK, PYTHON, SHELL
+from calve.definition.step_types.captures import ICDC, IP_CAPTURE, IP_COMMIT, check_references
+from calve.definition.step_types.checks import check_step
+from calve.definition.step_types.control_flow import (
+    APPROVAL,
+    FOREACH,
+    JOIN,
+    NO_OP,
+    SLEEP,
+    SUBWORKFLOW,
+    TEMPLATE,
+    TITUS,
+    WHILE,
+)
+from calve.definition.step_types.programs import DOCKER, HTTP, JAVA, KUBERNETES, NOTEBOOK, PYTHON, SHELL
 from calve.definition.step_types.queries import SPARK, SQL
-from calve.definition.step_types.references import check_references
-from calve.definition.step_types.simple import APPROVAL, HTTP, NO_OP, SLEEP
-from calve.definition.walking import entry, text
+from calve.definition.step_types.step_params import fields
+from calve.definition.step_types.step_type import Output, Outputs, StepType
 
 ENTRY_POINTS = "calve.step_types"
-
-_TITUS = StepType(
-    "Titus",
-    "Netflix's own container platform.",
-    refused="Titus is Netflix's own platform: use Docker, or Kubernetes on a cluster",
-)
-_JOIN = StepType(
-    "Join",
-    "Maestro's own step where branches meet.",
-    refused="Join is internal to Maestro: any step waits for all that lead to it; use NoOp for a bare meeting point",
-)
 
 STEP_TYPES: dict[str, StepType] = {
     step_type.name: step_type
@@ -53,8 +49,8 @@ STEP_TYPES: dict[str, StepType] = {
         FOREACH,
         WHILE,
         TEMPLATE,
-        _TITUS,
-        _JOIN,
+        TITUS,
+        JOIN,
     )
 }
 """The built-in step types, by name."""
@@ -70,15 +66,15 @@ class Templates(Protocol):
     """The job templates that a step may name as its type."""
 
     def step_type(self, name: str, version: str | None = None) -> str | None:
-        """Return the step type that a template is of; None where there is no such template."""
+        """Return the step type of a template; None if there is no such template."""
         ...
 
     def names(self) -> Iterable[str]:
-        """Return the names of the templates that may stand as the type of a job."""
+        """Return the names of the templates that may be the type of a job."""
         ...
 
     def workflow_names(self) -> Iterable[str]:
-        """Return the names of the templates that stand for steps of their own."""
+        """Return the names of the templates that expand into several steps."""
         ...
 
 
@@ -105,7 +101,7 @@ class StepTypes:
         return self._types[name]
 
     def resolve(self, name: str) -> str | None:
-        """Return the name as it is declared, whatever its case; None for a type that is not known."""
+        """Return the declared spelling of a name in any case; None for an unknown type."""
         return self._folded.get(name.casefold())
 
     def config(self, type_name: str) -> tuple[str, frozenset[str]] | None:
@@ -120,19 +116,19 @@ class StepTypes:
         return tuple(item.name for item in self._types.values() if item.is_leaf and not item.refused)
 
     def names(self) -> tuple[str, ...]:
-        """Return every name that may stand as the type of a job: step types, then job templates."""
+        """Return every name that may be the type of a job: step types, then job templates."""
         return (*self.usable(), *self._templates.names())
 
     def template(self, name: str, version: str | None = None) -> str | None:
-        """Return the step type of a job template; None where there is no such template."""
+        """Return the step type of a job template; None if there is no such template."""
         return self._templates.step_type(name, version)
 
     def check(self, step: Node, problems: Problems, *, kind: str = "step") -> None:
-        """Note what is wrong with a step in canonical form.
+        """Report what is wrong with a step in canonical form.
 
         Args:
             step: the step itself, without its wrapper.
-            problems: where to note it.
+            problems: where to report it.
             kind: its wrapper: step, subworkflow, foreach, while or template.
         """
         named = entry(step, "type") if kind == "step" else None
@@ -153,20 +149,20 @@ class StepTypes:
             check_step(step, step_type, problems)
 
     def check_references(self, steps: Iterable[Node], problems: Problems) -> None:
-        """Note what is wrong between the steps of one workflow; see ``check_references``."""
+        """Report what is wrong between the steps of one workflow; see ``check_references``."""
         check_references(steps, problems)
 
     def find(self, name: str) -> StepType:
-        """Return the step type of a name, whatever its case; of one that is not known, a type that declares nothing."""
+        """Return the step type of a name in any case; for an unknown one, a type that declares nothing."""
         return self._types.get(self.resolve(name) or "", StepType(name, ""))
 
     def outputs(self, step: Node, *, kind: str = "step") -> Outputs:
-        """Return the params that a step gives once it has run."""
+        """Return the outputs that a step has after it has run."""
         name = text(entry(step, "type")) or "" if kind == "step" else kind
         step_type = self._types.get(self.resolve(name) or "")
         if step_type is None:
             return Outputs({}, is_open=True)
-        config = {name: entry.plain() for name, entry in reading.fields(step, step_type).items()}
+        config = {name: entry.plain() for name, entry in fields(step, step_type).items()}
         more = step_type.outputs_of(config)
         return Outputs({output.name: output for output in step_type.outputs} | dict(more.params), more.is_open)
 

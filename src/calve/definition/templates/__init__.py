@@ -1,19 +1,8 @@
-"""Templates: params for a type of job, and pieces of workflows."""
+"""Job templates: params for a step type, or steps that replace a ``template`` step.
 
-from calve.definition.templates.expanding import expand
-from calve.definition.templates.model import JobTemplate, TemplateDefinition, TemplateMetadata
-from calve.definition.templates.pushed import PushedTemplates
-from calve.definition.templates.reading import read_template, shipped
-from calve.definition.templates.registry import JobTemplates, version_of
+Others import the model of templates, their registry, and how they are read and expanded from here.
+"""
 
-__all__ = [
-    "JobTemplate",
-    "JobTemplates",
-    "PushedTemplates",
-    "TemplateDefinition",
-    "TemplateMetadata",
-    "expand",
-    "read_template",
-    "shipped",
-    "version_of",
-]
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

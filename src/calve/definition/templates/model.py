@@ -1,16 +1,11 @@
-"""Templates as they are pushed and kept: metadata, and a definition with params, or with steps too."""
+"""The model of templates as they are pushed and stored: metadata, and a definition with params or steps."""
 
 from typing import Any
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from calve.definition.model.base import Model
-from calve.definition.model.names import Description, StepId
-from calve.definition.model.params import Params
-from calve.definition.model.steps import Step
-from calve.definition.model.tags import Tags
-from calve.definition.model.workflow import GitInfo, Rule
+from calve.definition.model import Description, GitInfo, Model, Params, Rule, Step, StepId, Tags
 
 DEFAULT_VERSION = "default"
 
@@ -37,12 +32,12 @@ class TemplateDefinition(Model):
     description: Description | None = None
     tags: Tags = ()
     inherit_from: dict[str, str] = Field(default_factory=dict)
-    """The templates whose params it starts from, each with its version; the last one wins."""
+    """The templates whose params it inherits, each with its version; the last one wins."""
     params: Params = Field(default_factory=dict)
     steps: tuple[Step, ...] = ()
-    """The steps that a ``template`` step of this type stands for."""
+    """The steps that replace a ``template`` step of this type."""
     run_strategy: Rule | None = None
-    """What a workflow with these steps runs by, unless it says so itself."""
+    """The run strategy of a workflow with these steps, unless it has its own."""
 
     @model_validator(mode="after")
     def _is_of_one_kind(self) -> "TemplateDefinition":
@@ -52,7 +47,7 @@ class TemplateDefinition(Model):
 
     @property
     def is_workflow(self) -> bool:
-        """Tell whether it stands for steps of its own."""
+        """Tell whether it has steps."""
         return self.step_type is None
 
 
@@ -65,7 +60,7 @@ class JobTemplate(Model):
     @model_validator(mode="before")
     @classmethod
     def _from_request(cls, value: Any) -> Any:
-        """Take what is pushed, where the metadata stands beside the definition and has keys of its own."""
+        """Accept a push request, in which the metadata and other keys are beside the definition."""
         if not isinstance(value, dict) or "metadata" in value or "definition" not in value:
             return value
         known = {key: item for key, item in value.items() if key in TemplateMetadata.model_fields}
@@ -74,7 +69,7 @@ class JobTemplate(Model):
         return {"metadata": {**known, "extra_info": extra}, "definition": value["definition"]}
 
     def as_request(self) -> dict[str, Any]:
-        """Return what is pushed to make this template."""
+        """Return the push request of this template."""
         written = self.as_json()
         extra = written["metadata"].pop("extra_info", {})
         return {**written["metadata"], **extra, "definition": written["definition"]}

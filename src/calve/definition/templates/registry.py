@@ -1,23 +1,56 @@
-"""The templates that there are, each in its versions."""
+"""The registry of templates: built in and pushed, by type and version."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
-from calve.definition.model.params import Params
-from calve.definition.model.steps import TypedStep
-from calve.definition.model.tags import Tag
+from calve.definition.model import Params, Tag, TypedStep
 from calve.definition.templates.model import DEFAULT_VERSION, JobTemplate, TemplateDefinition
-from calve.definition.templates.pushed import AllTemplates, PushedTemplates
 from calve.errors import DefinitionInvalid
 
+Versions = Mapping[str, JobTemplate]
+"""The versions of a template."""
+
+
+class PushedTemplates(Protocol):
+    """Finds the templates that were pushed."""
+
+    def templates(self, job_type: str | None = None) -> Sequence[JobTemplate]:
+        """Return those of a type, or all, ordered by type and version."""
+        ...
+
+
+class AllTemplates(Mapping[str, Versions]):
+    """Templates by type and version; pushed ones are looked up each time, because others push them too."""
+
+    def __init__(self, installed: Mapping[str, Versions], pushed: PushedTemplates) -> None:
+        self._installed = installed
+        self._pushed = pushed
+
+    def __getitem__(self, job_type: str) -> Versions:
+        if job_type in self._installed:
+            return self._installed[job_type]
+        found = {template.definition.version: template for template in self._pushed.templates(job_type)}
+        if not found:
+            raise KeyError(job_type)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        pushed = (template.definition.job_type for template in self._pushed.templates())
+        yield from dict.fromkeys((*self._installed, *pushed))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 VERSION_PARAM = "job_template_version"
-"""The workflow param that chooses the version where a step does not."""
+"""The workflow param that selects the version if a step does not."""
 
 Merge = Callable[[Params, Params], Params]
-"""Puts params above others."""
+"""Overrides params with others."""
 
 
 def version_of(sub_type_version: str | None, workflow_params: Params) -> str:
-    """Return the version that a step takes: its own, else that of the workflow's param, else ``default``."""
+    """Return the version that a step uses: its own, else that of the workflow's param, else ``default``."""
     param = workflow_params.get(VERSION_PARAM)
     return sub_type_version or getattr(param, "value", None) or DEFAULT_VERSION
 
@@ -30,18 +63,18 @@ class JobTemplates:
 
     @classmethod
     def of(cls, templates: Iterable[JobTemplate]) -> "JobTemplates":
-        """Return a registry of some templates; of two of one type and version the later counts."""
+        """Return a registry of templates; the later of two of the same type and version wins."""
         found: dict[str, dict[str, JobTemplate]] = {}
         for template in templates:
             found.setdefault(template.definition.job_type, {})[template.definition.version] = template
         return cls(found)
 
     def with_pushed(self, pushed: PushedTemplates) -> "JobTemplates":
-        """Return a registry that knows those, too, which were pushed, and whenever they were."""
+        """Return a registry that also finds pushed templates, even those pushed later."""
         return JobTemplates(AllTemplates(self._templates, pushed))
 
     def plus(self, template: JobTemplate) -> "JobTemplates":
-        """Return a registry with one template more, or in another form."""
+        """Return a registry with one template added or replaced."""
         about = template.definition
         versions = {**self._templates.get(about.job_type, {}), about.version: template}
         return JobTemplates({**self._templates, about.job_type: versions})
@@ -63,29 +96,29 @@ class JobTemplates:
         return tuple(self._templates.get(name, ()))
 
     def get(self, name: str, version: str | None = None) -> JobTemplate | None:
-        """Return a template with its metadata; None where there is no such type or version."""
+        """Return a template with its metadata; None if there is no such type or version."""
         return self._templates.get(name, {}).get(version or DEFAULT_VERSION)
 
     def find(self, name: str, version: str | None = None) -> TemplateDefinition | None:
-        """Return what a template gives; None where there is no such type or version."""
+        """Return the definition of a template; None if there is no such type or version."""
         template = self.get(name, version)
         return template.definition if template else None
 
     def step_type(self, name: str, version: str | None = None) -> str | None:
-        """Return the step type that a template is of; None where there is no such template, or it holds steps."""
+        """Return the step type of a template; None if there is no such template, or it has steps."""
         found = self.find(name, version)
         return found.step_type if found else None
 
     def lineage(self, name: str, version: str | None = None) -> tuple[TemplateDefinition, ...]:
-        """Return a template after all that it inherits from, nearest last.
+        """Return the templates that a template inherits from, and then itself.
 
         Raises:
-            DefinitionInvalid: it is not there, or inherits from one that is not there or from itself.
+            DefinitionInvalid: it does not exist, or inherits from one that does not or from itself.
         """
         return self._lineage(((name, version or DEFAULT_VERSION),))
 
     def params(self, name: str, version: str | None = None) -> Params:
-        """Return the params of a template with those it inherits; one of its own replaces an inherited one whole."""
+        """Return the params of a template with those it inherits; its own replace inherited ones."""
         return {key: param for found in self.lineage(name, version) for key, param in found.params.items()}
 
     def tags(self, name: str, version: str | None = None) -> tuple[Tag, ...]:
@@ -93,9 +126,9 @@ class JobTemplates:
         return tuple({tag.name: tag for found in self.lineage(name, version) for tag in found.tags}.values())
 
     def step_params(self, step: TypedStep, workflow_params: Params, merge: Merge) -> Params:
-        """Return the params of a step above those of its template.
+        """Return the params of a step over those of its template.
 
-        A workflow's param of the same name stands between the two. A ``sub_type`` that no template has is a mere label.
+        A workflow's param of the same name comes between the two. A ``sub_type`` without a template is only a label.
 
         Raises:
             DefinitionInvalid: the template is of another step type, or cannot be resolved.
@@ -127,7 +160,7 @@ class JobTemplates:
             remedy = f"Versions of {key[0]}: {known}." if known else f"Push a template {key[0]} first."
             raise DefinitionInvalid(f"there is no template {key[0]} {key[1]}: {shown}", remedy=remedy)
         if key in chain[:-1]:
-            raise DefinitionInvalid(f"a template inherits from itself: {shown}", remedy="Take one inherit_from away.")
+            raise DefinitionInvalid(f"a template inherits from itself: {shown}", remedy="Remove one inherit_from.")
         parents = [item for parent in found.inherit_from.items() for item in self._lineage((*chain, parent))]
         return (*parents, found)
 

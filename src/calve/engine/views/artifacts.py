@@ -1,29 +1,170 @@
-"""What loops and subworkflows keep, as Maestro says it; and the overviews of runs that it holds. Pure."""
+"""What loops, subworkflows and the work of steps leave, as Maestro's artifacts, and the overviews in them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from calve.definition.params import Parameter
-from calve.engine import foreach, subworkflows, whiles
-from calve.engine.blueprints import Blueprint
-from calve.engine.model import Attempt, IterationRecord, Json, Leaf, Leaves, Run, RunPolicy
-from calve.engine.statuses import FLAGS, StepStatus
-from calve.engine.views.models import (
-    CountReference,
-    Document,
-    ForeachArtifact,
-    ForeachOverview,
-    HttpArtifact,
-    KubernetesArtifact,
-    NotebookArtifact,
-    RollupOverview,
-    RuntimeOverview,
-    StatusSummary,
-    SubworkflowArtifact,
-    WhileArtifact,
-)
+from calve.engine.control_steps import FOREACH_KEY, SUBWORKFLOW_KEY, WHILE_KEY
+from calve.engine.instances import Blueprint
+from calve.engine.model import FLAGS, Attempt, IterationRecord, Json, Leaf, Leaves, Run, RunPolicy, StepStatus
+from calve.engine.views.document import Document
 from calve.engine.views.sources import Child, Loop, StepSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountReference(Document):
+    """How many leaf steps are in a status, and which, if they are unfinished or failed: the first hundred."""
+
+    cnt: int
+    ref: Mapping[str, list[str]] | None = None
+    """``workflow:run`` → ``instance:step:attempt``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollupOverview(Document):
+    """The leaf steps of a run, however deep they lie, by status."""
+
+    total_leaf_count: int
+    overview: Mapping[str, CountReference] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusSummary(Document):
+    """How many steps are in a status, and which: ordinal, start and end of each."""
+
+    cnt: int
+    steps: list[list[int | None]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeOverview(Document):
+    """A run at a glance."""
+
+    total_step_count: int
+    step_overview: Mapping[str, StatusSummary]
+    rollup_overview: RollupOverview | None = None
+    run_status: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeachOverview(Document):
+    """How the iterations of a foreach stand."""
+
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {"restart_info": "iterations are restarted by a run of the instance"}
+
+    checkpoint: int
+    """So many iterations from the first one on are over."""
+    stats: Mapping[str, int] | None = None
+    """Iterations that are over, by status."""
+    running_stats: Mapping[str, int] | None = None
+    """The others."""
+    rollup: RollupOverview | None = None
+    """The leaf steps of iterations that are over."""
+    running_rollup: RollupOverview | None = None
+    """Those of the others."""
+    details: Mapping[str, list[int | list[int]]] | None = None
+    """By status: numbers of iterations, and intervals of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeachArtifact(Document):
+    """What a foreach keeps: ``maestro_foreach``."""
+
+    ADDED: ClassVar[Mapping[str, str]] = {"concurrency": "how many iterations run at once"}
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {
+        "ancestor_iteration_count": "a restart looks at the iterations themselves",
+        "pending_action": "iterations are restarted by a run of the instance",
+    }
+    ALONE: ClassVar[frozenset[str]] = frozenset({"foreach_overview"})
+
+    foreach_workflow_id: str
+    foreach_identity: str
+    foreach_run_id: int
+    """The run of the instance around it; an iteration that was not run again has fewer runs."""
+    run_policy: str
+    run_id: int
+    total_loop_count: int
+    next_loop_index: int
+    foreach_overview: ForeachOverview | None = None
+    type: str = "FOREACH"
+    concurrency: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhileArtifact(Document):
+    """What a while keeps: ``maestro_while``."""
+
+    ALONE: ClassVar[frozenset[str]] = frozenset(
+        {"first_iteration", "last_status", "last_overview", "rollup", "loop_param_values"}
+    )
+
+    loop_workflow_id: str
+    loop_identity: str
+    loop_run_id: int
+    """The run of the instance around it."""
+    run_policy: str
+    run_id: int
+    first_iteration: int | None = None
+    last_iteration: int
+    last_status: str | None = None
+    last_overview: RuntimeOverview | None = None
+    rollup: RollupOverview | None = None
+    """The leaf steps of all iterations but the last one."""
+    loop_param_values: Mapping[str, list[Any]] | None = None
+    """What each iteration began with."""
+    type: str = "WHILE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubworkflowArtifact(Document):
+    """What a subworkflow keeps: ``maestro_subworkflow``."""
+
+    ALONE: ClassVar[frozenset[str]] = frozenset({"subworkflow_overview"})
+
+    subworkflow_id: str
+    subworkflow_version_id: int
+    subworkflow_instance_id: int | None = None
+    subworkflow_run_id: int | None = None
+    subworkflow_uuid: str | None = None
+    subworkflow_overview: RuntimeOverview | None = None
+    type: str = "SUBWORKFLOW"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotebookArtifact(Document):
+    """What a Notebook step leaves: ``maestro_notebook``."""
+
+    output_path: Any
+    type: str = "NOTEBOOK"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpArtifact(Document):
+    """What an Http step asked, and what it was answered: ``maestro_http``."""
+
+    request: Any
+    status: str
+    """SUCCESS or FAILED."""
+    status_code: Any
+    body: Any = None
+    type: str = "HTTP"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubernetesArtifact(Document):
+    """The job of a Kubernetes step: ``maestro_kubernetes``."""
+
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {
+        "execution_script": "the command is in the params",
+        "execution_output": "what the job prints is in the log",
+    }
+
+    job_id: str
+    command: Any = None
+    type: str = "KUBERNETES"
+
 
 Counts = Mapping[StepStatus, int]
 
@@ -37,7 +178,7 @@ def artifacts_of(run: Run, attempt: Attempt, params: Json, source: StepSource | 
     if attempt.is_leaf:
         found = _of_work(attempt, params)
         return {**({found[0]: found[1].as_json()} if found else {}), **attempt.artifacts}
-    builders = {foreach.KEY: _foreach, whiles.KEY: _while, subworkflows.KEY: _subworkflow}
+    builders = {FOREACH_KEY: _foreach, WHILE_KEY: _while, SUBWORKFLOW_KEY: _subworkflow}
     return {
         key: builders[key](run, attempt, kept, source).as_json() if key in builders else kept
         for key, kept in attempt.artifacts.items()

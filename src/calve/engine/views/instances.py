@@ -1,213 +1,245 @@
-"""Runs and attempts as Maestro's documents. Pure."""
+"""Runs of instances as Maestro's documents."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from calve.definition.model.retries import FixedBackoff
-from calve.definition.model.steps import Step, TypedStep
-from calve.definition.params import InitiatorType, ParsedRetryPolicy, RetryReason, parse_duration, parse_retry_policy
-from calve.definition.params import values_of as results_of
-from calve.engine.attempts import MOMENTS
-from calve.engine.awaiting import SEEN
-from calve.engine.blueprints import Blueprint
-from calve.engine.facts import parsed
-from calve.engine.model import Attempt, Initiator, Json, Run
-from calve.engine.signals import Signal
-from calve.engine.statuses import RunStatus
-from calve.engine.views.artifacts import artifacts_of, runtime_overview
-from calve.engine.views.models import (
-    AggregatedInfo,
-    InitiatorDocument,
-    InstanceTransition,
-    LogEvent,
-    RestartConfig,
-    RunConfig,
-    RunProperties,
-    RuntimeState,
-    SignalDependencies,
-    SignalOutput,
-    SignalOutputs,
-    StatusEvent,
-    StepAggregatedView,
-    StepInstance,
-    StepRetry,
-    Timeline,
-    User,
-    WorkflowInstance,
+from calve.definition.params import (
+    InitiatorType,
 )
-from calve.engine.views.sources import RunSource, StepSource
-from calve.errors import OF_THE_WORKFLOW
-
-_STATUSES = {moment: status for status, moment in MOMENTS.items()}
-
-
-def params_json(stored: Json) -> dict[str, Any]:
-    """Return evaluated params: what Maestro keeps as metadata of a param stands among its fields."""
-    return {name: flat(param.as_json()) for name, param in parsed(stored).items()}
-
-
-def flat(param: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a param in JSON's types with its metadata among its fields."""
-    fields = {name: value for name, value in param.items() if value is not None and name != "meta"}
-    return {**fields, **(param.get("meta") or {})}
-
-
-# Steps.
-
-
-def step_instance(run: Run, attempt: Attempt, source: StepSource | None = None) -> StepInstance:
-    """Return an attempt of a step; ``run`` is the run that shows it, its own may be an earlier one."""
-    of_run = source.of_run if source else None
-    run = of_run.runs.get(attempt.run_uuid, run) if of_run else run
-    blueprint = of_run.blueprint_of(attempt) if of_run else None
-    step = blueprint.steps.get(attempt.step_id) if blueprint else None
-    changed = run.restart.step_params.get(attempt.step_id)
-    params = params_json(attempt.params)
-    known = {**of_run.around, **run.params} if of_run else run.params
-    return StepInstance(
-        workflow_id=run.workflow_id,
-        workflow_instance_id=run.instance_id,
-        workflow_run_id=run.run_id,
-        step_id=attempt.step_id,
-        step_attempt_id=attempt.attempt_id,
-        workflow_uuid=run.uuid,
-        step_uuid=attempt.uuid,
-        correlation_id=run.root_uuid,
-        step_instance_id=attempt.step_instance_id,
-        workflow_version_id=run.version_id,
-        owner=_owner(run),
-        definition={step.kind: step.as_json()} if step else None,
-        tags=_tags(step, attempt),
-        step_run_params=_definitions(changed) if changed else None,
-        restart_config=_restart_config(run),
-        params=params,
-        transition=_transition(attempt, blueprint) if blueprint and step else None,
-        step_retry=_step_retry(known, attempt, step) if step else None,
-        timeout_in_millis=_timeout(step.timeout, known) if step else None,
-        runtime_state=runtime_state(attempt),
-        signal_dependencies=_dependencies(attempt.dependencies),
-        signal_outputs=_outputs(of_run.sent.get(attempt.uuid, ())) if of_run else None,
-        artifacts=artifacts_of(run, attempt, params, source),
-        timeline=_step_timeline(attempt),
-    )
+from calve.engine.instances import Blueprint
+from calve.engine.model import Attempt, Initiator, Run, RunStatus
+from calve.engine.views.artifacts import RuntimeOverview, runtime_overview
+from calve.engine.views.document import Document, Json, LogEvent, StatusEvent, Timeline, User
+from calve.engine.views.live_steps import StepFailure, StepProgress, StepWait, step_failure, step_progress, step_wait
+from calve.engine.views.overview import Overview
+from calve.engine.views.sources import RunSource
+from calve.engine.views.steps import (
+    RestartConfig,
+    StepInstance,
+    StepNotCreated,
+    definitions_json,
+    in_order,
+    log_events,
+    overview_step,
+    owner_of,
+    params_json,
+    parsed_timeout,
+    restart_config,
+    tag_json,
+)
 
 
-def runtime_state(attempt: Attempt) -> RuntimeState:
-    """Return where an attempt stands, and when it came to each state."""
-    times = {f"{moment}_time": at for moment, at in attempt.times.items()}
-    changes = [*attempt.times.values(), *(entry["timestamp"] for entry in attempt.timeline)]
-    return RuntimeState(status=attempt.status.value, **times, modify_time=max(changes, default=None))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepAggregatedView(Document):
+    """Where a step stands, all runs taken together."""
+
+    workflow_run_id: int | None = None
+    status: str
+    start_time: int | None = None
+    end_time: int | None = None
 
 
-def _tags(step: Step | None, attempt: Attempt) -> list[Json]:
-    if step is None:
-        return [{"name": name} for name in attempt.tags]
-    return [_tag(tag.as_json()) for tag in step.tags]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregatedInfo(Document):
+    """Where an instance stands, all runs taken together."""
+
+    workflow_instance_status: str
+    step_aggregated_views: Mapping[str, StepAggregatedView]
 
 
-def _tag(tag: Any) -> Json:
-    """Return a tag as an object, its attributes among its fields."""
-    if isinstance(tag, str):
-        return {"name": tag}
-    return {**{name: value for name, value in tag.items() if name != "attributes"}, **tag.get("attributes", {})}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig(Document):
+    """How a run was started."""
+
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {"correlation_id": "no request brings one"}
+
+    runtime_tags: Sequence[Json] | None = None
+    policy: str
+    restart_config: RestartConfig | None = None
 
 
-def _transition(attempt: Attempt, blueprint: Blueprint) -> InstanceTransition:
-    before = blueprint.dag.predecessors[attempt.step_id]
-    edges = {
-        target: _edge(condition, attempt, target)
-        for target, condition in blueprint.dag.successors[attempt.step_id].items()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunProperties(Document):
+    """The properties of the workflow when the run was made."""
+
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {"create_time": "snapshots of properties are not kept by their time"}
+
+    owner: User | None = None
+    alerting: Json | None = None
+    step_concurrency: int | None = None
+    tags: Sequence[Json] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitiatorDocument(Document):
+    """Who started an instance; what it holds depends on its type."""
+
+    ADDED: ClassVar[Mapping[str, str]] = {"trigger": "all that a trigger has passed on"}
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {"params": "of signals; as plain values they are in trigger"}
+    ALONE: ClassVar[frozenset[str]] = frozenset({"ancestors"})
+
+    ancestors: Sequence[Json] | None = None
+    """SUBWORKFLOW, FOREACH, WHILE: the steps around it, from the root."""
+    trigger_uuid: str | None = None
+    trigger_time: int | None = None
+    """TIME."""
+    timezone: str | None = None
+    """TIME."""
+    signal_id_map: Mapping[str, int] | None = None
+    """SIGNAL."""
+    depth: int
+    type: str
+    user: User | None = None
+    """MANUAL: who; otherwise who started the root."""
+    trigger: Json | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowInstance(Document):
+    """A run of an instance."""
+
+    ADDED: ClassVar[Mapping[str, str]] = {
+        "run_policy": "the policy in run_config",
+        "request_id": "the request that started it",
+        "tags": "the names of runtime_tags",
+        "is_queued": "it waits for its turn by the run strategy",
+        "message": "why it ended like this",
+        "steps": "its steps, as in a list of them",
+        "failures": "the first steps that failed, however deep: their paths, why, and where their logs are",
+        "waiting": "the first steps that wait, however deep: for people, another try, signals or permits",
+        "waiting_count": "how many wait",
+        "progress": "how far steps have come that tell it",
     }
-    return InstanceTransition(predecessors=list(before) or None, successors=edges or None)
-
-
-def _edge(condition: str, attempt: Attempt, target: str) -> Json:
-    written: dict[str, Any] = {"expression": condition, "type": "BOOLEAN"}
-    if target not in attempt.edges:
-        return written
-    return {**written, "evaluated_result": attempt.edges[target], "evaluated_time": attempt.ended_at}
-
-
-def _step_retry(known: Json, attempt: Attempt, step: Step) -> StepRetry:
-    policy = _retry_policy(known, step)
-    said = attempt.artifacts.get("maestro_retry")
-    counts = {f"{reason}_retries": attempt.retries.get(reason, 0) for reason in RetryReason}
-    limits = {f"{reason}_retry_limit": policy.of(reason).limit for reason in RetryReason} if policy else {}
-    return StepRetry(
-        **counts,
-        **limits,
-        retryable=not (isinstance(said, Mapping) and said.get("retryable") is False),
-        backoff=_backoff(step, policy) if policy else None,
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {
+        "group_info": "it places an instance among Maestro's servers",
+        "internal_id": "a number of Maestro's database",
+        "execution_id": "a number of Maestro's flow engine",
+        "artifacts": "no request brings any",
+    }
+    ALONE: ClassVar[frozenset[str]] = frozenset(
+        {
+            "runtime_workflow",
+            "runtime_dag",
+            "timeout_in_millis",
+            "params",
+            "runtime_overview",
+            "timeline",
+            "aggregated_info",
+        }
     )
 
-
-def _retry_policy(known: Json, step: Step) -> ParsedRetryPolicy | None:
-    """Return how often a step is tried again; None if that cannot be told."""
-    given = step.retry_policy if isinstance(step, TypedStep) else None
-    try:
-        return parse_retry_policy(given, results_of(parsed(known)) if given else {})
-    except OF_THE_WORKFLOW:
-        return None
-
-
-def _backoff(step: Step, policy: ParsedRetryPolicy) -> Json:
-    given = step.retry_policy.backoff if isinstance(step, TypedStep) and step.retry_policy else None
-    found: dict[str, Any] = {}
-    for reason in RetryReason:
-        retries = policy.of(reason)
-        found[f"{reason}_retry_backoff_in_secs"] = retries.backoff
-        if not isinstance(given, FixedBackoff):
-            found |= {f"{reason}_retry_exponent": retries.exponent, f"{reason}_retry_limit_in_secs": retries.ceiling}
-    return {**found, "type": "FIXED_BACKOFF" if isinstance(given, FixedBackoff) else "EXPONENTIAL_BACKOFF"}
-
-
-def _timeout(given: int | str | None, known: Json) -> int | None:
-    """Return how many milliseconds something may take; None if its definition sets no limit."""
-    if given is None:
-        return None
-    try:
-        return parse_duration(given, results_of(parsed(known)))
-    except OF_THE_WORKFLOW:
-        return None
-
-
-def _dependencies(dependencies: Iterable[Json]) -> SignalDependencies | None:
-    """Return what an attempt's dependencies matched; how far it has looked is its own affair."""
-    found = [{key: value for key, value in each.items() if key != SEEN} for each in dependencies]
-    return SignalDependencies(dependencies=found) if found else None
-
-
-def _outputs(sent: Iterable[Signal]) -> SignalOutputs | None:
-    outputs = tuple(
-        SignalOutput(
-            name=each.name, params=dict(each.params) or None, signal_id=each.seq, announce_time=each.announced_at
-        )
-        for each in sent
-    )
-    return SignalOutputs(outputs=outputs) if outputs else None
+    workflow_id: str
+    workflow_instance_id: int
+    workflow_run_id: int
+    workflow_uuid: str
+    correlation_id: str
+    """The same in all that an instance has brought about: the uuid of its first run, that of the root."""
+    workflow_version_id: int
+    run_config: RunConfig
+    run_params: Json | None = None
+    step_run_params: Json | None = None
+    run_properties: RunProperties
+    runtime_workflow: Json | None = None
+    runtime_dag: Json | None = None
+    timeout_in_millis: int | None = None
+    params: Json | None = None
+    initiator: InitiatorDocument
+    status: str
+    request_time: int
+    create_time: int
+    start_time: int | None = None
+    end_time: int | None = None
+    modify_time: int
+    """The last change that is on record."""
+    runtime_overview: RuntimeOverview | None = None
+    timeline: Timeline | None = None
+    aggregated_info: AggregatedInfo | None = None
+    run_policy: str | None = None
+    request_id: str | None = None
+    tags: Sequence[str] | None = None
+    is_queued: bool | None = None
+    message: str | None = None
+    steps: tuple[StepInstance | StepNotCreated, ...] | None = None
+    failures: tuple[StepFailure, ...] | None = None
+    waiting: tuple[StepWait, ...] | None = None
+    waiting_count: int | None = None
+    progress: tuple[StepProgress, ...] | None = None
 
 
-# Timelines.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartResponse(Document):
+    """What became of a start or a restart."""
+
+    ADDED: ClassVar[Mapping[str, str]] = {"warnings": "params that were given and that nothing in the definition knows"}
+
+    workflow_id: str
+    workflow_version_id: int
+    workflow_instance_id: int
+    workflow_run_id: int
+    workflow_uuid: str
+    status: str
+    timeline_event: LogEvent
+    warnings: tuple[Json, ...] | None = None
 
 
-def _said(timeline: Iterable[Json]) -> list[LogEvent | StatusEvent]:
-    return [
-        LogEvent(timestamp=entry["timestamp"], level=entry.get("level", "INFO"), message=entry["message"])
-        for entry in timeline
-    ]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRestartResponse(Document):
+    """What became of the restart of a step."""
+
+    ADDED: ClassVar[Mapping[str, str]] = {
+        "workflow_uuid": "of the run",
+        "warnings": "params that were given and that nothing in the definition knows",
+    }
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {"step_attempt_id": "the attempt begins when its turn has come"}
+
+    workflow_id: str
+    workflow_version_id: int
+    workflow_instance_id: int
+    workflow_run_id: int
+    step_id: str
+    status: str
+    timeline_event: LogEvent
+    workflow_uuid: str
+    warnings: tuple[Json, ...] | None = None
 
 
-def _in_order(events: list[LogEvent | StatusEvent]) -> Timeline:
-    return tuple(sorted(events, key=lambda event: event.timestamp))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedStepDocument(Document):
+    """What a restart would do with a step."""
+
+    step_id: str
+    fate: str
+    """KEPT, RUNS_AGAIN, RUNS, SKIPPED or REMOVED."""
+    reason: str
+    obstacle: str
+    """Why the step cannot run again; empty if it can."""
 
 
-def _step_timeline(attempt: Attempt) -> Timeline:
-    """Return what was said about an attempt, and the statuses that it came to."""
-    statuses = [
-        StatusEvent(timestamp=at, status=_STATUSES.get(moment, attempt.status).value)
-        for moment, at in attempt.times.items()
-    ]
-    return _in_order([*_said(attempt.timeline), *statuses])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartPlanDocument(Document):
+    """What a restart would do."""
+
+    workflow_version_id: int
+    restart_version_id: int
+    steps: tuple[PlannedStepDocument, ...]
+    refusal: str
+    """Why the restart would be refused; empty if it would not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalInstance(Document):
+    """A signal that was announced."""
+
+    ADDED: ClassVar[Mapping[str, str]] = {"status": "in the answer to an announcement: CREATED or DUPLICATED"}
+
+    name: str
+    seq_id: int
+    instance_id: str
+    params: Json
+    payload: Json
+    request_time: int
+    create_time: int
 
 
 def start_event(run: Run) -> LogEvent:
@@ -226,14 +258,29 @@ def start_event(run: Run) -> LogEvent:
 def _run_timeline(run: Run) -> Timeline:
     moments = [(run.created_at, RunStatus.CREATED), (run.started_at, RunStatus.IN_PROGRESS), (run.ended_at, run.status)]
     statuses = [StatusEvent(timestamp=at, status=status.value) for at, status in moments if at is not None]
-    return _in_order([start_event(run), *_said(run.timeline), *statuses])
+    return in_order([start_event(run), *log_events(run.timeline), *statuses])
 
 
-# Instances.
+def listed_instance(run: Run) -> WorkflowInstance:
+    """Return a run as lists show it."""
+    return _instance(run)
 
 
-def workflow_instance(run: Run, source: RunSource | None = None, attempts: Iterable[Attempt] = ()) -> WorkflowInstance:
-    """Return a run; without a source, as it stands in a list."""
+def overview_instance(overview: Overview) -> WorkflowInstance:
+    """Return a run with its params and its steps."""
+    run, source, live = overview.run, overview.source, overview.live
+    attempts = [step.attempt for step in overview.steps if step.attempt is not None]
+    return replace(
+        _instance(run, source, attempts),
+        steps=tuple(overview_step(run, step, source) for step in overview.steps),
+        failures=tuple(step_failure(run, failure) for failure in overview.failures),
+        waiting=tuple(step_wait(run, wait) for wait in live.waits),
+        waiting_count=live.waiting,
+        progress=tuple(step_progress(progress) for progress in live.progress),
+    )
+
+
+def _instance(run: Run, source: RunSource | None = None, attempts: Iterable[Attempt] = ()) -> WorkflowInstance:
     changes = [at for at in (run.created_at, run.started_at, run.ended_at) if at is not None]
     said = [entry["timestamp"] for entry in run.timeline]
     shown = tuple(attempts)
@@ -247,10 +294,11 @@ def workflow_instance(run: Run, source: RunSource | None = None, attempts: Itera
         run_config=RunConfig(
             runtime_tags=[{"name": name, "namespace": "RUNTIME"} for name in run.tags] or None,
             policy=run.policy.value,
-            restart_config=_restart_config(run),
+            restart_config=restart_config(run),
         ),
-        run_params=_definitions(run.run_params) or None,
-        step_run_params={step_id: _definitions(given) for step_id, given in run.restart.step_params.items()} or None,
+        run_params=definitions_json(run.run_params) or None,
+        step_run_params={step_id: definitions_json(given) for step_id, given in run.restart.step_params.items()}
+        or None,
         run_properties=_run_properties(run),
         runtime_workflow=_runtime_workflow(run, source.blueprint) if source else None,
         runtime_dag=_runtime_dag(source.blueprint) if source else None,
@@ -266,43 +314,22 @@ def workflow_instance(run: Run, source: RunSource | None = None, attempts: Itera
         runtime_overview=runtime_overview(run, source.blueprint, shown, source.leaves) if source else None,
         timeline=_run_timeline(run) if source else None,
         aggregated_info=_aggregated_info(run, source, shown) if source else None,
+        run_policy=run.policy.value,
+        request_id=run.request_id,
+        tags=list(run.tags) or None,
+        is_queued=run.is_queued or None,
+        message=run.message or None,
     )
 
 
-def _owner(run: Run) -> User | None:
-    """Return the owner of the workflow; Maestro keeps no more than the name with a run."""
-    owner = run.properties.get("owner")
-    return owner.get("name") if isinstance(owner, Mapping) else owner
-
-
 def _run_properties(run: Run) -> RunProperties:
-    tags = [_tag(tag) for tag in run.properties.get("tags", ())]
+    tags = [tag_json(tag) for tag in run.properties.get("tags", ())]
     return RunProperties(
-        owner=_owner(run),
+        owner=owner_of(run),
         alerting=run.properties.get("alerting"),
         step_concurrency=run.properties.get("step_concurrency"),
         tags=tags or None,
     )
-
-
-def _restart_config(run: Run) -> RestartConfig | None:
-    if run.policy.is_fresh:
-        return None
-    restart = run.restart
-    step_id = restart.step_path[0] if restart.step_path else None
-    changed = {each: _definitions(given) for each, given in restart.step_params.items()}
-    return RestartConfig(
-        restart_path=[{"workflow_id": run.workflow_id, "instance_id": run.instance_id, "step_id": step_id}],
-        restart_policy=run.policy.value,
-        restart_params=_definitions(run.run_params) or None,
-        step_restart_params=changed or None,
-        skip_steps=list(restart.skip) or None,
-    )
-
-
-def _definitions(params: Json) -> dict[str, Any]:
-    """Return definitions of params that came with a request."""
-    return {name: flat(given) if isinstance(given, Mapping) else given for name, given in params.items()}
 
 
 def _runtime_workflow(run: Run, blueprint: Blueprint) -> Json:
@@ -327,7 +354,7 @@ def _runtime_dag(blueprint: Blueprint) -> Json:
 
 
 def _run_timeout(run: Run, blueprint: Blueprint) -> int | None:
-    return None if run.is_inline else _timeout(blueprint.workflow.timeout, run.params)
+    return None if run.is_inline else parsed_timeout(blueprint.workflow.timeout, run.params)
 
 
 def _initiator(run: Run, source: RunSource | None) -> InitiatorDocument:

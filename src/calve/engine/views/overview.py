@@ -4,18 +4,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
-from calve.engine import foreach, subworkflows, whiles
-from calve.engine.blueprints import APPROVAL, NO_OP, type_of
-from calve.engine.model import Attempt, Leaves, Run
+from calve.engine.control_steps import FOREACH_KEY, SUBWORKFLOW_KEY, WHILE_KEY
+from calve.engine.instances import APPROVAL, NO_OP, Tools, type_of
+from calve.engine.model import Attempt, Leaves, Run, RunStatus, StepStatus
 from calve.engine.ports import EngineState, Instances
-from calve.engine.statuses import RunStatus, StepStatus
 from calve.engine.views.artifacts import counted
 from calve.engine.views.sources import MayRead, RunSource, reads_all, run_source
 from calve.engine.views.waits import Live, live_of
-from calve.engine.work import Tools
 
 _WRONG = (RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.STOPPED)
-_AROUND = (foreach.KEY, whiles.KEY, subworkflows.KEY)
+_AROUND = (FOREACH_KEY, WHILE_KEY, SUBWORKFLOW_KEY)
 """What the artifacts of a step have that runs others."""
 
 
@@ -112,12 +110,12 @@ def overview_of(tools: Tools, run: Run, may_read: MayRead = reads_all) -> Overvi
 def _step(state: EngineState, step_id: str, ordinal: int, type_name: str, attempt: Attempt | None) -> StepOverview:
     if attempt is None or attempt.is_leaf:
         return StepOverview(step_id, ordinal, type_name, attempt)
-    child = next(iter(state.child_runs(attempt.uuid, limit=1)), None) if subworkflows.KEY in attempt.artifacts else None
+    child = next(iter(state.child_runs(attempt.uuid, limit=1)), None) if SUBWORKFLOW_KEY in attempt.artifacts else None
     return StepOverview(step_id, ordinal, type_name, attempt, _iterations(state, attempt), child)
 
 
 def _iterations(state: EngineState, attempt: Attempt) -> Iterations | None:
-    each, some = attempt.artifacts.get(foreach.KEY), attempt.artifacts.get(whiles.KEY)
+    each, some = attempt.artifacts.get(FOREACH_KEY), attempt.artifacts.get(WHILE_KEY)
     if each is None and some is None:
         return None
     children = state.children(attempt.uuid)

@@ -7,14 +7,12 @@ document of one step only.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from calve.definition.model.steps import Step, TypedStep
-from calve.engine import foreach, subworkflows, whiles
-from calve.engine.blueprints import Blueprint
-from calve.engine.model import Ancestor, Attempt, IterationRecord, Json, Leaves, Run, Scope
+from calve.definition.model import Step, TypedStep
+from calve.engine.attempts import DYNAMIC
+from calve.engine.control_steps import FOREACH_KEY, SUBWORKFLOW_KEY, WHILE_KEY
+from calve.engine.instances import Blueprint, Tools
+from calve.engine.model import Ancestor, Attempt, IterationRecord, Json, Leaves, Run, Scope, Signal
 from calve.engine.ports import EngineState
-from calve.engine.sending import DYNAMIC
-from calve.engine.signals import Signal
-from calve.engine.work import Tools
 
 MayRead = Callable[[str], bool]
 """Tells whether whoever asks may read a workflow: a subworkflow may be of another namespace than its parent."""
@@ -157,20 +155,20 @@ def step_source(tools: Tools, run: Run, attempt: Attempt, may_read: MayRead = re
     of_run = run_source(tools, run, [attempt], with_leaves=False)
     if attempt.is_leaf:
         return StepSource(of_run)
-    if subworkflows.KEY in attempt.artifacts:
+    if SUBWORKFLOW_KEY in attempt.artifacts:
         children = tools.state.child_runs(attempt.uuid, limit=1)
         is_shown = bool(children) and may_read(children[0].owner_workflow)
         return StepSource(of_run, _child(tools, children[0], may_read) if is_shown else None)
-    if foreach.KEY in attempt.artifacts:
-        name = attempt.artifacts[foreach.KEY]["loop_workflow_id"]
+    if FOREACH_KEY in attempt.artifacts:
+        name = attempt.artifacts[FOREACH_KEY]["loop_workflow_id"]
         return StepSource(of_run, loop=_loop(tools.state, run, name, may_read))
-    if whiles.KEY in attempt.artifacts:
+    if WHILE_KEY in attempt.artifacts:
         return _of_while(tools, run, attempt, of_run, may_read)
     return StepSource(of_run)
 
 
 def _of_while(tools: Tools, run: Run, attempt: Attempt, of_run: RunSource, may_read: MayRead) -> StepSource:
-    kept, state = attempt.artifacts[whiles.KEY], tools.state
+    kept, state = attempt.artifacts[WHILE_KEY], tools.state
     begun = state.child_runs(attempt.uuid, limit=1)
     first = begun[0].instance_id if begun else None
     last = state.load(kept["last"]) if kept["last"] else None

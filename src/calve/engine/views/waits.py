@@ -5,19 +5,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from calve.definition.model.steps import TypedStep
+from calve.definition.model import TypedStep
 from calve.definition.params import parse_retry_policy, shown, values_of
-from calve.engine.addresses import Address
-from calve.engine.approvals import KEY
-from calve.engine.awaiting import PENDING
-from calve.engine.blueprints import APPROVAL
-from calve.engine.facts import parsed
-from calve.engine.model import Attempt, Json, PermitUse, Run
-from calve.engine.outcomes import reason_of
+from calve.engine.attempts import PENDING, retry_reason
+from calve.engine.control_steps import APPROVAL_KEY
+from calve.engine.instances import APPROVAL, Address, Tools
+from calve.engine.model import Attempt, Json, PermitUse, Run, StepStatus
+from calve.engine.params import params_from_stored
 from calve.engine.ports import PROGRESS, EngineState
-from calve.engine.statuses import StepStatus
 from calve.engine.views.sources import MayRead, reads_all
-from calve.engine.work import Tools
 
 Runs = Mapping[str, Run]
 """Runs by uuid, each with those around it."""
@@ -62,7 +58,7 @@ class Question:
 
     message: str
     approvers: tuple[str, ...]
-    """Who may decide; nobody in particular: whoever may run the workflow."""
+    """Who may decide; if empty, everybody who may run the workflow."""
     min_approvals: int
     decisions: tuple[Json, ...]
     on_timeout: str
@@ -149,12 +145,12 @@ _HOLDS = {
 
 def question_of(attempt: Attempt) -> Question:
     """Return what an Approval step asks; secrets are hidden."""
-    config: Mapping[str, Any] = shown(parsed(attempt.params)["approval"].result)
+    config: Mapping[str, Any] = shown(params_from_stored(attempt.params)["approval"].result)
     return Question(
         message=str(config.get("message", "")),
         approvers=tuple(config.get("approvers") or ()),
         min_approvals=int(config.get("min_approvals", 1)),
-        decisions=tuple(attempt.artifacts.get(KEY, {}).get("decisions", ())),
+        decisions=tuple(attempt.artifacts.get(APPROVAL_KEY, {}).get("decisions", ())),
         on_timeout=str(config.get("on_timeout", "reject")),
     )
 
@@ -189,7 +185,7 @@ def _max_attempts(tools: Tools, runs: Runs, attempt: Attempt) -> int:
     run = runs[attempt.run_uuid]
     step = tools.blueprints.get(run.owner_workflow, run.version_id, run.inline_step).steps[attempt.step_id]
     policy = step.retry_policy if isinstance(step, TypedStep) else None
-    reason = reason_of(attempt.status)
+    reason = retry_reason(attempt.status)
     limit = parse_retry_policy(policy, _values(runs, run) if policy else {}).of(reason).limit
     return attempt.attempt_id + limit - attempt.retries.get(reason, 0)
 
@@ -197,7 +193,7 @@ def _max_attempts(tools: Tools, runs: Runs, attempt: Attempt) -> int:
 def _values(runs: Runs, run: Run) -> dict[str, Any]:
     """Return the params of a run; an iteration has those of the run around it too."""
     around = _values(runs, runs[run.parent.run_uuid]) if run.is_inline and run.parent else {}
-    return {**around, **values_of(parsed(run.params))}
+    return {**around, **values_of(params_from_stored(run.params))}
 
 
 def _permits(state: EngineState, held: Iterable[Attempt]) -> Mapping[str, list[PermitUse]]:

@@ -1,1 +1,5 @@
-"""What SEL takes from Java: numbers, formatting, regular expressions, the order of a hash map, JSON. Pure."""
+"""What SEL takes from Java: numbers, String.format, regular expressions, the order of a HashMap, JSON. Pure."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

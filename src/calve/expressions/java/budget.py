@@ -1,19 +1,22 @@
-"""What a long computation asks before it goes on."""
+"""The limits that a long computation checks as it goes."""
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+FoundT = TypeVar("FoundT")
 
 
 class Budget(Protocol):
-    """Raises when there is not enough left."""
+    """Raises when a limit is exceeded."""
 
     def check_room(self, size: int) -> None:
-        """Refuse to make something of ``size`` bytes that would not fit."""
+        """Raise if ``size`` bytes would not fit in memory."""
         ...
 
-    def tick(self, work: int = 0) -> None:
-        """Look at the clock now and then, sooner after much work."""
+    def check_search(self, size: int) -> None:
+        """Raise if ``size`` characters are too many to search."""
         ...
 
-    def search(self, steps: int) -> None:
-        """Count steps of a search by a regular expression."""
+    def search(self, search: Callable[..., FoundT], text: str, start: int) -> FoundT:
+        """Return what ``search(text, start, timeout=…)`` finds in the seconds that are left for all searches."""
         ...

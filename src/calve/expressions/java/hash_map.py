@@ -1,4 +1,4 @@
-"""A map whose keys come out in the order of ``java.util.HashMap``, and may change while they are in it."""
+"""A map that iterates in the order of ``java.util.HashMap``, and whose keys can change."""
 
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
@@ -8,7 +8,7 @@ _MASK = 0xFFFF_FFFF
 
 
 class Key(Protocol):
-    """An object that holds a text, or nothing."""
+    """An object that holds a text or None."""
 
     val: str | None
 
@@ -18,9 +18,9 @@ ValueT = TypeVar("ValueT")
 
 
 class HashMap(Generic[KeyT, ValueT]):
-    """Entries by the text that their key held when it came in.
+    """Entries by the text that their key held when it was put.
 
-    A key that was changed since stays where it is: it can be found by neither text, unless it is changed back.
+    A key that has changed since stays where it is: it is found by neither text, unless it is changed back.
     """
 
     __slots__ = ("_entries", "_places")
@@ -38,7 +38,7 @@ class HashMap(Generic[KeyT, ValueT]):
         return None if place is None else self._entries[place][2]
 
     def put(self, key: KeyT, value: ValueT) -> ValueT | None:
-        """Set the value and return the one before, or None; the first key is kept."""
+        """Set the value and return the previous one, or None; the first key is kept."""
         text = key.val
         place = self._find(text)
         if place is None:
@@ -63,13 +63,13 @@ class HashMap(Generic[KeyT, ValueT]):
 
 
 def hash_order(texts: list[str | None]) -> list[int]:
-    """Return the indexes of ``texts``, which came in this order, as a Java hash map walks them."""
+    """Return the indexes of ``texts``, put in this order, in the order in which a HashMap iterates."""
     capacity = _FIRST_CAPACITY
     while len(texts) > capacity * 3 // 4:
         capacity *= 2
-    # The same text may be there many times, and be long.
+    # The same long text may occur many times.
     buckets = {text: _spread(text) & (capacity - 1) for text in set(texts)}
-    # Within a bucket entries stay in the order they came: growing splits a bucket, but turns nothing around.
+    # Within a bucket entries stay in the order of insertion: growing splits a bucket, but keeps the order.
     return sorted(range(len(texts)), key=lambda index: buckets[texts[index]])
 
 

@@ -5,8 +5,8 @@ import re
 from typing import Any
 
 from calve.expressions.java.budget import Budget
-from calve.expressions.java.doubles import double_text
 from calve.expressions.java.hash_map import hash_order
+from calve.expressions.java.numbers import double_text
 
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}

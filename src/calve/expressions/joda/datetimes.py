@@ -1,28 +1,93 @@
-"""Date-times: an instant in a zone, and all that expressions do with it. Pure."""
+"""Date-times: an instant in a zone, what expressions do with it, and its text in ISO 8601."""
 
 from dataclasses import dataclass
 from typing import Self
 
-from calve.expressions.joda import gregorian, units
-from calve.expressions.joda.errors import InstantMissing
-from calve.expressions.joda.fields import RULES, Field, checked
+from calve.expressions.java import LONG_MAX, LONG_MIN, wrap
+from calve.expressions.joda import gregorian
+from calve.expressions.joda.elements import Element, Fraction, Literal, Number, Offset, printed, text_of
+from calve.expressions.joda.errors import InstantMissing, difference_of, int_of, quotient_of
+from calve.expressions.joda.fields import RULES, Field, Unit, checked, moved_by
 from calve.expressions.joda.gregorian import DAY, HOUR, MINUTE, SECOND
-from calve.expressions.joda.iso import instant_in, iso_text
-from calve.expressions.joda.longs import LONG_MAX, LONG_MIN, difference_of, int_of, quotient_of, wrapped
-from calve.expressions.joda.texts import text_of
-from calve.expressions.joda.units import Unit
-from calve.expressions.joda.zones import UTC, Zone
+from calve.expressions.joda.parsers import Found, Parser, one_of, optional, parsed, sequence
+from calve.expressions.joda.zones import UTC, Zone, fixed_zone
+
+_YEAR = Number(Field.YEAR, 4, 9, is_signed=True)
+_MONTH = Number(Field.MONTH_OF_YEAR, 2, 2)
+_DAY = Number(Field.DAY_OF_MONTH, 2, 2)
+_HOUR = Number(Field.HOUR_OF_DAY, 2, 2)
+_MINUTE = Number(Field.MINUTE_OF_HOUR, 2, 2)
+_SECOND = Number(Field.SECOND_OF_MINUTE, 2, 2)
+_OFFSET = Offset(colons=True, zero="Z", at_most_minutes=False)
+_DASH = Literal("-")
+_COLON = Literal(":")
+_T = Literal("T")
+
+_PRINTED: tuple[Element, ...] = (
+    *(_YEAR, _DASH, _MONTH, _DASH, _DAY, _T, _HOUR, _COLON, _MINUTE, _COLON, _SECOND),
+    *(Literal("."), Fraction(SECOND, 3, 9), _OFFSET),
+)
+
+
+def _date() -> Parser:
+    calendar_date = sequence(
+        _YEAR.parse,
+        optional(sequence(_DASH.parse, _MONTH.parse, optional(sequence(_DASH.parse, _DAY.parse)))),
+    )
+    week_date = sequence(
+        Number(Field.WEEKYEAR, 4, 9, is_signed=True).parse,
+        Literal("-W").parse,
+        Number(Field.WEEK_OF_WEEKYEAR, 2, 2).parse,
+        optional(sequence(_DASH.parse, Number(Field.DAY_OF_WEEK, 1, 1).parse)),
+    )
+    ordinal_date = sequence(_YEAR.parse, _DASH.parse, Number(Field.DAY_OF_YEAR, 3, 3).parse)
+    return one_of(calendar_date, week_date, ordinal_date)
+
+
+def _time() -> Parser:
+    def fraction_of(unit: int) -> Parser:
+        return sequence(one_of(Literal(".").parse, Literal(",").parse), Fraction(unit, 1, 9).parse)
+
+    seconds = sequence(_COLON.parse, _SECOND.parse, optional(fraction_of(SECOND)))
+    minutes = sequence(_COLON.parse, _MINUTE.parse, optional(seconds, fraction_of(MINUTE)))
+    return sequence(_HOUR.parse, optional(minutes, fraction_of(HOUR)))
+
+
+def _date_time() -> Parser:
+    time, offset = _time(), optional(_OFFSET.parse)
+    return one_of(
+        sequence(_T.parse, time, offset),
+        sequence(_date(), optional(sequence(_T.parse, optional(time), offset))),
+    )
+
+
+_PARSER = _date_time()
+
+
+def iso_text(millis: int, zone: Zone) -> str:
+    """Print an instant in a zone, such as 2021-03-14T01:30:00.000-08:00."""
+    return printed(_PRINTED, millis, zone)
+
+
+def instant_in(text: str, zone: Zone) -> tuple[int, Zone]:
+    """Read an instant and the zone of its offset; without an offset it is local to a zone."""
+    millis, found = parsed(_PARSER, text, zone)
+    return millis, _zone_of(found)
+
+
+def _zone_of(found: Found) -> Zone:
+    return found.zone if found.offset is None else fixed_zone(found.offset)
 
 
 @dataclass(frozen=True, slots=True)
 class DateTime:
-    """An instant, in milliseconds since 1970 UTC, and the zone to see it in."""
+    """An instant, in milliseconds since 1970 UTC, and its time zone."""
 
     millis: int
     zone: Zone = UTC
 
     def __post_init__(self) -> None:
-        """See the first and the last millisecond there are in UTC: elsewhere their local time is out of reach."""
+        """Use UTC for the first and the last millisecond: in other zones their local time would overflow."""
         if self.millis in {LONG_MIN, LONG_MAX}:
             object.__setattr__(self, "zone", UTC)
 
@@ -30,7 +95,7 @@ class DateTime:
     def of(
         cls, year: int, month: int, day: int, hour: int, minute: int, second: int, milli: int, zone: Zone = UTC
     ) -> Self:
-        """Return the date-time when clocks of a zone show a date and time: the earlier of two, or raise if never."""
+        """Return the date-time of a local date and time: the earlier of two; raise if it is in a gap."""
         checked("hourOfDay", hour, 0, 23)
         checked("minuteOfHour", minute, 0, 59)
         checked("secondOfMinute", second, 0, 59)
@@ -60,7 +125,7 @@ class DateTime:
         return RULES[field].get(self.zone.to_local(self.millis))
 
     def with_field(self, field: Field, value: int) -> "DateTime":
-        """Return this with another value of a field; raise if there is no such value or clocks never show it."""
+        """Return this with another value of a field; raise if the value is out of range or in a gap."""
         local = RULES[field].put(self.zone.to_local(self.millis), value)
         changed = self._at_local(local)
         if self.zone != UTC and changed.get(field) != value:
@@ -69,22 +134,22 @@ class DateTime:
         return changed
 
     def plus(self, unit: Unit, amount: int) -> "DateTime":
-        """Return this moved by an amount of a unit: of time that passes, or of dates at the same time of day."""
+        """Add an amount of a unit: elapsed time, or dates at the same time of day."""
         if amount == 0:
             return self
-        local = units.add(self.zone.to_local(self.millis), unit, amount)
+        local = moved_by(self.zone.to_local(self.millis), unit, amount)
         if unit.is_of_clock:
-            # Time passes with the offset that it started with.
-            return DateTime(wrapped(local - self.zone.offset_at(self.millis)), self.zone)
+            # Elapsed time is added at the offset of the start.
+            return DateTime(wrap(local - self.zone.offset_at(self.millis)), self.zone)
         return DateTime(self.zone.instant_at_offset(local, self.zone.offset_at_local(local)), self.zone)
 
     def at_start_of_day(self) -> "DateTime":
         """Return the first instant of the local day, which is not midnight where clocks skip it."""
         local = self.zone.to_local(self.millis)
-        # Back from six o'clock, which hardly any clock has ever skipped or shown twice.
-        morning = self.zone.nearest_instant_of(wrapped(local - local % DAY + 6 * HOUR))
+        # Joda-Time starts from six o'clock, which is hardly ever in a gap or an overlap.
+        morning = self.zone.nearest_instant_of(wrap(local - local % DAY + 6 * HOUR))
         start = self.zone.to_local(morning)
-        start = wrapped(start - start % DAY)
+        start = wrap(start - start % DAY)
         midnight = DateTime(self.zone.nearest_instant_of(start, near=morning), self.zone)
         return DateTime(midnight.zone.earlier_instant(midnight.millis), midnight.zone)
 

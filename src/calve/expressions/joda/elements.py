@@ -1,22 +1,68 @@
-"""The elements that date-time formats are made of: each prints a piece of a text and reads it back. Pure."""
+"""The elements of date-time formats: each prints a piece of a text and reads it back."""
 
 from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
-from calve.expressions.joda.errors import JodaError
+from calve.expressions.java import INT_MAX
+from calve.expressions.joda.errors import JodaError, is_long
 from calve.expressions.joda.fields import RULES, Field, Rule, counter
 from calve.expressions.joda.gregorian import padded
-from calve.expressions.joda.longs import INT_MAX, is_long
-from calve.expressions.joda.offsets import offset_in, printed_offset
-from calve.expressions.joda.parsing import Found
-from calve.expressions.joda.texts import SPELLINGS, short_text_of, text_of
-from calve.expressions.joda.zones import UTC, Zone, available_ids, zone_for_id
+from calve.expressions.joda.parsers import Found
+from calve.expressions.joda.zones import UTC, Zone, available_ids, offset_in, printed_offset, zone_for_id
+
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+_WORDS: dict[Field, tuple[str, ...]] = {
+    Field.ERA: ("BC", "AD"),
+    Field.HALFDAY_OF_DAY: ("AM", "PM"),
+    Field.MONTH_OF_YEAR: _MONTHS,
+    Field.DAY_OF_WEEK: _DAYS,
+}
+_LONGEST_ABBREVIATION = 3
+
+
+def text_of(field: Field, value: int) -> str:
+    """Return the name of a month, day, era or half of the day, else the number."""
+    words = _WORDS.get(field)
+    return words[value - RULES[field].lowest] if words else str(value)
+
+
+def short_text_of(field: Field, value: int) -> str:
+    """Return the abbreviated name of a value."""
+    return text_of(field, value)[:_LONGEST_ABBREVIATION]
+
+
+def _spellings(field: Field) -> dict[str, int]:
+    """Return every accepted spelling of a field's words: long and short, as written, lower and upper case."""
+    found: dict[str, int] = {}
+    for value, word in enumerate(_WORDS[field], RULES[field].lowest):
+        for text in (word, word[:_LONGEST_ABBREVIATION]):
+            found |= dict.fromkeys((text, text.lower(), text.upper()), value)
+    return found
+
+
+SPELLINGS: dict[Field, dict[str, int]] = {field: _spellings(field) for field in _WORDS}
+SPELLINGS[Field.ERA] |= {"BCE": 0, "bce": 0, "CE": 1, "ce": 1}
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What is to print: the local time, its offset and its zone."""
+    """What to print: the local time, its offset and its zone."""
 
     local: int
     offset: int
@@ -27,11 +73,11 @@ class Element(Protocol):
     """A piece of a format."""
 
     def printed(self, moment: Moment) -> str:
-        """Return what it looks like at a moment."""
+        """Return its text."""
         ...
 
     def parse(self, text: str, position: int, found: Found) -> tuple[int, Found]:
-        """Read it, as every Parser does."""
+        """Parse it: see ``Parser``."""
         ...
 
 
@@ -69,9 +115,9 @@ class Number:
 
     field: Field
     digits: int
-    """At least so many are printed."""
+    """The fewest digits to print."""
     most_digits: int
-    """At most so many are read, the sign not counted."""
+    """The most digits to parse, without the sign."""
     is_signed: bool = False
 
     def printed(self, moment: Moment) -> str:
@@ -90,7 +136,7 @@ class Number:
 
 
 def _end_of_digits(text: str, start: int, limit: int) -> int:
-    """Return where the digits from a position on end."""
+    """Return the end of the digits that start at a position."""
     end = start
     limit = min(limit, len(text))
     while end < limit and "0" <= text[end] <= "9":
@@ -99,7 +145,7 @@ def _end_of_digits(text: str, start: int, limit: int) -> int:
 
 
 def _int_in(text: str, start: int, end: int) -> int:
-    """Return a number of which Java expects that it fits in 32 bits, or raise."""
+    """Parse a number, or raise if it does not fit in 32 bits."""
     sign = text[start] if text[start] in "+-" else ""
     digits = text[start + len(sign) : end].lstrip("0") or "0"
     # Python refuses to convert thousands of digits, and Java more than ten.
@@ -117,7 +163,7 @@ class TwoDigitYear:
     field: Field
     pivot: int
     is_lenient: bool
-    """Whether a year with another number of digits is read as it is."""
+    """Whether a year with another number of digits is parsed as it is."""
 
     def printed(self, moment: Moment) -> str:
         """Return the two digits."""
@@ -175,15 +221,15 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Fraction:
-    """What is left of a second, minute or hour, as digits after a decimal point."""
+    """The fraction of a second, minute or hour, as digits after a decimal point."""
 
     of: int
     digits: int
-    """At least so many are printed."""
+    """The fewest digits to print."""
     most_digits: int
 
     def printed(self, moment: Moment) -> str:
-        """Return the digits, those that Java's longs can hold."""
+        """Return the digits that fit in a long."""
         rest = moment.local % self.of
         if rest == 0:
             return "0" * self.digits
@@ -211,11 +257,11 @@ def _fraction_rule(of: int) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """The offset from UTC; Z is always read as none."""
+    """The offset from UTC; Z is always parsed as zero."""
 
     colons: bool
     zero: str | None = None
-    """What is printed for none."""
+    """The text of the offset zero."""
     at_most_minutes: bool = True
 
     def printed(self, moment: Moment) -> str:
@@ -249,7 +295,7 @@ _ZONES_BY_NAME = {
 
 @dataclass(frozen=True, slots=True)
 class ZoneName:
-    """What people call the zone."""
+    """The name of the zone."""
 
     is_short: bool
 
@@ -275,7 +321,7 @@ class ZoneId:
         return moment.zone.id
 
     def parse(self, text: str, position: int, found: Found) -> tuple[int, Found]:
-        """Read the longest id that fits; a slash soon after says that it is one of those with a slash."""
+        """Read the longest id that fits; a slash near the start means that the id has one."""
         has_slash = "/" in text[position : position + _LONGEST_AREA]
         for length in _id_lengths(has_slash=has_slash):
             zone_id = text[position : position + length]
@@ -294,7 +340,7 @@ def _id_lengths(*, has_slash: bool) -> tuple[int, ...]:
 
 
 def printed(elements: tuple[Element, ...], millis: int, zone: Zone) -> str:
-    """Print an instant in a zone, in UTC where its local time there is out of reach."""
+    """Print an instant in a zone, in UTC if its local time overflows."""
     offset = zone.offset_at(millis)
     if not is_long(millis + offset):
         zone, offset = UTC, 0

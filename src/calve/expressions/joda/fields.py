@@ -1,11 +1,12 @@
-"""The fields of a date-time: how each is read from and written into local milliseconds. Pure."""
+"""The fields and units of a date-time, over local milliseconds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from calve.expressions.java import INT_MAX, INT_MIN, LONG_MIN, wrap
 from calve.expressions.joda import gregorian
-from calve.expressions.joda.errors import out_of_range
+from calve.expressions.joda.errors import JodaError, int_of, out_of_range, product_of, sum_of
 from calve.expressions.joda.gregorian import (
     CENTURY,
     DAY,
@@ -19,10 +20,9 @@ from calve.expressions.joda.gregorian import (
     YEAR_MAX,
     YEAR_MIN,
 )
-from calve.expressions.joda.longs import INT_MIN, LONG_MIN, wrapped
 
 FOREVER = 2**70
-"""The length of what has no end: longer than any unit."""
+"""A length greater than that of any unit."""
 
 
 class Field(StrEnum):
@@ -54,36 +54,36 @@ class Field(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a field behaves: what it counts and in what, its values, and where the millisecond goes."""
+    """The rule of a field: its unit and span, its range, and how to get, set and round it."""
 
     unit: int
-    """What it counts, in milliseconds on average."""
+    """The average length of its unit, in milliseconds."""
     span: int
-    """After what it starts again, in milliseconds on average."""
+    """The average length after which it starts again, in milliseconds."""
     lowest: int
     highest: Callable[[int], int]
     get: Callable[[int], int]
     put: Callable[[int, int], int]
-    """Writes a value; raises if it is out of range."""
+    """Sets the value; raises if it is out of range."""
     floor: Callable[[int], int]
-    """Gives the first millisecond that has the same value of this field and all greater ones."""
+    """Returns the first millisecond with the same value of this field and of all greater ones."""
 
 
 def put_year_to_parse(local: int, year: int) -> int:
-    """Write a year, also one of the two that are only partly in reach."""
+    """Set the year; the two years that are only partly in range are allowed."""
     return gregorian.with_year(local, checked("year", year, YEAR_MIN - 1, YEAR_MAX + 1))
 
 
 def checked(name: str, value: int, lowest: int, highest: int) -> int:
-    """Return a value that is in range, or raise that it is not."""
+    """Return a value, or raise if it is out of range."""
     if lowest <= value <= highest:
         return value
     raise out_of_range(name, value, lowest, highest)
 
 
 def floor_to(unit: int) -> Callable[[int], int]:
-    """Return what rounds local milliseconds down to a unit."""
-    return lambda local: wrapped(local - local % unit)
+    """Return a function that rounds local milliseconds down to a unit."""
+    return lambda local: wrap(local - local % unit)
 
 
 def counter(field: Field, unit: int, span: int) -> Rule:
@@ -92,7 +92,7 @@ def counter(field: Field, unit: int, span: int) -> Rule:
 
     def put(local: int, value: int) -> int:
         checked(field, value, 0, count - 1)
-        return wrapped(local + (value - local // unit % count) * unit)
+        return wrap(local + (value - local // unit % count) * unit)
 
     return Rule(unit, span, 0, lambda _: count - 1, lambda local: local // unit % count, put, floor_to(unit))
 
@@ -112,7 +112,7 @@ def _day(field: Field, span: int, highest: Callable[[int], int], get: Callable[[
 
     def put(local: int, value: int) -> int:
         checked(field, value, 1, highest(local))
-        return wrapped(local + (value - get(local)) * DAY)
+        return wrap(local + (value - get(local)) * DAY)
 
     return Rule(DAY, span, 1, highest, get, put, floor_to(DAY))
 
@@ -129,13 +129,13 @@ def _put_month(local: int, month: int) -> int:
 
 def _floor_month(local: int) -> int:
     year, month, _ = gregorian.date_of(local)
-    return wrapped(gregorian.day_number(year, month, 1) * DAY)
+    return wrap(gregorian.day_number(year, month, 1) * DAY)
 
 
 def _put_week(local: int, week: int) -> int:
     # Joda-Time looks at the year only for a week that not every year has.
     checked(Field.WEEK_OF_WEEKYEAR, week, 1, 52 if week <= 52 else _weeks_at(local))
-    return wrapped(local + (week - gregorian.week_of(local)) * WEEK)
+    return wrap(local + (week - gregorian.week_of(local)) * WEEK)
 
 
 def _weeks_at(local: int) -> int:
@@ -143,7 +143,7 @@ def _weeks_at(local: int) -> int:
 
 
 def _floor_week(local: int) -> int:
-    return wrapped(local - (local + 3 * DAY) % WEEK)
+    return wrap(local - (local + 3 * DAY) % WEEK)
 
 
 def _put_year(local: int, year: int) -> int:
@@ -155,14 +155,14 @@ def _floor_year(local: int) -> int:
 
 
 def _put_weekyear(local: int, weekyear: int) -> int:
-    # Joda-Time looks at the absolute value, which the least int has none of, and says so.
+    # Joda-Time checks the absolute value, and the least int has none: its error names that int.
     checked(Field.WEEKYEAR, weekyear if weekyear == INT_MIN else abs(weekyear), YEAR_MIN, YEAR_MAX)
     return gregorian.with_weekyear(local, weekyear)
 
 
 def _floor_weekyear(local: int) -> int:
     monday = _floor_week(local)
-    return wrapped(monday - (gregorian.week_of(monday) - 1) * WEEK)
+    return wrap(monday - (gregorian.week_of(monday) - 1) * WEEK)
 
 
 def _year_of_era(local: int) -> int:
@@ -176,7 +176,7 @@ def _put_year_of_era(local: int, value: int) -> int:
 
 
 def _unsigned_year(local: int) -> int:
-    """Return the year without its sign: what centuries are counted by, unlike the year of the era."""
+    """Return the year without its sign, which centuries are computed from, unlike the year of the era."""
     return abs(gregorian.year_of(local))
 
 
@@ -259,3 +259,61 @@ RULES: dict[Field, Rule] = {
     Field.MILLIS_OF_DAY: counter(Field.MILLIS_OF_DAY, 1, DAY),
     Field.MILLIS_OF_SECOND: counter(Field.MILLIS_OF_SECOND, 1, SECOND),
 }
+
+
+class Unit(StrEnum):
+    """A unit, by Joda-Time's name."""
+
+    YEARS = "years"
+    MONTHS = "months"
+    WEEKS = "weeks"
+    DAYS = "days"
+    HOURS = "hours"
+    MINUTES = "minutes"
+    SECONDS = "seconds"
+    MILLIS = "millis"
+
+    @property
+    def is_of_clock(self) -> bool:
+        """Return whether it is elapsed time, not a change of the date."""
+        return self in _OF_CLOCK
+
+
+_OF_CLOCK = frozenset({Unit.HOURS, Unit.MINUTES, Unit.SECONDS, Unit.MILLIS})
+
+
+_LENGTHS = {
+    Unit.WEEKS: gregorian.WEEK,
+    Unit.DAYS: gregorian.DAY,
+    Unit.HOURS: gregorian.HOUR,
+    Unit.MINUTES: gregorian.MINUTE,
+    Unit.SECONDS: gregorian.SECOND,
+    Unit.MILLIS: 1,
+}
+
+
+def moved_by(local: int, unit: Unit, amount: int) -> int:
+    """Add an amount of a unit to local milliseconds; a negative amount subtracts."""
+    if unit is Unit.YEARS:
+        return _add_years(local, amount)
+    if unit is Unit.MONTHS:
+        return _add_months(local, amount)
+    return sum_of(local, product_of(amount, _LENGTHS[unit]))
+
+
+def _add_years(local: int, amount: int) -> int:
+    year = gregorian.year_of(local)
+    total = year + int_of(amount)
+    if not INT_MIN <= total <= INT_MAX:
+        raise JodaError("ArithmeticException", f"The calculation caused an overflow: {year} + {amount}")
+    return RULES[Field.YEAR].put(local, total)
+
+
+def _add_months(local: int, amount: int) -> int:
+    this_year, this_month, _ = gregorian.date_of(local)
+    years, month = divmod(this_month - 1 + amount, 12)
+    year = this_year + years
+    # Joda-Time checks the year only if the amount is not an int, and lets it wrap if it is.
+    if not INT_MIN <= amount <= INT_MAX and not YEAR_MIN <= year <= YEAR_MAX:
+        raise JodaError("IllegalArgumentException", f"Magnitude of add amount is too large: {amount}")
+    return gregorian.with_month(local, year, month + 1)

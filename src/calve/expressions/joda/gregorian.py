@@ -1,10 +1,13 @@
-"""The proleptic Gregorian calendar over local milliseconds, in years that Java's longs reach. Pure.
+"""The proleptic Gregorian calendar over local milliseconds, in the years that fit in a long. Pure.
 
-A local millisecond is what a clock on the wall shows, counted from 1970-01-01T00:00 on that wall.
+Local milliseconds are what a clock shows, counted from 1970-01-01T00:00 on that clock.
 """
 
+import calendar
+from datetime import date
+
+from calve.expressions.java import LONG_MAX, LONG_MIN, wrap
 from calve.expressions.joda.errors import out_of_range
-from calve.expressions.joda.longs import LONG_MAX, LONG_MIN, wrapped
 
 SECOND = 1000
 MINUTE = 60 * SECOND
@@ -20,46 +23,36 @@ CENTURY = 100 * YEAR
 YEAR_MIN = -292_275_054
 YEAR_MAX = 292_278_993
 
-_DAYS_BEFORE_MONTH = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
 _DAYS_IN_MONTH = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_DAYS_BEFORE_1970 = 719_528  # since 0000-01-01
 _DAYS_IN_400_YEARS = 146_097
+_DAY_OF_1970 = date(1970, 1, 1).toordinal()
 _FIRST_DAY_END = LONG_MIN + DAY - 1
-
-
-def is_leap(year: int) -> bool:
-    """Tell whether a year has a 29 February."""
-    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
 def days_in_year(year: int) -> int:
     """Return 365 or 366."""
-    return 366 if is_leap(year) else 365
+    return 366 if calendar.isleap(year) else 365
 
 
 def days_in_month(year: int, month: int) -> int:
     """Return how many days a month has."""
-    return 29 if month == 2 and is_leap(year) else _DAYS_IN_MONTH[month - 1]
+    return 29 if month == 2 and calendar.isleap(year) else _DAYS_IN_MONTH[month - 1]
+
+
+# The calendar repeats after 400 years, so a year that Python's dates do not reach is looked up in the first cycle.
 
 
 def day_number(year: int, month: int, day: int) -> int:
     """Return the days from 1970-01-01 to a date."""
-    before = year - 1
-    leap_days = before // 4 - before // 100 + before // 400 + 1
-    number = year * 365 + leap_days + _DAYS_BEFORE_MONTH[month - 1] + day - 1 - _DAYS_BEFORE_1970
-    return number + 1 if month > 2 and is_leap(year) else number
+    cycle, place = divmod(year - 1, 400)
+    return cycle * _DAYS_IN_400_YEARS + date(place + 1, month, 1).toordinal() + day - 1 - _DAY_OF_1970
 
 
 def date_of_day(number: int) -> tuple[int, int, int]:
     """Return year, month and day of the month, given the days since 1970-01-01."""
-    # Counted from 1 March, a leap day is the last of its year, so months need no case for it.
-    cycle, day_of_cycle = divmod(number + _DAYS_BEFORE_1970 - 60, _DAYS_IN_400_YEARS)
-    year = (day_of_cycle - day_of_cycle // 1460 + day_of_cycle // 36524 - day_of_cycle // 146_096) // 365
-    day_of_year = day_of_cycle - (365 * year + year // 4 - year // 100)
-    shifted = (5 * day_of_year + 2) // 153
-    day = day_of_year - (153 * shifted + 2) // 5 + 1
-    month = shifted + 3 if shifted < 10 else shifted - 9
-    return cycle * 400 + year + (month <= 2), month, day
+    cycle, place = divmod(number + _DAY_OF_1970 - 1, _DAYS_IN_400_YEARS)
+    found = date.fromordinal(place + 1)
+    return cycle * 400 + found.year, found.month, found.day
 
 
 def date_of(local: int) -> tuple[int, int, int]:
@@ -81,13 +74,13 @@ def day_of_year(local: int) -> int:
 def day_of_week(local: int) -> int:
     """Return the day of the week, from 1, Monday, to 7, Sunday."""
     # Joda-Time goes back almost a day to round down, which wraps on the very first one.
-    number = local // DAY if local >= _FIRST_DAY_END else wrapped(local - DAY + 1) // DAY
+    number = local // DAY if local >= _FIRST_DAY_END else wrap(local - DAY + 1) // DAY
     return (number + 3) % 7 + 1
 
 
 def with_date(local: int, year: int, month: int, day: int) -> int:
     """Return the same time of day on another date."""
-    return wrapped(day_number(year, month, day) * DAY + local % DAY)
+    return wrap(day_number(year, month, day) * DAY + local % DAY)
 
 
 def with_month(local: int, year: int, month: int) -> int:
@@ -103,19 +96,19 @@ def with_year(local: int, year: int) -> int:
 
 def start_of_year(year: int) -> int:
     """Return the first millisecond of a year, wrapped like a long where the year starts out of reach."""
-    return wrapped(day_number(year, 1, 1) * DAY)
+    return wrap(day_number(year, 1, 1) * DAY)
 
 
 def start_of_weekyear(weekyear: int) -> int:
     """Return the first millisecond of the Monday that starts the first ISO week of a year."""
     january_1 = start_of_year(weekyear)
     weekday = day_of_week(january_1)
-    return wrapped(january_1 + (8 - weekday if weekday > 4 else 1 - weekday) * DAY)
+    return wrap(january_1 + (8 - weekday if weekday > 4 else 1 - weekday) * DAY)
 
 
 def weeks_in_year(weekyear: int) -> int:
     """Return 52 or 53."""
-    return wrapped(start_of_weekyear(weekyear + 1) - start_of_weekyear(weekyear)) // WEEK
+    return wrap(start_of_weekyear(weekyear + 1) - start_of_weekyear(weekyear)) // WEEK
 
 
 def week_of(local: int) -> int:
@@ -132,8 +125,8 @@ def weekyear_of(local: int) -> int:
     """Return the year that the ISO week belongs to."""
     week = week_of(local)
     if week == 1:
-        return year_of(wrapped(local + WEEK))
-    return year_of(wrapped(local - 2 * WEEK)) if week > 51 else year_of(local)
+        return year_of(wrap(local + WEEK))
+    return year_of(wrap(local - 2 * WEEK)) if week > 51 else year_of(local)
 
 
 def with_weekyear(local: int, weekyear: int) -> int:
@@ -141,9 +134,9 @@ def with_weekyear(local: int, weekyear: int) -> int:
     week = min(week_of(local), weeks_in_year(weekyear_of(local)), weeks_in_year(weekyear))
     near = with_year(local, weekyear)
     near_weekyear = weekyear_of(near)
-    near = wrapped(near + ((near_weekyear < weekyear) - (near_weekyear > weekyear)) * WEEK)
-    near = wrapped(near + (week - week_of(near)) * WEEK)
-    return wrapped(near + (day_of_week(local) - day_of_week(near)) * DAY)
+    near = wrap(near + ((near_weekyear < weekyear) - (near_weekyear > weekyear)) * WEEK)
+    near = wrap(near + (week - week_of(near)) * WEEK)
+    return wrap(near + (day_of_week(local) - day_of_week(near)) * DAY)
 
 
 def local_of(year: int, month: int, day: int, millis_of_day: int) -> int:
@@ -179,5 +172,5 @@ def printed_time(millis_of_day: int) -> str:
 
 
 def padded(value: int, digits: int) -> str:
-    """Write a number with leading zeros; the sign is none of the digits."""
+    """Write a number with leading zeros; the sign does not count as a digit."""
     return f"{value:0{digits}}" if value >= 0 else f"-{-value:0{digits}}"

@@ -21,7 +21,7 @@ from calve.expressions.joda.elements import (
 from calve.expressions.joda.errors import JodaError
 from calve.expressions.joda.fields import Field
 from calve.expressions.joda.gregorian import SECOND
-from calve.expressions.joda.parsing import Parser, parsed, sequence
+from calve.expressions.joda.parsers import Parser, parsed, sequence
 from calve.expressions.joda.zones import UTC, Zone
 
 _START_OF_2026 = 1_767_225_600_000
@@ -54,14 +54,14 @@ class Formatter:
         return parsed(self._parser(), text, self.zone or UTC)[0]
 
     def _parser(self) -> Parser:
-        # Long names of zones are many things to many people. Joda-Time forgets to refuse one that stands alone.
+        # Long names of zones are ambiguous. Joda-Time refuses to parse them, but not in a pattern of nothing else.
         if len(self.elements) > 1 and ZoneName(is_short=False) in self.elements:
             raise JodaError("UnsupportedOperationException", "Parsing not supported")
         return sequence(*(element.parse for element in self.elements))
 
 
 def formatter(pattern: str, *, now: int = _START_OF_2026) -> Formatter:
-    """Return the formatter of a pattern, or raise what is wrong with it.
+    """Return the formatter of a pattern, or raise if the pattern is invalid.
 
     Two-digit years are read as those from 80 years before ``now``, in milliseconds, to 19 years after.
     """
@@ -126,7 +126,7 @@ def _quoted(pattern: str, position: int) -> tuple[str, int]:
 
 
 _Maker = Callable[[int], Element]
-"""Makes the element of so many of a letter."""
+"""Returns the element of a letter that is repeated so many times."""
 
 
 def _number(field: Field, most_digits: int) -> _Maker:

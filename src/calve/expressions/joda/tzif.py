@@ -1,4 +1,4 @@
-"""The rules of time zones, read from the files of the tzdata package, not from the system's. Pure but for reading.
+"""The rules of time zones, read from the files of the tzdata package, not from those of the system.
 
 A file holds transitions, and a last line in POSIX form that says how it goes on, such as PST8PDT,M3.2.0,M11.1.0
 (RFC 8536).
@@ -9,9 +9,9 @@ import struct
 from dataclasses import dataclass, replace
 from importlib.resources import files
 
+from calve.expressions.java import LONG_MIN, wrap
 from calve.expressions.joda import gregorian
 from calve.expressions.joda.gregorian import DAY, HOUR, MINUTE, SECOND
-from calve.expressions.joda.longs import LONG_MIN, wrapped
 
 _HEADER = struct.Struct(">20x6I")
 _TYPE = struct.Struct(">iBB")
@@ -42,29 +42,29 @@ class YearlyChange:
     is_daylight: bool
 
     def in_year(self, year: int) -> int:
-        """Return what clocks show when they change in a year."""
+        """Return the local time of the change in a year."""
         first = gregorian.day_number(year, self.month, 1)
         day = 1 + (self.weekday - (first + 4)) % 7 + (self.week - 1) * 7
         if day > gregorian.days_in_month(year, self.month):
             day -= 7
-        return wrapped((first + day - 1) * DAY + self.time)
+        return wrap((first + day - 1) * DAY + self.time)
 
     def next_after(self, millis: int) -> int:
-        """Return when it comes next, that instant itself if it comes no more.
+        """Return the next change after an instant, or that instant if there is none.
 
-        Where the rest of the year is out of reach it comes in the first year there is: longs wrap.
+        At the end of the range longs wrap, so the next change is in the very first year.
         """
-        local = wrapped(millis + self.offset_before)
+        local = wrap(millis + self.offset_before)
         start = self.in_year(gregorian.year_of(local))
         if start <= local:
             year = gregorian.year_of(start) + 1
             if year > gregorian.YEAR_MAX:
                 return millis
             start = self.in_year(year)
-        return wrapped(start - self.offset_before)
+        return wrap(start - self.offset_before)
 
     def last_until(self, millis: int) -> int:
-        """Return when it came last."""
+        """Return the last change up to an instant."""
         local = millis + self.offset_before
         start = self.in_year(gregorian.year_of(local))
         if start > local:
@@ -78,10 +78,10 @@ Yearly = tuple[YearlyChange, YearlyChange]
 
 @dataclass(frozen=True, slots=True)
 class ZoneRules:
-    """Every period up to a year far enough, and the changes that go on after it."""
+    """All periods until 2100, and the yearly changes after that."""
 
     periods: tuple[Period, ...]
-    """The first starts with the first millisecond there is."""
+    """The first one starts at the first millisecond."""
     yearly: Yearly | None
 
 
@@ -114,7 +114,7 @@ def rules_of(zone_id: str) -> ZoneRules:
 
 
 def known_ids() -> frozenset[str]:
-    """Return every id that the tzdata package has, but for the one that says no zone is set."""
+    """Return all ids of the tzdata package except Factory, which means that no zone is set."""
     return frozenset(files("tzdata").joinpath("zones").read_text().split()) - {"Factory"}
 
 
@@ -145,7 +145,7 @@ _FOOTER = re.compile(f"{_NAME}({_OFFSET}){_NAME}({_OFFSET})?,{_CHANGE},{_CHANGE}
 
 
 def _yearly_changes(footer: str) -> Yearly | None:
-    """Return the two changes that a last line describes, None if the offset stays."""
+    """Return the two changes that a last line describes, None if the offset does not change."""
     match = _FOOTER.fullmatch(footer)
     if match is None:
         return None
@@ -185,17 +185,17 @@ def change_at(yearly: Yearly, millis: int) -> YearlyChange:
     while start < (following := start_after(yearly, start)) <= millis:
         start = following
     spring, autumn = yearly
-    # The one that comes later from now on is the one we are in.
+    # Of the two, the one whose next change is later is in force.
     return spring if spring.next_after(start) > autumn.next_after(start) else autumn
 
 
 def start_after(yearly: Yearly, millis: int) -> int:
-    """Return when the next change comes after a millisecond, that one itself if none comes."""
+    """Return the next change after a millisecond, or that millisecond if there is none."""
     starts = (change.next_after(millis) for change in yearly)
     # One before 1970 that comes after another since then has wrapped.
     return min(start if start >= 0 or millis <= 0 else millis for start in starts)
 
 
 def start_until(yearly: Yearly, millis: int) -> int:
-    """Return when the last change came until a millisecond."""
+    """Return the last change up to a millisecond."""
     return max(change.last_until(millis) for change in yearly)

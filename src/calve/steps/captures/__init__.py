@@ -1,7 +1,8 @@
-"""The steps of incremental processing: IpCapture, IpCommit and the older ICDC."""
+"""The steps of incremental processing: IpCapture, IpCommit and the older ICDC.
 
-from calve.steps.captures.icdc import ICDC
-from calve.steps.captures.ip_capture import IpCapture
-from calve.steps.captures.ip_commit import IpCommit
+`declared_in` tells the application which tables a workflow declares as targets.
+"""
 
-__all__ = ["ICDC", "IpCapture", "IpCommit"]
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

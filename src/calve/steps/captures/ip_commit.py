@@ -1,25 +1,24 @@
-"""The IpCommit step: the checkpoint moves past what a capture step captured."""
+"""The IpCommit step: moves the checkpoint past what a capture step captured."""
 
 from collections.abc import Sequence
 
 from calve.capture import CaptureReport, Captures, Status
-from calve.definition.step_types.captures import IP_COMMIT
-from calve.engine.ports import Outcome, Place, State, StepContext, StepEnd
-from calve.engine.statuses import StepStatus
+from calve.definition.step_types import IP_COMMIT
+from calve.engine import Outcome, State, StepAddress, StepContext, StepEnd, StepStatus
 from calve.failpoints import reach
-from calve.steps.captures.failures import told_to_the_engine
-from calve.steps.configs import fields
+from calve.steps.captures.instance_captures import step_failures
+from calve.steps.config import fields
 from calve.steps.failures import fatal, settled
 from calve.steps.services import Deliveries
 
 _NOT_ENDED = frozenset({StepStatus.NOT_CREATED, StepStatus.UNSATISFIED, StepStatus.RUNNING})
-"""A restart of such a step would not run it, or not before the commit."""
+"""A restart would not run such a step, or not before the commit."""
 _TOLD = 5
 """How many steps a message names."""
 
 
 class IpCommit:
-    """Publishes what was held back for the commit, then moves the checkpoints; repeating it changes nothing."""
+    """Publishes what steps hold for the commit, then moves the checkpoints; it is idempotent."""
 
     def __init__(self, captures: Captures, deliveries: Deliveries) -> None:
         self._captures = captures
@@ -37,11 +36,11 @@ class IpCommit:
         capture_id = config.get("capture")
         if not capture_id:
             raise fatal(
-                f"ip_commit.capture is missing: nothing tells which capture {config['capture_step']} took.",
+                f"ip_commit.capture is missing: it is unknown which capture {config['capture_step']} took.",
                 remedy="Push the workflow again, or write ip_commit: {capture_step: …, capture: ${….capture_id}}.",
             )
         captures = self._captures.for_workflow(context.place.workflow_id)
-        with told_to_the_engine():
+        with step_failures():
             report = captures.show(capture_id)
             self._check_delivered(context, config["capture_step"], report)
             published = self._deliveries.publish_held(capture_id)
@@ -54,13 +53,13 @@ class IpCommit:
         return Outcome(State.DONE, outputs=outputs, artifacts=artifacts)
 
     def _check_delivered(self, context: StepContext, capture_step: str, report: CaptureReport) -> None:
-        """Refuse to pass over rows that no step has delivered.
+        """Refuse to skip rows that no step has delivered.
 
         Raises:
             StepFailed: a step that used the capture did not succeed.
         """
         if not report.changed or report.status == Status.COMMITTED:
-            return  # there is nothing to lose, or somebody decided to lose it
+            return  # there are no rows to lose, or a user decided to skip them
         ends = context.undelivered(capture_step)
         if ends:
             told = ", ".join(f"{end.path} ({end.status})" for end in ends[:_TOLD])
@@ -73,7 +72,7 @@ class IpCommit:
             )
 
 
-def _remedy(place: Place, capture_id: str, ends: Sequence[StepEnd]) -> str:
+def _remedy(place: StepAddress, capture_id: str, ends: Sequence[StepEnd]) -> str:
     instance = f"{place.workflow_id} {place.instance_id}"
     ended = next((end for end in ends if end.status not in _NOT_ENDED), None)
     if ended is None:

@@ -1,14 +1,15 @@
-"""What a capture gives the steps after it: a report as the outputs that capture steps declare. Pure."""
+"""The outputs of capture steps: from a capture's report, with ranges as predicates of Spark SQL. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calve.capture import CaptureReport, Mode, TableReport
-from calve.capture.relations import filtered
-from calve.steps.captures.predicates import Range, predicate
+from calve.capture import CaptureReport, Mode, TableReport, filtered
+from calve.lake import quoted
 
+Range = Mapping[str, Any]
+"""A range as a capture reports it."""
 NOTHING = -1
-"""Stands for a snapshot that there is none of, and for a number that is not known."""
+"""Stands for no snapshot, and for an unknown number."""
 _COUNTS = ("files", "records", "bytes")
 _TEXTS = ("source_table", "icdc_table", "filter", "deletes_table", "exactness")
 _SNAPSHOTS = ("from_snapshot_id", "to_snapshot_id")
@@ -19,8 +20,8 @@ def outputs_of(report: CaptureReport, aliases: Sequence[str], *, is_mapped: bool
 
     Args:
         report: the capture.
-        aliases: what its tables are called, in the report's order.
-        is_mapped: whether each table is told of in a map of its own; a single one on the step itself too.
+        aliases: the aliases of its tables, in the report's order.
+        is_mapped: whether each table has a map of outputs; a single table has outputs on the step itself too.
     """
     found = {"capture_id": report.capture_id or "", **_of_all(report.tables), **_of_ranges(report.ranges)}
     told = [_of_table(table, Mode(report.mode)) for table in report.tables]
@@ -50,10 +51,10 @@ def _of_table(table: TableReport, mode: Mode) -> dict[str, Any]:
 
 
 def _relations(table: TableReport, mode: Mode) -> dict[str, str]:
-    """Return what goes after FROM, so that a query holds in every run: where no row came or left, it finds none.
+    """Return what to write after FROM; it is a valid relation without rows where no rows came or left.
 
-    Of rows that left, only the keys may be known, or nothing at all. Then there is no relation to give, and a step that
-    asks for it fails, rather than work on something that is not so.
+    Of deleted rows, only the keys may be known, or nothing. Then the relation is missing, and a step that refers to it
+    fails instead of working on wrong rows.
     """
     if mode is Mode.RANGE:
         return {"relation": "", "deletes_relation": ""}
@@ -77,7 +78,7 @@ def _number(value: int | None) -> int:
 
 
 def _shown(value: Any) -> str:
-    """Return an end of a range as text; empty where it is open."""
+    """Return a bound of a range as text; empty if it is open."""
     match value:
         case None:
             return ""
@@ -85,3 +86,69 @@ def _shown(value: Any) -> str:
             return str(value).lower()
         case _:
             return str(value)
+
+
+_TYPED = {"date": "DATE", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
+
+
+def predicate(ranges: Mapping[str, Range]) -> str:
+    """Return a predicate that holds for every changed row; ``true`` if nothing is known about any column."""
+    parts = [part for column, found in ranges.items() if (part := _of_column(column, found)) != "true"]
+    return " AND ".join(f"({part})" if " OR " in part else part for part in parts) or "true"
+
+
+def _of_column(column: str, found: Range) -> str:
+    name = quoted(*column.split("."))
+    within = "" if found["empty"] else _within(name, found)
+    if within == "true":
+        return within
+    parts = [within] if within else []
+    if found["has_nulls"]:
+        parts.append(f"{name} IS NULL")
+    if found["has_nans"]:
+        parts.append(f"isnan({name})")
+    return " OR ".join(parts) or "false"
+
+
+def _within(name: str, found: Range) -> str:
+    """Return the predicate that a value is in a range; a bound that is unknown or has no literal is open."""
+    kind = found.get("type", "")  # earlier versions did not record it
+    lower, upper = _literal(kind, found["lower"]), _literal(kind, found["upper"])
+    if lower and upper:
+        return f"{name} = {lower}" if lower == upper else f"{name} BETWEEN {lower} AND {upper}"
+    if lower:
+        return f"{name} >= {lower}"
+    return f"{name} <= {upper}" if upper else "true"
+
+
+def _literal(kind: str, value: Any) -> str:
+    """Return a value as a literal of its type, so that it is not compared as text; empty if there is no literal.
+
+    Spark has no types for times of day, nanoseconds and uuids.
+    """
+    if value is None:
+        return ""
+    match kind:
+        case "int" | "long":
+            return str(int(value))
+        case "boolean":
+            return "true" if value else "false"
+        case "float" | "double":
+            return f"CAST('{float(value)!r}' AS DOUBLE)"
+        case "string":
+            return _text(value)
+        case "date" | "timestamp" | "timestamptz":
+            return f"{_TYPED[kind]} '{value}'"
+        case "binary":
+            return f"X'{value}'"
+        case _ if kind.startswith("decimal"):
+            return f"CAST('{value}' AS {kind.upper()})"
+        case _ if kind.startswith("fixed"):
+            return f"X'{value}'"
+        case _:
+            return ""
+
+
+def _text(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -1,5 +1,5 @@
-"""The Docker step: a container on the worker's machine."""
+"""The Docker step: runs a container on the worker's machine. Import only the runtime."""
 
-from calve.steps.docker.runtime import Docker
+from lazy_loader import attach_stub
 
-__all__ = ["Docker"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

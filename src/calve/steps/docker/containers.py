@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from calve.steps.configs import text, texts
+from calve.steps.config import text, texts
 from calve.steps.failures import fatal
 
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -74,13 +74,13 @@ def _number(value: Any, name: str) -> float:
     try:
         return float(value)
     except ValueError:
-        raise fatal(f"docker.{name} is {value!r}, which is no number.") from None
+        raise fatal(f"docker.{name} is {value!r}, which is not a number.") from None
 
 
 def _bytes(size: Any) -> int:
     match = _SIZE.fullmatch(text(size).strip())
     if match is None:
-        raise fatal(f"docker.memory is {size!r}, which is no size such as 512m or 2g.")
+        raise fatal(f"docker.memory is {size!r}, which is not a size such as 512m or 2g.")
     return round(float(match[1]) * _UNITS[match[2].lower()])
 
 

@@ -1,4 +1,4 @@
-"""The Docker Engine, spoken to over its HTTP API."""
+"""A client of the Docker Engine's HTTP API."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -7,10 +7,10 @@ from typing import Any
 
 import httpx
 
-from calve.engine.ports import State
+from calve.engine import State
 from calve.errors import StepFailed
 from calve.steps.docker.containers import reference
-from calve.steps.failures import failed, fatal, of_platform
+from calve.steps.failures import failed, fatal, platform_error
 from calve.steps.retries import Evidence, Kind, state_of
 
 _SECONDS = 60.0
@@ -58,7 +58,7 @@ class Daemon:
         _check(answer)
 
     def state(self, name: str) -> Mapping[str, Any] | None:
-        """Return how a container stands; None if there is none of that name."""
+        """Return the state of a container; None if it does not exist."""
         answer = self._send("GET", f"/containers/{name}/json")
         if answer.status_code == httpx.codes.NOT_FOUND:
             return None
@@ -88,10 +88,10 @@ class Daemon:
             _check(answer)
 
     def pull(self, image: str) -> Iterator[str]:
-        """Fetch an image; yield how it goes.
+        """Pull an image; yield its progress.
 
         Raises:
-            StepFailed: it cannot be had.
+            StepFailed: it cannot be pulled.
         """
         repository, tag = reference(image)
         query = {"fromImage": repository, "tag": tag}
@@ -114,13 +114,13 @@ class Daemon:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn trouble with the connection into failures."""
+        """Turn connection errors into failures."""
         try:
             yield
         except httpx.HTTPError as error:
             reason = str(error) or type(error).__name__
             if self._has_answered or not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-                raise of_platform(f"The Docker daemon at {self._host} broke off: {reason}.") from None
+                raise platform_error(f"The Docker daemon at {self._host} closed the connection: {reason}.") from None
             remedy = "Start one, or name another in the settings: [docker] host."
             raise fatal(f"There is no Docker daemon at {self._host}: {reason}.", remedy=remedy) from None
 
@@ -146,7 +146,7 @@ def _not_fetched(image: str, reason: str, *more: Evidence) -> StepFailed:
 
 def _check(answer: httpx.Response) -> httpx.Response:
     if answer.is_server_error:
-        raise of_platform(f"Docker failed: {_reason(answer)}")
+        raise platform_error(f"Docker failed: {_reason(answer)}")
     if answer.is_error:
         raise fatal(f"Docker refused: {_reason(answer)}")
     return answer
@@ -160,7 +160,7 @@ def _reason(answer: httpx.Response) -> str:
 
 
 def _frames(parts: Iterator[bytes]) -> Iterator[tuple[str, bytes]]:
-    """Take the two streams of a container apart: each piece has a head that tells its stream and length."""
+    """Split the log into the two streams of a container: each frame has a header with stream and length."""
     data = b""
     for part in parts:
         data += part

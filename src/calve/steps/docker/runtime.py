@@ -1,22 +1,19 @@
-"""Runs a container to its end, and finds it again after a crash."""
+"""The Docker runtime: runs a container to its end, and finds it again after a crash."""
 
 import threading
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
-from calve.definition.step_types.programs import DOCKER
-from calve.engine.ports import Outcome, State, StepContext
+from calve.definition.step_types import DOCKER
+from calve.engine import Outcome, State, StepContext
 from calve.errors import StepFailed
-from calve.steps.configs import fields
+from calve.steps.config import fields
 from calve.steps.docker.containers import creation, name_of
 from calve.steps.docker.daemon import Daemon, ImageMissing
-from calve.steps.endings import last_lines
-from calve.steps.failures import of_platform, settled, stopped, told
-from calve.steps.outputs import Given
-from calve.steps.printed import Printed
+from calve.steps.failures import interrupted, message_of, platform_error, settled
+from calve.steps.processes import MarkedOutput, Output, ProgramOutputs, last_lines, with_outputs
 from calve.steps.retries import Kind, state_of
-from calve.steps.streams import Output
 
 _KEPT = "docker"
 _FIRST_LOOK_SECONDS = 0.05
@@ -70,9 +67,15 @@ class Docker:
             daemon.stop(name, self._grace_seconds)
             follower.join(_LOG_SECONDS)
             daemon.remove(name)
-            raise stopped("The container")
+            raise interrupted("The container")
         follower.join(_LOG_SECONDS)
-        return _ending(state, follower, context)
+        found = _outcome(state, follower, context)
+        return {
+            "state": found.state,
+            "message": found.message,
+            "outputs": dict(found.outputs),
+            "artifacts": dict(found.artifacts),
+        }
 
 
 def _start(daemon: Daemon, name: str, config: Mapping[str, Any], context: StepContext) -> None:
@@ -110,16 +113,16 @@ def _pull(daemon: Daemon, image: str, context: StepContext) -> None:
     context.log(f"Fetching the image {image}\n")
     for _ in daemon.pull(image):
         if context.is_interrupted():
-            raise stopped("Fetching the image")
+            raise interrupted("Fetching the image")
 
 
 def _wait(daemon: Daemon, name: str, context: StepContext) -> Mapping[str, Any] | None:
-    """Return how the container stands once it is over; None if the step was interrupted before."""
+    """Return the state of the container when it has ended; None if the step was interrupted before."""
     pause = _FIRST_LOOK_SECONDS
     while True:
         state = daemon.state(name)
         if state is None:
-            raise of_platform(f"The container {name} is gone: somebody removed it.")
+            raise platform_error(f"The container {name} is gone: it was removed.")
         if state["Status"] in _OVER:
             return state
         if context.wait(pause):
@@ -136,48 +139,38 @@ class _Follower(threading.Thread):
         self._container = name
         self._context = context
         self._output = Output(context.log, context.mask)
-        self._printed = {"O": Printed(), "E": Printed()}
+        self._marked = {"O": MarkedOutput(), "E": MarkedOutput()}
 
     def run(self) -> None:
         """Read until the container ends."""
         try:
             for letter, data in self._daemon.output(self._container):
                 self._output.feed(letter, data)
-                self._printed[letter].feed(data)
+                self._marked[letter].feed(data)
         except StepFailed as failure:
-            self._context.log(f"The log broke off: {told(failure)}\n")
+            self._context.log(f"The log broke off: {message_of(failure)}\n")
         self._output.close()
 
-    def given(self) -> Given:
-        """Return what the program gave back."""
-        return self._printed["O"].given().then(self._printed["E"].given())
+    def outputs(self) -> ProgramOutputs:
+        """Return the program's outputs."""
+        return self._marked["O"].outputs().then(self._marked["E"].outputs())
 
     def tail(self) -> str:
         """Return the last lines of standard error."""
         return last_lines(list(self._output.tail))
 
 
-def _ending(state: Mapping[str, Any], follower: _Follower, context: StepContext) -> dict[str, Any]:
-    """Return what the end of the container means, ready to be kept."""
+def _outcome(state: Mapping[str, Any], follower: _Follower, context: StepContext) -> Outcome:
+    """Return the outcome of a container that has ended."""
     code = int(state["ExitCode"])
-    verdict, message = _judged(state, code, follower)
-    try:
-        given = follower.given()
-    except StepFailed as failure:
-        context.log(f"{told(failure)}\n")
-        given = Given()
-        if verdict is State.DONE:
-            verdict, message = State(failure.context["state"]), told(failure)
-    outputs = {**given.params, "exit_code": code}
-    return {"state": verdict, "message": message, "outputs": outputs, "artifacts": dict(given.artifacts)}
-
-
-def _judged(state: Mapping[str, Any], code: int, follower: _Follower) -> tuple[State, str]:
+    outputs = {"exit_code": code}
     if state.get("OOMKilled"):
-        return State.PLATFORM_ERROR, "The container was killed: it used more memory than docker.memory allows."
-    if code == 0 and not state.get("Error"):
-        return State.DONE, ""
-    told_by_docker = f" {state['Error']}." if state.get("Error") else ""
-    return state_of(
-        [(Kind.EXIT, str(code))]
-    ), f"The container ended with exit code {code}.{told_by_docker}\n{follower.tail()}".rstrip()
+        message = "The container was killed: it used more memory than docker.memory allows."
+        outcome = Outcome(State.PLATFORM_ERROR, outputs, message=message)
+    elif code == 0 and not state.get("Error"):
+        outcome = Outcome(State.DONE, outputs)
+    else:
+        reason = f" {state['Error']}." if state.get("Error") else ""
+        message = f"The container ended with exit code {code}.{reason}\n{follower.tail()}".rstrip()
+        outcome = Outcome(state_of([(Kind.EXIT, str(code))]), outputs, message=message)
+    return with_outputs(outcome, follower.outputs, context)

@@ -1,5 +1,8 @@
-"""The Http step: one request to a host that the settings allow, and a judgement of the answer."""
+"""The Http step: sends one request to a host on the allow-list and judges the response.
 
-from calve.steps.http.runtime import Http
+Import the runtime and its `AllowList`.
+"""
 
-__all__ = ["Http"]
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from calve.definition.step_types.simple import HTTP
-from calve.engine.ports import Clock, Outcome, State, StepContext
+from calve.definition.step_types import HTTP
+from calve.engine import Clock, Outcome, State, StepContext
 from calve.errors import ExpressionError
 from calve.expressions import evaluate_text
-from calve.steps.configs import fields
+from calve.steps.config import fields
 from calve.steps.failures import fatal, settled
-from calve.steps.http.addresses import AllowList, Resolver, resolve
-from calve.steps.http.asking import Answer, ask
+from calve.steps.http.allow_list import AllowList, Resolver, resolve
+from calve.steps.http.client import HttpAnswer, send_request
 from calve.steps.retries import Kind, state_of
 
 _POLLS = "http_polls"
@@ -45,7 +45,7 @@ class Http:
         config = fields(context, HTTP)
         polls = int(context.artifacts.get(_POLLS, 0))
         key = f"{context.key}-{polls}" if polls else context.key
-        answer = ask(config, context, key, allowed=self._allowed, resolver=self._resolver)
+        answer = send_request(config, context, key, allowed=self._allowed, resolver=self._resolver)
         told = f"The answer is {answer.status} {answer.reason}".rstrip() + "."
         context.log(f"{told} {len(answer.body):,} characters.\n")
         state = _judged(config.get("state_expr"), answer)
@@ -57,7 +57,7 @@ class Http:
         return Outcome(state, outputs, {_POLLS: polls + 1}, message, poll_after=asked or _backoff(polls))
 
 
-def _judged(expression: str | None, answer: Answer) -> State:
+def _judged(expression: str | None, answer: HttpAnswer) -> State:
     if expression is None:
         return _by_status(answer.status)
     known = {"status_code": answer.status, "response_body": answer.body}
@@ -66,7 +66,7 @@ def _judged(expression: str | None, answer: Answer) -> State:
     except ExpressionError as error:
         raise fatal(f"state_expr: {error.message}") from None
     if not isinstance(given, str) or given not in set(State):
-        raise fatal(f"state_expr gave {given!r}, which is no state: {_STATES}.")
+        raise fatal(f"state_expr gave {given!r}, which is not a state: {_STATES}.")
     return State(given)
 
 

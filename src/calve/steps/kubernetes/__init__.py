@@ -1,5 +1,5 @@
-"""The Kubernetes step: a container as a job on a cluster."""
+"""The Kubernetes step: runs a container as a job on a cluster. Import only the runtime."""
 
-from calve.steps.kubernetes.runtime import Kubernetes
+from lazy_loader import attach_stub
 
-__all__ = ["Kubernetes"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from calve.engine.ports import State
+from calve.engine import State
 from calve.errors import StepFailed
 from calve.settings import KubernetesSettings
 from calve.steps.failures import fatal

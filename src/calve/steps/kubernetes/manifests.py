@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from calve.steps.configs import text, texts
+from calve.steps.config import text, texts
 
 CONTAINER = "main"
 ATTEMPT = "calve/attempt"
 """The label that tells which attempt a job is of."""
 _KEPT_SECONDS = 86_400
-"""How long a finished job stays: long enough to be found by whoever takes over, and looked at."""
+"""How long a finished job stays: long enough to be found by a worker that takes over, and by people."""
 _MARGIN_SECONDS = 60
 _NAME_LENGTH = 63
 _RESOURCES = {"cpu": "cpu", "memory": "memory", "disk": "ephemeral-storage", "gpu": "nvidia.com/gpu"}

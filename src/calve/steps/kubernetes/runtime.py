@@ -1,22 +1,19 @@
-"""Starts a job, looks after it from time to time, and tells its end; no worker is held in between."""
+"""The Kubernetes runtime: starts a job and polls it until it ends, without occupying a worker."""
 
 import time
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
-from calve.definition.step_types.programs import KUBERNETES
-from calve.engine.ports import Outcome, State, StepContext
-from calve.errors import StepFailed
+from calve.definition.step_types import KUBERNETES
+from calve.engine import Outcome, State, StepContext
 from calve.settings import KubernetesSettings
-from calve.steps.configs import fields
-from calve.steps.failures import of_platform, settled, told
+from calve.steps.config import fields
+from calve.steps.failures import message_of, platform_error, settled
+from calve.steps.kubernetes.job_status import JobStatus, job_status
 from calve.steps.kubernetes.jobs import ClusterSilent, Jobs
 from calve.steps.kubernetes.manifests import ATTEMPT, label, manifest, name_of
-from calve.steps.kubernetes.verdicts import Verdict, judge
-from calve.steps.outputs import Given
-from calve.steps.printed import Printed
-from calve.steps.streams import Output
+from calve.steps.processes import MarkedOutput, Output, with_outputs
 
 _KEPT = "kubernetes"
 _FIRST_LOOK_SECONDS = 1.0
@@ -34,7 +31,7 @@ class Kubernetes:
         self._cluster = cluster
 
     def execute(self, context: StepContext) -> Outcome:
-        """Start the job, or see how it stands."""
+        """Start the job, or check its status."""
         return settled(self._look, context)
 
     def terminate(self, context: StepContext) -> None:
@@ -50,7 +47,7 @@ class Kubernetes:
             jobs.delete(kept["job"])
             while jobs.read(kept["job"]) is not None:
                 if time.monotonic() > until:
-                    raise of_platform(f"The job {kept['job']} is still not gone after {_GONE_SECONDS:g} s.")
+                    raise platform_error(f"The job {kept['job']} is still not gone after {_GONE_SECONDS:g} s.")
                 time.sleep(_TICK)
 
     def _look(self, context: StepContext) -> Outcome:
@@ -64,7 +61,7 @@ class Kubernetes:
                 misses = kept.get("misses", 0) + 1
                 if misses > _MISSES:
                     raise
-                return _again({**kept, "misses": misses}, told(silence), misses)
+                return _again({**kept, "misses": misses}, message_of(silence), misses)
 
 
 def _turn(jobs: Jobs, config: Mapping[str, Any], kept: dict[str, Any], context: StepContext) -> Outcome:
@@ -72,14 +69,14 @@ def _turn(jobs: Jobs, config: Mapping[str, Any], kept: dict[str, Any], context: 
         return _submit(jobs, config, kept, context)
     job = jobs.read(kept["job"])
     if job is None:
-        raise of_platform(f"The job {kept['job']} is gone: somebody deleted it.")
+        raise platform_error(f"The job {kept['job']} is gone: it was deleted.")
     pod = jobs.pod(kept["job"])
-    verdict = judge(job, pod)
-    if verdict.state is State.CONTINUE:
+    status = job_status(job, pod)
+    if status.state is State.CONTINUE:
         looks = kept.get("looks", 0) + 1
-        return _again({**kept, "looks": looks, "misses": 0}, verdict.message, looks)
-    outcome = _ending(jobs, verdict, pod, context)
-    if not verdict.is_over and _is_ours(job, context):
+        return _again({**kept, "looks": looks, "misses": 0}, status.message, looks)
+    outcome = _outcome(jobs, status, pod, context)
+    if not status.is_over and _is_ours(job, context):
         jobs.delete(kept["job"])
     return outcome
 
@@ -94,7 +91,7 @@ def _submit(jobs: Jobs, config: Mapping[str, Any], kept: Mapping[str, Any], cont
         job = jobs.read(name)
         if job is None or _is_leaving(job):
             return _again(kept, "An earlier job of the same name is being deleted.", 0)
-        if not _is_ours(job, context) and judge(job, jobs.pod(name)).state not in {State.CONTINUE, State.DONE}:
+        if not _is_ours(job, context) and job_status(job, jobs.pod(name)).state not in {State.CONTINUE, State.DONE}:
             jobs.delete(name)
             return _again(kept, "An earlier job of the same key failed, and is deleted.", 0)
         context.log(f"The job {name} is there already.\n")
@@ -117,21 +114,14 @@ def _is_leaving(job: Mapping[str, Any]) -> bool:
     return bool(job["metadata"].get("deletionTimestamp"))
 
 
-def _ending(jobs: Jobs, verdict: Verdict, pod: Mapping[str, Any] | None, context: StepContext) -> Outcome:
-    """Return the outcome of a job that is over, with its log and what its program gave back."""
-    printed = Printed()
-    if pod is not None and verdict.exit_code is not None:
+def _outcome(jobs: Jobs, status: JobStatus, pod: Mapping[str, Any] | None, context: StepContext) -> Outcome:
+    """Return the outcome of a job that has ended, with its program's outputs; log what the program printed."""
+    marked = MarkedOutput()
+    if pod is not None and status.exit_code is not None:
         output = Output(context.log, context.mask)
         for data in jobs.log(pod["metadata"]["name"]):
             output.feed("O", data)
-            printed.feed(data)
+            marked.feed(data)
         output.close()
-    code = {} if verdict.exit_code is None else {"exit_code": verdict.exit_code}
-    try:
-        given = printed.given()
-    except StepFailed as failure:
-        context.log(f"{told(failure)}\n")
-        if verdict.state is State.DONE:
-            return Outcome(State(failure.context["state"]), code, message=told(failure))
-        given = Given()
-    return Outcome(verdict.state, {**given.params, **code}, given.artifacts, verdict.message)
+    code = {} if status.exit_code is None else {"exit_code": status.exit_code}
+    return with_outputs(Outcome(status.state, code, message=status.message), marked.outputs, context)

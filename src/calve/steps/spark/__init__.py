@@ -1,5 +1,8 @@
-"""Spark steps: a warm Spark Connect server of the worker's own, a session per step; programs through spark-submit."""
+"""The Spark step: SQL, merges and functions on a warm Spark Connect server, applications through spark-submit.
 
-from calve.steps.spark.runtime import Spark
+`calve sql` uses the functions that shorten error messages of Spark.
+"""
 
-__all__ = ["Spark"]
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,18 +1,18 @@
-"""Spark's settings for servers, applications and the sessions of steps. Pure."""
+"""Spark's configuration of servers, applications and the sessions of steps. Pure."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from calve.lake.spark_conf import context_conf, launch_conf, session_conf
+from calve.lake import context_conf, launch_conf, session_conf
 from calve.settings import VARIABLE_SUBSTITUTION, Settings
-from calve.steps.configs import text
+from calve.steps.config import text
 from calve.steps.failures import fatal
 
 STAMP = "spark.sql.iceberg.snapshot-property."
-"""What follows it is written into the summary of every snapshot that a session commits."""
+"""The rest of such a key is written into the summary of every snapshot that a session commits."""
 _COMPILED = "2000"
-"""Classes that Spark compiled for queries and keeps: by default so few that the next step's find none of them left."""
+"""How many compiled classes Spark caches; with the default, the next step finds none of them."""
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
@@ -22,7 +22,7 @@ def with_master(settings: Settings, master: str) -> Settings:
 
 
 def server_conf(settings: Settings, jars: Iterable[Path], events: Path) -> dict[str, str]:
-    """Return what a Spark Connect server of our own is started with. It may hold secrets."""
+    """Return the configuration that a worker's Spark Connect server starts with; it may hold secrets."""
     return {
         "spark.sql.codegen.cache.maxEntries": _COMPILED,
         **session_conf(settings),
@@ -36,7 +36,7 @@ def server_conf(settings: Settings, jars: Iterable[Path], events: Path) -> dict[
 
 
 def event_conf(folder: Path) -> dict[str, str]:
-    """Return what makes Spark write down what it reads, writes and shuffles: in plain text, in files that roll."""
+    """Return the configuration of the event log: plain text in rolling files."""
     return {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": folder.as_uri(),
@@ -48,9 +48,9 @@ def event_conf(folder: Path) -> dict[str, str]:
 
 
 def step_conf(config: Mapping[str, Any], key: str, branch: str) -> dict[str, str]:
-    """Return what the session of a step is given beside what its server knows.
+    """Return the configuration of a step's session, in addition to its server's.
 
-    Every snapshot that the session commits is stamped with the attempt's key, and the capture's id where there is one.
+    The summary of every snapshot that it commits gets the attempt's key, and the id of the capture if there is one.
     """
     conf = {name: text(value) for name, value in config.get("conf", {}).items()}
     conf[f"{STAMP}calve.attempt"] = key
@@ -64,10 +64,10 @@ def step_conf(config: Mapping[str, Any], key: str, branch: str) -> dict[str, str
 
 
 def sql_conf(config: Mapping[str, Any], key: str, branch: str) -> dict[str, str]:
-    """Return what the session of a step is given in which calve runs SQL or a function.
+    """Return the configuration of a session in which calve runs SQL or a function.
 
     Raises:
-        StepFailed: the step turns Spark's own ``${…}`` on, which is for applications and jars.
+        StepFailed: the step enables Spark's own ``${…}``, which only applications and jars may use.
     """
     conf = step_conf(config, key, branch)
     is_audit = "application" in config or "jar" in config
@@ -80,12 +80,12 @@ def sql_conf(config: Mapping[str, Any], key: str, branch: str) -> dict[str, str]
 
 
 def remote_conf(settings: Settings, conf: Mapping[str, str]) -> dict[str, str]:
-    """Return what a session needs on a server that knows nothing of the lake."""
+    """Return the configuration of a session on a server that is not configured for the lake."""
     return session_conf(settings) | dict(conf)
 
 
 def properties(conf: Mapping[str, str]) -> str:
-    """Return settings as a file of properties, in the form of Java."""
+    """Return a configuration in the format of a Java properties file."""
     return "".join(f"{_key(name)}={_value(value)}\n" for name, value in conf.items())
 
 

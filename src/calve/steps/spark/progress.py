@@ -1,20 +1,21 @@
-"""How far Spark has come, told in a step's log as it works."""
+"""Progress and usage of Spark, for the log and the artifacts of a step."""
 
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from calve.engine.ports import PROGRESS
-from calve.steps.spark.events import Usage
+from calve.engine import PROGRESS
+from calve.steps.spark.event_log import Usage
+from calve.steps.spark.sql_script import Done
 
 LATE = 5.0
-"""How many seconds lie at most between two lines that differ."""
+"""The longest pause between two different lines, in seconds."""
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1_000
 
 
 class Stage(Protocol):
-    """A stage, as the Connect client knows it."""
+    """A stage, as the Connect client reports it."""
 
     num_tasks: int
     num_completed_tasks: int
@@ -23,10 +24,10 @@ class Stage(Protocol):
 
 
 class Progress:
-    """Takes the reports of a session, logs how far it has come, and remembers the operation.
+    """Logs the progress that a session reports, and remembers its newest operation.
 
-    Nothing is logged in the first second. After that a line comes when a stage has ended or begun, at most once a
-    second, and otherwise every few seconds: lines are kept, so that others see them, and that is not for nothing.
+    Nothing is logged in the first second. After that, a line is logged when a stage starts or ends, at most once a
+    second, and otherwise every few seconds: the store keeps every line.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class Progress:
         self._stages: tuple[int, int] | None = None
         self._last = ""
         self.statement = ""
-        """Which statement it is of how many, if there are several."""
+        """The number of the statement, if there are several."""
         self.operation = ""
         """The newest operation of the session."""
 
@@ -54,14 +55,14 @@ class Progress:
         done: bool,  # noqa: FBT001 - the client's signature
         **_: Any,
     ) -> None:
-        """Take a report."""
+        """Handle a progress report."""
         self.operation = operation_id or self.operation
         if stages and not done:
             over = sum(1 for stage in stages if stage.done)
             self.tell((over, len(stages)), described(stages, inflight_tasks))
 
     def tell(self, stages: tuple[int, int], told: str = "") -> None:
-        """Log how far the stages have come, if it is time: how many are over, how many are known, and what of them."""
+        """Log how many of the known stages have ended, if a line is due."""
         now = self._clock()
         if not stages[1] or now < self._soon or (stages == self._stages and now < self._late):
             return
@@ -74,7 +75,7 @@ class Progress:
 
 
 def described(stages: Sequence[Stage], running: int) -> str:
-    """Return how far the stages have come."""
+    """Describe the progress of the stages."""
     over = sum(1 for stage in stages if stage.done)
     tasks, ended = sum(stage.num_tasks for stage in stages), sum(stage.num_completed_tasks for stage in stages)
     read = sum(stage.num_bytes_read for stage in stages)
@@ -87,12 +88,12 @@ def described(stages: Sequence[Stage], running: int) -> str:
 
 
 def stage_of(over: int, known: int) -> str:
-    """Return which stage it is of how many."""
+    """Return the number of the current stage, and of all."""
     return f"stage {min(over + 1, known):,} of {known:,}"
 
 
 def counted(usage: Usage | None) -> str:
-    """Return how many rows the stages that are over have read and written, as far as that is known."""
+    """Return how many rows the ended stages have read and written, as far as is known."""
     if usage is None:
         return ""
     read = f"{usage.rows_read:,} rows read" if usage.rows_read else ""
@@ -101,8 +102,33 @@ def counted(usage: Usage | None) -> str:
 
 
 def size(count: float) -> str:
-    """Return a number of bytes for people."""
+    """Format a number of bytes."""
     amount, unit = float(count), 0
     while amount >= _STEP and unit < len(_UNITS) - 1:
         amount, unit = amount / _STEP, unit + 1
     return f"{amount:.1f} {_UNITS[unit]}" if unit else f"{count:.0f} B"
+
+
+_KEPT_STATEMENTS = 100
+
+
+def usage_artifact(usage: Usage | None, done: Sequence[Done] = ()) -> dict[str, Any]:
+    """Return the artifact ``spark``; numbers that are unknown are left out."""
+    totals: dict[str, Any] = {} if usage is None else dict(usage.as_artifact())
+    return totals | {"statements": [_statement(one) for one in done[:_KEPT_STATEMENTS]]} if done else totals
+
+
+def _statement(one: Done) -> dict[str, Any]:
+    told = {} if one.usage is None else one.usage.as_artifact()
+    counted = {} if one.count is None else {"rows": one.count}
+    return {"statement": one.title, "seconds": round(one.seconds, 3), **counted, **told}
+
+
+def usage_line(usage: Usage | None, done: Sequence[Done] = ()) -> str:
+    """Return the last line of a step's log: what it read and wrote."""
+    rows = [f"{done[-1].count:,} rows"] if done and done[-1].count is not None else []
+    if usage is None:
+        return f"-- {', '.join(rows)}\n" if rows else ""
+    read = f"{usage.rows_read:,} rows, {size(usage.bytes_read)} read"
+    written = f"{usage.rows_written:,} rows, {size(usage.bytes_written)} written"
+    return f"-- {'; '.join([*rows, read, written, f'{size(usage.shuffle_bytes)} shuffled'])}\n"

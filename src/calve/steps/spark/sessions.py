@@ -1,161 +1,167 @@
-"""Sessions of Spark Connect servers: one for each step, with a spare at hand, let go of off the critical path."""
+"""Sessions of steps: on the worker's own Spark Connect server, or on one that the settings or the step name."""
 
-import socket
 import threading
-import time
-import warnings
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
-from calve.lake.spark import hush
-from calve.steps.failures import fatal, of_platform
+from calve.engine import StepContext
+from calve.lake import quoted
+from calve.merging import active_session
+from calve.settings import Settings
+from calve.steps.config import text
+from calve.steps.failures import fatal
+from calve.steps.processes import Workspace
+from calve.steps.spark.client import configure, connect_remote, in_background, release
+from calve.steps.spark.conf import remote_conf, sql_conf
+from calve.steps.spark.connect_server import ConnectServer, ConnectServers
+from calve.steps.spark.errors import Hint, cause, translated
+from calve.steps.spark.event_log import Tables, Usage
+from calve.steps.spark.progress import Progress
+from calve.steps.spark.sql_script import Script
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.session import SparkSession
 
-_SPARE_SECONDS = 1_200.0
-"""A spare that is older is not used: the server lets go of sessions that nobody has used for an hour."""
-_CONNECT_SECONDS = 10.0
+_LOOK_SECONDS = 0.1
+_SETTLE_SECONDS = 2.0
+"""How long to wait for the events of an operation that has ended."""
 
 
-class Sessions:
-    """The sessions of one server of our own. A spare is made while a step works with the one before it."""
+@dataclass(frozen=True, slots=True)
+class StepSession:
+    """The session of a step."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._preparing = threading.Lock()
-        self._url = ""
-        self._spare: tuple[SparkSession, float] | None = None
-        self._is_closed = False
+    spark: "SparkSession"
+    url: str
+    """The URL of this session for other processes; it holds a token."""
+    context: StepContext
+    progress: Progress
+    server: ConnectServer | None
+    """None for a server that calve did not start."""
 
-    @property
-    def url(self) -> str:
-        """Where the server is, with its token; empty until it is up."""
-        return self._url
+    def usage(self) -> Usage | None:
+        """Return what the session has read and written so far; None if it is unknown."""
+        if self.server is None:
+            return None
+        operation = self.progress.operation
+        return self.server.events.usage(self.spark.session_id, after=operation, seconds=_SETTLE_SECONDS)
 
-    def open(self, url: str) -> None:
-        """Say where the server is."""
-        self._url = url
+    def tables(self) -> Tables:
+        """Return the tables that the session has read and written, as far as is known."""
+        nothing: Tables = (frozenset(), frozenset())
+        return nothing if self.server is None else self.server.events.tables(self.spark.session_id)
 
-    def take(self) -> "SparkSession":
-        """Return a session that nobody else has, and have the next one made."""
-        with self._lock:
-            spare, self._spare = self._spare, None
-        if spare is not None and time.monotonic() - spare[1] >= _SPARE_SECONDS:
-            self.give_back(spare[0])
-            spare = None
-        session = connect(self._url) if spare is None else spare[0]
-        in_background(self._prepare)
-        return session
+    def last_output(self, seconds: float = 0.0) -> str | None:
+        """Return the last lines of the worker's server if it ends within some seconds; otherwise None."""
+        return None if self.server is None else self.server.last_output(seconds)
 
-    def give_back(self, session: "SparkSession") -> None:
-        """Let the server forget a session and all that is in it."""
-        in_background(lambda: release(session))
+    def script(self, hint: Hint) -> Script:
+        """Return a script runner for the session."""
+        return Script(self.spark, self.context, self.usage, self.last_output, hint, self._begin_statement)
 
-    def close(self) -> None:
-        """Make no more."""
-        with self._lock:
-            self._is_closed, self._spare = True, None
+    def _begin_statement(self, which: str) -> None:
+        self.progress.statement = which
 
-    def _prepare(self) -> None:
-        """Make a spare, and have it answer once: the first answer of a session takes longest."""
-        if not self._preparing.acquire(blocking=False):
-            return  # another step's call makes it
+
+class StepSessions:
+    """Opens sessions."""
+
+    def __init__(self, settings: Settings, workspace: Workspace, servers: ConnectServers) -> None:
+        self._settings = settings
+        self._workspace = workspace
+        self._servers = servers
+
+    @contextmanager
+    def open(self, context: StepContext, config: Mapping[str, Any], branch: str = "") -> Iterator[StepSession]:
+        """Open a session with the step's configuration; cancel it on interruption, and release it at the end.
+
+        Raises:
+            StepFailed: the server cannot be reached, or rejects the configuration.
+        """
+        opened = self._opened(context, config)
         try:
-            if not self._is_closed and self._spare is None:
-                with suppress(Exception):  # the next step makes its own, and tells what is wrong
-                    self._keep(connect(self._url))
+            with _cancelled_on_interruption(opened), active_session(cast("Any", opened.spark)):
+                with translated(context, "The step's settings", opened.last_output):
+                    self._prepare(opened, config, branch)
+                yield opened
         finally:
-            self._preparing.release()
+            _give_back(opened)
 
-    def _keep(self, session: "SparkSession") -> None:
-        session.sql("SELECT 1").collect()
-        with self._lock:
-            self._spare = (session, time.monotonic())
+    def _opened(self, context: StepContext, config: Mapping[str, Any]) -> StepSession:
+        remote = config.get("remote") or (None if config.get("master") else self._settings.spark.remote)
+        if remote:
+            session = connect_remote(str(remote))
+            return self._watched(session, str(remote), context, None)
+        master = str(config.get("master") or self._settings.spark.master)
+        server = self._servers.get(master, context.log, context.is_interrupted)
+        with translated(context, "A session of Spark", server.last_output):
+            session = server.sessions.take()
+        return self._watched(session, server.sessions.url, context, server)
+
+    def _watched(
+        self, session: "SparkSession", url: str, context: StepContext, server: ConnectServer | None
+    ) -> StepSession:
+        progress = Progress(context.log, lambda: None if server is None else server.events.usage(session.session_id))
+        session.registerProgressHandler(progress)  # type: ignore[arg-type]  # it is one by its shape
+        separator = "" if url.endswith(";") else ";" if ";" in url else ";" if url.endswith("/") else "/;"
+        return StepSession(session, f"{url}{separator}session_id={session.session_id}", context, progress, server)
+
+    def _prepare(self, opened: StepSession, config: Mapping[str, Any], branch: str) -> None:
+        if config.get("packages"):
+            raise fatal(
+                "spark.packages is for applications and jars: a running server cannot load packages.",
+                remedy="Name them as packages in [spark] of the settings.",
+            )
+        conf = sql_conf(config, opened.context.key, branch)
+        _configure(opened.spark, remote_conf(self._settings, conf) if opened.server is None else conf)
+        self._add_files(opened.spark, config)
+        if config.get("namespace"):
+            parts = [*([str(config["catalog"])] if config.get("catalog") else []), *str(config["namespace"]).split(".")]
+            opened.spark.sql(f"USE {quoted(*parts)}")
+
+    def _add_files(self, spark: "SparkSession", config: Mapping[str, Any]) -> None:
+        for name, option in (("jars", None), ("py_files", "pyfile"), ("files", "file")):
+            paths = [str(self._workspace.locate(text(item), f"A file of {name}")) for item in config.get(name, ())]
+            if paths:
+                spark.addArtifacts(*paths, **({option: True} if option else {}))
 
 
-def connect(url: str) -> "SparkSession":
-    """Return a session of a server of our own; one that does not answer at once is gone."""
-    from pyspark.sql.connect.session import SparkSession
+def _configure(spark: "SparkSession", conf: Mapping[str, str]) -> None:
+    from pyspark.errors import AnalysisException
 
-    hush()
-    session = _kept_open(SparkSession(url))
-    be_brief(session, tries=4)
-    return session
-
-
-def be_brief(session: "SparkSession", *, tries: int) -> None:
-    """Let a server that does not answer be given up soon: Spark itself would try for ten minutes."""
-    from pyspark.sql.connect.client.retries import DefaultPolicy
-
-    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is raised too
-    session.client.set_retry_policies([DefaultPolicy(max_retries=tries, max_backoff=1_000)])
-
-
-def connect_remote(url: str) -> "SparkSession":
-    """Return a session of a server of somebody else's.
-
-    Raises:
-        StepFailed: nobody listens there.
-    """
-    from pyspark.errors import PySparkException
-    from pyspark.sql.connect.session import SparkSession
-
-    hush()
-    host, port = _address(url)
     try:
-        # Spark itself would try for minutes before it says that nobody listens.
-        socket.create_connection((host, port), _CONNECT_SECONDS).close()
-    except OSError as error:
-        raise of_platform(f"The Spark Connect server at {host}:{port} does not answer: {error}") from None
-    try:
-        session = _kept_open(SparkSession(url))
-    except PySparkException:
-        # What it says holds the address, and that may hold a token.
+        configure(spark, conf)
+    except AnalysisException as error:
         raise fatal(
-            "remote is no address of a Spark Connect server.",
-            remedy="Write sc://host:port/;name=value;name=value, and an = in a value as %3D.",
+            f"spark.conf: {cause(error)}",
+            remedy="Set what a server starts with in [spark.conf] of the settings; an application may set its own.",
         ) from None
-    be_brief(session, tries=30)
-    return session
 
 
-def _kept_open(session: "SparkSession") -> "SparkSession":
-    """Keep a session that is deleted from closing its client: that joins the threads that all sessions share.
+def _give_back(opened: StepSession) -> None:
+    if opened.server is None:
+        in_background(lambda: release(opened.spark))
+        return
+    opened.server.events.forget(opened.spark.session_id)
+    opened.server.sessions.give_back(opened.spark)
 
-    The garbage collector deletes sessions in any thread, one that holds what those threads wait for among them.
-    """
-    session.client.close = lambda: None  # type: ignore[method-assign]
-    return session
 
+@contextmanager
+def _cancelled_on_interruption(opened: StepSession) -> Iterator[None]:
+    """Cancel what runs in the session when the step is interrupted, and repeat that until the step ends."""
+    over = threading.Event()
 
-def _address(url: str) -> tuple[str, int]:
+    def watch() -> None:
+        while not over.wait(_LOOK_SECONDS):
+            if opened.context.is_interrupted():
+                with suppress(Exception):  # the cancelled operation reports its own error
+                    opened.spark.interruptAll()
+
+    watcher = threading.Thread(target=watch, name="calve-spark-cancel", daemon=True)
+    watcher.start()
     try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port = None, None
-    if not host or not url.startswith("sc://"):
-        raise fatal("remote is no address of a Spark Connect server: it must be of the form sc://host:port.")
-    return host, port or 15002
-
-
-def configure(session: "SparkSession", conf: Mapping[str, str]) -> None:
-    """Set all in one request; what cannot be set for a session is an error, not a warning."""
-    if conf:
-        session.conf._set_all(dict(conf), silent=False)  # noqa: SLF001 - one round trip
-
-
-def release(session: "SparkSession") -> None:
-    """Let a server forget a session; the channel is closed here, but not the pool that all sessions share."""
-    with suppress(Exception):  # it is gone with its server otherwise, or in an hour
-        session.client.release_session()
-    session.client._closed = True  # noqa: SLF001 - so that what is deleted later asks nothing of it
-    session.client._channel.close()  # noqa: SLF001 - close() would wait for the operations of all sessions
-
-
-def in_background(work: Callable[[], None]) -> None:
-    """Do something that nobody waits for."""
-    threading.Thread(target=work, name="calve-spark-session", daemon=True).start()
+        yield
+    finally:
+        over.set()

@@ -1,5 +1,8 @@
-"""The SQL step: statements on any database that SQLAlchemy knows."""
+"""The SQL step: runs statements on any database that SQLAlchemy supports.
 
-from calve.steps.sql.runtime import WORK, Sql
+Spark steps and `calve sql` also use its parser, its row counter and its error positions.
+"""
 
-__all__ = ["WORK", "Sql"]
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""Runs the statements of a SQL step; in a process beside the worker's, see ``calve.steps.forks``."""
+"""Runs the statements of a SQL step; in a process beside the worker's, see ``calve.steps.processes.fork_server``."""
 
 import os
 import re
@@ -9,15 +9,14 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, create_engine, make_url, text
 
-from calve.engine.ports import Outcome, State
-from calve.steps.failures import stopped
-from calve.steps.forks import ForkContext
-from calve.steps.sql import results
-from calve.steps.sql.connecting import connected, translated
-from calve.steps.sql.positions import Source
-from calve.steps.sql.results import Rows
+from calve.engine import Outcome, State
+from calve.steps.failures import interrupted
+from calve.steps.processes import ForkContext
+from calve.steps.sql.connections import connected, translated
+from calve.steps.sql.error_positions import SqlText
+from calve.steps.sql.results import Rows, check_expectation, result_outputs
 from calve.steps.sql.state_database import refuse_content
-from calve.steps.sql.statements import Statement, check, split
+from calve.steps.sql.statements import Statement, check_values, split
 
 _STREAMED = re.compile(r"\s*(select|values|table)\b", re.IGNORECASE)
 _ATTACH = re.compile(r"\battach\b", re.IGNORECASE)
@@ -46,9 +45,9 @@ def execute(job: Mapping[str, Any], context: ForkContext) -> Outcome:
     os.chdir(job["project"])
     config, values = job["config"], job["values"]
     url = make_url(job["url"])
-    source = Source(job["name"], job["text"])
+    source = SqlText(job["name"], job["text"])
     statements = split(source.text, url.get_backend_name())
-    check(statements, values, "sql.parameters")
+    check_values(statements, values, "sql.parameters")
     count, rows = 0, None
     with connected(url, context, in_transaction=config["transaction"]) as connection:
         for number, statement in enumerate(statements, start=1):
@@ -59,8 +58,8 @@ def execute(job: Mapping[str, Any], context: ForkContext) -> Outcome:
                 count, rows = _execute(connection, statement, values, context, keep)
                 if url.get_backend_name() == "sqlite" and _ATTACH.search(statement.sql):
                     refuse_content(connection)  # which is in no transaction, or it could have attached nothing
-        results.check(config.get("expect"), rows)
-        outputs = results.outputs(config["fetch"], rows, config["max_rows"])
+        check_expectation(config.get("expect"), rows)
+        outputs = result_outputs(config["fetch"], rows, config["max_rows"])
     context.log(f"-- {count:,} rows\n")
     return Outcome(State.DONE, {"row_count": count, **outputs})
 
@@ -70,7 +69,7 @@ def _execute(
 ) -> tuple[int, Rows | None]:
     """Run a statement; return how many rows it gave or changed, and the rows, if it gives any."""
     if context.is_interrupted():
-        raise stopped("The step")
+        raise interrupted("The step")
     lists: list[Any] = [bindparam(name, expanding=True) for name in statement.lists]
     prepared = text(statement.template).bindparams(*lists)
     is_streamed = _in_transaction(connection) and _STREAMED.match(statement.sql) is not None
@@ -82,7 +81,7 @@ def _execute(
         for batch in result.partitions(_BATCH):
             rows.take(batch)
             if context.is_interrupted():
-                raise stopped("The step")
+                raise interrupted("The step")
         return rows.count, rows
 
 

@@ -8,7 +8,7 @@ from datetime import date, time
 from decimal import Decimal
 from typing import Any
 
-from calve.steps.failures import fatal, of_user
+from calve.steps.failures import fatal, user_error
 
 _TRUE = frozenset({"true", "t", "yes", "y", "1"})
 
@@ -42,7 +42,7 @@ class Rows:
         return zip(self.columns, row, strict=True)
 
 
-def check(expect: str | None, rows: Rows | None) -> None:
+def check_expectation(expect: str | None, rows: Rows | None) -> None:
     """Check what must hold of the rows.
 
     Raises:
@@ -51,18 +51,18 @@ def check(expect: str | None, rows: Rows | None) -> None:
     if expect is None:
         return
     if rows is None:
-        raise fatal(f"expect is {expect}, but the last statement gives no rows.")
+        raise fatal(f"expect is {expect}, but the last statement returns no rows.")
     if expect == "any_row" and not rows.count:
-        raise of_user("The last statement gave no row, and at least one was expected.")
+        raise user_error("The last statement returned no row, but at least one was expected.")
     if expect == "no_row" and rows.count:
-        raise of_user(
+        raise user_error(
             f"The last statement gave {rows.count:,} rows, and none was expected: the first is {shown(rows)}."
         )
     if expect == "all_true" and rows.false:
-        raise of_user(f"{rows.false} is not true, and every value was expected to be.")
+        raise user_error(f"{rows.false} is not true, and every value was expected to be.")
 
 
-def outputs(fetch: str, rows: Rows | None, max_rows: int) -> dict[str, Any]:
+def result_outputs(fetch: str, rows: Rows | None, max_rows: int) -> dict[str, Any]:
     """Return the outputs that ``fetch`` asks for. A missing value is an empty text: params know no null.
 
     Raises:
@@ -71,7 +71,7 @@ def outputs(fetch: str, rows: Rows | None, max_rows: int) -> dict[str, Any]:
     if fetch == "none":
         return {}
     if rows is None:
-        raise fatal(f"fetch is {fetch}, but the last statement gives no rows.")
+        raise fatal(f"fetch is {fetch}, but the last statement returns no rows.")
     if fetch == "rows":
         if rows.count > max_rows:
             raise fatal(

@@ -4,15 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from calve.definition.step_types.queries import SQL
-from calve.engine.ports import Outcome, StepContext
+from calve.definition.step_types import SQL
+from calve.engine import Outcome, StepContext
 from calve.namespaces import is_for
-from calve.steps.configs import fields
+from calve.steps.config import fields
 from calve.steps.failures import fatal, settled
-from calve.steps.forks import Forks
-from calve.steps.sql.connecting import parse
+from calve.steps.processes import ForkServers, resolved_file
+from calve.steps.sql.connections import parse
 from calve.steps.sql.state_database import refuse_address
-from calve.steps.surroundings import resolved_file
 
 WORK = "calve.steps.sql.execution:execute"
 """What the processes import that run statements."""
@@ -26,7 +25,7 @@ class Sql:
     bear repetition.
     """
 
-    def __init__(self, connections: Mapping[str, str], project: Path, store: str, forks: Forks) -> None:
+    def __init__(self, connections: Mapping[str, str], project: Path, store: str, forks: ForkServers) -> None:
         self._connections = connections
         self._project = project
         self._store = store

@@ -1,8 +1,8 @@
-"""Whether a step's database is the one that holds calve's own state, which no step may connect to.
+"""Keeps steps from connecting to calve's own state database.
 
-Whoever can write to it is administrator; whoever can read it knows the workflows of everybody. So a step is refused
-twice: by the address, before anything is sent there; and by what the database holds, once it is open, as there are
-names of it that no address shows (another host name, a proxy, ATTACH).
+A step that can write to it is an administrator; one that can read it sees the workflows of all users. So it is refused
+twice: by its URL, before anything is sent; and by its tables after connecting, because a URL does not show every
+alias of it (another host name, a proxy, ATTACH).
 """
 
 import socket

@@ -81,8 +81,8 @@ def code_in(text: str, dialect: str) -> Iterator[tuple[int, str]]:
         at += len(piece)
 
 
-def check(statements: Sequence[Statement], values: Collection[str], where: str) -> None:
-    """See that there is something to run, and a value for each name in it.
+def check_values(statements: Sequence[Statement], values: Collection[str], where: str) -> None:
+    """Check that there is a statement, and a value for each name in it.
 
     Raises:
         StepFailed: there is not.

@@ -1,21 +1,5 @@
-"""Signals: announced by anybody, joined by triggers, and traced from who sent them to what they started."""
+"""Signals: announced by programs and steps, joined by triggers, and traced from sender to instance."""
 
-from calve.triggers.signals.documents import announced_json, lineage_json, signal_json
-from calve.triggers.signals.kind import SignalTriggers
-from calve.triggers.signals.ports import SignalState
-from calve.triggers.signals.signals import InstanceLineage, SignalLineage, Signals
-from calve.triggers.signals.valid_through import ValidThrough, moment_of, set_valid_through
+from lazy_loader import attach_stub
 
-__all__ = [
-    "InstanceLineage",
-    "SignalLineage",
-    "SignalState",
-    "SignalTriggers",
-    "Signals",
-    "ValidThrough",
-    "announced_json",
-    "lineage_json",
-    "moment_of",
-    "set_valid_through",
-    "signal_json",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 from typing import Any
 
-from calve.engine.signals import Announced, Party, Signal
-from calve.engine.views.models import SignalInstance
+from calve.engine import Announced, Party, Signal
+from calve.engine.views import SignalInstance
 from calve.triggers.signals.signals import InstanceLineage, SignalLineage
 
 Document = dict[str, Any]
 
 
 def signal_json(signal: Signal) -> Document:
-    """Return a signal."""
+    """Return a signal as JSON."""
     return SignalInstance(
         name=signal.name,
         seq_id=signal.seq,
@@ -24,12 +24,12 @@ def signal_json(signal: Signal) -> Document:
 
 
 def announced_json(announced: Announced) -> Document:
-    """Return the answer to an announcement: which signal it is, and whether it is new."""
+    """Return the response to an announcement: the signal, and whether it is new."""
     return {**signal_json(announced.signal), "status": announced.status.value}
 
 
 def lineage_json(lineage: SignalLineage | InstanceLineage) -> Document:
-    """Return where a signal came from and what it did, or the signals that an instance has to do with."""
+    """Return the sender and effects of a signal, or the signals of an instance."""
     if isinstance(lineage, SignalLineage):
         return {
             "signal": signal_json(lineage.signal),

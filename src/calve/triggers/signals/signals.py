@@ -1,30 +1,61 @@
-"""Signals as the rest of calve sees them: announce, look up, and trace."""
+"""The use cases of signals: announce, look up, and trace."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from calve.engine.ports import Clock
-from calve.engine.signals import Announced, Announcement, Party, Signal, Values
-from calve.engine.signals import UseKind as Kind
+from calve.engine import Announced, Announcement, Clock, Party, Signal, SignalUse, UseKind as Kind, Values
 from calve.errors import SignalMissing
-from calve.triggers.signals.ports import SignalState
+
+
+class SignalState(Protocol):
+    """Stores signals. Those that steps send, and what signals start, are written by ``Changes``."""
+
+    def announce(self, announcement: Announcement) -> Announced:
+        """Store a signal unless it is known, wake steps that wait, and make triggers due, in one transaction."""
+        ...
+
+    def signal(self, name: str, seq: int | None = None) -> Signal | None:
+        """Return a signal, the latest of its name if no number is given."""
+        ...
+
+    def signals(
+        self, *, name: str | None = None, before: tuple[int, str, int] | None = None, limit: int = 100
+    ) -> list[Signal]:
+        """Return signals, newest first; ``before`` is (announced_at, name, seq) of the last one of the page before."""
+        ...
+
+    def signals_after(self, name: str, seq: int, limit: int) -> list[Signal]:
+        """Return the signals of a name in order, from the one after a number."""
+        ...
+
+    def last_before(self, name: str, at: int) -> int:
+        """Return the number of the last signal of a name that was announced before a time; 0 if none was."""
+        ...
+
+    def signal_uses(self, name: str, seq: int) -> list[SignalUse]:
+        """Return the sender of a signal, and what it started or released."""
+        ...
+
+    def instance_signals(self, workflow_id: str, instance_id: int) -> list[SignalUse]:
+        """Return the signals that started or released an instance, and those that it sent."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class SignalLineage:
-    """Where a signal came from, and what it did."""
+    """The sender of a signal, and its effects."""
 
     signal: Signal
     sent_by: Party | None
-    """The step that sent it; nothing if somebody else announced it."""
+    """The step that sent it; None if a client announced it."""
     started: tuple[Party, ...]
     released: tuple[Party, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceLineage:
-    """The signals that an instance has to do with; steps are named where one was released, or sent one."""
+    """The signals of an instance; steps are named if one was released, or sent one."""
 
     workflow_id: str
     instance_id: int
@@ -35,7 +66,7 @@ class InstanceLineage:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """Announces signals, and tells what came of them."""
+    """Announces signals, and traces what they started or released."""
 
     state: SignalState
     clock: Clock
@@ -48,10 +79,10 @@ class Signals:
         payload: Mapping[str, Any] | None = None,
         request_id: str | None = None,
     ) -> Announced:
-        """Announce a signal; a known request, or the same params where there is none, is no new signal.
+        """Announce a signal; a known request, or without one the same params, does not make a new signal.
 
         Raises:
-            RequestInvalid: a name or a value can be none of a signal.
+            RequestInvalid: the name or a value is invalid for a signal.
         """
         return self.state.announce(Announcement(name, params or {}, payload or {}, request_id, self.clock()))
 
@@ -78,7 +109,7 @@ class Signals:
         return self.state.signals(name=name, before=before, limit=limit)
 
     def lineage(self, name: str, seq: int | None = None) -> SignalLineage:
-        """Return who sent a signal, and what it started or released.
+        """Return the sender of a signal, and what it started or released.
 
         Raises:
             SignalMissing: there is none.
@@ -90,7 +121,7 @@ class Signals:
         return SignalLineage(signal, sender, parties[Kind.STARTED], parties[Kind.RELEASED])
 
     def lineage_of(self, workflow_id: str, instance_id: int) -> InstanceLineage:
-        """Return which signals started an instance, or released its steps, and which it sent; old ones are gone."""
+        """Return which signals started an instance or released its steps, and which it sent, except pruned ones."""
         uses = self.state.instance_signals(workflow_id, instance_id)
         known = [(use, signal) for use in uses if (signal := self.state.signal(use.name, use.seq)) is not None]
         found = {kind: tuple((use.party, signal) for use, signal in known if use.kind is kind) for kind in Kind}
@@ -99,6 +130,6 @@ class Signals:
     def _found(self, name: str, seq: int | None) -> Signal:
         found = self.state.signal(name, seq)
         if found is None:
-            what = f"signal {name}" if seq is None else f"signal {name} of number {seq}"
-            raise SignalMissing(f"There is no {what}.", signal=name)
+            missing = f"Signal {name} does not exist." if seq is None else f"Signal {name} has no number {seq}."
+            raise SignalMissing(missing, signal=name)
         return found

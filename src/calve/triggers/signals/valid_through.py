@@ -1,8 +1,8 @@
-"""Through which time tables are complete: their property ``calve.valid-through``, told by signals.
+"""Watermarks: up to which time tables are complete, by their property ``calve.valid-through``, told by signals.
 
 A signal ``vtts/<table>`` with the param ``through`` says that a table holds everything up to that time. Steps and
-triggers wait for it as for any other. Anybody may announce it; where somebody waits for it, the table's own property
-is looked at too.
+triggers wait for it as for any other. Any client may announce it; if something waits for it, the table's own property
+is polled too.
 """
 
 import logging
@@ -10,13 +10,11 @@ import threading
 from datetime import UTC, datetime
 from typing import Protocol
 
-from calve.definition.model.triggers import THROUGH, VALID_THROUGH, Operator
-from calve.engine.ports import Clock
-from calve.engine.signals import Announced, Announcement, Signal, Wanted
+from calve.definition.model import THROUGH, VALID_THROUGH, Operator
+from calve.engine import Announced, Announcement, Clock, ParamMatch, Signal
 from calve.errors import CalveError, RequestInvalid
-from calve.lake import Lake, TableName
-from calve.lake.metadata import Change
-from calve.triggers.polling import keep_polling, locations_of
+from calve.lake import Lake, TableCommit, TableName
+from calve.triggers.table_poll import keep_polling, locations_of
 
 log = logging.getLogger(__name__)
 
@@ -25,13 +23,13 @@ PROPERTY = "calve.valid-through"
 
 
 class AwaitedSignals(Protocol):
-    """Tells which signals somebody waits for, and takes new ones."""
+    """Returns which signals are waited for, and accepts new ones."""
 
     def awaited_signals(self, prefix: str) -> list[str]:
         """Return the names with a prefix that steps or triggers wait for."""
         ...
 
-    def match_signal(self, name: str, wanted: tuple[Wanted, ...]) -> Signal | None:
+    def match_signal(self, name: str, wanted: tuple[ParamMatch, ...]) -> Signal | None:
         """Return the latest signal of a name whose params fit."""
         ...
 
@@ -44,7 +42,7 @@ def moment_of(text: str) -> int:
     """Return a time in milliseconds.
 
     Raises:
-        RequestInvalid: it is none, or has no zone.
+        RequestInvalid: it is not a time, or has no zone.
     """
     text = text.strip()
     if text.removeprefix("-").isdecimal() and len(text) < 19:  # a database has 64 bits for it
@@ -55,20 +53,21 @@ def moment_of(text: str) -> int:
         moment = None
     if moment is None or moment.tzinfo is None:
         raise RequestInvalid(
-            f"{text[:80]!r} is no time.", remedy="Write milliseconds, or a time with its zone: 2026-01-31T00:00:00Z."
+            f"{text[:80]!r} is not a time.",
+            remedy="Use milliseconds, or a time with its time zone: 2026-01-31T00:00:00Z.",
         )
     return int(moment.astimezone(UTC).timestamp() * 1_000)
 
 
 class ValidThrough:
-    """Polls the tables that somebody waits for, from metadata only, and announces what their properties say.
+    """Polls the tables that something waits for, from metadata only, and announces what their properties say.
 
-    The same is announced once, whoever announces it: several of them do no harm. What was true once stays true: a
-    property that goes back announces nothing.
+    The same value is announced once, so several pollers do no harm. A watermark never goes back: a property that is set
+    to an earlier time announces nothing.
     """
 
     def __init__(self, lake: Lake, state: AwaitedSignals, clock: Clock, interval: float) -> None:
-        """Take the lake, the signals, and how many seconds lie between two polls."""
+        """Take the lake, the signals, and the seconds between two polls."""
         self._lake = lake
         self._state = state
         self._clock = clock
@@ -80,7 +79,7 @@ class ValidThrough:
         keep_polling(self.poll, self._interval, stop)
 
     def poll(self) -> list[Signal]:
-        """Look at the tables that somebody waits for and that have changed; return the signals that came of it."""
+        """Read tables that are waited for and have changed; return the resulting signals."""
         tables = self._tables()
         locations = locations_of(self._lake, set(tables.values()))
         self._seen = {name: location for name, location in self._seen.items() if name in tables}
@@ -97,7 +96,7 @@ class ValidThrough:
         return found
 
     def _tables(self) -> dict[str, TableName]:
-        """Return the tables of the signals that somebody waits for; what names no table may come from elsewhere."""
+        """Return the tables of the signals that are waited for; other names are announced from elsewhere."""
         found = {}
         for name in self._state.awaited_signals(VALID_THROUGH):
             try:
@@ -107,25 +106,25 @@ class ValidThrough:
         return found
 
     def _told(self, name: str, table: TableName) -> list[Signal]:
-        """Announce what a table's property says, if that is more than what is known."""
+        """Announce a table's property if it is later than what is known."""
         loaded = self._lake.catalog(table.catalog).load(table)
         text = loaded.metadata.get("properties", {}).get(PROPERTY)
         if text is None:
             return []
         through = moment_of(text)
-        if self._state.match_signal(name, (Wanted(THROUGH, through, Operator.GREATER_OR_EQUAL),)) is not None:
+        if self._state.match_signal(name, (ParamMatch(THROUGH, through, Operator.GREATER_OR_EQUAL),)) is not None:
             return []
         payload = {"table": str(table), "metadata_location": loaded.metadata_location}
         return [self._state.announce(Announcement(name, {THROUGH: through}, payload, at=self._clock())).signal]
 
 
 def set_valid_through(lake: Lake, table: str, through: str) -> int:
-    """Say through which time a table is complete, in its property; return that time.
+    """Set up to which time a table is complete, in its property; return that time.
 
     Raises:
-        RequestInvalid: it is no time, or names no table.
-        LakeError: the table is not there, or cannot be changed.
+        RequestInvalid: it is not a time, or does not name a table.
+        LakeError: the table does not exist, or cannot be changed.
     """
     moment, name = moment_of(through), lake.parse(table)
-    lake.catalog(name.catalog).change(name, lambda _: Change(properties={PROPERTY: str(moment)}))
+    lake.catalog(name.catalog).change(name, lambda _: TableCommit(properties={PROPERTY: str(moment)}))
     return moment

@@ -1,6 +1,5 @@
-"""Triggers that go by changes of tables: seen by polling catalogs, decided by checkpoints."""
+"""Triggers by changes of tables: noticed by polling catalogs, decided by checkpoints."""
 
-from calve.triggers.tables.kind import TableChanges, latency_of, latest_latency
-from calve.triggers.tables.watcher import Watcher
+from lazy_loader import attach_stub
 
-__all__ = ["TableChanges", "Watcher", "latency_of", "latest_latency"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,21 +1,19 @@
-"""Sees tables change, from metadata only: where it lies moves with every commit."""
+"""Notices changes of tables, from metadata only: its location changes with every commit."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from calve.engine.ports import Clock
+from calve.capture.inspection import EVERY
+from calve.engine import Clock
 from calve.errors import CalveError
 from calve.lake import Lake, TableName
-from calve.triggers.model import Kind, Trigger
-from calve.triggers.polling import Locations, keep_polling, locations_of
-from calve.triggers.ports import TriggerState
-
-_PAGE = 1_000
+from calve.triggers.model import Trigger, TriggerState, TriggerType, all_triggers
+from calve.triggers.table_poll import Locations, keep_polling, locations_of
 
 Key = tuple[str, str]
 View = tuple[int, tuple[tuple[str, str | None], ...]]
-"""What a trigger looks at: its version, and where the metadata of each table lies."""
+"""What a trigger was evaluated on: its version, and the location of each table's metadata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,7 @@ class _Watched:
     seen: View
 
     def view(self, locations: Locations) -> View | None:
-        """Return what there is to look at now; None where a catalog gave no answer."""
+        """Return the current view; None if a catalog could not be reached."""
         if any(table not in locations for table in self.tables):
             return None
         return self.version_id, tuple(sorted((str(table), locations[table]) for table in self.tables))
@@ -37,12 +35,12 @@ class _Watched:
 class Watcher:
     """Polls catalogs, each table once however many triggers watch it, and makes those triggers due.
 
-    What was seen last stands in the triggers' rows; nothing is written while nothing changes. Several watchers do no
-    harm: they only read, and who of them makes a trigger due makes no difference to when it fires.
+    What was seen last is in the triggers' rows; nothing is written while nothing changes. Several watchers do no harm:
+    they only read, and which of them makes a trigger due does not change when it fires.
     """
 
     def __init__(self, lake: Lake, state: TriggerState, clock: Clock, interval: float) -> None:
-        """Take the lake, the triggers, and how many seconds lie between two polls."""
+        """Take the lake, the triggers, and the seconds between two polls."""
         self._lake = lake
         self._state = state
         self._clock = clock
@@ -55,9 +53,10 @@ class Watcher:
         keep_polling(self.poll, self._interval, stop)
 
     def poll(self) -> int:
-        """Look where the metadata of all watched tables lies; return how many triggers that made due."""
+        """Read the metadata locations of all watched tables; return how many triggers became due."""
         now = self._clock()
-        watched = [self._watched(trigger) for trigger in self._triggers() if not _is_due(trigger, now)]
+        triggers = all_triggers(self._state, TriggerType.INCREMENTAL)
+        watched = [self._watched(trigger) for trigger in triggers if not _is_due(trigger, now)]
         locations = locations_of(self._lake, {table for each in watched for table in each.tables})
         moved = {
             each.key: view
@@ -66,32 +65,28 @@ class Watcher:
         }
         if moved:
             self._state.make_due(moved, now)
-        # a trigger that cannot be looked at still shows the old view: asked for once, it is left to its backoff
+        # A trigger that cannot be evaluated keeps its old view: it was made due once, and now follows its backoff.
         self._asked = {each.key: view for each in watched if (view := self._asked.get(each.key)) is not None} | moved
         return len(moved)
 
     def changed(self, table: str, is_for: Callable[[str], bool] = lambda _: True) -> int:
-        """Let triggers look at a table now, because somebody says that it changed; return how many watch it.
+        """Make the triggers of a table due now, because a client reports a change; return how many watch it.
 
         Args:
             table: its name.
-            is_for: tells whether it is for the triggers of a workflow.
+            is_for: tells whether the triggers of a workflow may use the table.
 
         Raises:
-            RequestInvalid: it names no table.
+            RequestInvalid: it does not name a table.
         """
         name = self._lake.parse(table)
-        watching = (trigger for trigger in self._triggers() if is_for(trigger.workflow_id))
+        watching = (
+            trigger for trigger in all_triggers(self._state, TriggerType.INCREMENTAL) if is_for(trigger.workflow_id)
+        )
         keys = [_key(trigger) for trigger in watching if name in self._watched(trigger).tables]
         if keys:
             self._state.make_due(keys, self._clock())
         return len(keys)
-
-    def _triggers(self) -> Iterator[Trigger]:
-        after = ("", "")
-        while page := self._state.triggers(kind=Kind.INCREMENTAL, after=after, limit=_PAGE):
-            yield from page
-            after = _key(page[-1])
 
     def _watched(self, trigger: Trigger) -> _Watched:
         names = (self._parsed(text) for text in trigger.definition.get("source_tables", ()))
@@ -101,7 +96,7 @@ class Watcher:
         return _Watched(_key(trigger), trigger.version_id, tables, view)
 
     def _parsed(self, text: str) -> TableName | None:
-        """Return the table that a name means; None where it names none, which a look at the trigger tells."""
+        """Return the table of a name; None if it is invalid, which evaluating the trigger reports."""
         if text not in self._names:
             try:
                 self._names[text] = self._lake.parse(text)
@@ -110,10 +105,24 @@ class Watcher:
         return self._names[text]
 
 
+@dataclass(frozen=True, slots=True)
+class LagSampler:
+    """Keeps how far consumers are behind, now and then; of several samplers, each sample is kept once."""
+
+    take: Callable[[], int]
+    """Takes a sample of each consumer; returns how many there are."""
+    interval: float = EVERY / 1_000
+    """Seconds between two samples."""
+
+    def run(self, stop: threading.Event) -> None:
+        """Take samples until ``stop`` is set."""
+        keep_polling(self.take, self.interval, stop)
+
+
 def _key(trigger: Trigger) -> Key:
     return trigger.workflow_id, trigger.trigger_id
 
 
 def _is_due(trigger: Trigger, now: int) -> bool:
-    """Tell whether a trigger is about to be looked at anyway."""
+    """Tell whether a trigger is about to be evaluated anyway."""
     return trigger.due_at is not None and trigger.due_at <= now

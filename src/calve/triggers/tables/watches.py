@@ -1,44 +1,50 @@
-"""Whose checkpoints tell what is uncommitted: those of the capture steps that take a trigger's tables. Pure."""
+"""Whose checkpoints define what is uncommitted: those of the steps that capture a trigger's tables. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from calve.capture import OnGap, Operation, Wanted
-from calve.definition.model.params import MapParam, Param
-from calve.definition.model.steps import ForeachStep, Step, TypedStep, WhileStep
-from calve.definition.model.triggers import IncrementalTrigger
-from calve.definition.model.workflow import Workflow
+from calve.definition.model import (
+    ForeachStep,
+    IncrementalTrigger,
+    MapParam,
+    Param,
+    Step,
+    TypedStep,
+    WhileStep,
+    Workflow,
+)
 from calve.definition.params import parse_duration
-from calve.definition.step_types.captures import tables_of
+from calve.definition.step_types import tables_of
 from calve.errors import CalveError
 from calve.lake import TableName
-from calve.triggers.tables.deciding import Rules
+from calve.triggers.tables.decision import ChangeRules
 
 _CONFIGS = {"IpCapture": "ip_capture", "ICDC": "icdc"}
 EVERYTHING = Wanted(operations=frozenset(Operation))
-"""What is looked for where no step says it: any change."""
+"""Any change, if no step says what it captures."""
 
 Parse = Callable[[str], TableName]
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
-    """One table of a trigger, and who commits what comes into it."""
+class TableWatch:
+    """One table of a trigger, and the consumer that commits its changes."""
 
     table: TableName
     consumer: str | None = None
-    """None: no step does, so that the trigger keeps a mark of its own."""
+    """None: no step does, so the trigger keeps a mark of its own."""
     wanted: Wanted = EVERYTHING
 
 
-def rules_of(trigger: IncrementalTrigger) -> Rules:
-    """Return when a change is enough.
+def rules_of(trigger: IncrementalTrigger) -> ChangeRules:
+    """Return the conditions of a trigger.
 
     Raises:
-        ParamError: a duration is none.
+        ParamError: a duration is invalid.
     """
-    return Rules(
+    return ChangeRules(
         min_files=trigger.min_files or 0,
         min_bytes=trigger.min_bytes or 0,
         max_delay=None if trigger.max_delay is None else parse_duration(trigger.max_delay, {}),
@@ -47,20 +53,20 @@ def rules_of(trigger: IncrementalTrigger) -> Rules:
     )
 
 
-def watches_of(workflow: Workflow, trigger: IncrementalTrigger, parse: Parse) -> tuple[Watch, ...]:
+def watches_of(workflow: Workflow, trigger: IncrementalTrigger, parse: Parse) -> tuple[TableWatch, ...]:
     """Return which tables a trigger watches, once for each step that captures them.
 
-    A step counts whose tables and consumer are written out. Iterations of a foreach have a consumer each, which are
-    known only in a run: a step in one counts if it names its consumer.
+    A step counts if its tables and consumer are literals. Iterations of a foreach have a consumer each, known only in a
+    run: a step inside counts if it names its consumer.
     """
     readers = list(_readers(workflow.id, workflow.steps, parse, is_repeated=False))
-    found: list[Watch] = []
+    found: list[TableWatch] = []
     for table in dict.fromkeys(parse(text) for text in trigger.source_tables):
-        found += [reader for reader in readers if reader.table == table] or [Watch(table)]
+        found += [reader for reader in readers if reader.table == table] or [TableWatch(table)]
     return tuple(found)
 
 
-def _readers(workflow_id: str, steps: Sequence[Step], parse: Parse, *, is_repeated: bool) -> Iterator[Watch]:
+def _readers(workflow_id: str, steps: Sequence[Step], parse: Parse, *, is_repeated: bool) -> Iterator[TableWatch]:
     for step in steps:
         match step:
             case TypedStep() if step.type in _CONFIGS:
@@ -73,7 +79,7 @@ def _readers(workflow_id: str, steps: Sequence[Step], parse: Parse, *, is_repeat
                 pass
 
 
-def _of_step(workflow_id: str, step: TypedStep, parse: Parse, *, is_repeated: bool) -> Iterator[Watch]:
+def _of_step(workflow_id: str, step: TypedStep, parse: Parse, *, is_repeated: bool) -> Iterator[TableWatch]:
     param = step.params.get(_CONFIGS[step.type])
     if not isinstance(param, MapParam) or param.value is None:
         return
@@ -86,8 +92,8 @@ def _of_step(workflow_id: str, step: TypedStep, parse: Parse, *, is_repeated: bo
         try:
             name = parse(table)
         except CalveError:
-            continue  # the step itself will say so
-        yield Watch(name, given, wanted)
+            continue  # the step itself reports it
+        yield TableWatch(name, given, wanted)
 
 
 def _tables(config: Mapping[str, Any]) -> list[str]:
@@ -96,7 +102,7 @@ def _tables(config: Mapping[str, Any]) -> list[str]:
 
 
 def _known(param: Param) -> Any:
-    """Return the value of a field; None where it is known only in a run."""
+    """Return the value of a field; None if it is known only at run time."""
     if not param.is_literal or param.type == "SECRET":
         return None
     value = param.value
@@ -106,7 +112,7 @@ def _known(param: Param) -> Any:
 
 
 def _wanted(given: Mapping[str, Param], config: Mapping[str, Any]) -> Wanted:
-    """Return what the step captures; where that is known only in a run, anything."""
+    """Return what the step captures; anything, if that is known only at run time."""
     default = () if "data_operations" in given else ("append",)
     return Wanted(
         operations=_operations(config.get("data_operations", default)) or frozenset(Operation),

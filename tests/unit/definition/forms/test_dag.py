@@ -50,7 +50,7 @@ def test_each_spelling_gives_its_edges(dag: str, expected: dict[str, str]) -> No
 @pytest.mark.parametrize(
     ("dag", "code", "message"),
     [
-        ("sequental", "dag_unknown", "'sequental' is not an order of jobs"),
+        ("sequental", "dag_unknown", "'sequental' is not a dag"),
         ("5", "dag_unknown", "a dag is a word, a list or a map"),
         ("['a => b']", "chain_malformed", "this is not a chain of jobs"),
         ("a ->", "chain_malformed", "this is not a chain of jobs"),
@@ -100,7 +100,7 @@ def test_what_a_job_waits_for_must_be_a_job() -> None:
     """Neither a stranger nor something that is no id."""
     assert wired("", last=", dependsOn: [e, 5]").said == [
         ("unknown_step", "there is no job e here"),
-        ("dependency_malformed", "d depends on jobs, each given by its id"),
+        ("dependency_malformed", "depends_on of d must list the ids of jobs"),
     ]
 
 

@@ -8,9 +8,9 @@ from tests.unit.definition.forms.writing import FewTypes, written
 
 from calve.definition.document import Mark, Node
 from calve.definition.forms import canonical
-from calve.definition.model.workflow import Definition
+from calve.definition.model import Definition
 from calve.definition.problems import Problems
-from calve.definition.validating import validated
+from calve.definition.validation import validated
 
 STEP = {"step": {"id": "a", "type": "NoOp"}}
 
@@ -59,7 +59,7 @@ def test_what_has_no_form_is_told_which_forms_there_are(text: str, message: str)
 def test_jobs_and_steps_are_the_same_thing() -> None:
     """So a workflow has one of them."""
     found = written("{id: w, jobs: [job: {id: a, type: NoOp}], steps: [{id: b}]}")
-    assert found.said == [("said_twice", "steps says again what jobs says")]
+    assert found.said == [("said_twice", "steps means the same as jobs, which is already given")]
 
 
 def test_a_workflow_in_yaml_has_properties_among_its_keys() -> None:
@@ -138,14 +138,16 @@ def test_properties_may_stand_beside_a_workflow_in_yaml() -> None:
         "owner": "me",
         "run_strategy": {"rule": "SEQUENTIAL"},
     }
-    assert written(f"properties: {{owner: you}}\n{body}").said == [("said_twice", "properties says owner already")]
+    assert written(f"properties: {{owner: you}}\n{body}").said == [
+        ("said_twice", "owner is already given in properties")
+    ]
     assert written(f"properties: 5\n{body}").plain["properties"] == 5
 
 
 def test_a_description_stands_inside_or_beside() -> None:
     """Not both."""
     found = written("Description: x\nWorkflow: {id: w, description: y, jobs: [job: {id: a, type: NoOp}]}")
-    assert found.said == [("said_twice", "the workflow says its description already")]
+    assert found.said == [("said_twice", "the workflow already has a description")]
     bare = written("{Description: x, id: w, jobs: [job: {id: a, type: NoOp}]}")
     assert bare.workflow["description"] == "x"
 
@@ -154,8 +156,8 @@ def test_what_is_beside_a_workflow_in_yaml_must_mean_something() -> None:
     """The nearest key is named."""
     found = written("Triger: {cron: '@daily'}\nOwnership: me\nWorkflow: {id: w, jobs: [job: {id: a, type: NoOp}]}")
     assert found.said == [
-        ("unknown_key", "Triger means nothing beside a workflow"),
-        ("unknown_key", "Ownership means nothing beside a workflow"),
+        ("unknown_key", "Triger is not a known key beside a workflow"),
+        ("unknown_key", "Ownership is not a known key beside a workflow"),
     ]
     assert next(iter(found.problems)).hint == "did you mean trigger?"
 

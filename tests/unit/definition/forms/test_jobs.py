@@ -104,7 +104,7 @@ def test_only_change_capture_may_leave_out_its_config_map() -> None:
 def test_a_field_of_the_config_is_said_once() -> None:
     """On the job or in the map."""
     found = job("job: {id: a, type: ICDC, sourceTable: s, icdc: {source_table: t}}")
-    assert found.said == [("said_twice", "icdc says source_table already")]
+    assert found.said == [("said_twice", "source_table is already given in icdc")]
 
 
 def test_a_subworkflow_names_the_workflow_it_runs() -> None:
@@ -237,7 +237,9 @@ def test_wrong_shapes_are_left_to_the_model() -> None:
     assert step("job: {id: [5], type: NoOp}") == {"step": {"id": [5], "type": "NoOp"}}
     assert written("Workflow: {id: w, jobs: 5}").steps == 5
     assert written("Workflow: {id: w, jobs: }").workflow == {"id": "w"}
-    assert job("job: {id: a, type: NoOp, params: 5}").said == [("map_expected", "params is a map of names to values")]
+    assert job("job: {id: a, type: NoOp, params: 5}").said == [
+        ("map_expected", "params must be a map of names to values")
+    ]
 
 
 def test_an_id_that_looks_like_a_number_is_a_text() -> None:
@@ -269,7 +271,7 @@ def test_a_table_may_be_awaited_until_it_is_complete(through: str, param: object
 def test_a_table_is_awaited_by_its_name_and_a_time(item: str) -> None:
     """Nothing else says anything of it."""
     found = written(f"Workflow: {{id: w, jobs: [{{job: {{id: a, type: NoOp, signal_dependencies: [{item}]}}}}]}}")
-    assert found.said == [("signal_malformed", "a table is waited for by table and valid_through alone")]
+    assert found.said == [("signal_malformed", "a dependency on a table has only the keys table and valid_through")]
 
 
 def test_a_signal_may_be_awaited_with_bare_values() -> None:

@@ -64,7 +64,7 @@ def test_a_misspelt_key_is_an_error_that_says_how_to_mean_a_param() -> None:
     ]
     first = next(iter(found.problems))
     assert (first.line, first.column, first.path) == (4, 3, "Workflow.onwer")
-    assert first.hint == "write onwer<string> if a param of that name is meant"
+    assert first.hint == "write onwer<string> if you mean a param of that name"
 
 
 def test_one_thing_is_said_once() -> None:
@@ -75,7 +75,7 @@ def test_one_thing_is_said_once() -> None:
           jobs:
             - subworkflow: {id: a, workflow_id: x, subworkflow_id: y}
         """)
-    assert found.said == [("said_twice", "subworkflow_id says again what workflow_id says")]
+    assert found.said == [("said_twice", "subworkflow_id means the same as workflow_id, which is already given")]
 
 
 def test_an_empty_key_is_an_absent_one() -> None:

@@ -147,7 +147,7 @@ def test_words_may_be_in_any_case() -> None:
 def test_a_param_without_a_type_is_told_the_one_it_would_have(param: Any, hint: str) -> None:
     """Maestro refuses it without a word."""
     found = request({"step": {"id": "a", "type": "NoOp"}}, params={"x": param})
-    assert found.said == [("param_without_type", "the param x does not say its type")]
+    assert found.said == [("param_without_type", "the param x has no type")]
     assert next(iter(found.problems)).hint == hint
 
 
@@ -157,7 +157,7 @@ def test_a_param_inside_a_map_says_its_type_too() -> None:
         {"step": {"id": "a", "type": "NoOp"}}, params={"m": {"type": "MAP", "value": {"x": {"value": 1}}}, "n": None}
     )
     assert found.said == [
-        ("param_without_type", "the param x does not say its type"),
+        ("param_without_type", "the param x has no type"),
         ("param_without_value", "the param n has no value"),
     ]
 
@@ -231,5 +231,5 @@ def test_what_is_beside_the_workflow_is_kept() -> None:
     assert both.plain["extra_info"] == {"team": "x", "a": 1}
     assert written(json.dumps({**body, "team": "x", "extra_info": 5})).plain["extra_info"] == 5
     slip = written(json.dumps({**body, "propertes": {}}))
-    assert slip.said == [("unknown_key", "propertes means nothing beside a workflow")]
+    assert slip.said == [("unknown_key", "propertes is not a known key beside a workflow")]
     assert next(iter(slip.problems)).hint == "did you mean properties?"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from calve.definition.document import Mark, Node
-from calve.definition.forms.edges import branched, branches_of
-from calve.definition.forms.params import params
+from calve.definition.forms.dag import branched, branches_of
+from calve.definition.forms.params import yaml_params
 from calve.definition.problems import Problems
 
 _FILE = Path(__file__).parents[3] / "data" / "maestro" / "misc_cases.jsonl"
@@ -25,7 +25,7 @@ def cases(kind: str) -> list[Any]:
 def test_a_param_is_typed_as_in_maestro(case: dict[str, Any]) -> None:
     """A key and a value give the same param, or are refused where Maestro refuses them."""
     problems = Problems()
-    found = params({case["key"]: _PLACE.made(case["value"])}, problems)
+    found = yaml_params({case["key"]: _PLACE.made(case["value"])}, problems)
     if "error" in case:
         assert len(problems.errors) == 1
         assert found == {}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from calve.definition.document import Mark, Node
-from calve.definition.forms.params import params
+from calve.definition.forms.params import yaml_params
 from calve.definition.problems import Problems
 
 PLACE = Node(None, Mark(3, 7), "p", Mark(3, 1))
@@ -14,7 +14,7 @@ PLACE = Node(None, Mark(3, 7), "p", Mark(3, 1))
 def typed(entries: dict[str, Any]) -> tuple[Any, list[str]]:
     """Return the params of entries, and the codes of what is wrong."""
     problems = Problems()
-    found = params({key: PLACE.made(value) for key, value in entries.items()}, problems)
+    found = yaml_params({key: PLACE.made(value) for key, value in entries.items()}, problems)
     return PLACE.made(found).plain(), [problem.code for problem in problems]
 
 
@@ -105,6 +105,6 @@ def test_hints_name_what_was_probably_meant() -> None:
     """A type or mode that is not there brings the nearest one; a number for a text asks for quotes."""
     problems = Problems()
     entries = {"a<lnog>": PLACE.made(1), "b(imutable)": PLACE.made(1), "c<string>": PLACE.made(1)}
-    params(entries, problems)
+    yaml_params(entries, problems)
     assert [problem.hint for problem in problems] == ["did you mean long?", "did you mean immutable?", "quote it"]
     assert [(problem.line, problem.column) for problem in problems.found] == [(3, 1), (3, 1), (3, 7)]

@@ -96,7 +96,7 @@ def test_signals(trigger: str, expected: dict[str, Any]) -> None:
 @pytest.mark.parametrize("trigger", ["{valid_through: []}", "{valid_through: [1]}", "{valid_through: {a: b}}"])
 def test_a_trigger_by_complete_tables_names_them(trigger: str) -> None:
     """One, or several."""
-    assert triggered(trigger).said == [("signal_malformed", "valid_through names a table, or a list of them")]
+    assert triggered(trigger).said == [("signal_malformed", "valid_through must be a table or a list of tables")]
 
 
 @pytest.mark.parametrize(
@@ -168,13 +168,13 @@ def test_a_list_of_the_wrong_shape_is_left_to_the_model() -> None:
 @pytest.mark.parametrize(
     ("trigger", "said"),
     [
-        ("{}", ("trigger_malformed", "the trigger says nothing that starts the workflow")),
-        ("{timezone: UTC}", ("trigger_malformed", "the trigger says nothing that starts the workflow")),
+        ("{}", ("trigger_malformed", "the trigger does not say what starts the workflow")),
+        ("{timezone: UTC}", ("trigger_malformed", "the trigger does not say what starts the workflow")),
         ("[5]", ("trigger_malformed", "a trigger is a map")),
-        ("{corn: '@daily'}", ("unknown_key", "corn says nothing of a trigger")),
+        ("{corn: '@daily'}", ("unknown_key", "corn is not a key of a trigger")),
         ("{signal: a, timezone: UTC}", ("misplaced_key", "timezone belongs beside cron or interval")),
-        ("{signals: [5]}", ("signal_malformed", "this names no signal")),
-        ("{cron: '@daily', CRON: '@daily'}", ("said_twice", "CRON says again what cron says")),
+        ("{signals: [5]}", ("signal_malformed", "this is not the name of a signal")),
+        ("{cron: '@daily', CRON: '@daily'}", ("said_twice", "CRON means the same as cron, which is already given")),
     ],
 )
 def test_what_starts_nothing_is_reported(trigger: str, said: tuple[str, str]) -> None:

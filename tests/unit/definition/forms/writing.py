@@ -7,7 +7,7 @@ from typing import Any
 from calve.definition.document import Node
 from calve.definition.forms import canonical
 from calve.definition.problems import Problems
-from calve.definition.reading import read
+from calve.definition.syntax import read
 
 _CONFIGS = {
     "Spark": ("spark", frozenset({"script", "file", "conf", "name"})),

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from calve.definition.model.params import Param, Params
+from calve.definition.model import Param, Params
 
 _DATA = Path(__file__).parents[3] / "data" / "maestro"
 _PARAM: TypeAdapter[Param] = TypeAdapter(Param)

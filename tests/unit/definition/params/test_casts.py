@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from calve.definition.model.params import ParamType
+from calve.definition.model import ParamType
 from calve.definition.params.casts import NESTING, Cast, cast, java_class
 from calve.definition.params.secrets import Secret, SecretText
 from calve.errors import ParamError

@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 from tests.unit.definition.params.cases import params
 
-from calve.definition.model.params import Params
+from calve.definition.model import Params
 from calve.definition.params.defaults import DEFAULT_PARAMS
 from calve.definition.params.evaluation import Language, evaluate_step_params, evaluate_workflow_params
-from calve.definition.params.facts import InstanceView, StepView
-from calve.definition.params.functions import InstanceFunctions
-from calve.definition.params.orders import fresh_workflow_params, step_params
+from calve.definition.params.functions import InstanceFunctions, InstanceView, StepView
+from calve.definition.params.parameter import InitiatorType
+from calve.definition.params.precedence import fresh_workflow_params, step_params
 from calve.definition.params.scopes import StepScope
-from calve.definition.params.sources import InitiatorType
 from calve.errors import ParamError
 
 # 2020-03-08 09:30 UTC: 01:30 in Los Angeles, half an hour before the clocks go forward; 18:30 in Tokyo.

@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 from tests.unit.definition.params.cases import cases, param, params
 
-from calve.definition.model.params import ParamType
+from calve.definition.model import ParamType
 from calve.definition.params.evaluation import Language, evaluate_workflow_params
-from calve.definition.params.facts import ForeachResults, InstanceView, StepView, UpstreamStep
-from calve.definition.params.functions import InstanceFunctions
-from calve.definition.params.parameter import Parameter
+from calve.definition.params.functions import ForeachResults, InstanceFunctions, InstanceView, StepView, UpstreamStep
+from calve.definition.params.parameter import InitiatorType, Parameter
 from calve.definition.params.secrets import Secret
-from calve.definition.params.sources import InitiatorType
 from calve.errors import ExpressionError, ExpressionFailed
 from calve.expressions import evaluate_text
 

@@ -10,9 +10,11 @@ from calve.definition.params.interpolation import (
     SIZE_LIMIT,
     braced_text,
     escaped,
+    evaluate_literal,
     interpolate,
     is_reference,
     line_and_column,
+    literal_references,
     reference_index,
     references,
     rendered,
@@ -20,7 +22,6 @@ from calve.definition.params.interpolation import (
     unresolved_index,
     walk,
 )
-from calve.definition.params.literals import evaluate_literal, literal_references
 from calve.errors import ParamError
 
 _CASES = cases("misc_cases.jsonl", kind="interpolate")

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 from tests.unit.definition.params.cases import param, params
 
-from calve.definition.model.params import InternalMode, ParamMode, ParamType
+from calve.definition.model import InternalMode, ParamMode, ParamType
 from calve.definition.params.casts import NESTING
-from calve.definition.params.merging import MergeContext, cleaned, merge
-from calve.definition.params.parameter import source_of
-from calve.definition.params.sources import ParamSource
+from calve.definition.params.parameter import ParamSource, source_of
+from calve.definition.params.precedence import MergeContext, cleaned, merge
 from calve.errors import ParamError
 
 _DEFINITION = MergeContext(ParamSource.DEFINITION)

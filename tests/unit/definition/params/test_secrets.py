@@ -9,11 +9,10 @@ import pytest
 from tests.unit.definition.params.cases import param, params
 
 from calve.definition.params.evaluation import evaluate_step_params, evaluate_workflow_params
-from calve.definition.params.orders import restarted_workflow_params, subworkflow_params
-from calve.definition.params.parameter import Parameter
+from calve.definition.params.parameter import InitiatorType, Parameter
+from calve.definition.params.precedence import restarted_workflow_params, subworkflow_params
 from calve.definition.params.scopes import StepScope
 from calve.definition.params.secrets import Secret, SecretText, holds_secret, joined, restored, reveal, shown, stored
-from calve.definition.params.sources import InitiatorType
 from calve.errors import CalveError, ParamError
 
 CLEAR = 'hun"ter2\\$x'

@@ -3,11 +3,10 @@
 import contextlib
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from calve.definition.schedules import cron_of, predefined_of, zone_of
-from calve.definition.schedules.parsing import parse
+from calve.definition.schedules.parser import parse
 from calve.errors import DefinitionInvalid
 
 _INSTANTS = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - see timezones

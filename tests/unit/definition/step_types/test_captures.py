@@ -7,7 +7,7 @@ from tests.unit.definition.step_types.steps import step
 
 from calve.capture import CaptureReport, Mode, OnGap, OnSchemaChange, Operation, TableReport
 from calve.definition.document import Node
-from calve.definition.model.params import ParamType
+from calve.definition.model import ParamType
 from calve.definition.problems import Problems
 from calve.definition.step_types import STEP_TYPES, Outputs, StepTypes, check_references
 

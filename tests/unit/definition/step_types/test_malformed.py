@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
+from tests.scope import in_ci
 from tests.unit.definition.placing import placed
 
+from calve.definition.document import all_steps, entry
 from calve.definition.problems import Problems
 from calve.definition.step_types import STEP_TYPES, StepTypes
 from calve.definition.templates import JobTemplates, expand, shipped
-from calve.definition.walking import all_steps, entry
 
 TEMPLATES = JobTemplates.of(shipped())
 TYPES = StepTypes(templates=TEMPLATES)
@@ -36,7 +36,7 @@ _wrapped = st.dictionaries(st.sampled_from(["step", "foreach", "template", "othe
 
 
 @given(_steps | _trees, st.sampled_from(["step", "subworkflow", "foreach", "while", "template"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=in_ci(50, otherwise=150), deadline=None)
 def test_any_step_can_be_checked(step: Any, kind: str) -> None:
     """Its outputs can be told too."""
     node = placed(step)
@@ -46,7 +46,7 @@ def test_any_step_can_be_checked(step: Any, kind: str) -> None:
 
 
 @given(st.lists(_wrapped | _trees, max_size=3) | _trees)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=in_ci(50, otherwise=150), deadline=None)
 def test_any_document_can_be_expanded(steps: Any) -> None:
     """What cannot be expanded stays as it is."""
     document = placed({"workflow": {"id": "w", "steps": steps}})

@@ -9,10 +9,10 @@ from pydantic import TypeAdapter
 from tests.unit.definition.placing import only, placed
 from tests.unit.definition.step_types.steps import step
 
-from calve.definition.model.params import Params, ParamType
+from calve.definition.model import Params, ParamType
 from calve.definition.problems import Problems
 from calve.definition.step_types import STEP_TYPES, Field, Output, StepType, StepTypes, load_step_types, registry, stub
-from calve.definition.step_types.model import DYNAMIC
+from calve.definition.step_types.step_type import DYNAMIC
 
 TYPES = StepTypes()
 

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from calve.definition.document import Node
+from calve.definition.document import Node, all_steps, entry, text
 from calve.definition.forms import canonical
 from calve.definition.problems import Problems
-from calve.definition.reading import read
 from calve.definition.step_types import StepTypes
+from calve.definition.syntax import read
 from calve.definition.templates import JobTemplate, JobTemplates, expand
-from calve.definition.walking import all_steps, entry, text
 
 
 def text_param(value: str | None = None, **more: Any) -> dict[str, Any]:

@@ -105,7 +105,7 @@ definition:
         (
             "owner: x\nstatus: x\nsupport: x\ndefinition: {job_type: t, step_type: NoOp, params: {a: 1}}",
             "param_without_type",
-            "the param a does not say its type",
+            "the param a has no type",
         ),
         (
             "owner: x\nstatus: x\nsupport: x\ndefinition: {job_type: t, dag: x}",

@@ -3,8 +3,7 @@
 import pytest
 from tests.unit.definition.templates.makers import noop, template, text_param
 
-from calve.definition.model.params import Params, StringParam
-from calve.definition.model.steps import TypedStep
+from calve.definition.model import Params, StringParam, TypedStep
 from calve.definition.templates import JobTemplates, version_of
 from calve.errors import DefinitionInvalid
 

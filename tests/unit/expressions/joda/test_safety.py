@@ -4,8 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from calve.expressions.joda import DateTime, Field, JodaError, Unit, days_between, formatter, zone_for_id
 

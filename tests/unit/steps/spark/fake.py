@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from calve.lake import jars, java
-from calve.steps.spark import servers, submitting
+from calve.steps.spark import connect_server, spark_submit
 
 UP = """
 set -e
@@ -26,7 +26,7 @@ def install(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     binary.parent.mkdir(parents=True)
     binary.write_text(f"#!/bin/bash\n{script}")
     binary.chmod(0o755)
-    for module in (servers, submitting):
+    for module in (connect_server, spark_submit):
         monkeypatch.setattr(module, "spark_home", lambda: folder / "spark-home")
     found = java.Java(folder / "java" / "bin" / "java", "17", 17)
     monkeypatch.setattr(java, "find", lambda _: found)

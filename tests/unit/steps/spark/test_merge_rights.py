@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from tests.unit.steps.contexts import FakeContext
-from tests.unit.steps.making import services_in
+from tests.unit.steps.services import services_in
 
-from calve.engine.ports import State
+from calve.engine import State
 from calve.errors import StepFailed
 from calve.lake import Right, TableRights
 from calve.steps.spark import Spark
@@ -21,9 +21,7 @@ def spark(tmp_path: Path) -> Iterator[Spark]:
         rights = TableRights(
             is_closed=True, patterns={Right.WRITE: {"demo": ["demo.*"]}}, catalogs=services.lake.catalog_names
         )
-        made = Spark(
-            services.settings, services.surroundings, services.lake, services.deliveries, tables=lambda: rights
-        )
+        made = Spark(services.settings, services.workspace, services.lake, services.deliveries, tables=lambda: rights)
         yield made
         made.close()
 
@@ -59,4 +57,4 @@ def test_a_merge_is_refused_before_anything_is_started(spark: Spark, tmp_path: P
     config = {"merge": {"into": "finance.t", "using": "SELECT 1", "keys": ["id"]}}
     outcome = spark.execute(FakeContext(tmp_path, params={"spark": config}))
     assert outcome.state is State.FATAL_ERROR
-    assert "There is no table lake.finance.t" in outcome.message
+    assert "Table lake.finance.t does not exist" in outcome.message

@@ -4,12 +4,11 @@ import pytest
 
 from calve.capture import OnGap, Operation
 from calve.definition import installed, load
-from calve.definition.model.triggers import IncrementalTrigger
-from calve.definition.model.workflow import Workflow
+from calve.definition.model import IncrementalTrigger, Workflow
 from calve.errors import ParamError
 from calve.lake import TableName
-from calve.triggers.tables.deciding import Rules
-from calve.triggers.tables.watches import EVERYTHING, Watch, rules_of, watches_of
+from calve.triggers.tables import ChangeRules
+from calve.triggers.tables.watches import EVERYTHING, TableWatch, rules_of, watches_of
 
 
 def _parse(text: str) -> TableName:
@@ -21,7 +20,7 @@ def _workflow(jobs: str) -> Workflow:
     return load(text, name="test", vocabulary=installed()).required().workflow
 
 
-def _watches(jobs: str, *tables: str) -> list[Watch]:
+def _watches(jobs: str, *tables: str) -> list[TableWatch]:
     return list(watches_of(_workflow(jobs), IncrementalTrigger(source_tables=tables or ("db.t",)), _parse))
 
 
@@ -79,7 +78,7 @@ def test_what_is_known_only_in_a_run_stands_for_anything() -> None:
 )
 def test_without_such_a_step_the_trigger_keeps_its_own_mark(jobs: str) -> None:
     """Name no consumer where no step is known to take the table."""
-    assert _watches(jobs) == [Watch(_T, None, EVERYTHING)]
+    assert _watches(jobs) == [TableWatch(_T, None, EVERYTHING)]
 
 
 def test_an_icdc_step_counts_too() -> None:
@@ -103,8 +102,8 @@ def test_each_table_has_its_own_step() -> None:
 def test_rules_are_read_from_the_definition() -> None:
     """Turn durations into milliseconds."""
     trigger = IncrementalTrigger(source_tables=("t",), min_files=2, min_bytes=3, max_delay="1h", debounce=30)
-    assert rules_of(trigger) == Rules(2, 3, 3_600_000, 30_000)
-    assert rules_of(IncrementalTrigger(source_tables=("t",))) == Rules()
+    assert rules_of(trigger) == ChangeRules(2, 3, 3_600_000, 30_000)
+    assert rules_of(IncrementalTrigger(source_tables=("t",))) == ChangeRules()
 
 
 def test_rules_that_make_no_sense_are_refused() -> None:

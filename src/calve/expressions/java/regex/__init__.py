@@ -1,7 +1,5 @@
-"""Regular expressions with Java's syntax and meaning, searched in bounded time."""
+"""Regular expressions with Java's syntax and meaning, searched in bounded time: ``split`` and ``replace_all``."""
 
-from calve.expressions.java.regex.nodes import PatternInvalid
-from calve.expressions.java.regex.replacing import replace_all
-from calve.expressions.java.regex.splitting import split
+from lazy_loader import attach_stub
 
-__all__ = ["PatternInvalid", "replace_all", "split"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

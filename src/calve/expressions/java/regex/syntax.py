@@ -1,182 +1,205 @@
-"""How a regular expression is read from its text."""
+"""The syntax of Java's regular expressions, translated to that of the ``regex`` package.
 
-from dataclasses import dataclass, field, replace
+Java's syntax is read in full and every part is written anew, so that nothing rests on what two dialects have in common:
+anchors, line ends and letters of either case become sets and look-arounds.
+"""
 
-from calve.expressions.java.regex import sets
-from calve.expressions.java.regex.nodes import (
-    At,
-    Atomic,
-    Back,
-    Choice,
-    Greed,
-    Group,
-    Look,
-    Node,
-    One,
-    PatternInvalid,
-    Place,
-    Repeat,
-    Sequence,
-    longest,
-)
-from calve.expressions.java.regex.sets import CharSet
+import re
+from dataclasses import dataclass, replace
 
-_DEPTH = 50
+from calve.expressions.java.numbers import INT_MAX
+from calve.expressions.java.regex.sets import DEPTH, SHORTHANDS, Flags, PatternInvalid, SetReader, quoted
+
+LAST_END = "\1"
+"""Stands in a source for where the last match ended. It means nothing else, as other characters are quoted."""
 _MOST_REPEATS = 1_000
-_SIMPLE_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\x07", "e": "\x1b"}
-_HEX = frozenset("0123456789abcdefABCDEF")
+_LARGEST_PATTERN = 20_000
+"""In characters, each as often as it is repeated: the package writes such repetitions out."""
+_LINE_ENDS = r"\n\r\x85\u2028\u2029"
+_WORD = r"[\p{L}\p{Nd}_]"
+_AFTER_WORD = r"(?<=_|[\p{L}\p{Nd}]\p{Mn}*)"
+_BEFORE_WORD = rf"(?={_WORD}|\p{{Mn}}(?<=[\p{{L}}\p{{Nd}}]\p{{Mn}}+))"
+_WORD_EDGE = rf"(?:{_AFTER_WORD}(?!{_BEFORE_WORD})|(?<!{_AFTER_WORD}){_BEFORE_WORD})"
+_LAST_LINE_END = r"(?=(?:\r\n|(?<!\r)\n|[\r\x85\u2028\u2029])?\Z)"
+_ANCHORS = {"A": r"\A", "z": r"\Z", "b": _WORD_EDGE, "B": f"(?!{_WORD_EDGE})", "G": LAST_END}
+UNSURE = "A reference to a group in a negative look-ahead, or a look-behind of varying length, is not supported"
 
 
 @dataclass(frozen=True, slots=True)
-class Flags:
-    """What the letters in ``(?…)`` switch on."""
+class Translation:
+    """A pattern in the syntax of the package, but for ``LAST_END``."""
 
-    any_case: bool = False
-    dot_all: bool = False
-    multi_line: bool = False
-    comments: bool = False
-    unix_lines: bool = False
-    unicode_case: bool = False
-
-
-_FLAGS = {
-    "i": "any_case",
-    "s": "dot_all",
-    "m": "multi_line",
-    "x": "comments",
-    "d": "unix_lines",
-    "u": "unicode_case",
-}
-
-
-@dataclass(slots=True)
-class Parsed:
-    """A regular expression: its parts, how many groups it has, and their names."""
-
-    node: Node
+    source: str
+    literal: str | None
+    """Its text, if it is nothing else."""
     groups: int
-    names: dict[str, int] = field(default_factory=dict)
+    names: dict[str, int]
+    unsure: frozenset[int]
+    """Groups that may hold something else than in Java."""
+    is_ascii_only: bool
+    """Whether it means the same as in Java in ASCII texts only."""
+    weight: int
+    """How much the package may have to remember for each character of a text."""
 
 
-def parse(pattern: str) -> Parsed:
-    """Return the parts of a regular expression.
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a pattern, with the fewest and the most characters that it takes, and its size with all repetitions.
+
+    As in Java, no end counts as 2^31 - 1: so one endless part may stand in a look-behind, if it stands alone.
+    """
+
+    source: str
+    shortest: int = 0
+    longest: int = 0
+    size: int = 1
+    literal: str | None = None
+
+
+def translate(pattern: str) -> Translation:
+    """Translate a pattern of Java.
 
     Raises:
-        PatternInvalid: it is none.
+        PatternInvalid: it is not one, or is not supported.
     """
-    parser = _Parser(pattern)
-    node = parser.choice(0)
-    if parser.at < len(pattern):
-        raise PatternInvalid(f"Unmatched closing ')' near index {parser.at}")
-    return Parsed(node, parser.groups, parser.names)
+    translator = _Translator(pattern)
+    whole = translator.choice(0)
+    if translator.at < len(pattern):
+        raise PatternInvalid(f"Unmatched closing ')' near index {translator.at}")
+    if whole.size > _LARGEST_PATTERN:
+        raise PatternInvalid("The pattern has too many repetitions in it")
+    if translator.referenced & translator.unsure:
+        raise PatternInvalid(UNSURE)
+
+    def reference(mark: re.Match[str]) -> str:
+        return f"(?:\\{mark[1]})" if int(mark[1]) <= translator.groups else "(?!)"
+
+    return Translation(
+        re.sub("\0([0-9]+)\0", reference, whole.source),
+        whole.literal,
+        translator.groups,
+        translator.names,
+        frozenset(translator.unsure),
+        translator.is_ascii_only,
+        1 + translator.repeated_groups,
+    )
 
 
-class _Parser:
-    """Reads a pattern from the left."""
+class _Translator(SetReader):
+    """Translates a pattern from the left."""
 
     def __init__(self, pattern: str) -> None:
-        self.pattern = pattern
-        self.at = 0
+        super().__init__(pattern)
         self.groups = 0
         self.names: dict[str, int] = {}
-        self.flags = Flags()
+        self.repeated_groups = 0
+        self.atomic_parts = 0
+        self.is_ascii_only = False
+        self.referenced: set[int] = set()
+        self.unsure: set[int] = set()
 
-    def peek(self) -> str:
-        if self.flags.comments:
-            self._skip_comments()
-        return self.pattern[self.at : self.at + 1]
-
-    def take(self) -> str:
-        character = self.pattern[self.at : self.at + 1]
-        if not character:
-            raise PatternInvalid(f"Unexpected end of the pattern near index {self.at}")
-        self.at += 1
-        return character
-
-    def take_if(self, text: str) -> bool:
-        if self.pattern.startswith(text, self.at):
-            self.at += len(text)
-            return True
-        return False
-
-    def choice(self, depth: int) -> Node:
-        if depth > _DEPTH:
+    def choice(self, depth: int) -> _Part:
+        if depth > DEPTH:
             raise PatternInvalid("The pattern is nested too deeply")
         options = [self._sequence(depth)]
         while self.peek() == "|":
             self.at += 1
             options.append(self._sequence(depth))
-        return options[0] if len(options) == 1 else Choice(tuple(options))
+        if len(options) == 1:
+            return options[0]
+        return _Part(
+            "|".join(option.source for option in options),
+            min(option.shortest for option in options),
+            max(option.longest for option in options),
+            sum(option.size for option in options),
+        )
 
-    def _skip_comments(self) -> None:
-        while self.at < len(self.pattern):
-            character = self.pattern[self.at]
-            if character == "#":
-                end = self.pattern.find("\n", self.at)
-                self.at = len(self.pattern) if end < 0 else end
-            elif character in " \t\n\x0b\f\r":
-                self.at += 1
-            else:
-                return
-
-    def _sequence(self, depth: int) -> Node:
-        parts: list[Node] = []
+    def _sequence(self, depth: int) -> _Part:
+        parts: list[_Part] = []
         while (character := self.peek()) and character not in "|)":
+            groups = self.groups
             atoms = self._atoms(depth)
             if atoms:
-                atoms[-1] = self._repeated(atoms[-1])
+                atoms[-1] = self._repeated(atoms[-1], self.groups - groups)
             parts.extend(atoms)
-        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+        literals = [part.literal for part in parts if part.literal is not None]
+        return _Part(
+            "".join(part.source for part in parts),
+            sum(part.shortest for part in parts),
+            sum(part.longest for part in parts),
+            sum(part.size for part in parts),
+            "".join(literals) if literals and len(literals) == len(parts) else None,
+        )
 
-    def _atoms(self, depth: int) -> list[Node]:
+    def _atoms(self, depth: int) -> list[_Part]:
         character = self.take()
         match character:
             case "(":
                 return self._group(depth)
             case "[":
-                return [One(self._class(depth))]
+                return [_Part(self._cased(self.bracketed(depth)), 1, 1)]
             case ".":
-                return [One(self._dot())]
+                return [_Part("(?s:.)" if self.flags.s else r"[^\n]" if self.flags.d else f"[^{_LINE_ENDS}]", 1, 1)]
             case "^":
-                return [At(Place.LINE_START if self.flags.multi_line else Place.START)]
+                return [_Part(self._line_start())]
             case "$":
-                return [At(Place.LINE_END if self.flags.multi_line else Place.END_BEFORE_NEWLINE)]
+                return [_Part(self._line_end())]
             case "*" | "+" | "?":
                 raise PatternInvalid(f"Dangling meta character '{character}' near index {self.at - 1}")
             case "{":
                 # A repetition of nothing; whether it is one at all comes out next.
                 self.at -= 1
-                return [Sequence(())]
+                return [_Part("(?:)")]
             case "\\":
                 return self._escape()
             case _:
                 return [self._literal(character)]
 
-    def _literal(self, character: str) -> Node:
-        if self.flags.any_case and character.lower() != character.upper():
-            return One(sets.any_case(sets.one(character)))
-        return One(sets.one(character), character)
+    def _line_start(self) -> str:
+        if not self.flags.m:
+            return r"\A"
+        ends = r"\n" if self.flags.d else r"[\n\x85\u2028\u2029]|\r(?!\n)"
+        return rf"(?:\A|(?<={ends})(?!\Z))"
 
-    def _dot(self) -> CharSet:
-        if self.flags.dot_all:
-            return lambda _: True
-        return sets.negated(sets.one("\n") if self.flags.unix_lines else sets.any_of(sets.LINE_ENDS))
+    def _line_end(self) -> str:
+        if not self.flags.m:
+            return r"(?=\n?\Z)" if self.flags.d else _LAST_LINE_END
+        return r"(?=\n|\Z)" if self.flags.d else r"(?=\Z|(?<!\r)\n|[\r\x85\u2028\u2029])"
 
-    def _repeated(self, node: Node) -> Node:
+    def _literal(self, character: str) -> _Part:
+        source = quoted(character)
+        if self.flags.i and self.flags.u:
+            source = self._cased(source)
+        elif self.flags.i and character.isascii() and character.isalpha():
+            source = f"[{character}{character.swapcase()}]"
+        return _Part(source, 1, 1, literal=None if self.flags.i else character)
+
+    def _cased(self, source: str) -> str:
+        """Return a set in either case of every alphabet, if that is asked for."""
+        return f"(?i-f:{source})" if self.flags.i and self.flags.u else source
+
+    def _repeated(self, part: _Part, groups: int) -> _Part:
         match self.peek():
             case "*":
-                least, most = 0, None
+                least, most, count = 0, None, "*"
             case "+":
-                least, most = 1, None
+                least, most, count = 1, None, "+"
             case "?":
-                least, most = 0, 1
+                least, most, count = 0, 1, "?"
             case "{":
                 least, most = self._bounds()
+                count = f"{{{least},{'' if most is None else most}}}"
             case _:
-                return node
+                return part
         self.at += 1
-        greed = Greed.LAZY if self.take_if("?") else Greed.POSSESSIVE if self.take_if("+") else Greed.GREEDY
-        return Repeat(node, least, most, greed)
+        greed = "?" if self.take_if("?") else "+" if self.take_if("+") else ""
+        if most != 1:
+            self.repeated_groups += groups
+        if greed == "+":
+            self.atomic_parts += 1
+        longest = part.longest * (INT_MAX if most is None else most)
+        size = part.size * max(1, least, most or 0)
+        return _Part(f"{part.source}{count}{greed}", part.shortest * least, longest, size)
 
     def _bounds(self) -> tuple[int, int | None]:
         end = self.pattern.find("}", self.at)
@@ -191,27 +214,17 @@ class _Parser:
             raise PatternInvalid(f"More than {_MOST_REPEATS} repetitions are not supported")
         return low, high
 
-    def _group(self, depth: int) -> list[Node]:  # noqa: C901 - one case for each kind
+    def _group(self, depth: int) -> list[_Part]:
         outer = self.flags
         if not self.take_if("?"):
             return [self._capturing(depth)]
-        for opening, behind, negative in (
-            ("=", False, False),
-            ("!", False, True),
-            ("<=", True, False),
-            ("<!", True, True),
-        ):
+        for opening in ("=", "!", "<=", "<!"):
             if self.take_if(opening):
-                inner = self._closed(depth, outer)
-                if behind and longest(inner) is None:
-                    raise PatternInvalid(
-                        f"Look-behind group does not have an obvious maximum length near index {self.at}"
-                    )
-                return [Look(inner, behind, negative)]
-        if self.take_if(":"):
-            return [self._closed(depth, outer)]
-        if self.take_if(">"):
-            return [Atomic(self._closed(depth, outer))]
+                return [self._look(depth, opening)]
+        for opening in (":", ">"):
+            if self.take_if(opening):
+                self.atomic_parts += opening == ">"
+                return [self._closed(depth, f"(?{opening}", outer)]
         if self.take_if("<"):
             name = self._name()
             if name in self.names:
@@ -223,26 +236,40 @@ class _Parser:
             return []
         if not self.take_if(":"):
             raise PatternInvalid(f"Unknown inline modifier near index {self.at}")
-        return [self._closed(depth, outer)]
+        return [self._closed(depth, "(?:", outer)]
 
-    def _capturing(self, depth: int) -> Node:
+    def _capturing(self, depth: int) -> _Part:
         self.groups += 1
-        number = self.groups
-        return Group(number, self._closed(depth, self.flags))
+        return self._closed(depth, "(", self.flags)
 
-    def _closed(self, depth: int, outer: Flags) -> Node:
-        node = self.choice(depth + 1)
+    def _look(self, depth: int, opening: str) -> _Part:
+        groups, referenced, atomic_parts = self.groups, frozenset(self.referenced), self.atomic_parts
+        inner = self._closed(depth, f"(?{opening}", self.flags)
+        inside = set(range(groups + 1, self.groups + 1))
+        if opening.startswith("<") and inner.longest > INT_MAX:
+            raise PatternInvalid(f"Look-behind group does not have an obvious maximum length near index {self.at}")
+        if opening == "!":
+            # Java may keep what such groups held while they were tried; inside they mean the same.
+            self.referenced -= inside - referenced
+            self.unsure |= inside
+        elif opening.startswith("<") and inner.shortest != inner.longest:
+            # Java tries every start, the package goes backwards: they agree on whether it matches, not on the groups.
+            if self.atomic_parts > atomic_parts:
+                raise PatternInvalid("A possessive part in a look-behind of varying length is not supported")
+            self.unsure |= inside
+        return _Part(f"(?:{inner.source})", size=inner.size)
+
+    def _closed(self, depth: int, opening: str, outer: Flags) -> _Part:
+        inner = self.choice(depth + 1)
         if not self.take_if(")"):
             raise PatternInvalid(f"Unclosed group near index {self.at}")
         self.flags = outer
-        return node
+        return replace(inner, source=f"{opening}{inner.source})", literal=None)
 
     def _name(self) -> str:
-        end = self.pattern.find(">", self.at)
-        name = self.pattern[self.at : end]
-        if end < 0 or not name.isascii() or not name.isalnum() or name[0].isdigit():
+        name = self.take_until(">")
+        if not name or not name.isascii() or not name.isalnum() or name[0].isdigit():
             raise PatternInvalid(f"named capturing group is missing trailing '>' near index {self.at}")
-        self.at = end + 1
         return name
 
     def _read_flags(self, flags: Flags) -> Flags:
@@ -250,172 +277,50 @@ class _Parser:
         while (letter := self.pattern[self.at : self.at + 1]) not in {"", ")", ":"}:
             if letter == "-" and switch_on:
                 switch_on = False
-            elif letter in _FLAGS:
-                flags = replace(flags, **{_FLAGS[letter]: switch_on})
+            elif letter in Flags.__slots__:
+                flags = replace(flags, **{letter: switch_on})
             else:
                 raise PatternInvalid(f"Unknown inline modifier '{letter}' near index {self.at}")
             self.at += 1
         return flags
 
-    def _escape(self) -> list[Node]:  # noqa: C901, PLR0912 - one case for each letter
+    def _escape(self) -> list[_Part]:
         character = self.take()
-        if character in sets.SHORTHANDS:
-            return [One(sets.SHORTHANDS[character])]
+        if character in _ANCHORS:
+            return [_Part(_ANCHORS[character])]
         match character:
             case "Q":
-                end = self.pattern.find("\\E", self.at)
-                quoted = self.pattern[self.at :] if end < 0 else self.pattern[self.at : end]
-                self.at += len(quoted) + (0 if end < 0 else 2)
-                return [self._literal(one) for one in quoted]
-            case "b":
-                return [At(Place.WORD_EDGE)]
-            case "B":
-                return [At(Place.NO_WORD_EDGE)]
-            case "A":
-                return [At(Place.START)]
-            case "z":
-                return [At(Place.END)]
+                return [self._literal(one) for one in self.quotation()]
             case "Z":
-                return [At(Place.END_BEFORE_NEWLINE)]
-            case "G":
-                return [At(Place.SEARCH_START)]
+                return [_Part(r"(?=\n?\Z)" if self.flags.d else _LAST_LINE_END)]
             case "R":
-                crlf = Sequence((self._literal("\r"), self._literal("\n")))
-                return [Atomic(Choice((crlf, One(sets.SHORTHANDS["v"]))))]
+                return [_Part(rf"(?>\r\n|{SHORTHANDS['v']})", 1, 2)]
             case "k":
-                return [self._back_by_name()]
+                return [self._reference(self._named_group())]
             case _ if character in "123456789":
-                return [self._back(int(character))]
-            case "p" | "P":
-                return [One(self._property(character))]
+                return [self._reference(self._group_number(int(character)))]
             case _:
-                return [self._literal(self._escaped_character(character))]
+                found = self.set_escape(character)
+                return [_Part(found, 1, 1) if found else self._literal(self.escaped_character(character))]
 
-    def _back_by_name(self) -> Node:
+    def _named_group(self) -> int:
         if not self.take_if("<") or (name := self._name()) not in self.names:
             raise PatternInvalid(f"\\k is not followed by a known '<name>' near index {self.at}")
-        return Back(self.names[name], self.flags.any_case)
+        return self.names[name]
 
-    def _back(self, number: int) -> Node:
+    def _group_number(self, number: int) -> int:
         # More digits belong to it as long as there are that many groups.
         while (digit := self.pattern[self.at : self.at + 1]) and digit in "0123456789":
             if number * 10 + int(digit) > self.groups:
                 break
             number = number * 10 + int(digit)
             self.at += 1
-        return Back(number, self.flags.any_case)
+        return number
 
-    def _property(self, letter: str) -> CharSet:
-        name = self.take()
-        if name == "{":
-            end = self.pattern.find("}", self.at)
-            if end < 0:
-                raise PatternInvalid(f"Unclosed character family near index {self.at}")
-            name = self.pattern[self.at : end]
-            self.at = end + 1
-        found = sets.property_named(name, any_case=self.flags.any_case)
-        if found is None:
-            raise PatternInvalid(f"Unknown character property name {{{name}}} near index {self.at}")
-        return found if letter == "p" else sets.negated(found)
-
-    def _escaped_character(self, character: str) -> str:
-        match character:
-            case "0":
-                return self._octal()
-            case "x":
-                if self.take_if("{"):
-                    return self._braced()
-                return self._hexadecimal(2)
-            case "u":
-                return self._hexadecimal(4)
-            case "c":
-                return chr(ord(self.take()) ^ 64)
-            case _ if character in _SIMPLE_ESCAPES:
-                return _SIMPLE_ESCAPES[character]
-            case _ if character.isascii() and character.isalpha():
-                raise PatternInvalid(f"Illegal/unsupported escape sequence \\{character} near index {self.at - 1}")
-            case _:
-                return character
-
-    def _octal(self) -> str:
-        digits = ""
-        while (digit := self.pattern[self.at : self.at + 1]) and digit in "01234567" and len(digits) < 3:
-            if int(digits + digit, 8) > 0o377:
-                break
-            digits += digit
-            self.at += 1
-        if not digits:
-            raise PatternInvalid("Illegal octal escape sequence")
-        return chr(int(digits, 8))
-
-    def _hexadecimal(self, length: int) -> str:
-        digits = self.pattern[self.at : self.at + length]
-        if len(digits) < length or not _HEX.issuperset(digits):
-            raise PatternInvalid("Illegal hexadecimal escape sequence")
-        self.at += length
-        return chr(int(digits, 16))
-
-    def _braced(self) -> str:
-        end = self.pattern.find("}", self.at)
-        digits = self.pattern[self.at : end]
-        if end < 0 or not digits or len(digits) > 6 or not _HEX.issuperset(digits) or int(digits, 16) > 0x10FFFF:
-            raise PatternInvalid("Illegal hexadecimal escape sequence")
-        self.at = end + 1
-        return chr(int(digits, 16))
-
-    def _class(self, depth: int) -> CharSet:
-        if depth > _DEPTH:
-            raise PatternInvalid("The pattern is nested too deeply")
-        negative = self.take_if("^")
-        found: list[CharSet] = []
-        left: CharSet | None = None
-        first = True
-        while True:
-            character = self.take()
-            if character == "]" and (not first or left is not None):
-                break
-            first = False
-            if character == "&" and self.take_if("&"):
-                left = self._joined(left, found)
-                found = []
-                continue
-            found.append(self._class_part(character, depth))
-        whole = self._joined(left, found)
-        return sets.negated(whole) if negative else whole
-
-    @staticmethod
-    def _joined(left: CharSet | None, found: list[CharSet]) -> CharSet:
-        if left is None:
-            return sets.union(found) if len(found) != 1 else found[0]
-        return sets.intersection(left, sets.union(found)) if found else left
-
-    def _class_part(self, character: str, depth: int) -> CharSet:
-        if character == "[":
-            return self._class(depth + 1)
-        if character == "\\":
-            character = self.take()
-            if character in sets.SHORTHANDS:
-                return sets.SHORTHANDS[character]
-            if character in "pP":
-                return self._property(character)
-            if character == "Q":
-                end = self.pattern.find("\\E", self.at)
-                quoted = self.pattern[self.at :] if end < 0 else self.pattern[self.at : end]
-                self.at += len(quoted) + (0 if end < 0 else 2)
-                return sets.any_of(frozenset(quoted))
-            character = self._escaped_character(character)
-        return self._class_range(character)
-
-    def _class_range(self, first: str) -> CharSet:
-        ahead = self.pattern[self.at : self.at + 2]
-        if len(ahead) == 2 and ahead[0] == "-" and ahead[1] not in "[]":
-            self.at += 1
-            last = self.take()
-            if last == "\\":
-                last = self._escaped_character(self.take())
-            if last < first:
-                raise PatternInvalid(f"Illegal character range near index {self.at}")
-            found = sets.between(first, last)
-        else:
-            found = sets.one(first)
-        return sets.any_case(found) if self.flags.any_case else found
+    def _reference(self, number: int) -> _Part:
+        self.referenced.add(number)
+        # Whether there is such a group is known at the end only.
+        if not self.flags.i:
+            return _Part(f"\0{number}\0", 0, INT_MAX + 1)
+        self.is_ascii_only = self.is_ascii_only or not self.flags.u
+        return _Part(f"(?i-f:\0{number}\0)", 0, INT_MAX + 1)

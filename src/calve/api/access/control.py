@@ -1,0 +1,22 @@
+"""What a server needs to recognize callers."""
+
+from dataclasses import dataclass, field
+from functools import partial
+
+from calve.access import Accounts, Authenticator, Provider, Rate
+from calve.api.access.origins import Rules
+from calve.api.threads import FairThreads
+
+
+@dataclass(frozen=True, slots=True)
+class AccessControl:
+    """Accounts, authentication, rate limit, and the rules about hosts and origins."""
+
+    authenticator: Authenticator
+    accounts: Accounts
+    rules: Rules
+    rate: Rate
+    provider: Provider | None = None
+    """Of identities, if people sign in elsewhere."""
+    passwords: FairThreads = field(default_factory=partial(FairThreads, 2))
+    """What checks passwords, which takes time and memory: one at a time for each address."""

@@ -1,0 +1,92 @@
+"""A web server in a thread of this process."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from calve.api.connections import Connection
+from calve.api.limits import BODY
+from calve.api.listeners import listen, url_of
+from calve.settings import THREADS
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+DRAIN = 4
+"""How many seconds requests under way have to come to their end."""
+_OFTEN = 0.01
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, threads: int) -> None:
+        super().__init__(config)
+        self._threads = threads
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(self._threads, "api"))
+        await super().serve(sockets)
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A server that answers."""
+
+    url: str
+    _thread: threading.Thread
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether it has ended by itself."""
+        return not self._thread.is_alive()
+
+
+@contextmanager
+def serve(
+    app: "FastAPI", listener: socket.socket | None = None, *, drain: int = DRAIN, threads: int = THREADS
+) -> Iterator[Serving]:
+    """Serve an application until the block ends; requests under way have some seconds to come to their end.
+
+    Args:
+        app: what is served.
+        listener: where; a free port on this machine, if not given. It is closed at the end.
+        drain: how many seconds.
+        threads: how many requests are answered at a time; see ``calve.api.threads``.
+    """
+    with closing(listener or listen("127.0.0.1", 0)) as where:
+        ending: threading.Event = app.state.services.ending
+        ending.clear()
+        server = _Server(_configured(app, drain), threads)
+        thread = threading.Thread(target=server.run, args=([where],), name="server", daemon=True)
+        thread.start()
+        try:
+            while not server.started and thread.is_alive():
+                thread.join(_OFTEN)
+            yield Serving(url_of(where), thread)
+        finally:
+            ending.set()
+            server.should_exit = True
+            thread.join(drain + 1)  # a thread of a request that does not end would keep it for ever
+
+
+def _configured(app: "FastAPI", drain: int) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=Connection,
+        ws="websockets-sansio",
+        ws_max_size=BODY,
+        ws_per_message_deflate=False,  # as compressed bodies are not taken
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # whom to believe is decided by calve.api.access
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=drain,
+    )

@@ -1,0 +1,327 @@
+"""Which files make up a change that is nothing but appends, whole or in part, oldest first."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from calve.capture.manifests import (
+    ADDED,
+    DATA_MANIFEST,
+    DELETE_MANIFEST,
+    DELETED,
+    NO_METRICS,
+    Manifest,
+    ManifestEntry,
+    ManifestFile,
+)
+from calve.capture.model import Checkpoint, Operation, Pending, PendingOf
+from calve.capture.snapshots import RangeSnapshot
+from calve.capture.source import Source
+
+Placed = tuple[Manifest, ManifestEntry]
+"""An entry, and the manifest that holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureLimits:
+    """How much of a change to take at most; at least one file is always taken."""
+
+    max_files: int | None = None
+    max_bytes: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.max_files is not None or self.max_bytes is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """How far a capture goes, and the files it takes."""
+
+    to: Checkpoint
+    steps: tuple[RangeSnapshot, ...]
+    data: tuple[Manifest, ...] = ()
+    deletes: tuple[Manifest, ...] = ()
+    """Delete files that hide rows of ``data``."""
+    is_net: bool = False
+    """True if the steps hold more than appends: then the change is the difference of the two ends, not ``data``."""
+
+
+# Without limits: read as little as possible.
+
+
+def all_appended(
+    source: Source, start: Checkpoint, steps: Sequence[RangeSnapshot], *, metrics: frozenset[int]
+) -> Taken:
+    """Take every file that the appends among ``steps`` added, compacted away since or not."""
+    to = source.checkpoint(steps[-1].snapshot_id) if steps else start
+    appends = {step.snapshot_id: step for step in steps if step.operation is Operation.APPEND}
+    if not appends:
+        return Taken(to, tuple(steps))
+    counts = [step.count("added-data-files") for step in appends.values()]
+    in_range = {step.snapshot_id for step in steps}
+    data = _cut_to(source, source.manifest_list(steps[-1].snapshot_id), in_range, set(appends), metrics=metrics)
+    # The last snapshot's manifest list is one file for the whole range; the summaries tell whether it still has every
+    # file of the appends.
+    if None in counts or sum(map(_count, data)) != sum(count or 0 for count in counts):
+        # some of the files are gone from the table again: ask each append for its own
+        own = [_own_manifests(source, snapshot_id) for snapshot_id in appends]
+        data = _cut_to(
+            source,
+            [row for rows in own for row in rows],
+            in_range,
+            set(appends),
+            metrics=metrics,
+            only_added=True,
+        )
+    return Taken(to, tuple(steps), tuple(data))
+
+
+def all_live(source: Source, snapshot_id: int | None, *, metrics: frozenset[int]) -> Taken:
+    """Take everything that is in the table at a snapshot."""
+    to = source.checkpoint(snapshot_id)
+    if snapshot_id is None:
+        return Taken(to, ())
+    data: list[Manifest] = []
+    deletes: list[Manifest] = []
+    for manifest in source.read(row for row in source.manifest_list(snapshot_id) if _has_live(row)):
+        # A manifest without DELETED entries is copied byte by byte; only the others have to be decoded (decision
+        # 0002).
+        is_whole = manifest.file.deleted_files_count == 0
+        kept = manifest if is_whole else manifest.keeping(live(manifest.entries(metrics=metrics)))
+        (data if manifest.file.content == DATA_MANIFEST else deletes).append(kept)
+    return Taken(to, (), tuple(data), tuple(deletes))
+
+
+def _cut_to(
+    source: Source,
+    rows: Iterable[ManifestFile],
+    written_in: set[int],
+    appends: set[int],
+    *,
+    metrics: frozenset[int],
+    only_added: bool = False,
+) -> list[Manifest]:
+    """Return the data manifests that were written in the range, cut down to the files that its appends added."""
+    cut = []
+    for manifest in source.read(r for r in rows if r.content == DATA_MANIFEST and r.added_snapshot_id in written_in):
+        row = manifest.file
+        if row.existing_files_count == 0 and row.deleted_files_count == 0:
+            if row.added_snapshot_id in appends:
+                cut.append(manifest)
+            continue
+        # Go by the snapshot that added each entry, not by its status: Iceberg merges manifests, so a file of the
+        # range may be an EXISTING entry beside older ones.
+        kept = [
+            entry
+            for entry in manifest.entries(metrics=metrics)
+            if entry.snapshot_id in appends and (entry.status == ADDED if only_added else entry.status != DELETED)
+        ]
+        if kept:
+            cut.append(manifest.keeping(kept))
+    return cut
+
+
+def _count(manifest: Manifest) -> int:
+    return len(manifest.kept) if manifest.kept is not None else manifest.file.added_files_count or 0
+
+
+def _has_live(row: ManifestFile) -> bool:
+    return row.added_files_count != 0 or row.existing_files_count != 0
+
+
+def live(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
+    """Return the entries of files that are in the table."""
+    return [entry for entry in entries if entry.status != DELETED]
+
+
+def _own_manifests(source: Source, snapshot_id: int) -> list[ManifestFile]:
+    """Return the manifests that a snapshot itself wrote."""
+    return [row for row in source.manifest_list(snapshot_id) if row.added_snapshot_id == snapshot_id]
+
+
+# In part: file by file, in an order that never changes.
+
+
+def take_oldest(
+    source: Source, start: Checkpoint, steps: Sequence[RangeSnapshot], limits: CaptureLimits, *, metrics: frozenset[int]
+) -> Taken:
+    """Take what is pending of the checkpoint, then snapshot by snapshot, until the limits are reached.
+
+    Appends are cut between files. Any other snapshot is taken whole, and not together with a part of one, because
+    what it changed is only known for a range with clean ends.
+    """
+    budget = _Budget(limits)
+    to, is_net = start, False
+    data: list[Manifest] = []
+    done: list[RangeSnapshot] = []
+    for chunk in _chunks(source, start, steps, metrics=metrics):
+        # Pending files are part of an append; a net change needs a range that starts at a whole snapshot.
+        if chunk.is_net and start.pending is not None:
+            break
+        is_net |= chunk.is_net
+        taken = budget.take_whole(chunk.count, chunk.bytes) if is_net else budget.take(chunk.sizes)
+        if chunk.count and not taken:
+            break
+        data += regrouped(chunk.files[:taken])
+        done += [chunk.step] if chunk.step else []
+        to = chunk.after(source, start, taken)
+        if to.pending is not None:
+            break
+    deletes: tuple[Manifest, ...] = ()
+    if start.pending is not None and start.pending.of is PendingOf.LIVE and start.snapshot_id is not None:
+        deletes = deletes_for(source, start.snapshot_id, data)
+    return Taken(to, tuple(done), tuple(data), deletes, is_net=any(step.operation not in _PLAIN for step in done))
+
+
+_PLAIN = (Operation.APPEND, Operation.REPLACE)
+
+
+@dataclass(slots=True)
+class _Budget:
+    """Counts the files and bytes that were taken, against the limits."""
+
+    limits: CaptureLimits
+    files: int = 0
+    bytes: int = 0
+
+    def take(self, sizes: Sequence[int]) -> int:
+        """Take files until one does not fit; return how many were taken."""
+        return next((n for n, size in enumerate(sizes) if not self._spend(1, size)), len(sizes))
+
+    def take_whole(self, count: int, size: int) -> int:
+        """Take all of ``count`` files, or none; return how many were taken."""
+        return count if self._spend(count, size) else 0
+
+    def _spend(self, count: int, size: int) -> bool:
+        files, total = self.files + count, self.bytes + size
+        most_files, most_bytes = self.limits.max_files, self.limits.max_bytes
+        over = (most_files is not None and files > most_files) or (most_bytes is not None and total > most_bytes)
+        # Without this exception a file larger than max_bytes would block its consumer for ever.
+        if over and self.files:
+            return False
+        self.files, self.bytes = files, total
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """What one snapshot adds to a capture."""
+
+    step: RangeSnapshot | None
+    """None for what is pending of the checkpoint."""
+    files: Sequence[Placed] = ()
+    told: tuple[int, int] | None = None
+    """Files and bytes that a snapshot other than an append added, by its summary."""
+
+    @property
+    def is_net(self) -> bool:
+        """Tell whether the snapshot is taken as a whole or not at all."""
+        return self.told is not None
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """The sizes of the files that can be taken one by one."""
+        return [entry.file_size_in_bytes for _, entry in self.files]
+
+    @property
+    def count(self) -> int:
+        """Number of files."""
+        return self.told[0] if self.told else len(self.files)
+
+    @property
+    def bytes(self) -> int:
+        """Size of the files in bytes."""
+        return self.told[1] if self.told else sum(self.sizes)
+
+    def after(self, source: Source, start: Checkpoint, taken: int) -> Checkpoint:
+        """Return the checkpoint to commit once ``taken`` of the files are captured."""
+        rest = taken < self.count
+        if self.step is not None:
+            return source.checkpoint(self.step.snapshot_id, Pending(PendingOf.ADDED, taken) if rest else None)
+        pending = start.pending
+        return replace(start, pending=replace(pending, taken=pending.taken + taken) if pending and rest else None)
+
+
+def _chunks(
+    source: Source, start: Checkpoint, steps: Iterable[RangeSnapshot], *, metrics: frozenset[int]
+) -> Iterator[_Chunk]:
+    if start.pending is not None:
+        files = pending_files(source, start, metrics=metrics)
+        yield _Chunk(None, files)
+    for step in steps:
+        match step.operation:
+            case Operation.APPEND:
+                files = _added_by(source, step.snapshot_id, metrics=metrics)
+                yield _Chunk(step, files)
+            case Operation.REPLACE:
+                yield _Chunk(step)
+            case _:
+                # The summary is exact enough for a limit, and saves opening the manifests of a snapshot that may not
+                # be taken.
+                size = int(step.summary.get("added-files-size", 0))
+                yield _Chunk(step, told=(step.count("added-data-files") or 0, size))
+
+
+def pending_files(source: Source, checkpoint: Checkpoint, *, metrics: frozenset[int] = NO_METRICS) -> list[Placed]:
+    """Return the files of a checkpoint's snapshot that are still to be captured."""
+    if checkpoint.pending is None or checkpoint.snapshot_id is None:
+        return []
+    order = _added_by if checkpoint.pending.of is PendingOf.ADDED else _live_at
+    return order(source, checkpoint.snapshot_id, metrics=metrics)[checkpoint.pending.taken :]
+
+
+def _added_by(source: Source, snapshot_id: int, *, metrics: frozenset[int]) -> list[Placed]:
+    """Return the data files that a snapshot added, in the order of its own manifest list, which never changes."""
+    return [
+        (manifest, entry)
+        for manifest in source.read(r for r in _own_manifests(source, snapshot_id) if r.content == DATA_MANIFEST)
+        for entry in manifest.entries(metrics=metrics)
+        if entry.status == ADDED and entry.snapshot_id == snapshot_id
+    ]
+
+
+def _live_at(source: Source, snapshot_id: int, *, metrics: frozenset[int]) -> list[Placed]:
+    """Return all data files at a snapshot, oldest first; its manifest list never changes, so neither does the order."""
+    rows = [r for r in source.manifest_list(snapshot_id) if r.content == DATA_MANIFEST and _has_live(r)]
+    placed = [(m, entry) for m in source.read(rows) for entry in live(m.entries(metrics=metrics))]
+    return sorted(placed, key=lambda pair: pair[1].sequence_number)  # stable: the list's order within one number
+
+
+def regrouped(placed: Iterable[Placed]) -> list[Manifest]:
+    """Return the manifests of some entries, each cut down to them."""
+    groups: dict[str, tuple[Manifest, list[ManifestEntry]]] = {}
+    for manifest, entry in placed:
+        groups.setdefault(manifest.file.manifest_path, (manifest, []))[1].append(entry)
+    return [manifest.keeping(entries) for manifest, entries in groups.values()]
+
+
+def deletes_for(source: Source, snapshot_id: int, data: Iterable[Manifest]) -> tuple[Manifest, ...]:
+    """Return the delete files live at a snapshot that can hide rows of some data files; a superset is harmless."""
+    entries = [entry for manifest in data for entry in manifest.entries()]
+    if not entries:
+        return ()
+    paths = {entry.file_path for entry in entries}
+    oldest = min(entry.sequence_number for entry in entries)
+    found = []
+    for manifest in source.read(delete_rows(source, snapshot_id, oldest)):
+        kept = [
+            entry
+            for entry in live(manifest.entries())
+            # Iceberg spec, "Scan planning": a delete file applies only to data files of the same or a smaller
+            # sequence number.
+            if entry.sequence_number >= oldest
+            and (entry.referenced_data_file is None or entry.referenced_data_file in paths)
+        ]
+        if kept:
+            found.append(manifest.keeping(kept))
+    return tuple(found)
+
+
+def delete_rows(source: Source, snapshot_id: int, since: int) -> list[ManifestFile]:
+    """Return the delete manifests of a snapshot that may hold delete files of a sequence number or later."""
+    return [
+        row
+        for row in source.manifest_list(snapshot_id)
+        # A manifest carries the sequence number of the commit that wrote it: none of its entries can have a larger
+        # one.
+        if row.content == DELETE_MANIFEST and _has_live(row) and row.sequence_number >= since
+    ]

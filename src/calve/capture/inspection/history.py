@@ -1,0 +1,88 @@
+"""The history of a table's main branch, and tables' metadata by where it lies."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from calve.capture.snapshots import RangeSnapshot, ancestors, step_of
+from calve.capture.source import Source
+from calve.lake import Lake, LoadedTable, TableName
+
+OURS = "calve."
+"""What the properties of snapshots begin with by which calve says who wrote them."""
+_MOST_SNAPSHOTS = 20_000
+"""How many snapshots the cached metadata holds in all, of about 3 KB each."""
+
+
+class TableHistory:
+    """A table at one moment, and its commits."""
+
+    def __init__(self, loaded: LoadedTable) -> None:
+        self.loaded = loaded
+        self.source = Source(loaded)
+
+    @property
+    def name(self) -> TableName:
+        """The table's name."""
+        return self.loaded.name
+
+    @cached_property
+    def commits(self) -> tuple[RangeSnapshot, ...]:
+        """The snapshots of the main branch that are kept, newest first."""
+        return tuple(step_of(snapshot) for snapshot in ancestors(self.source, self.source.head))
+
+    @cached_property
+    def refs(self) -> dict[int, list[str]]:
+        """The names of branches and tags, by snapshot."""
+        found: dict[int, list[str]] = {}
+        main = {} if self.source.head is None else {"main": {"snapshot-id": self.source.head}}
+        for name, ref in sorted((main | self.loaded.metadata.get("refs", {})).items()):
+            found.setdefault(ref["snapshot-id"], []).append(name)
+        return found
+
+
+def written_by(summary: Mapping[str, str]) -> dict[str, str]:
+    """Return what a snapshot says of the step that wrote it, by the names of its properties without ``calve.``."""
+    return {key.removeprefix(OURS): value for key, value in summary.items() if key.startswith(OURS)}
+
+
+@dataclass(slots=True)
+class MetadataCache:
+    """Tables by where their metadata lies, which moves with every commit; may be asked by several threads."""
+
+    most: int = _MOST_SNAPSHOTS
+    _tables: OrderedDict[tuple[str, str], TableHistory] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def load(self, lake: Lake, name: TableName) -> TableHistory:
+        """Return a table as its catalog points to it now.
+
+        Raises:
+            TableMissing, LakeError: it cannot be read.
+        """
+        catalog = lake.catalog(name.catalog)
+        location = catalog.locations([name]).get(name, "")
+        with self._lock:
+            if (known := self._tables.get((str(name), location))) is not None:
+                self._tables.move_to_end((str(name), location))
+                return known
+        found = TableHistory(catalog.load(name))
+        self._put((str(name), found.loaded.metadata_location), found)
+        return found
+
+    def _put(self, key: tuple[str, str], found: TableHistory) -> None:
+        with self._lock:
+            for old in [one for one in self._tables if one[0] == key[0]]:
+                del self._tables[old]  # the table has moved on
+            self._tables[key] = found
+            while len(self._tables) > 1 and sum(map(_weight, self._tables.values())) > self.most:
+                self._tables.popitem(last=False)
+
+
+def _weight(table: TableHistory) -> int:
+    """Return how many snapshots a table counts as; each table as some, for its schemas and properties."""
+    snapshots: list[Any] = table.loaded.metadata.get("snapshots", [])
+    return 10 + len(snapshots)

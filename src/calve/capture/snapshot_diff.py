@@ -1,0 +1,318 @@
+"""Which files make up a change with updates and deletes: the difference of the table's two ends.
+
+``added`` are the data files that came in the range and are still there, with the delete files that hide rows of them.
+``removed`` are the rows that left: data files of the start which are gone, whole, and of those which stayed the rows
+that the range deleted, each with an inverted deletion vector that hides all the others. No data file is opened.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyroaring import BitMap64
+
+from calve.capture import deletion_vectors, position_deletes
+from calve.capture.appends import Placed, delete_rows, deletes_for, live, regrouped
+from calve.capture.manifests import (
+    DATA_MANIFEST,
+    DELETE_MANIFEST,
+    DELETED,
+    EQUALITY_DELETES,
+    POSITION_DELETES,
+    Manifest,
+    ManifestEntry,
+    ManifestFile,
+)
+from calve.capture.model import Checkpoint, Exactness, Operation
+from calve.capture.snapshots import RangeSnapshot
+from calve.capture.source import Source
+from calve.errors import LakeCorrupt
+from calve.lake import decoding, too_large
+
+_AT_A_TIME = 16
+_OF_A_VECTOR = 8
+"""How many times smaller than other metadata a deletion vector has to be: all its positions are expanded."""
+LAST_UPDATED = 2147483539
+"""The field id of ``_last_updated_sequence_number``, for which files that carry rows over have bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A data file of which rows left the table, and the positions to hide so that only those are read."""
+
+    manifest: Manifest
+    entry: ManifestEntry
+    hidden: BitMap64
+
+    @property
+    def records(self) -> int:
+        """Number of rows that left."""
+        return self.entry.record_count - len(self.hidden)
+
+
+@dataclass(frozen=True, slots=True)
+class NetChange:
+    """The difference between two snapshots."""
+
+    exactness: Exactness
+    added: tuple[Manifest, ...]
+    added_deletes: tuple[Manifest, ...]
+    carried: tuple[Manifest, ...]
+    """Files added in the range that hold no changed row: left out of ``added``, needed to tell which rows left."""
+    carried_deletes: tuple[Manifest, ...]
+    removed: tuple[Removed, ...]
+    removed_deletes: tuple[Manifest, ...]
+    """Equality deletes from before the range, which hide rows of ``removed``."""
+    equality_deletes: tuple[Placed, ...]
+    row_ids_hold: bool
+    """Whether rows can be followed by ``_row_id`` over the range."""
+    hidden_records: int = 0
+    """Number of rows of ``added`` that were deleted again, counting position deletes only."""
+
+
+def net_change(
+    source: Source, start: Checkpoint, steps: Sequence[RangeSnapshot], *, metrics: frozenset[int]
+) -> NetChange:
+    """Return the difference between a checkpoint without a pending part and the last of the steps after it."""
+    end = steps[-1].snapshot_id
+    exactness = _exactness(source, start, steps)
+    added = _added(
+        source,
+        {step.snapshot_id for step in steps},
+        end,
+        metrics=metrics | {LAST_UPDATED} if exactness is Exactness.EXACT_WITH_FILTER else metrics,
+    )
+    kept, carried = [], []
+    for manifest in added:
+        old = []
+        if exactness is Exactness.EXACT_WITH_FILTER:
+            old = [entry for entry in manifest.entries() if _holds_only_old_rows(entry, start.sequence_number)]
+        if old:
+            carried.append(manifest.keeping(old))
+        if len(old) < len(manifest.entries()):
+            dropped = {entry.file_path for entry in old}
+            kept.append(manifest.keeping(e for e in manifest.entries() if e.file_path not in dropped))
+    came = {entry.file_path for manifest in added for entry in manifest.entries()}
+    deleted = _positions(source, _new_deletes(source, start, end, POSITION_DELETES))
+    # Deletes in files that came within the range hide rows that were never visible at either end.
+    stayed = {path: positions for path, positions in deleted.items() if path not in came}
+    removed, before = _removed(source, start, steps, stayed, metrics=metrics)
+    return NetChange(
+        exactness=exactness,
+        added=tuple(kept),
+        added_deletes=deletes_for(source, end, kept),
+        carried=tuple(carried),
+        carried_deletes=deletes_for(source, end, carried),
+        removed=tuple(removed),
+        removed_deletes=before if removed else (),
+        equality_deletes=tuple(_new_deletes(source, start, end, EQUALITY_DELETES)),
+        # Where ids cannot be trusted, the rows that left are found by comparing whole rows (see relations).
+        row_ids_hold=not any(_loses_row_ids(step) for step in steps)
+        and all(item.entry.first_row_id is not None for item in removed),
+        hidden_records=sum(len(deleted.get(e.file_path, ())) for manifest in kept for e in manifest.entries()),
+    )
+
+
+def lineage_upserts(source: Source, start: Checkpoint, end: int) -> NetChange:
+    """Return the new and changed rows since a checkpoint from row lineage alone, with no history; deletes are lost."""
+    rows = [
+        r for r in source.manifest_list(end) if r.content == DATA_MANIFEST and r.sequence_number > start.sequence_number
+    ]
+    data = []
+    for manifest in source.read(rows):
+        kept = [
+            entry
+            for entry in live(manifest.entries(metrics=frozenset({LAST_UPDATED})))
+            if entry.sequence_number > start.sequence_number and not _holds_only_old_rows(entry, start.sequence_number)
+        ]
+        if kept:
+            data.append(manifest.keeping(kept))
+    added, deletes = tuple(data), deletes_for(source, end, data)
+    return NetChange(Exactness.EXACT_WITH_FILTER, added, deletes, (), (), (), (), (), row_ids_hold=True)
+
+
+def _exactness(source: Source, start: Checkpoint, steps: Sequence[RangeSnapshot]) -> Exactness:
+    """Return how changed rows can be told from rows that were only copied into new files."""
+    if not any(step.may_carry_rows() for step in steps):
+        return Exactness.EXACT
+    has_lineage = source.format_version > 2 and start.next_row_id is not None and all(s.has_row_ids for s in steps)
+    return Exactness.EXACT_WITH_FILTER if has_lineage else Exactness.EXCEPT_ALL
+
+
+def _holds_only_old_rows(entry: ManifestEntry, sequence_number: int) -> bool:
+    """Tell whether every row of a file names a last update at or before a sequence number."""
+    upper = (entry.upper_bounds or {}).get(LAST_UPDATED)
+    nulls = (entry.null_value_counts or {}).get(LAST_UPDATED)
+    values = (entry.value_counts or {}).get(LAST_UPDATED)
+    # A null means that the row inherits the file's own sequence number, which lies in the range.
+    if upper is None or nulls != 0 or values != entry.record_count:
+        return False
+    return int.from_bytes(upper, "little", signed=True) <= sequence_number
+
+
+def _loses_row_ids(step: RangeSnapshot) -> bool:
+    """Tell whether a snapshot rewrote manifests only: Iceberg 1.11.0 gives every row a new id then (#16699)."""
+    return step.operation is Operation.REPLACE and not step.count("added-data-files")
+
+
+def _added(source: Source, in_range: set[int], end: int, *, metrics: frozenset[int]) -> list[Manifest]:
+    """Return the data files that came in the range and are there at its end."""
+    found = []
+    rows = source.manifest_list(end)
+    for manifest in source.read(r for r in rows if r.content == DATA_MANIFEST and r.added_snapshot_id in in_range):
+        kept = [entry for entry in live(manifest.entries(metrics=metrics)) if entry.snapshot_id in in_range]
+        if kept:
+            found.append(manifest.keeping(kept))
+    return found
+
+
+def _removed(
+    source: Source,
+    start: Checkpoint,
+    steps: Sequence[RangeSnapshot],
+    after: Mapping[str, BitMap64],
+    *,
+    metrics: frozenset[int],
+) -> tuple[list[Removed], tuple[Manifest, ...]]:
+    """Return the rows that left, and the equality deletes from before that hide some rows of the same files.
+
+    ``after`` are the positions deleted in the range, in files that were there before it.
+    """
+    gone = _gone_files(source, start, steps, metrics=metrics)
+    in_range = {step.snapshot_id for step in steps}
+    touched = _find_files(source, steps[-1].snapshot_id, after.keys() - gone.keys(), in_range, metrics=metrics)
+    old: tuple[Manifest, ...] = ()
+    before: dict[str, BitMap64] = {}
+    if gone or touched:
+        placed = _deletes_at(source, start, steps[0].snapshot_id, [*gone.values(), *touched.values()])
+        before = _positions(source, [pair for pair in placed if pair[1].content == POSITION_DELETES])
+        old = tuple(regrouped(pair for pair in placed if pair[1].content == EQUALITY_DELETES))
+    nothing = BitMap64()
+    for path, (_, entry) in [*gone.items(), *touched.items()]:
+        # Before any vector is inverted: a position beyond the end would turn into rows that the file does not have.
+        _check_rows(entry, after.get(path, nothing) | before.get(path, nothing))
+    removed = [Removed(m, entry, before.get(path, nothing)) for path, (m, entry) in gone.items()]
+    for path, (manifest, entry) in touched.items():
+        newly = after[path] - before.get(path, nothing)
+        if newly:
+            removed.append(Removed(manifest, entry, deletion_vectors.complement(newly, entry.record_count)))
+    return [item for item in removed if item.records], old
+
+
+def _gone_files(
+    source: Source, start: Checkpoint, steps: Sequence[RangeSnapshot], *, metrics: frozenset[int]
+) -> dict[str, Placed]:
+    """Return the data files that were there at the start and that the range removed, by path."""
+    found: dict[str, Placed] = {}
+    came: set[str] = set()
+    for step in steps:
+        own = [r for r in source.manifest_list(step.snapshot_id) if r.added_snapshot_id == step.snapshot_id]
+        for manifest in source.read(r for r in own if r.content == DATA_MANIFEST and _may_matter(r, start)):
+            for entry in manifest.entries(metrics=metrics):
+                if entry.snapshot_id != step.snapshot_id:
+                    continue
+                if entry.status == DELETED and _was_there(entry, start, came):
+                    found.setdefault(entry.file_path, (manifest, entry))
+                elif entry.status != DELETED:
+                    came.add(entry.file_path)
+    return found
+
+
+def _may_matter(row: ManifestFile, start: Checkpoint) -> bool:
+    """Tell whether a manifest must be read to know which files left: v1 does not number files, so all must."""
+    return row.deleted_files_count != 0 or start.sequence_number == 0
+
+
+def _was_there(entry: ManifestEntry, start: Checkpoint, came: set[str]) -> bool:
+    if start.sequence_number == 0:  # format v1, then at least: files of the range may have no number either
+        return entry.file_path not in came
+    return entry.file_sequence_number <= start.sequence_number
+
+
+def _new_deletes(source: Source, start: Checkpoint, end: int, content: int) -> list[Placed]:
+    """Return the delete files of one kind that were added after the start and are live at the end."""
+    return [
+        (manifest, entry)
+        for manifest in source.read(delete_rows(source, end, start.sequence_number + 1))
+        for entry in live(manifest.entries())
+        if entry.content == content and entry.sequence_number > start.sequence_number
+    ]
+
+
+def _deletes_at(source: Source, start: Checkpoint, first: int, data: Sequence[Placed]) -> list[Placed]:
+    """Return the delete files that hid rows of some data files at the start.
+
+    They are read off the first snapshot after it, since the start itself may have been expired: what that snapshot
+    kept of older deletes, and what it removed of them.
+    """
+    paths = {entry.file_path for _, entry in data}
+    oldest = min(entry.sequence_number for _, entry in data)
+    rows = [r for r in source.manifest_list(first) if r.content == DELETE_MANIFEST and r.sequence_number >= oldest]
+    return [
+        (manifest, entry)
+        for manifest in source.read(rows)
+        for entry in manifest.entries()
+        if oldest <= entry.sequence_number <= start.sequence_number
+        and (entry.status != DELETED or entry.snapshot_id == first)
+        and (entry.referenced_data_file is None or entry.referenced_data_file in paths)
+    ]
+
+
+def _find_files(
+    source: Source, end: int, paths: set[str], in_range: set[int], *, metrics: frozenset[int]
+) -> dict[str, Placed]:
+    """Return where some data files of the start are listed; stops as soon as all are found."""
+    found: dict[str, Placed] = {}
+    rows = [
+        row
+        for row in source.manifest_list(end)
+        if row.content == DATA_MANIFEST and not (row.added_snapshot_id in in_range and row.existing_files_count == 0)
+    ]
+    # In batches, since the files that were touched are usually in a few of many manifests.
+    while rows and len(found) < len(paths):
+        for manifest in source.read(rows[:_AT_A_TIME]):
+            for entry in live(manifest.entries(metrics=metrics)):
+                if entry.file_path in paths:
+                    found[entry.file_path] = (manifest, entry)
+        rows = rows[_AT_A_TIME:]
+    return found
+
+
+def _positions(source: Source, deletes: Iterable[Placed]) -> dict[str, BitMap64]:
+    """Return the deleted positions of each data file, from deletion vectors and position-delete files."""
+    found: dict[str, BitMap64] = {}
+    for _, entry in deletes:
+        for path, positions in _positions_in(source, entry).items():
+            found[path] = found[path] | positions if path in found else positions
+    return found
+
+
+def _positions_in(source: Source, entry: ManifestEntry) -> Mapping[str, BitMap64]:
+    """Read a deletion vector, or a v2 position-delete file: the one kind of small data file that a capture opens."""
+    path, offset, size = entry.file_path, entry.content_offset, entry.content_size_in_bytes
+    if offset is not None and size is not None and entry.referenced_data_file is not None:
+        if size > source.files.max_bytes // _OF_A_VECTOR:
+            raise too_large(f"a deletion vector has {size} bytes", offset).in_file(path)
+        raw = source.files.read_range(path, offset, size)
+        with decoding(path):
+            positions = deletion_vectors.decode(raw)
+            if len(positions) != entry.record_count:
+                raise LakeCorrupt(
+                    f"a deletion vector has {len(positions)} positions, and its manifest says {entry.record_count}",
+                    offset=offset,
+                )
+        return {entry.referenced_data_file: positions}
+    content = source.files.read(path, times=position_deletes.TIMES)
+    with decoding(path):
+        return position_deletes.read(content, entry.file_format, entry.record_count, source.files.max_bytes)
+
+
+def _check_rows(entry: ManifestEntry, positions: BitMap64) -> None:
+    """Check that deleted positions are of rows that a file has.
+
+    Raises:
+        LakeCorrupt: they are not.
+    """
+    rows = entry.record_count
+    if rows > deletion_vectors.MOST_ROWS or (positions and positions.max() >= rows):
+        last = positions.max() if positions else None
+        raise LakeCorrupt(f"row {last} of it was deleted, and it has {rows}", path=entry.file_path)

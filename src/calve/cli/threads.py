@@ -1,0 +1,66 @@
+"""Threads of a command: a worker that runs steps, and the schedulers and services beside it."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from calve.app import BackgroundService, Project
+    from calve.triggers import SchedulerRound
+
+
+class SchedulerThreads:
+    """The schedulers and background services of a project, a thread for each."""
+
+    def __init__(self, project: "Project", listener: "Callable[[SchedulerRound], None]" = lambda _: None) -> None:
+        self._workplace = project
+        self._stop = threading.Event()
+        self._errors: list[BaseException] = []
+        self._threads = [
+            threading.Thread(target=self._run, args=(each,), name=f"calve-{type(each).__name__.lower()}", daemon=True)
+            for each in project.background_services(listener)
+        ]
+
+    def start(self) -> None:
+        """Start all threads."""
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        """Ask all threads to end, and wait for them."""
+        self._stop.set()
+        self._workplace.engine.state.wake()
+        for thread in self._threads:
+            thread.join()
+
+    def check(self) -> None:
+        """Raise the error that one of them has failed with."""
+        for error in self._errors:
+            raise error
+
+    def _run(self, service: "BackgroundService") -> None:
+        try:
+            service.run(self._stop)
+        except BaseException as error:  # noqa: BLE001 - it is raised in the main thread
+            self._errors.append(error)
+
+
+@contextmanager
+def scheduler_threads(
+    project: "Project", listener: "Callable[[SchedulerRound], None]" = lambda _: None, *, is_alone: bool = False
+) -> Iterator[SchedulerThreads]:
+    """Run the schedulers and background services of a project until the block ends.
+
+    Args:
+        project: the project.
+        listener: called with every turn of a scheduler.
+        is_alone: whether this process has no worker, so that on SQLite it takes the lock of the scheduler itself.
+    """
+    with ExitStack() as stack:
+        if is_alone:
+            stack.enter_context(project.store.hold_scheduler())
+        threads = SchedulerThreads(project, listener)
+        threads.start()
+        stack.callback(threads.end)
+        yield threads

@@ -1,0 +1,1 @@
+from .client import Client as Client, connect as connect

@@ -1,0 +1,273 @@
+"""A connection to a project of this machine, or to a server."""
+
+import getpass
+import math
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from calve.access import LOOPBACK, Principal
+from calve.capture import CaptureReport
+from calve.connection.change import Change
+from calve.connection.notebook import Document, Graph, Instance, Records
+from calve.errors import RequestInvalid
+from calve.settings import Settings, load
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from calve.app import Project
+    from calve.dsl import Workflow
+    from calve.lake import Lake
+    from calve.operations import Operations
+
+Definition = str | Path | Mapping[str, Any]
+"""The path of a YAML or JSON file, its text, or the parsed document."""
+ALL_OPERATIONS = ("append", "overwrite", "delete")
+"""What ``operations="all"`` stands for; compaction is never a change."""
+_FILES = frozenset({".yaml", ".yml", ".json"})
+_OFTEN = 0.1
+_LAG = ("consumer", "table", "pending_commits", "pending_files", "pending_records", "age_seconds", "expires_in_seconds")
+_CAPTURES = ("capture_id", "consumer", "number", "status", "created_at", "closed_at")
+_CHECKPOINTS = ("consumer", "table", "snapshot_id", "committed_at")
+_INSTANCES = ("workflow_id", "workflow_instance_id", "workflow_run_id", "status", "create_time", "end_time")
+
+
+def connect(where: str | Path | Settings | None = None, *, token: str | None = None) -> "Connection":
+    """Open a project, or a server.
+
+    Args:
+        where: the folder of a project; its settings; or the URL of a server. By default, the server that ``CALVE_URL``
+            or the settings name, else the project of the current folder.
+        token: the token for a server; by default, that of the settings.
+    """
+    if isinstance(where, str) and where.startswith(("http://", "https://")):
+        settings = load()
+        return Connection(settings, url=where, token=token or settings.client.token)
+    settings = where if isinstance(where, Settings) else load(None if where is None else Path(where))
+    url = settings.client.url if where is None else None
+    return Connection(settings, url=url, token=token or settings.client.token)
+
+
+class Connection(AbstractContextManager["Connection"]):
+    """Operations on this machine or on a server, alike. Close it, or use it in a ``with``."""
+
+    def __init__(self, settings: Settings, *, url: str | None = None, token: str | None = None) -> None:
+        self.settings = settings
+        self._url, self._token = url, token
+        self._stack = ExitStack()
+
+    @cached_property
+    def operations(self) -> "Operations":
+        """Every operation, as in REST; the other methods of this class are shorter forms."""
+        if self._url is not None:
+            from calve.client import Client
+
+            return self._stack.enter_context(Client(self._url, self._token))
+        from calve.operations import Caller, Operations
+
+        return Operations(Caller(self._project, Principal(_user(), LOOPBACK.kind, LOOPBACK.grants)))
+
+    @cached_property
+    def _project(self) -> "Project":
+        from calve.app import open_project
+
+        return self._stack.enter_context(open_project(self.settings))
+
+    @cached_property
+    def lake(self) -> "Lake":
+        """The catalogs that the settings of this machine name."""
+        if self._url is None:
+            return self._project.lake
+        from calve.app import open_lake
+
+        return self._stack.enter_context(open_lake(self.settings))
+
+    @cached_property
+    def spark(self) -> "SparkSession":
+        """A Spark session that knows the catalogs of the settings: local, or on ``spark.remote``."""
+        from calve.lake import session
+
+        return session(self.settings, "calve")
+
+    def plan(
+        self, tables: str | Sequence[str], consumer: str, *, operations: str | Sequence[str] = "append", **options: Any
+    ) -> Change:
+        """Return what the next capture of a consumer would contain; nothing is written.
+
+        Args:
+            tables: one or several.
+            consumer: whose checkpoint counts.
+            operations: ``append``, ``overwrite``, ``delete``, a list of them, or ``all``.
+            options: ``ranges``, ``mode``, ``max_files``, ``max_bytes``, ``start``, ``end``, ``on_gap`` and
+                ``on_schema_change``, as ``calve capture --help`` explains them.
+        """
+        names, given = _listed(tables), {"operations": _operations(operations), **options}
+        return self._change(self.operations.plan(names, consumer, **given))
+
+    def capture(
+        self, tables: str | Sequence[str], consumer: str, *, operations: str | Sequence[str] = "append", **options: Any
+    ) -> Change:
+        """Capture what changed since the consumer's last commit.
+
+        In a ``with`` the change is committed when the block ends, and abandoned if it raises.
+
+        Args:
+            tables: one or several.
+            consumer: whose checkpoint counts.
+            operations: ``append``, ``overwrite``, ``delete``, a list of them, or ``all``.
+            options: those of ``plan``, and ``key``, ``lease`` and ``supersede``.
+        """
+        names, given = _listed(tables), {"operations": _operations(operations), **options}
+        return self._change(self.operations.create_capture(names, consumer, **given))
+
+    def commit(self, change: Change | str) -> Change:
+        """Move the checkpoint past a change that has been processed."""
+        return self._change(self.operations.commit_capture(_id_of(change)))
+
+    def abandon(self, change: Change | str) -> Change:
+        """Abandon a change: the next capture starts from the same checkpoint."""
+        return self._change(self.operations.abandon_capture(_id_of(change)))
+
+    def captures(self, consumer: str | None = None) -> Records:
+        """Return captures, newest first."""
+        return Records(self.operations.captures(consumer=consumer), _CAPTURES)
+
+    def checkpoints(self, consumer: str | None = None) -> Records:
+        """Return up to where each consumer has committed each table."""
+        return Records(self.operations.checkpoints(consumer=consumer), _CHECKPOINTS)
+
+    def lag(self, consumer: str | None = None) -> Records:
+        """Return how far consumers are behind their tables, and how long their history is safe."""
+        return Records(self.operations.lag(consumer=consumer), _LAG)
+
+    def sql(self, statement: str) -> "DataFrame":
+        """Run a statement of Spark SQL on the lake, on the Spark of ``spark``."""
+        return self.spark.sql(statement)
+
+    def push(self, definition: "Definition | Workflow") -> Document:
+        """Push a definition: it becomes the next version of its workflow.
+
+        Args:
+            definition: the path of a YAML or JSON file, its text, the parsed document, or a workflow of ``calve.dsl``.
+        """
+        return self.operations.push(_definition(definition))
+
+    def run(
+        self,
+        workflow: "Definition | Workflow",
+        params: Mapping[str, Any] | None = None,
+        *,
+        version: str | int = "active",
+        wait: bool = True,
+        timeout: float | None = None,
+    ) -> Instance:
+        """Start an instance, and wait until it is over.
+
+        Without a server this process is the worker that runs it, unless another one works on the project.
+
+        Args:
+            workflow: the id of a workflow that was pushed; or a definition as ``push`` takes it, which is pushed first.
+            params: run params.
+            version: ``active``, ``latest``, ``default`` or a number.
+            wait: until it is over; otherwise a worker runs it, now or later.
+            timeout: how many seconds to wait at most.
+
+        Raises:
+            WaitedTooLong: it is not over after ``timeout`` seconds; it goes on.
+        """
+        if isinstance(workflow, str) and not _is_definition(workflow):
+            started = self.operations.start(workflow, params, version=version)
+        else:
+            pushed = self.push(workflow)["metadata"]
+            started = self.operations.start(pushed["workflow_id"], params, version=pushed["workflow_version_id"])
+        which = started["workflow_id"], int(started["workflow_instance_id"])
+        if not wait:
+            return self.instance(*which)
+        if self._url is not None:
+            return Instance(self.operations.wait(*which, timeout=timeout))
+        from calve.app import WorkerThread
+        from calve.operations import OVER
+
+        end = time.monotonic() + (timeout or math.inf)
+        with WorkerThread(self._project) as worker:
+            while (found := self.instance(*which))["status"] not in OVER and time.monotonic() < end:
+                worker.look()
+                worker.changed.wait(_OFTEN)
+                worker.changed.clear()
+        return found if found["status"] in OVER else Instance(self.operations.wait(*which, timeout=0))
+
+    def instance(self, workflow_id: str, instance_id: int) -> Instance:
+        """Return an instance with its params and steps."""
+        return Instance(self.operations.instance(workflow_id, instance_id))
+
+    def instances(
+        self, workflow_id: str | None = None, *, statuses: Sequence[str] = (), limit: int | None = 100
+    ) -> Records:
+        """Return instances, newest first: of a workflow, or of all of them."""
+        return Records(self.operations.instances(workflow_id, statuses=statuses, limit=limit), _INSTANCES)
+
+    def graph(self, workflow_id: str, version: str | int = "latest") -> Graph:
+        """Return the steps of a workflow, and which follows which."""
+        steps = self.operations.version(workflow_id, version)["workflow"]["steps"]
+        found = [next(iter(step.values())) for step in steps]
+        return Graph({step["id"]: tuple(step.get("transition", {}).get("successors", {})) for step in found})
+
+    def close(self) -> None:
+        """Close what this connection has opened; its Spark session stays, as others may use the same Spark."""
+        self._stack.close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<Connection to {self._url or self.settings.project}>"
+
+    def _change(self, document: Document) -> Change:
+        return Change(CaptureReport.from_json(document), self)
+
+
+def _listed(tables: str | Sequence[str]) -> list[str]:
+    return [tables] if isinstance(tables, str) else list(tables)
+
+
+def _operations(wanted: str | Sequence[str]) -> list[str]:
+    if wanted == "all":
+        return list(ALL_OPERATIONS)
+    return _listed(wanted)
+
+
+def _id_of(change: Change | str) -> str:
+    found = change if isinstance(change, str) else change.capture_id
+    if found is None:
+        raise RequestInvalid("A plan cannot be committed or abandoned.", remedy="Capture the change first: capture(…).")
+    return found
+
+
+def _is_definition(text: str) -> bool:
+    """Tell whether a text is a definition, or the path of its file; else it is the id of a workflow."""
+    return "\n" in text or Path(text).suffix in _FILES
+
+
+def _definition(given: "Definition | Workflow") -> "Definition":
+    if isinstance(given, str) and "\n" not in given and _is_definition(given):
+        return Path(given)
+    return given if isinstance(given, str | Path | Mapping) else given.to_json()
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may know its user by number only
+        import os
+
+        return str(os.getuid())

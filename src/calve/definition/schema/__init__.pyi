@@ -1,0 +1,1 @@
+from .document import schema as schema

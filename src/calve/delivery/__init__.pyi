@@ -1,0 +1,10 @@
+from .deliveries import Deliveries as Deliveries
+from .model import (
+    BranchStatus as BranchStatus,
+    Delivery as Delivery,
+    DeliveryState as DeliveryState,
+    Published as Published,
+    StagedTarget as StagedTarget,
+    Staging as Staging,
+    StoredBranch as StoredBranch,
+)

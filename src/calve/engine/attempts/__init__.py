@@ -1,0 +1,8 @@
+"""The life of one attempt of a step: admission, actions, outcome, retry, signals.
+
+For the engine itself; other packages import from ``calve.engine``.
+"""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,0 +1,96 @@
+"""How an attempt ends: its outputs taken, its edges evaluated, its failure retried or final."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import ceil
+
+from calve.engine.attempts.lifecycle import next_attempt, with_message, with_message_before_last, with_status
+from calve.engine.attempts.outcomes import retry_reason, status_after, with_failure_mode
+from calve.engine.attempts.signals import send_signals
+from calve.engine.instances import RunState, UnitOfWork
+from calve.engine.model import LAST, Attempt, StepStatus
+from calve.engine.params import condition_holds, retry_policy, take_artifacts, take_outputs
+from calve.engine.ports import Outcome, State
+from calve.errors import OF_THE_WORKFLOW
+
+_RETRY = "maestro_retry"
+_AS_WISHED = frozenset({State.DONE, State.STOPPED})
+
+
+def record_outcome(work: UnitOfWork, state: RunState, attempt: Attempt, outcome: Outcome) -> Attempt:
+    """Record how the work of an attempt ended; a failure may leave it to be tried again later."""
+    step = state.blueprint.steps[attempt.step_id]
+    attempt = with_message(attempt, work.now, outcome.message, "INFO" if outcome.state in _AS_WISHED else "ERROR")
+    if outcome.outputs or outcome.artifacts:
+        try:
+            attempt = take_artifacts(attempt, outcome.artifacts)
+            attempt = take_outputs(work, state, attempt, outcome.outputs) if outcome.outputs else attempt
+        except OF_THE_WORKFLOW as error:
+            attempt = with_message(attempt, work.now, error.message, "ERROR")
+            if outcome.state is State.DONE:
+                return finish_attempt(work, state, attempt, StepStatus.FATALLY_FAILED)
+    try:
+        policy = retry_policy(step, state)
+        status = status_after(_escalated(outcome.state, attempt), attempt.retries, policy)
+    except OF_THE_WORKFLOW as error:
+        return finish_attempt(
+            work, state, with_message(attempt, work.now, error.message, "ERROR"), StepStatus.INTERNALLY_FAILED
+        )
+    if status.is_retryable:
+        reason = retry_reason(status)
+        delay = max(policy.delay(reason, attempt.retries.get(reason, 0)), ceil(outcome.retry_after))
+        attempt = with_status(attempt, status, work.now, due_at=work.now + delay * 1_000)
+        return work.set_attempt(state, with_message_before_last(attempt, work.now, f"Retry in {delay} s."))
+    if outcome.is_last:
+        attempt = replace(attempt, artifacts={**attempt.artifacts, LAST: outcome.message})
+    return finish_attempt(work, state, attempt, status)
+
+
+def _escalated(state: State, attempt: Attempt) -> State:
+    """Return how the work ended; a failure that the work itself calls hopeless is fatal."""
+    said = attempt.artifacts.get(_RETRY)
+    is_hopeless = isinstance(said, Mapping) and said.get("retryable") is False
+    return State.FATAL_ERROR if is_hopeless and state in {State.USER_ERROR, State.PLATFORM_ERROR} else state
+
+
+def finish_attempt(
+    work: UnitOfWork,
+    state: RunState,
+    attempt: Attempt,
+    status: StepStatus,
+    *,
+    is_mode_honoured: bool = True,
+) -> Attempt:
+    """End an attempt, and decide which steps may follow: none if its work said so."""
+    step = state.blueprint.steps[attempt.step_id]
+    if is_mode_honoured:
+        status = with_failure_mode(status, step.failure_mode)
+    ended = work.set_attempt(state, with_status(attempt, status, work.now))
+    if not status.is_complete:
+        return ended
+    edges = dict.fromkeys(step.transition.successors, False)
+    if status is not StepStatus.UNSATISFIED and LAST not in attempt.artifacts:
+        for target, condition in step.transition.successors.items():
+            try:
+                edges[target] = condition_holds(work, state, ended, condition)
+            except OF_THE_WORKFLOW as error:
+                message = f"The condition of {target} cannot be evaluated: {error.message}"
+                ended = with_message(ended, work.now, message, "ERROR")
+                if status is not StepStatus.SKIPPED:  # nothing ran, so nothing is missing
+                    failed = with_status(ended, StepStatus.INTERNALLY_FAILED, work.now)
+                    return work.set_attempt(state, failed)
+    if status is StepStatus.SUCCEEDED:
+        try:
+            send_signals(work, state, step, ended)
+        except OF_THE_WORKFLOW as error:
+            message = f"The signals cannot be sent: {error.message} {error.remedy}".rstrip()
+            ended = with_message(ended, work.now, message, "ERROR")
+            return work.set_attempt(state, with_status(ended, StepStatus.INTERNALLY_FAILED, work.now))
+    return work.set_attempt(state, replace(ended, edges=edges))
+
+
+def retry_attempt(work: UnitOfWork, state: RunState, attempt: Attempt) -> Attempt:
+    """Return the next attempt of a step whose last one failed, and whose time has come."""
+    reason = retry_reason(attempt.status)
+    retries = {**attempt.retries, reason.value: attempt.retries.get(reason, 0) + 1}
+    return work.set_attempt(state, next_attempt(work, state, attempt, retries))

@@ -1,0 +1,259 @@
+"""Reads the log of an attempt: a page at any place, its end, or the lines that hold a text, never all in memory.
+
+What is kept lies in pieces of the store, and, if the settings say so, in files outside, which have what the store has
+dropped. Places are bytes from the beginning of all that was written. Where nothing is kept, a page goes on after it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from calve.engine.model import LogExtent
+from calve.engine.ports import LogFiles, LogPieces
+from calve.errors import CalveError
+
+PAGE = 65_536
+"""How many bytes are read by default."""
+MOST = 8_388_608
+"""How many bytes one page may have, and how far back the end of a log is looked for."""
+SCAN = 33_554_432
+"""How many bytes one search goes through; where it stopped, the next goes on."""
+SHOWN = 1_000
+"""How many letters of a line that was found are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """Some of a log."""
+
+    offset: int
+    """Where the text begins."""
+    text: str
+    next_offset: int
+    """Where to go on."""
+    size: int
+    """How long the log is by now."""
+    left_out: int = 0
+    """How many bytes before the text are not kept: they lie between the place that was asked for and this one."""
+
+    @property
+    def is_last(self) -> bool:
+        """Tell whether nothing comes after it, by now."""
+        return self.next_offset >= self.size
+
+    def shown(self) -> str:
+        """Return the text; a line says what is left out before it."""
+        return f"… {self.left_out:,} bytes of the log are left out here …\n{self.text}" if self.left_out else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class LogMatch:
+    """A line that holds a text."""
+
+    offset: int
+    line: int | None
+    """Its number, from 1; None if unknown."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogMatches:
+    """The lines that a search has found."""
+
+    matches: tuple[LogMatch, ...]
+    next_offset: int | None
+    """Where to go on; None if the whole log was looked through."""
+    size: int
+    left_out: int = 0
+    """How many bytes could not be looked through, as they are not kept."""
+
+
+class LogReader:
+    """Reads the log of one attempt as it is kept when the reader is made."""
+
+    def __init__(self, pieces: LogPieces, attempt_uuid: str, files: LogFiles | None = None) -> None:
+        self._pieces = pieces
+        self._uuid = attempt_uuid
+        self._files = files
+        self._last: tuple[LogExtent, bytes] | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes were written by now, kept or not."""
+        return self._extents[-1].end if self._extents else 0
+
+    @property
+    def kept(self) -> int:
+        """How many bytes of it are kept."""
+        return sum(extent.size for extent in self._extents)
+
+    def place(self, offset: int) -> int:
+        """Return a place that may be counted from the end, as it is counted from the beginning."""
+        return max(0, self.size + offset) if offset < 0 else offset
+
+    def page(self, offset: int, limit: int = PAGE) -> LogPage:
+        """Return the text at a place, of so many bytes at most; a place below 0 is counted from the end.
+
+        A page ends where nothing is kept; it is never longer than asked for, but for a letter.
+        """
+        place = self.place(offset)
+        extent = next((each for each in self._extents if each.end > place), None)
+        if extent is None:
+            return LogPage(max(place, self.size), "", max(place, self.size), self.size)
+        begin = max(place, extent.start)
+        limit = min(limit, MOST)
+        data = b""
+        for each in self._extents[self._extents.index(extent) :]:
+            if each.start > begin + len(data) or len(data) >= limit:
+                break
+            data += self._bytes(each, begin + len(data), limit - len(data))
+        return self._whole(begin, data, left_out=extent.start - place if extent.start > place else 0)
+
+    def pages(self, offset: int = 0) -> Iterator[LogPage]:
+        """Yield the log page by page, from a place to its end."""
+        while not (page := self.page(offset)).is_last:
+            yield page
+            offset = page.next_offset
+        yield page
+
+    def tail(self, lines: int) -> LogPage:
+        """Return the last lines: as many as are asked for, unless less is kept in one go."""
+        begin, data = self.size, b""
+        for extent in reversed(self._extents):
+            if extent.end < begin or len(data) >= MOST:
+                break
+            while begin > extent.start and data.count(b"\n", 0, -1) < lines and len(data) < MOST:
+                step = min(PAGE, begin - extent.start)
+                begin -= step
+                data = self._bytes(extent, begin, step) + data
+        at = len(data) - data.endswith(b"\n")
+        for _ in range(lines):
+            at = data.rfind(b"\n", 0, max(0, at))
+        return self._whole(self.size - len(data) + at + 1, data[at + 1 :])
+
+    def find(self, text: str, *, ignore_case: bool = False, offset: int = 0, limit: int = 100) -> LogMatches:
+        """Return the lines that hold a text, from a place on, so many at most."""
+        found: list[LogMatch] = []
+        scanned = left_out = 0
+        for block in self._blocks(offset):
+            if scanned >= SCAN:
+                return LogMatches(tuple(found), block.offset, self.size, left_out)
+            scanned += len(block.data)
+            left_out += block.left_out
+            for match in block.matches(text, ignore_case=ignore_case):
+                if len(found) == limit:
+                    return LogMatches(tuple(found), match.offset, self.size, left_out)
+                found.append(match)
+        return LogMatches(tuple(found), None, self.size, left_out)
+
+    def _blocks(self, offset: int) -> "Iterator[_Block]":
+        """Yield whole lines, many at once; the number of a line is known where that of a line before it is."""
+        block = _Block(offset, b"", self._line_at(offset))
+        place = offset
+        while place < self.size:
+            page = self.page(place)
+            if page.left_out or not block.data:
+                yield from [block] if block.data else []
+                line = block.line if page.offset == block.offset else self._line_at(page.offset)
+                block = _Block(page.offset, b"", line, page.left_out)
+            block = replace(block, data=block.data + page.text.encode())
+            whole, block = block.cut()
+            yield from [whole] if whole.data else []
+            place = page.next_offset
+        yield from [block] if block.data else []
+
+    def _line_at(self, place: int) -> int | None:
+        """Return the number of the line at a place, if it is the beginning of a piece, or of the log."""
+        known = {extent.start: extent.line + 1 for extent in self._extents if extent.address is None}
+        return 1 if place == 0 else known.get(place)
+
+    def _whole(self, begin: int, data: bytes, left_out: int = 0) -> LogPage:
+        """Return a page of whole letters: what is left of one at the beginning is passed over, at the end it waits."""
+        skip = next((at for at, byte in enumerate(data[:4]) if byte & 0b1100_0000 != 0b1000_0000), 0)
+        text = data[skip:].decode("utf-8", "ignore")
+        end = begin + skip + len(text.encode())
+        if begin + len(data) >= self.size or end == begin + skip:
+            end = begin + len(data)
+        return LogPage(begin + skip, text, end, self.size, left_out)
+
+    def _bytes(self, extent: LogExtent, begin: int, limit: int) -> bytes:
+        """Return some of the bytes of an extent."""
+        first, count = begin - extent.start, min(limit, extent.end - begin)
+        if extent.address is not None:
+            return self._outside(extent, first, count)
+        if self._last is None or self._last[0] != extent:
+            self._last = extent, self._pieces.log_text(self._uuid, extent.number).encode()
+        found = self._last[1][first : first + count]
+        return found + b" " * (count - len(found))  # if it was dropped meanwhile
+
+    def _outside(self, extent: LogExtent, first: int, count: int) -> bytes:
+        hidden = extent.number  # of a file whose beginning the store has: see _between
+        assert self._files is not None  # noqa: S101 - else no file is among the extents
+        assert extent.address is not None  # noqa: S101 - as the caller has seen
+        try:
+            found = self._files.read_range(extent.address, hidden + first, count)
+        except CalveError as error:
+            found = f"\n… {extent.address} cannot be read: {error.message} …\n".encode()[:count]
+        return found + b" " * (count - len(found))
+
+    @cached_property
+    def _extents(self) -> list[LogExtent]:
+        """What is kept, in order, without overlaps: pieces, and between them what files have."""
+        pieces = [each for each in self._pieces.log_extents(self._uuid) if each.size]
+        if self._files is None or not self._has_holes(pieces):
+            return pieces
+        files = [each for each in self._pieces.log_files(self._uuid) if each.size]
+        found: list[LogExtent] = []
+        for piece in pieces:
+            found += [*_between(files, found[-1].end if found else 0, piece.start), piece]
+        return found
+
+    def _has_holes(self, pieces: list[LogExtent]) -> bool:
+        end = 0
+        for piece in pieces:
+            if piece.start > end:
+                return True
+            end = piece.end
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Some lines."""
+
+    offset: int
+    data: bytes
+    line: int | None
+    """The number of the first."""
+    left_out: int = 0
+
+    def cut(self) -> "tuple[_Block, _Block]":
+        """Return the lines that are whole, and what is left; a line that never ends is cut somewhere."""
+        end = self.data.rfind(b"\n") + 1
+        if len(self.data) > MOST:
+            end = len(self.data)
+        if not end:
+            return replace(self, data=b""), self
+        line = None if self.line is None else self.line + self.data.count(b"\n")
+        return replace(self, data=self.data[:end]), _Block(self.offset + end, self.data[end:], line)
+
+    def matches(self, text: str, *, ignore_case: bool) -> Iterator[LogMatch]:
+        """Yield the lines that hold a text."""
+        wanted = text.casefold() if ignore_case else text
+        shown = self.data.decode("utf-8", "replace")
+        if wanted not in (shown.casefold() if ignore_case else shown):
+            return
+        offset = self.offset
+        for number, line in enumerate(shown.split("\n")):
+            if wanted in (line.casefold() if ignore_case else line):
+                yield LogMatch(offset, None if self.line is None else self.line + number, line[:SHOWN])
+            offset += len(line.encode()) + 1
+
+
+def _between(files: list[LogExtent], begin: int, end: int) -> Iterator[LogExtent]:
+    """Yield what files have between two places; ``number`` says how many bytes of the file come before that."""
+    for file in files:
+        start, stop = max(begin, file.start), min(end, file.end)
+        if start < stop:
+            yield LogExtent(start, stop - start, start - file.start, address=file.address)
+            begin = stop

@@ -1,0 +1,548 @@
+"""What the engine needs of a store."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from calve.definition.templates import JobTemplate
+from calve.engine.model import (
+    Ancestor,
+    Attempt,
+    Breakpoint,
+    Changes,
+    Children,
+    Committed,
+    Event,
+    FailedRun,
+    GridRow,
+    HeartbeatReply,
+    InstanceQuery,
+    IterationRecord,
+    Json,
+    Leaves,
+    LiveSteps,
+    LogChunk,
+    LogExtent,
+    ParamMatch,
+    PermitUse,
+    Position,
+    QueueState,
+    RecentRun,
+    Run,
+    RunEnd,
+    RunStatus,
+    Scope,
+    Signal,
+    Snapshot,
+    StepStatus,
+    TagPermit,
+    Task,
+    TaskKind,
+    VersionRecord,
+    WorkerRecord,
+    WorkflowQuery,
+    WorkflowRecord,
+    WorkflowRow,
+    Workload,
+)
+
+Clock = Callable[[], int]
+"""Gives the time in milliseconds."""
+NewId = Callable[[], str]
+"""Gives a fresh uuid."""
+
+
+class Definitions(Protocol):
+    """Keeps workflows and their versions."""
+
+    def push(
+        self, workflow_id: str, definition: Json, properties: Json, *, is_active: bool, author: str, now: int
+    ) -> VersionRecord:
+        """Keep a definition as the next version, and its properties as the newest snapshot.
+
+        Properties that the newest snapshot has and ``properties`` does not are kept, but for run_strategy,
+        step_concurrency and alerting. A change of the run strategy goes through ``run_strategies.check_change`` in the
+        same transaction, under the lock of the workflow's row.
+
+        Raises:
+            RequestInvalid: the run strategy cannot be changed now.
+        """
+        ...
+
+    def workflow(self, workflow_id: str) -> WorkflowRecord | None:
+        """Return a workflow, or None if there is none, or it was deleted."""
+        ...
+
+    def workflows(
+        self, *, after: str = "", limit: int = 100, contains: str = "", namespaces: Sequence[str] = ("",)
+    ) -> list[WorkflowRecord]:
+        """Return workflows by id, from the one after ``after``; only those below ``namespaces``."""
+        ...
+
+    def change_properties(self, workflow_id: str, change: Callable[[Json], Json], now: int) -> WorkflowRecord:
+        """Replace the properties of a workflow by what ``change`` makes of them, under the lock of its row.
+
+        Raises:
+            WorkflowMissing: the workflow does not exist.
+            RequestInvalid: the run strategy cannot be changed now.
+        """
+        ...
+
+    def version(self, workflow_id: str, selector: str | int) -> VersionRecord | None:
+        """Return a version: active, latest, default (active, else latest), or a number."""
+        ...
+
+    def versions(self, workflow_id: str) -> list[VersionRecord]:
+        """Return every version, newest first."""
+        ...
+
+    def activate(self, workflow_id: str, version_id: int | None, now: int) -> None:
+        """Make a version the active one; None makes none of them active."""
+        ...
+
+    def delete_workflow(self, workflow_id: str, now: int) -> None:
+        """Forget a workflow, its versions, instances, attempts, logs and events; its instance numbers go on.
+
+        Raises:
+            RequestInvalid: an instance of it is not over.
+        """
+        ...
+
+
+class Instances(Protocol):
+    """Keeps runs and attempts, and is the only way to change them."""
+
+    def commit(self, changes: Changes) -> Committed:
+        """Write everything in one transaction, or nothing.
+
+        In this order: every trigger of ``marks`` has the ``seq`` that it was read with and belongs to the active
+        version of its workflow, and gets the next one; every task of ``held`` and ``done`` is still its owner's with
+        its generation (the row of a ``done`` one is deleted; if its ``wakes`` has grown since, it is set free instead,
+        to be claimed again);
+        every run of ``runs`` has the ``seq`` that it was read with, and gets the next one; the claims of attempts
+        that are written in a state outside ``statuses.HOLDING`` are deleted (WAITING_FOR_PERMITS keeps waiting
+        ones), so that a step takes over the permits of the one before it; each admission is decided: if every permit
+        has room, ``started`` is written, its claims are held and its task is enqueued, else ``waiting`` is written
+        and its claims wait; for each permit that became free the waiting attempts next in line have their runs'
+        tasks enqueued; starts are decided by ``run_strategies.arrive`` (a child that this ends at once wakes its
+        parent's run); for every workflow with a start, or with a run (not inline) that reached a terminal status or
+        was unblocked, ``run_strategies.leaving`` lets instances go: ``is_queued`` becomes false and the run's task is
+        enqueued; tasks are enqueued; events and logs are appended.
+
+        Raises:
+            Conflict: a run or a trigger has changed since it was read.
+            LeaseLost: a task is no longer held.
+        """
+        ...
+
+    def load(self, run_uuid: str) -> Snapshot | None:
+        """Return a run and the newest attempt of each of its steps, carried ones too."""
+        ...
+
+    def run(self, workflow_id: str, instance_id: int, run_id: int | None = None) -> Run | None:
+        """Return a run of an instance, the latest if none is named."""
+        ...
+
+    def run_by_request(self, workflow_id: str, request_id: str) -> Run | None:
+        """Return the run that a request has started already."""
+        ...
+
+    def runs(self, workflow_id: str, instance_id: int) -> list[Run]:
+        """Return every run of an instance, newest first."""
+        ...
+
+    def instances(
+        self,
+        *,
+        workflow_id: str | None = None,
+        statuses: Sequence[RunStatus] = (),
+        before: tuple[int, str] | None = None,
+        limit: int = 100,
+        namespaces: Sequence[str] = ("",),
+    ) -> list[Run]:
+        """Return the latest runs of instances, without iterations, newest first.
+
+        ``before`` is the (created_at, uuid) of the last one of the page before. Only those of workflows below
+        ``namespaces`` are returned.
+        """
+        ...
+
+    def numbered(
+        self,
+        workflow_id: str,
+        *,
+        statuses: Sequence[RunStatus] = (),
+        before: int | None = None,
+        after: int | None = None,
+        limit: int = 100,
+    ) -> list[Run]:
+        """Return the latest runs of a workflow's instances, the highest number first.
+
+        Those next below ``before``, or next above ``after``.
+        """
+        ...
+
+    def instance_counts(self, workflow_id: str) -> dict[RunStatus, int]:
+        """Count the instances of a workflow by the status of their latest run."""
+        ...
+
+    def attempt(self, attempt_uuid: str) -> Attempt | None:
+        """Return an attempt."""
+        ...
+
+    def attempts(self, run_uuid: str, step_id: str | None = None) -> list[Attempt]:
+        """Return all attempts of a run, or of one of its steps, oldest first."""
+        ...
+
+    def newest_attempt(self, workflow_id: str, instance_id: int, step_id: str) -> Attempt | None:
+        """Return the newest attempt of a step over all runs of an instance."""
+        ...
+
+    def children(self, attempt_uuid: str) -> Children:
+        """Count the child runs of an attempt, in time that follows the unfinished and failed ones."""
+        ...
+
+    def child_runs(
+        self, attempt_uuid: str, *, statuses: Sequence[RunStatus] = (), after: int = 0, limit: int = 1000
+    ) -> list[Run]:
+        """Return the latest child runs of an attempt by instance id, from the one after ``after``."""
+        ...
+
+    def child_params(self, workflow_id: str, step_id: str, param: str) -> dict[int, Json]:
+        """Return a stored param of a step over the iterations under the name of a loop, by number."""
+        ...
+
+    def latest_inline(self, workflow_id: str, *, after: int = 0, limit: int = 1000) -> list[Run]:
+        """Return the latest runs of the iterations under the name of a loop, by number, after ``after``."""
+        ...
+
+    def rollup(self, root_uuid: str) -> dict[StepStatus, int]:
+        """Count the leaf steps of a whole tree by the status of their newest attempt."""
+        ...
+
+    def leaves(self, scope: Scope, limit: int = 100) -> Leaves:
+        """Count the leaf steps of a scope, and name the first that a rollup names."""
+        ...
+
+    def iterations(self, workflow_id: str, *, with_params: bool = False) -> list[IterationRecord]:
+        """Return the iterations under the name of a loop, by number."""
+        ...
+
+    def ancestors(self, run_uuid: str) -> list[Ancestor]:
+        """Return the attempts that a run belongs to, from that of the root."""
+        ...
+
+    def overdue(self, now: int, limit: int = 100) -> list[str]:
+        """Return the uuids of unfinished runs that are past their ``timeout_at``, or whose unfinished attempts are."""
+        ...
+
+    def events(
+        self, *, after: int = 0, run_uuid: str | None = None, root_uuid: str | None = None, limit: int = 1000
+    ) -> list[Event]:
+        """Return events in order, from the one after ``after``."""
+        ...
+
+    def last_event(self) -> int:
+        """Return the number of the newest event; 0 if there is none."""
+        ...
+
+    def run_ends(self, attempt_uuids: Sequence[str]) -> Mapping[str, RunEnd]:
+        """Return how far the runs of some attempts have come, by attempt; unknown attempts are left out."""
+        ...
+
+    def append_log(self, chunk: LogChunk) -> None:
+        """Keep a piece of an attempt's log."""
+        ...
+
+    def log(self, attempt_uuid: str, *, after: int = -1) -> list[LogChunk]:
+        """Return an attempt's log from the piece after number ``after``."""
+        ...
+
+    def log_extents(self, attempt_uuid: str) -> list[LogExtent]:
+        """Return which pieces of an attempt's log are kept, in order, without their texts; no two of them overlap."""
+        ...
+
+    def log_text(self, attempt_uuid: str, number: int) -> str:
+        """Return the text of a piece of a log; nothing, if it is not kept any longer."""
+        ...
+
+    def log_files(self, attempt_uuid: str) -> list[LogExtent]:
+        """Return the files that hold an attempt's log, in order."""
+        ...
+
+    def keep_log_file(self, attempt_uuid: str, extent: LogExtent) -> None:
+        """Write down that a file holds a part of an attempt's log; one that begins at the same place is replaced."""
+        ...
+
+
+class Queue(Protocol):
+    """Hands tasks to workers."""
+
+    def now(self) -> int:
+        """Return the database's clock."""
+        ...
+
+    def register(self, worker: WorkerRecord) -> None:
+        """Make a worker known."""
+        ...
+
+    def heartbeat(self, worker_uuid: str, *, is_draining: bool = False) -> HeartbeatReply:
+        """Record a worker's heartbeat."""
+        ...
+
+    def retire(self, worker_uuid: str) -> None:
+        """Take a worker off the list, and free what it still holds."""
+        ...
+
+    def workers(self) -> list[WorkerRecord]:
+        """Return the workers that are alive."""
+        ...
+
+    def claim(self, worker_uuid: str, now: int, *, runs: int, steps: int) -> list[Task]:
+        """Take tasks that are due and free: at most so many runs and so many steps, by priority and age."""
+        ...
+
+    def release(self, tasks: Sequence[Task]) -> None:
+        """Give tasks back undone, for others to take."""
+        ...
+
+    def reap(self, silent_ms: int, *, is_gone: Callable[[WorkerRecord], bool]) -> list[str]:
+        """Take all tasks from workers that are silent, or gone for sure, and free them; return those workers.
+
+        Each task's ``generation`` and ``tries`` grow.
+        """
+        ...
+
+    def next_due(self, now: int) -> int | None:
+        """Return in how many milliseconds the next free task is due; None if there is none."""
+        ...
+
+    def wait(self, seconds: float) -> None:
+        """Sleep until a task may have come up, in this process or another, or the time is over."""
+        ...
+
+    def wake(self) -> None:
+        """End the ``wait`` of this process."""
+        ...
+
+    def counts(self) -> dict[TaskKind, int]:
+        """Count the tasks in the queue."""
+        ...
+
+
+class Controls(Protocol):
+    """Keeps breakpoints and the limits of tags."""
+
+    def set_breakpoint(self, point: Breakpoint) -> None:
+        """Set a breakpoint."""
+        ...
+
+    def delete_breakpoint(self, point: Breakpoint) -> bool:
+        """Delete a breakpoint; tell whether it existed."""
+        ...
+
+    def breakpoints(self, workflow_id: str | None = None) -> list[Breakpoint]:
+        """Return the breakpoints of a workflow, or all."""
+        ...
+
+    def paused(self, workflow_id: str, step_id: str) -> list[Attempt]:
+        """Return the attempts of a step that are paused, over all instances."""
+        ...
+
+    def set_tag_permit(self, tag: str, max_allowed: int, now: int) -> None:
+        """Limit how many steps of a tag run concurrently; waiting ones are woken."""
+        ...
+
+    def delete_tag_permit(self, tag: str) -> bool:
+        """Lift a limit; those that wait are woken."""
+        ...
+
+    def tag_permits(self) -> list[TagPermit]:
+        """Return the limits, and how many permits are held."""
+        ...
+
+
+class LiveWork(Protocol):
+    """Tells of steps that are not over: what they wait for, and how far they have come."""
+
+    def live_steps(self, run_uuid: str, limit: int = 5) -> LiveSteps:
+        """Return the attempts in a run, and in the runs below it that are not over, that will move again.
+
+        At most ``limit`` of each kind, oldest first, in time that follows the runs that are not over.
+        """
+        ...
+
+    def ancestry(self, run_uuids: Sequence[str]) -> dict[str, Run]:
+        """Return some runs, and the runs around them up to the roots, by uuid."""
+        ...
+
+    def approvals(
+        self,
+        *,
+        workflow_id: str | None = None,
+        after: str = "",
+        limit: int = 100,
+        namespaces: Sequence[str] = ("",),
+    ) -> list[Attempt]:
+        """Return the attempts of Approval steps that wait for people, by uuid, from the one after ``after``.
+
+        Only those in definitions of ``workflow_id``, and of workflows below ``namespaces``.
+        """
+        ...
+
+    def awaited_permits(self, attempt_uuids: Sequence[str]) -> dict[str, list[PermitUse]]:
+        """Return the permits with a limit that attempts wait for, by attempt."""
+        ...
+
+    def last_lines(self, attempt_uuids: Sequence[str]) -> dict[str, str]:
+        """Return the end of the newest piece of each attempt's log, some thousand characters, where there is one."""
+        ...
+
+
+class SignalBoard(Protocol):
+    """Keeps signals; steps send them, and wait for them, by ``Instances.commit``."""
+
+    def signal_heads(self, names: Iterable[str]) -> dict[str, int]:
+        """Return the number of the last signal of each name; 0 where there was none."""
+        ...
+
+    def match_signal(self, name: str, wanted: Sequence[ParamMatch]) -> Signal | None:
+        """Return the latest signal of a name whose params fit."""
+        ...
+
+    def sent_signals(self, workflow_id: str, instance_id: int, attempt_uuids: Sequence[str]) -> dict[str, list[Signal]]:
+        """Return the signals that attempts of an instance, or of what runs inside it, have sent, by attempt."""
+        ...
+
+
+class Templates(Protocol):
+    """Keeps the job templates that were pushed."""
+
+    def keep_template(self, template: JobTemplate, now: int) -> None:
+        """Keep a template, in place of the one of the same type and version."""
+        ...
+
+    def remove_templates(self, job_type: str, wanted: str | None) -> int:
+        """Forget a template in a version, or in all; return how many were forgotten."""
+        ...
+
+    def templates(self, job_type: str | None = None) -> list[JobTemplate]:
+        """Return the templates of a type, or all, by type and version."""
+        ...
+
+    def versions_naming(self, word: str) -> list[VersionRecord]:
+        """Return the versions, active or running, whose definitions contain a word as a whole text."""
+        ...
+
+
+class Overviews(Protocol):
+    """Reads many workflows and instances at once, little of each: each method takes a fixed number of queries."""
+
+    def workflow_rows(self, query: WorkflowQuery) -> list[WorkflowRow]:
+        """Return workflows with their default versions."""
+        ...
+
+    def recent_runs(self, workflow_ids: Sequence[str], number: int) -> dict[str, list[RecentRun]]:
+        """Return the newest instances of some workflows by workflow, the highest number first."""
+        ...
+
+    def instances_numbered(
+        self, number: int, *, contains: str, limit: int = 10, namespaces: Sequence[str] = ("",)
+    ) -> list[RecentRun]:
+        """Return the instances of a number of the workflows whose ids hold a text, the shortest ids first."""
+        ...
+
+    def filtered_instances(self, query: InstanceQuery) -> tuple[list[Run], Position | None]:
+        """Return the instances that meet a query, newest first, and where to look on if it did not see all."""
+        ...
+
+    def grid(self, workflow_id: str, number: int) -> list[GridRow]:
+        """Return the newest instances of a workflow with their steps, the highest number first."""
+        ...
+
+    def iteration_statuses(self, workflow_id: str) -> list[tuple[int, str]]:
+        """Return the numbers and statuses of the iterations under the name of a loop, by number."""
+        ...
+
+    def iteration_runs(
+        self, workflow_id: str, *, statuses: Sequence[RunStatus] = (), after: int = 0, limit: int = 100
+    ) -> list[Run]:
+        """Return the latest runs of the iterations under the name of a loop, by number, after ``after``."""
+        ...
+
+    def workloads(self, number: int = 20) -> list[Workload]:
+        """Return the workers, those that died within a day too, each with the first tasks that it holds."""
+        ...
+
+    def queue_states(self, now: int) -> dict[TaskKind, QueueState]:
+        """Count the tasks in the queue, by kind."""
+        ...
+
+
+class Attention(Protocol):
+    """Finds what may need a person: only in workflows below ``namespaces``."""
+
+    def failed_runs(self, *, limit: int = 1_000, namespaces: Sequence[str] = ("",)) -> list[FailedRun]:
+        """Return the instances that failed and were not restarted, newest first, each with the step that failed.
+
+        Those of a subworkflow are left out where their parent has failed with them.
+        """
+        ...
+
+    def explained(self, runs: Sequence[Run], *, namespaces: Sequence[str] = ("",)) -> dict[str, FailedRun]:
+        """Return what some runs failed of, by uuid."""
+        ...
+
+    def running_since(self, before: int, *, limit: int = 200, namespaces: Sequence[str] = ("",)) -> list[RecentRun]:
+        """Return the instances that began before a time and have not ended, those that began first first."""
+        ...
+
+    def all_paused(self, *, limit: int = 100, namespaces: Sequence[str] = ("",)) -> list[Attempt]:
+        """Return the attempts that are paused, oldest first."""
+        ...
+
+    def waiting_counts(self, *, namespaces: Sequence[str] = ("",)) -> tuple[int, int]:
+        """Count the Approval steps that wait for people, and the attempts that are paused."""
+        ...
+
+
+class EngineState(
+    Definitions, Instances, LiveWork, Queue, Controls, SignalBoard, Templates, Overviews, Attention, Protocol
+):
+    """Everything that the engine keeps."""
+
+
+class GivenUp(Protocol):
+    """A capture that was abandoned."""
+
+    @property
+    def message(self) -> str:
+        """What happened to it."""
+        ...
+
+    def remedy(self, options: str = "") -> str:
+        """Return what to do; ``options`` are added to a restart of the same instance."""
+        ...
+
+
+class LogPieces(Protocol):
+    """Keeps pieces of logs, and where the files are: the part of the store that is needed here."""
+
+    def log_extents(self, attempt_uuid: str) -> list[LogExtent]:
+        """Return which pieces are kept, in order."""
+        ...
+
+    def log_text(self, attempt_uuid: str, number: int) -> str:
+        """Return the text of a piece."""
+        ...
+
+    def log_files(self, attempt_uuid: str) -> list[LogExtent]:
+        """Return the files that hold an attempt's log, in order."""
+        ...
+
+
+class LogFiles(Protocol):
+    """Reads files outside."""
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """Return some bytes of a file."""
+        ...

@@ -1,0 +1,8 @@
+"""The worker: claims tasks, executes steps, sends heartbeats.
+
+Other packages import from ``calve.engine``.
+"""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

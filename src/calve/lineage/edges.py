@@ -1,0 +1,164 @@
+"""Which steps read and wrote which tables, kept by the last attempt that did, and the graph of it."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+from calve.errors import RequestInvalid
+from calve.lake import TableName
+
+if TYPE_CHECKING:
+    from calve.lineage.events import Parse, Told
+
+MOST_EDGES = 2_000
+"""How many edges one answer has."""
+_CAPTURING = frozenset({"IpCapture", "ICDC"})
+
+
+class Direction(StrEnum):
+    """What a step did with a table."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A step that read or wrote a table, as its last attempt that succeeded did."""
+
+    workflow_id: str
+    step_id: str
+    direction: Direction
+    table: TableName
+    at: int
+    """When that attempt ended, in milliseconds."""
+    instance_id: int
+    attempt: str
+    """The uuid of the attempt."""
+    rows: int | None = None
+    bytes: int | None = None
+    """What it read or wrote, as far as that is known."""
+    snapshot_id: int | None = None
+    """Up to which snapshot it read, or which one it published."""
+
+
+class EdgeState(Protocol):
+    """Keeps edges."""
+
+    def keep(self, edges: Sequence[Edge]) -> None:
+        """Keep edges; one of the same step and table gives way, unless it is newer."""
+        ...
+
+    def edges(self, workflows: Sequence[str], tables: Sequence[TableName], limit: int) -> list[Edge]:
+        """Return the edges of some workflows, and those of some tables."""
+        ...
+
+    def newest(self, limit: int) -> list[Edge]:
+        """Return edges, the newest first."""
+        ...
+
+
+def edges_of(told: "Told", parse: "Parse") -> list[Edge]:
+    """Return the edges of an attempt; the tables that a capture made are left out, as they stand for their sources."""
+    made = {name for name in _made(told) if name is not None}
+    found = [
+        *(_edge(told, Direction.READ, *one) for one in _read(told)),
+        *(_edge(told, Direction.WRITE, *one) for one in _written(told)),
+    ]
+    named: dict[tuple[Direction, TableName], Edge] = {}
+    for text, edge in found:
+        try:
+            table = parse(text)
+        except RequestInvalid:  # Spark reads what is no table of a catalog, too
+            continue
+        if text not in made and table not in {parse(name) for name in made}:
+            named.setdefault((edge["direction"], table), Edge(table=table, **edge))
+    return list(named.values())
+
+
+_Counted = tuple[str, int | None, int | None, int | None]
+"""The name of a table, rows, bytes and a snapshot."""
+
+
+def _read(told: "Told") -> Iterator[_Counted]:
+    if told.attempt.type == "IpCommit":
+        return
+    for table in told.capture.tables if told.capture else ():
+        yield table.source_table, table.records, table.bytes, table.to_snapshot_id
+    for name in told.attempt.artifacts.get("tables_read", ()):
+        yield name, None, None, None
+
+
+def _written(told: "Told") -> Iterator[_Counted]:
+    artifacts = told.attempt.artifacts
+    if told.attempt.type in _CAPTURING:
+        return
+    published = {each["table"]: each["snapshot_id"] for each in artifacts.get("published", ())}
+    names = dict.fromkeys((*published, *artifacts.get("tables_written", ())))
+    counts = artifacts.get("spark", {}) if len(names) == 1 else {}
+    for name in names:
+        yield name, counts.get("rows_written"), counts.get("bytes_written"), published.get(name)
+
+
+def _made(told: "Told") -> Iterator[str | None]:
+    if told.capture is not None and told.capture.mode == "table":
+        for table in told.capture.tables:
+            yield from (table.icdc_table, table.deletes_table, table.carried_table)
+
+
+def _edge(
+    told: "Told",
+    direction: Direction,
+    text: str,
+    rows: int | None,
+    size: int | None,
+    snapshot_id: int | None,
+) -> tuple[str, dict[str, Any]]:
+    return text, {
+        "workflow_id": told.run.owner_workflow,
+        "step_id": told.attempt.step_id,
+        "direction": direction,
+        "at": told.event.at,
+        "instance_id": told.run.instance_id,
+        "attempt": told.attempt.uuid,
+        "rows": rows,
+        "bytes": size,
+        "snapshot_id": snapshot_id,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What somebody may see of the graph."""
+
+    workflow: Callable[[str], bool]
+    table: Callable[[TableName], bool]
+
+    def of(self, edges: Iterable[Edge]) -> list[Edge]:
+        """Return the edges whose both ends may be seen."""
+        return [edge for edge in edges if self.workflow(edge.workflow_id) and self.table(edge.table)]
+
+
+def graph(
+    state: EdgeState, sight: Sight, *, tables: Sequence[TableName], workflows: Sequence[str], depth: int
+) -> list[Edge]:
+    """Return the edges around some tables and workflows, so many steps away; without any of them, the newest edges.
+
+    What may not be seen is not passed through.
+    """
+    if not tables and not workflows:
+        return sight.of(state.newest(MOST_EDGES))
+    found: dict[tuple[str, str, Direction, TableName], Edge] = {}
+    seen_tables, seen_workflows = set(tables), set(workflows)
+    new_tables, new_workflows = list(tables), list(workflows)
+    for _ in range(depth):
+        edges = sight.of(state.edges(new_workflows, new_tables, MOST_EDGES))
+        found |= {(one.workflow_id, one.step_id, one.direction, one.table): one for one in edges}
+        new_tables = sorted({one.table for one in edges} - seen_tables)
+        new_workflows = sorted({one.workflow_id for one in edges} - seen_workflows)
+        seen_tables.update(new_tables)
+        seen_workflows.update(new_workflows)
+        if len(found) >= MOST_EDGES or not (new_tables or new_workflows):
+            break
+    return list(found.values())[:MOST_EDGES]

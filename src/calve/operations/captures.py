@@ -1,0 +1,249 @@
+"""Captures, checkpoints and lag: the capture side, without any workflow. ``Captures`` itself knows who may do what."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from calve.capture import (
+    CaptureLimits,
+    CaptureReport,
+    Mode,
+    OnGap,
+    OnSchemaChange,
+    Operation,
+    StoredCheckpoint,
+    Wanted,
+    capture_json,
+    checkpoint_json,
+)
+from calve.operations import shapes
+from calve.operations.arguments import Word
+from calve.operations.caller import Caller
+from calve.operations.declaration import Argument, Document, StrictBody, Topic, jsonable, operation, request
+from calve.operations.paging import FIRST, Page, page_of_list
+from calve.operations.policy import EDIT_SOMEWHERE, READ_SOMEWHERE, RUN_SOMEWHERE
+
+Table = Annotated[str, Field(min_length=1, max_length=512, examples=["db.events"])]
+ConsumerName = Annotated[
+    str,
+    Field(
+        description="The consumer whose checkpoint it is, for example a workflow.",
+        min_length=1,
+        max_length=512,
+        pattern=r"^[^\x00-\x1f\x7f]+$",
+        examples=["demo.daily"],
+    ),
+]
+Place = Annotated[str, Field(min_length=1, max_length=128)]
+Reason = Annotated[str, Field(description="The reason; it is recorded.", min_length=1, max_length=1_000)]
+_Amount = Annotated[int, Field(ge=1, lt=2**63)]
+Consumer = Annotated[str | None, Argument("Only this consumer's.", max_length=512)]
+_ALL = 1_000_000
+"""How long a page is where the whole list is computed at once."""
+
+
+class PlanRequest(StrictBody):
+    """What is to be captured."""
+
+    tables: Annotated[list[Table], Field(min_length=1, max_length=100)]
+    consumer: ConsumerName
+    operations: list[Operation] = Field(
+        [Operation.APPEND], description="The kinds of snapshots to capture. Other kinds are an error."
+    )
+    mode: Mode = Field(
+        Mode.TABLE,
+        description="table: an ICDC table; range: the ranges only; path: metadata by its path; view: a Spark view.",
+    )
+    ranges: list[Annotated[str, Field(min_length=1, max_length=256)]] = Field(
+        [], description="Report the range of the changed values of these columns."
+    )
+    max_files: _Amount | None = Field(None, description="Capture at most so many files of each table.")
+    max_bytes: _Amount | None = Field(None, description="Capture at most so many bytes of each table.")
+    start: Place | None = Field(
+        None, description="Where to start if there is no checkpoint. Default: with the whole table."
+    )
+    end: Place | None = Field(None, description="Where to stop. Default: now.")
+    on_gap: OnGap = Field(
+        OnGap.FAIL,
+        description=(
+            "If snapshots were expired: fail; continue by row lineage (v3, no deletes); capture the whole table."
+        ),
+    )
+    on_schema_change: OnSchemaChange = Field(
+        OnSchemaChange.EVOLVE,
+        description="If the schema changed since the checkpoint: read with the new schema, by column id, or fail.",
+    )
+
+    def wanted(self) -> Wanted:
+        """Return what captures are asked for."""
+        return Wanted(
+            operations=frozenset(self.operations),
+            mode=self.mode,
+            ranges=tuple(self.ranges),
+            limits=CaptureLimits(self.max_files, self.max_bytes),
+            start=self.start,
+            end=self.end,
+            on_gap=self.on_gap,
+            on_schema_change=self.on_schema_change,
+        )
+
+
+class CaptureRequest(PlanRequest):
+    """A capture."""
+
+    key: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        None, description="A name for this request: repeating it returns the same capture."
+    )
+    lease: bool = Field(
+        default=False,
+        description="Tag the captured snapshots until the commit, so that expiry keeps their files.",
+    )
+    supersede: bool = Field(default=False, description="Abandon the capture that the consumer has open.")
+
+    def options(self) -> dict[str, Any]:
+        """Return how it is captured."""
+        return {"key": self.key, "lease": self.lease, "supersede": self.supersede}
+
+
+class CheckpointRequest(StrictBody):
+    """A move of a checkpoint by hand."""
+
+    table: Table
+    consumer: ConsumerName
+    to: Annotated[Place, Field(description="Everything up to here counts as processed.")]
+    reason: Reason
+
+
+class Captures(Topic):
+    """Captures changes, commits them, and tells how far consumers are behind."""
+
+    __slots__ = ()
+    tag = "captures"
+
+    def captures(self, *, consumer: str | None = None) -> list[Document]:
+        """Return the captures of a consumer, or all, newest first."""
+        return list(self._all(self.list_captures, consumer))
+
+    @operation("GET /captures", READ_SOMEWHERE, answer=shapes.Page, is_slow=True, graphql=False)
+    def list_captures(self, page: Page = FIRST, consumer: Consumer = None) -> Document:
+        """List captures, newest first."""
+        found = self.call.captures.captures(consumer)
+        return page_of_list(found, page, lambda one: jsonable(capture_json(one)), lambda one: one.capture_id)
+
+    def plan(self, tables: Sequence[str], consumer: str, **options: Any) -> Document:
+        """Return what the next capture of a consumer would contain; options that are None are left out."""
+        return self.plan_capture(request(PlanRequest, tables=list(tables), consumer=consumer, **_present(options)))
+
+    @operation("POST /captures/plan", READ_SOMEWHERE, is_slow=True, is_repeatable=True)
+    def plan_capture(self, request: PlanRequest) -> Document:
+        """Return what the next capture would contain; writes nothing."""
+        return _report_json(self.call.captures.plan(request.tables, request.consumer, request.wanted()))
+
+    def create_capture(self, tables: Sequence[str], consumer: str, **options: Any) -> Document:
+        """Capture what changed since the consumer's last commit; options that are None are left out."""
+        asked = request(CaptureRequest, tables=list(tables), consumer=consumer, **_present(options))
+        return self.capture_changes(asked)
+
+    @operation("POST /captures", RUN_SOMEWHERE, id="capture", is_slow=True)
+    def capture_changes(self, request: CaptureRequest) -> Document:
+        """Capture what changed since the consumer's last commit."""
+        captures = self.call.captures
+        return _report_json(captures.capture(request.tables, request.consumer, request.wanted(), **request.options()))
+
+    @operation("GET /captures/{capture_id}", READ_SOMEWHERE, id="get_capture", is_slow=True)
+    def capture(self, capture_id: Word) -> Document:
+        """Return one capture as it was reported."""
+        return _report_json(self.call.captures.show(capture_id))
+
+    @operation("GET /captures/{capture_id}/files", READ_SOMEWHERE, id="list_capture_files", is_slow=True)
+    def capture_files(
+        self,
+        capture_id: Word,
+        *,
+        is_checked: Annotated[bool, Argument("Check that every file still exists.", alias="check")] = False,
+    ) -> dict[str, list[Document]]:
+        """Return the files that a capture references, by table; none once they are cleaned up.
+
+        Raises:
+            FilesLost: they were to be checked, and some are gone.
+        """
+        files: dict[str, list[Document]] = jsonable(self.call.captures.files(capture_id, check=is_checked))
+        return files
+
+    @operation("POST /captures/{capture_id}/actions/commit", RUN_SOMEWHERE, is_slow=True, is_repeatable=True)
+    def commit_capture(self, capture_id: Word) -> Document:
+        """Move the checkpoints past a capture that has been processed; repeating it changes nothing."""
+        return _report_json(self.call.captures.commit(capture_id))
+
+    @operation("POST /captures/{capture_id}/actions/abandon", RUN_SOMEWHERE, is_slow=True, is_repeatable=True)
+    def abandon_capture(self, capture_id: Word) -> Document:
+        """Give a capture up: the next one starts from the same checkpoint."""
+        return _report_json(self.call.captures.abandon(capture_id))
+
+    def checkpoints(self, *, consumer: str | None = None) -> list[Document]:
+        """Return up to where each consumer has committed each table."""
+        return list(self._all(self.list_checkpoints, consumer))
+
+    @operation("GET /checkpoints", READ_SOMEWHERE, answer=shapes.Page, is_slow=True, graphql=False)
+    def list_checkpoints(self, page: Page = FIRST, consumer: Consumer = None) -> Document:
+        """List where consumers stand."""
+        found = self.call.captures.checkpoints(consumer)
+        return page_of_list(
+            found, page, lambda one: _checkpoint_json(self.call, one), lambda one: f"{one.consumer} {one.table}"
+        )
+
+    @operation("PUT /checkpoints", EDIT_SOMEWHERE, body=CheckpointRequest, is_slow=True)
+    def set_checkpoint(self, table: str, consumer: str, *, to: str, reason: str) -> Document:
+        """Move a consumer's checkpoint by hand: to a snapshot, a tag, a branch, a time, or ``latest``."""
+        return _checkpoint_json(self.call, self.call.captures.set_checkpoint(table, consumer, to, reason))
+
+    @operation("DELETE /checkpoints", EDIT_SOMEWHERE, is_slow=True)
+    def reset_checkpoint(
+        self,
+        table: Annotated[str, Argument(min_length=1, max_length=512)],
+        consumer: Annotated[str, Argument("The consumer whose checkpoint it is.", min_length=1, max_length=512)],
+        *,
+        reason: Annotated[str, Argument("The reason; it is recorded.", min_length=1, max_length=1_000)],
+    ) -> Document:
+        """Delete a consumer's checkpoint: its next capture is a first one."""
+        self.call.captures.reset_checkpoint(table, consumer, reason)
+        return {"consumer": consumer, "table": table, "reset": True}
+
+    def checkpoint_moves(self, *, consumer: str | None = None) -> list[Document]:
+        """Return every move of a checkpoint, and why, newest first."""
+        return list(self._all(self.list_checkpoint_moves, consumer))
+
+    @operation("GET /checkpoints/log", READ_SOMEWHERE, answer=shapes.Page, is_slow=True)
+    def list_checkpoint_moves(self, page: Page = FIRST, consumer: Consumer = None) -> Document:
+        """List every move of a checkpoint, and why, newest first."""
+        moves = list(enumerate(self.call.captures.checkpoint_log(consumer)))[::-1]
+        return page_of_list(moves, page, lambda one: jsonable(one[1]), lambda one: str(one[0]))
+
+    def lag(self, *, consumer: str | None = None) -> list[Document]:
+        """Return how far consumers are behind their tables."""
+        return list(self._all(self.list_lag, consumer))
+
+    @operation("GET /lag", READ_SOMEWHERE, answer=shapes.Page, is_slow=True)
+    def list_lag(self, page: Page = FIRST, consumer: Consumer = None) -> Document:
+        """List how far consumers are behind their tables, and how long their history is safe."""
+        found = self.call.captures.lag(consumer)
+        return page_of_list(found, page, lambda one: jsonable(asdict(one)), lambda one: f"{one.consumer} {one.table}")
+
+    def _all(self, listed: Any, consumer: str | None) -> Iterator[Document]:
+        return self.pages(listed, limit=_ALL, consumer=consumer)
+
+
+def _present(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _report_json(report: CaptureReport) -> Document:
+    document: Document = jsonable(report.as_json())
+    return document
+
+
+def _checkpoint_json(call: Caller, stored: StoredCheckpoint) -> Document:
+    document: Document = jsonable(checkpoint_json(stored, call.captures.named([str(stored.table)])[0]))
+    return document

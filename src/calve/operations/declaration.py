@@ -1,0 +1,345 @@
+"""How an operation is declared: one typed method, from which REST, GraphQL, the Python client and its page follow.
+
+    @operation("PUT /workflows/{workflow_id}/actions/stop", RUN, id="stop_workflow", answer=ActionEvent, status=202)
+    def stop_workflow(self, workflow_id: WorkflowId, *, reason: Reason = "") -> Document:
+        ...
+
+A parameter stands in the path if the path names it. Otherwise GET and DELETE take it in the query, POST and PUT in the
+body, unless its ``Argument`` says otherwise. A parameter that is a model, or a list of models, is the whole body.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from functools import cached_property, wraps
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic.fields import FieldInfo
+
+from calve.errors import RequestInvalid
+from calve.operations.caller import Caller
+from calve.operations.paging import Page
+from calve.operations.policy import Policy, Scope
+
+Document = dict[str, Any]
+"""What operations answer: JSON's own types, in Maestro's shape where Maestro has the document."""
+REQUIRED = inspect.Parameter.empty
+"""The default of a parameter that has none."""
+_T = TypeVar("_T", bound="Topic")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_Model = TypeVar("_Model", bound=BaseModel)
+_MANY = 1_000
+_SECTIONS = re.compile(r"\n\n(?:Args|Returns|Raises):")
+
+
+class Argument:
+    """What stands beside the type of a parameter: what it is, and which values are valid.
+
+    Args:
+        doc: what it is, in one sentence.
+        alias: its name in a query, where Maestro has another one.
+        is_query: it stands in the query, though the operation has a body.
+        checks: what ``pydantic.Field`` takes: pattern, ge, max_length, examples …
+    """
+
+    def __init__(self, doc: str = "", *, alias: str | None = None, is_query: bool = False, **checks: Any) -> None:
+        self.doc = doc or None
+        self.alias = alias
+        self.is_query = is_query
+        self.checks = checks
+
+
+def jsonable(value: Any) -> Any:
+    """Return a value in JSON's types: times as text, decimals as numbers."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case Mapping():
+            return {str(key): jsonable(item) for key, item in value.items()}
+        case datetime() | date():
+            return value.isoformat()
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+        case list() | tuple() | set() | frozenset():
+            return [jsonable(item) for item in value]
+        case _:
+            return str(value)
+
+
+def request(model: type[_Model], **fields: Any) -> _Model:
+    """Return the body of a request.
+
+    Raises:
+        RequestInvalid: a field is not valid.
+    """
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        details = [f"body.{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()]
+        raise RequestInvalid(details[0]) from None
+
+
+class StrictBody(BaseModel):
+    """A body that may hold nothing but its fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Place(StrEnum):
+    """Where a request holds an argument."""
+
+    PATH = "path"
+    QUERY = "query"
+    PAGE = "page"
+    """In the query: limit, first, last and cursor."""
+    BODY = "body"
+    """It is the body."""
+    FIELD = "field"
+    """A field of the body."""
+    RAW = "raw"
+    """It is the text of the body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of an operation."""
+
+    name: str
+    type: Any
+    place: Place
+    argument: Argument
+    default: Any = REQUIRED
+
+    @property
+    def is_required(self) -> bool:
+        """Tell whether there is no default."""
+        return self.default is REQUIRED
+
+    @property
+    def field(self) -> FieldInfo:
+        """What pydantic says of the same: its default, its documentation and which values are valid."""
+        default = ... if self.is_required else self.default
+        info: FieldInfo = Field(default, description=self.argument.doc, **self.argument.checks)
+        return FieldInfo.from_annotated_attribute(self.type, info)
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """One thing that can be asked or done."""
+
+    id: str
+    method: str
+    path: str
+    policy: Policy
+    function: Callable[..., Any]
+    answer: Any = None
+    """The shape of the answer, for those who read the OpenAPI document."""
+    status: int = 200
+    is_slow: bool = False
+    """Whether it may wait for something else than the state database, or a caller can make it long."""
+    is_repeatable: bool = False
+    """Whether doing it twice is the same as doing it once, so that a client may ask again when no answer came."""
+    graphql: bool = True
+    """Whether its field of GraphQL follows from the declaration; otherwise one written by hand does the same."""
+    body: type[BaseModel] | None = None
+    """The model of the body, if its fields are parameters; one is derived from the parameters, if not given."""
+    needs_body: bool = False
+    """Whether a request has to have a body, though none of its fields is required."""
+    openapi: Mapping[str, Any] = field(default_factory=dict)
+    """What the OpenAPI document says besides."""
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return self.function.__name__
+
+    @property
+    def doc(self) -> str:
+        """What it does, without the sections for those who call it from Python."""
+        return _SECTIONS.split(inspect.getdoc(self.function) or "")[0]
+
+    @property
+    def is_read(self) -> bool:
+        """Tell whether it changes nothing."""
+        return self.method == "GET"
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters, in the order of the signature."""
+        hints = get_type_hints(self.function, include_extras=True)
+        given = list(inspect.signature(self.function).parameters.values())[1:]
+        return tuple(self._parameter(one.name, hints[one.name], one.default) for one in given)
+
+    def _parameter(self, name: str, hint: Any, default: Any) -> Parameter:
+        kind, argument = hint, Argument()
+        if get_origin(hint) is Annotated:
+            kind, *more = get_args(hint)
+            argument = next((one for one in more if isinstance(one, Argument)), argument)
+        if kind == str | int:  # a number, or a word such as latest: text wherever it is sent
+            kind = str
+        return Parameter(name, kind, self._place(name, kind, argument), argument, default)
+
+    def _place(self, name: str, kind: Any, argument: Argument) -> Place:
+        if kind is Page:
+            return Place.PAGE
+        if kind is bytes:
+            return Place.RAW
+        if f"{{{name}}}" in self.path or f"{{{name}:path}}" in self.path:
+            return Place.PATH
+        if is_model(kind) or (get_origin(kind) is list and is_model(get_args(kind)[0])):
+            return Place.BODY
+        return Place.QUERY if self.method in {"GET", "DELETE"} or argument.is_query else Place.FIELD
+
+    @cached_property
+    def model(self) -> type[BaseModel] | None:
+        """The model of the body, where parameters are its fields."""
+        fields = [one for one in self.parameters if one.place is Place.FIELD]
+        if self.body is not None or not fields:
+            return self.body
+        made: dict[str, Any] = {one.name: (one.type, one.field) for one in fields}
+        title = "".join(part.capitalize() for part in self.id.split("_"))
+        return create_model(f"{title}Request", __base__=StrictBody, __doc__=self.doc.partition("\n")[0], **made)
+
+    @cached_property
+    def fields(self) -> dict[str, FieldInfo]:
+        """What it takes by name: its parameters but for the page, and the fields of a body instead of its model."""
+        found: dict[str, FieldInfo] = {}
+        for one in self.parameters:
+            match one.place:
+                case Place.PATH | Place.QUERY:
+                    found[one.name] = one.field
+                case Place.FIELD if self.model is not None:
+                    found[one.name] = self.model.model_fields[one.name]
+                case Place.BODY if is_model(one.type):
+                    found |= one.type.model_fields
+                case _:
+                    pass
+        return found
+
+    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return its arguments from values by name, as ``fields`` lists them: those of a body become its model.
+
+        Raises:
+            RequestInvalid: a value in the body is not valid.
+        """
+        body = next((one for one in self.parameters if one.place is Place.BODY), None)
+        if body is None:
+            return dict(given)
+        names = {one.name for one in self.parameters}
+        inside = {name: value for name, value in given.items() if name not in names}
+        beside = {name: value for name, value in given.items() if name in names}
+        return {**beside, body.name: request(body.type, **inside)}
+
+    @cached_property
+    def is_paged(self) -> bool:
+        """Tell whether it gives a list page by page."""
+        return any(one.place is Place.PAGE for one in self.parameters)
+
+    @cached_property
+    def positional(self) -> tuple[str, ...]:
+        """The parameters that may be given by position."""
+        code = self.function.__code__
+        return code.co_varnames[1 : code.co_argcount]
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return arguments by name."""
+        return {**dict(zip(self.positional, args, strict=False)), **kwargs}
+
+    def check(self, call: Caller, arguments: Mapping[str, Any]) -> None:
+        """Refuse a caller who lacks the permission; note changes for the audit log.
+
+        Raises:
+            Unauthenticated: the caller is not signed in.
+            Forbidden: the caller lacks the permission.
+        """
+        workflow_id = arguments["workflow_id"] if self.policy.scope is Scope.WORKFLOW else ""
+        if self.is_read or self.policy.scope is Scope.SOMEWHERE:
+            self.policy.check(call.principal, workflow_id)
+        else:
+            call.require(self.policy.permission, workflow_id)
+
+
+def is_model(kind: Any) -> bool:
+    """Tell whether a type is a model of a body."""
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+class Topic:
+    """Operations about one topic, performed in this process on behalf of a caller."""
+
+    __slots__ = ("call",)
+    tag = ""
+    """What OpenAPI lists them under."""
+
+    def __init__(self, call: Caller) -> None:
+        self.call = call
+
+    def perform(self, operation: Operation, arguments: dict[str, Any]) -> Any:
+        """Check the permission, and do it. Whoever asks a server overrides this."""
+        operation.check(self.call, arguments)
+        return operation.function(self, **arguments)
+
+    def pages(self, listed: Callable[..., Document], *, limit: int = _MANY, **given: Any) -> Iterator[Document]:
+        """Yield all elements of a list, page by page.
+
+        Args:
+            listed: gives one page.
+            limit: how many elements a page has.
+            given: what it is given besides; None stands for nothing.
+        """
+        given = {name: value for name, value in given.items() if value is not None}
+        page = Page(limit)
+        while True:
+            document = listed(page=page, **given)
+            yield from document["elements"]
+            about = document.get("page_info", {})
+            if not about.get("has_next_page") or about.get("end_cursor") is None:
+                return
+            page = Page(limit, about["end_cursor"])
+
+    def request_id(self, given: str | None) -> str | None:
+        """Return the id of a request; whoever asks a server makes one up, so that it can ask again."""
+        return given
+
+
+def operation(
+    route: str,
+    policy: Policy,
+    *,
+    id: str | None = None,  # noqa: A002 - OpenAPI's word
+    **more: Any,
+) -> Callable[[Callable[Concatenate[_T, _P], _R]], Callable[Concatenate[_T, _P], _R]]:
+    """Declare a method of a topic an operation.
+
+    Args:
+        route: the method and the path below ``/api/v3``.
+        policy: who may perform it.
+        id: its name in OpenAPI; that of the method, if not given.
+        more: see ``Operation``.
+    """
+    verb, _, path = route.partition(" ")
+
+    def declare(function: Callable[Concatenate[_T, _P], _R]) -> Callable[Concatenate[_T, _P], _R]:
+        declared = Operation(id or function.__name__, verb, path, policy, function, **more)
+
+        @wraps(function)
+        def method(self: _T, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+            result: _R = self.perform(declared, declared.bind(args, kwargs))
+            return result
+
+        method.operation = declared  # type: ignore[attr-defined]
+        return method
+
+    return declare
+
+
+def operations_of(topic: type[Topic]) -> list[Operation]:
+    """Return the operations that a topic declares, in order."""
+    found = (getattr(member, "operation", None) for member in vars(topic).values())
+    return [one for one in found if isinstance(one, Operation)]

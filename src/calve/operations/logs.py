@@ -1,0 +1,290 @@
+"""Logs: what steps have written, and what has happened."""
+
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import asdict
+from typing import Annotated
+
+from calve.access import Permission, allows
+from calve.engine import MOST, PAGE, Address, Attempt, Event, LogReader, find_attempt, find_run
+from calve.errors import RequestInvalid
+from calve.namespaces import ROOT
+from calve.operations import shapes
+from calve.operations.arguments import InstanceId, OfWorkflow, StepPath, WorkflowId, step_address
+from calve.operations.caller import Caller
+from calve.operations.declaration import Argument, Document, Topic, operation
+from calve.operations.documents import event_json, present
+from calve.operations.paging import FIRST, Page, look_through, page_json
+from calve.operations.policy import LOGS, READ_SOMEWHERE
+
+_MOST_FOUND = 1_000
+_FOUND = 100
+_OFTEN = 0.2
+_EVENTS = 500
+
+
+class Logs(Topic):
+    """Reads what attempts of steps have written."""
+
+    __slots__ = ()
+    tag = "logs"
+
+    def log_page(
+        self,
+        workflow_id: str,
+        instance_id: int,
+        step_id: str,
+        *,
+        attempt: int | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        tail: int | None = None,
+    ) -> Document:
+        """Return a part of what a step has written: ``text``, ``offset``, ``next_offset``, ``size``, ``left_out``.
+
+        Args:
+            workflow_id: the workflow.
+            instance_id: its instance.
+            step_id: the step, however deep: ``loop/3/job``.
+            attempt: an earlier attempt than the newest.
+            offset: the byte to begin at; below 0, from the end.
+            limit: how many bytes at most.
+            tail: how many of the last lines, in place of an offset.
+        """
+        if tail is None and offset is None:
+            offset = 0
+        given = {"attempt": attempt, "offset": offset, "limit": limit, "tail": tail}
+        return self.get_logs(workflow_id, instance_id, step_id, **present(**given))
+
+    def find_in_log(
+        self,
+        workflow_id: str,
+        instance_id: int,
+        step_id: str,
+        text: str,
+        *,
+        attempt: int | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        ignore_case: bool = False,
+    ) -> Document:
+        """Return the lines that hold a text: ``matches``, each with ``offset``, ``line`` and ``text``."""
+        given = {"attempt": attempt, "offset": offset, "limit": limit, "ignore_case": ignore_case or None}
+        return self.get_logs(workflow_id, instance_id, step_id, find=text, **present(**given))
+
+    @operation(
+        "GET /workflows/{workflow_id}/instances/{instance_id}/steps/{step_id:path}/logs",
+        LOGS,
+        answer=shapes.LogPage | shapes.LogMatches,
+        is_slow=True,
+    )
+    def get_logs(
+        self,
+        workflow_id: WorkflowId,
+        instance_id: InstanceId,
+        step_id: StepPath,
+        attempt: Annotated[int | None, Argument("An earlier attempt. Default: the newest.", ge=1, lt=2**31)] = None,
+        offset: Annotated[
+            int | None,
+            Argument("Begin at this byte; if negative, so many bytes before the end.", ge=-(2**62), lt=2**62),
+        ] = None,
+        limit: Annotated[int | None, Argument("At most this many bytes; with ``find``, lines.", ge=1, le=MOST)] = None,
+        tail: Annotated[int | None, Argument("Only this many of the last lines.", ge=1, le=100_000)] = None,
+        find: Annotated[
+            str | None,
+            Argument("Only lines that contain this text, with their numbers.", min_length=1, max_length=1_000),
+        ] = None,
+        *,
+        ignore_case: Annotated[bool, Argument("With ``find``: ignore case.")] = False,
+        follow: Annotated[bool, Argument("Continue until the attempt ends.")] = False,
+    ) -> Document:
+        """Return what an attempt of a step has written, the newest if none is named.
+
+        Without ``offset``, ``tail`` or ``find`` it is all that is kept, as text, with a line where some is left out.
+        With ``offset`` or ``tail`` it is a part: the headers ``X-Log-Offset``, ``X-Log-Next-Offset``, ``X-Log-Size``
+        and ``X-Log-Left-Out`` say which one, or with ``Accept: application/json`` the keys of an object do. ``find``
+        gives the lines that hold a text, with their offsets and numbers, and ``next_offset`` if there is more to look
+        through.
+        """
+        address = step_address(workflow_id, instance_id, step_id)
+        _, reader = reader_of(self.call, address, attempt)
+        check_log_part(offset=offset, tail=tail, find=find, follow=follow)
+        if find is not None:
+            return matches_json(reader, find, offset, limit, ignore_case=ignore_case)
+        return asdict(reader.tail(tail) if tail is not None else reader.page(offset or 0, limit or PAGE))
+
+    def logs(
+        self,
+        workflow_id: str,
+        instance_id: int,
+        step_id: str,
+        *,
+        attempt: int | None = None,
+        is_followed: bool = False,
+        offset: int | None = None,
+        tail: int | None = None,
+    ) -> Iterator[str]:
+        """Yield what a step has written; if followed, until the attempt has ended, from a byte or the last lines on."""
+        self.call.require(Permission.LOGS, workflow_id)
+        found, reader = reader_of(self.call, step_address(workflow_id, instance_id, step_id), attempt)
+        place = reader.tail(tail).offset if tail else reader.place(offset or 0)
+        while True:
+            now = self.call.engine.state.attempt(found.uuid) if is_followed else None
+            while not (page := reader.page(place)).is_last or page.text:
+                place = page.next_offset
+                yield page.shown()
+            if now is None or now.status.is_terminal:
+                return
+            time.sleep(_OFTEN)
+            reader = self.call.engine.log_reader(found.uuid)
+
+
+def check_log_part(*, offset: int | None, tail: int | None, find: str | None, follow: bool) -> None:
+    """Refuse a request for parts of a log that exclude each other.
+
+    Raises:
+        RequestInvalid: they do.
+    """
+    if (tail is not None) + (find is not None) + (offset is not None and find is None) > 1 or (find and follow):
+        raise RequestInvalid("Give one of offset, tail and find; and follow with offset or tail only.")
+
+
+def reader_of(call: Caller, address: Address, attempt_id: int | None) -> tuple[Attempt, LogReader]:
+    """Return an attempt and what reads its log, if the caller may."""
+    call.require_inside(Permission.LOGS, address)
+    _, attempt = find_attempt(call.engine.state, address, attempt_id)
+    return attempt, call.engine.log_reader(attempt.uuid)
+
+
+def matches_json(reader: LogReader, text: str, offset: int | None, limit: int | None, *, ignore_case: bool) -> Document:
+    """Return the lines of a log that hold a text."""
+    most = min(limit or _FOUND, _MOST_FOUND)
+    return asdict(reader.find(text, ignore_case=ignore_case, offset=max(0, offset or 0), limit=most))
+
+
+class Events(Topic):
+    """Reads what has happened."""
+
+    __slots__ = ()
+    tag = "events"
+
+    def events(
+        self, *, after: int = 0, workflow_id: str | None = None, instance_id: int | None = None
+    ) -> Iterator[Document]:
+        """Yield events in order, without end, from the one after number ``after``.
+
+        Each has its ``seq``: keep the last one to go on there another day.
+        """
+        chosen = ChosenEvents(self.call, workflow_id, instance_id)
+        while True:
+            found, last = chosen.page(after)
+            yield from map(event_json, found)
+            if last == after:
+                time.sleep(_OFTEN)
+            after = last
+
+    def past_events(self, workflow_id: str, instance_id: int, *, after: int = 0) -> list[Document]:
+        """Return what has happened in an instance, and below it, after event number ``after``."""
+        return list(self.pages(self.get_events, workflow_id=workflow_id, instance_id=instance_id, after=after))
+
+    @operation("GET /events", READ_SOMEWHERE, answer=shapes.Page, is_slow=True, graphql=False)
+    def get_events(
+        self,
+        page: Page = FIRST,
+        workflow_id: OfWorkflow = None,
+        instance_id: Annotated[int | None, Argument(ge=1, lt=2**63)] = None,
+        after: Annotated[int | None, Argument("The number of the last event that is known.", ge=0, lt=2**63)] = None,
+        kind: Annotated[
+            list[str] | None,
+            Argument("Only events of these kinds.", max_length=20, examples=[["STEP_INSTANCE_STATUS_CHANGE"]]),
+        ] = None,
+        step: Annotated[str | None, Argument("Only events of steps of this id.", max_length=128)] = None,
+    ) -> Document:
+        """Return what has happened, in order, each event with its number; as ``text/event-stream``, also what happens.
+
+        ``Last-Event-ID`` (or ``after``) goes on where a stream was cut off. Without it a page, and the stream of an
+        instance with all that belongs to it, begins with the first event; any other stream with what happens from now
+        on.
+        """
+        chosen = ChosenEvents(self.call, workflow_id, instance_id, kind or (), step)
+        return page_of_events(chosen, event_number(page.forward().cursor, after) or 0, page)
+
+
+def page_of_events(chosen: "ChosenEvents", after: int, page: Page) -> Document:
+    """Return a page of events."""
+
+    def look(cursor: str | None) -> tuple[list[Event], str | None]:
+        place = int(cursor or 0)
+        events, last = chosen.page(place)
+        return events, None if last == place else str(last)
+
+    found, onward = look_through(page, str(after), look)
+    return page_json(found, page, event_json, lambda event: str(event.seq), onward)
+
+
+def event_number(cursor: str | None, after: int | None) -> int | None:
+    """Return after which event to begin, by a cursor or else by a number.
+
+    Raises:
+        RequestInvalid: the cursor is not the number of an event.
+    """
+    if cursor is None:
+        return after
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= 18):
+        raise RequestInvalid("Last-Event-ID, or a cursor, is the number of an event.")
+    return int(cursor)
+
+
+class ChosenEvents:
+    """The events that a caller wants and may see."""
+
+    def __init__(
+        self,
+        call: Caller,
+        workflow_id: str | None,
+        instance_id: int | None,
+        kinds: Collection[str] = (),
+        step_id: str | None = None,
+    ) -> None:
+        self._call = call
+        self._kinds = frozenset(kinds)
+        self._step_id = step_id
+        self._workflow_id = workflow_id
+        self._owners: dict[str, str] = {}
+        self._sees_all = allows(call.principal, Permission.READ, ROOT)
+        self.root: str | None = None
+        if workflow_id is not None:
+            call.require(Permission.READ, workflow_id)
+        if instance_id is not None:
+            if workflow_id is None:
+                raise RequestInvalid("Which workflow's instance?", remedy="Give workflow_id too.")
+            self.root = find_run(call.engine.state, Address(workflow_id, instance_id)).root_uuid
+
+    def page(self, after: int) -> tuple[list[Event], int]:
+        """Return the next events, and the number of the last one that was looked at."""
+        state = self._call.engine.state
+        found = state.events(after=after, root_uuid=self.root, limit=_EVENTS)
+        last = found[-1].seq if found else after
+        return [event for event in found if self._is_wanted(event) and self._is_for(event)], last
+
+    def _is_wanted(self, event: Event) -> bool:
+        is_kind = not self._kinds or event.kind in self._kinds
+        return is_kind and self._step_id in {None, event.step_id}
+
+    def _is_for(self, event: Event) -> bool:
+        if self._workflow_id is None and self._sees_all:
+            return True
+        if self.root is not None and event.workflow_id == self._workflow_id:
+            return True
+        owner = self._owner(event)
+        is_wanted = self.root is not None or self._workflow_id in {None, owner}
+        return is_wanted and self._call.may(Permission.READ, owner)
+
+    def _owner(self, event: Event) -> str:
+        """Return the workflow that an event belongs to: iterations have ids of their own."""
+        if event.run_uuid not in self._owners:
+            if len(self._owners) > 10_000:
+                self._owners.clear()
+            snapshot = self._call.engine.state.load(event.run_uuid)
+            self._owners[event.run_uuid] = snapshot.run.owner_workflow if snapshot else event.workflow_id
+        return self._owners[event.run_uuid]

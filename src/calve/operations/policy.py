@@ -1,0 +1,80 @@
+"""Who may perform an operation: which permission it takes, and where."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+from calve.access import ANONYMOUS, Permission, Principal, allows, allows_somewhere
+from calve.errors import Forbidden, Unauthenticated
+from calve.namespaces import ROOT, namespace_of
+
+
+class Scope(StrEnum):
+    """Where a permission has to hold."""
+
+    WORKFLOW = "workflow"
+    """In the namespace of the workflow that the operation names."""
+    EVERYWHERE = "everywhere"
+    """In all namespaces: the operation concerns something that belongs to no workflow."""
+    SOMEWHERE = "somewhere"
+    """In some namespace: the operation itself checks each workflow that it meets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The permission that an operation takes, and its scope."""
+
+    permission: Permission
+    scope: Scope = Scope.WORKFLOW
+
+    def check(self, principal: Principal, workflow_id: str) -> None:
+        """Refuse a caller who lacks the permission.
+
+        Args:
+            principal: the caller.
+            workflow_id: which workflow the operation names; only a scope of WORKFLOW looks at it.
+
+        Raises:
+            Unauthenticated: the caller is not signed in.
+            Forbidden: the caller lacks the permission.
+        """
+        match self.scope:
+            case Scope.WORKFLOW:
+                require(principal, self.permission, namespace_of(workflow_id))
+            case Scope.EVERYWHERE:
+                require(principal, self.permission, ROOT)
+            case Scope.SOMEWHERE:
+                if not allows_somewhere(principal, self.permission):
+                    raise (Unauthenticated() if principal == ANONYMOUS else Forbidden())
+            case _:
+                assert_never(self.scope)
+
+
+READ = Policy(Permission.READ)
+RUN = Policy(Permission.RUN)
+EDIT = Policy(Permission.EDIT)
+LOGS = Policy(Permission.LOGS)
+READ_SOMEWHERE = Policy(Permission.READ, Scope.SOMEWHERE)
+RUN_SOMEWHERE = Policy(Permission.RUN, Scope.SOMEWHERE)
+EDIT_SOMEWHERE = Policy(Permission.EDIT, Scope.SOMEWHERE)
+READ_EVERYWHERE = Policy(Permission.READ, Scope.EVERYWHERE)
+EDIT_EVERYWHERE = Policy(Permission.EDIT, Scope.EVERYWHERE)
+PUBLIC = Policy(Permission.PUBLIC, Scope.EVERYWHERE)
+SIGNED_IN = Policy(Permission.SIGNED_IN, Scope.EVERYWHERE)
+ADMINISTER = Policy(Permission.ADMINISTER, Scope.EVERYWHERE)
+AUDIT = Policy(Permission.AUDIT, Scope.EVERYWHERE)
+
+
+def require(principal: Principal, permission: Permission, namespace: str) -> None:
+    """Refuse a caller who lacks a permission in a namespace.
+
+    Raises:
+        Unauthenticated: the caller is not signed in.
+        Forbidden: the caller lacks the permission.
+    """
+    if allows(principal, permission, namespace):
+        return
+    if principal == ANONYMOUS:
+        raise Unauthenticated
+    where = f" in {namespace}" if namespace else ""
+    raise Forbidden(f"{principal.name} may not {permission.value}{where}.")

@@ -1,0 +1,301 @@
+"""The bodies of requests. Maestro's ignore unknown fields, unless one looks like a misspelt field of ours."""
+
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from calve.engine import Initiator, RunPolicy
+from calve.operations.arguments import NAME
+
+RequestId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$")]
+Name = Annotated[str, Field(pattern=f"^{NAME}$")]
+Params = Annotated[
+    dict[str, JsonValue],
+    Field(
+        description="Definitions, as in Maestro, or plain values.",
+        examples=[{"day": {"type": "STRING", "value": "20260101"}, "limit": 5}],
+    ),
+]
+RefuseUnknownParams = Annotated[
+    bool, Field(description="Refuse params that nothing in the definition knows, rather than warn of them.")
+]
+Skipped = Annotated[list[Name], Field(description="Skip these steps instead of running them again.")]
+Kept = Annotated[
+    list[Name], Field(description="With ``latest``: keep the results of these steps and of the steps before them.")
+]
+_POLICIES = (RunPolicy.RESTART_FROM_INCOMPLETE, RunPolicy.RESTART_FROM_BEGINNING, RunPolicy.RESTART_FROM_SPECIFIC)
+_NEAR = 0.88
+"""How much alike two names have to be for the one to be the other misspelt; Maestro's own are further apart."""
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").casefold()
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_names(cls, given: Any) -> Any:
+        """Refuse a name that is nearly one of ours: what was meant by it would be missing."""
+        if not isinstance(given, dict):
+            return given
+        missing = {_plain(name): name for name in cls.model_fields if name not in given}
+        for name in sorted(given.keys() - cls.model_fields.keys()):
+            if near := get_close_matches(_plain(name), missing, n=1, cutoff=_NEAR):
+                raise ValueError(f"there is no {name!r}: did you mean {missing[near[0]]!r}?")
+        return given
+
+
+class TagBody(_Body):
+    """A tag, beside its name what one likes."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    name: Name
+
+
+def _manual(given: str) -> str:
+    if given.casefold() != "manual":
+        raise ValueError("a request starts by hand, so this is manual: the other initiators are the engine's own")
+    return given
+
+
+class InitiatorRequest(_Body):
+    """Who starts; Maestro's clients always say so."""
+
+    type: Annotated[str, AfterValidator(_manual), Field(examples=["manual"])] = "manual"
+
+
+class StartRequest(_Body):
+    """A start of a workflow."""
+
+    initiator: InitiatorRequest = InitiatorRequest()
+
+    request_id: Annotated[
+        RequestId | None, Field(description="A name for this request: repeating it returns the same instance.")
+    ] = None
+    run_params: Params = {}
+    runtime_tags: list[Name | TagBody] = []
+    persist_failed_run: bool = False
+    """Keep an instance as FAILED whose params make no sense, rather than refuse it."""
+    refuse_unknown_params: RefuseUnknownParams = False
+
+    def as_start(self, initiator: Initiator) -> dict[str, Any]:
+        """Return what the engine is asked for."""
+        plain, defined = split_params(self.run_params)
+        return {
+            "params": plain,
+            "definitions": defined,
+            "request_id": self.request_id,
+            "tags": tuple(tag if isinstance(tag, str) else tag.name for tag in self.runtime_tags),
+            "persist_failed_run": self.persist_failed_run,
+            "refuse_unknown_params": self.refuse_unknown_params,
+            "initiator": initiator,
+        }
+
+
+class RestartRequest(_Body):
+    """A restart of an instance."""
+
+    request_id: RequestId | None = None
+    restart_policy: RunPolicy | None = None
+    run_policy: RunPolicy | None = None
+    """The same as ``restart_policy``."""
+    run_params: Params = {}
+    step_run_params: dict[Name, Params] = {}
+    """Changed params by step."""
+    skip: Skipped = []
+    refuse_unknown_params: RefuseUnknownParams = False
+    latest: Annotated[
+        bool,
+        Field(
+            description=(
+                "Continue with the newest version of the workflow: keep steps that succeeded and did not change."
+            )
+        ),
+    ] = False
+    keep: Kept = []
+
+    def as_restart(self, initiator: Initiator) -> dict[str, Any]:
+        """Return what the engine is asked for."""
+        plain, defined = split_params(self.run_params)
+        by_step = {step_id: split_params(given) for step_id, given in self.step_run_params.items()}
+        policy = self.restart_policy or self.run_policy
+        return {
+            "policy": policy if policy in _POLICIES else RunPolicy.RESTART_FROM_INCOMPLETE,
+            "params": plain,
+            "definitions": defined,
+            "step_params": {step_id: given for step_id, (given, _) in by_step.items() if given},
+            "step_definitions": {step_id: given for step_id, (_, given) in by_step.items() if given},
+            "skip": tuple(self.skip),
+            "is_latest": self.latest,
+            "keep": tuple(self.keep),
+            "request_id": self.request_id,
+            "refuse_unknown_params": self.refuse_unknown_params,
+            "initiator": initiator,
+        }
+
+
+class StepRestartRequest(_Body):
+    """A restart of a step."""
+
+    request_id: RequestId | None = None
+    run_params: Params = {}
+    """Changed params of the instance."""
+    step_run_params: Params = {}
+    """Changed params of the step."""
+    other_step_run_params: dict[Name, Params] = {}
+    """Changed params of other steps."""
+    skip: Skipped = []
+    refuse_unknown_params: RefuseUnknownParams = False
+    latest: Annotated[
+        bool, Field(description="Continue with the newest version: beside the step, what changed runs again.")
+    ] = False
+    keep: Kept = []
+
+    def as_restart(self, step_id: str, initiator: Initiator) -> dict[str, Any]:
+        """Return what the engine is asked for."""
+        plain, defined = split_params(self.run_params)
+        given = {**self.other_step_run_params, step_id: self.step_run_params}
+        by_step = {name: split_params(params) for name, params in given.items()}
+        return {
+            "params": plain,
+            "definitions": defined,
+            "step_params": {name: values for name, (values, _) in by_step.items() if values},
+            "step_definitions": {name: values for name, (_, values) in by_step.items() if values},
+            "skip": tuple(self.skip),
+            "is_latest": self.latest,
+            "keep": tuple(self.keep),
+            "request_id": self.request_id,
+            "refuse_unknown_params": self.refuse_unknown_params,
+            "initiator": initiator,
+        }
+
+
+class ActionRequest(_Body):
+    """Why something is done."""
+
+    reason: Annotated[str, Field(description="The reason; it is kept in the timeline.", max_length=1_000)] = ""
+    comment: Annotated[str, Field(description="A comment; it becomes an output of the step.", max_length=1_000)] = ""
+
+
+class PropertiesRequest(_Body):
+    """A change of properties: what is not named stays."""
+
+    owner: str | dict[str, JsonValue] | None = None
+    access_control: dict[str, JsonValue] | None = None
+    run_strategy: str | int | dict[str, JsonValue] | None = None
+    step_concurrency: int | None = None
+    alerting: dict[str, JsonValue] | None = None
+    alerting_disabled: bool | None = None
+    signal_trigger_disabled: bool | None = None
+    time_trigger_disabled: bool | None = None
+    incremental_trigger_disabled: bool | None = None
+    description: str | None = None
+    reset_run_strategy_rule: bool = False
+    reset_workflow_concurrency: bool = False
+    reset_step_concurrency: bool = False
+
+    def changes(self) -> dict[str, Any]:
+        """Return what is changed."""
+        given = self.model_dump(exclude_none=True)
+        return {name: value for name, value in given.items() if not name.startswith("reset_")}
+
+    def reset(self) -> list[str]:
+        """Return what is set back to its default."""
+        is_strategy = self.reset_run_strategy_rule or self.reset_workflow_concurrency
+        found = {"run_strategy": is_strategy, "step_concurrency": self.reset_step_concurrency}
+        return [name for name, is_reset in found.items() if is_reset]
+
+
+class BreakpointRequest(_Body):
+    """Where attempts are to pause; what is not given stands for all."""
+
+    workflow_id: Name
+    step_id: Name
+    workflow_version_id: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    workflow_instance_id: Annotated[int, Field(description="Only in this instance.", ge=0, lt=2**63)] = 0
+    workflow_run_id: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    step_attempt_id: Annotated[int, Field(ge=0, lt=2**31)] = 0
+
+
+class TagPermitRequest(_Body):
+    """A limit of a tag."""
+
+    tag: Name
+    max_allowed: Annotated[int, Field(ge=0, le=1_000)]
+
+
+class OutputRequest(_Body):
+    """Output params and artifacts of an attempt that runs, from the work itself."""
+
+    step_instance_uuid: Annotated[str, Field(min_length=1, max_length=64)]
+    """The attempt, as its environment names it (CALVE_ATTEMPT_ID)."""
+    params: dict[Name, JsonValue] = {}
+    artifacts: dict[Name, JsonValue] = {}
+
+
+class NodeRequest(_Body):
+    """A step on the way into a loop: the instance, or the iteration, that holds it."""
+
+    workflow_id: Name | None = None
+    instance_id: Annotated[int, Field(ge=1, lt=2**63)]
+    step_id: Name | None = None
+
+
+def split_params(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tell plain values from definitions: those are objects with a type and a value or an expression."""
+    defined = {name: value for name, value in given.items() if _is_definition(value)}
+    return {name: value for name, value in given.items() if name not in defined}, defined
+
+
+def _is_definition(value: Any) -> bool:
+    return isinstance(value, dict) and "type" in value and ("value" in value or "expression" in value)
+
+
+_WORKFLOW = {
+    "properties": {"owner": "ann", "run_strategy": "sequential"},
+    "workflow": {
+        "id": "demo.hello",
+        "steps": [{"step": {"id": "hello", "type": "NoOp"}}],
+    },
+}
+_YAML = "Workflow:\n  id: demo.hello\n  jobs:\n    - job:\n        id: hello\n        type: NoOp\n"
+
+_TEMPLATE = {
+    "owner": "ann",
+    "status": "production",
+    "support": "data@example.com",
+    "definition": {
+        "job_type": "report",
+        "step_type": "Shell",
+        "params": {"shell": {"type": "MAP", "value": {"script": {"type": "STRING", "value": "make report"}}}},
+    },
+}
+_YAML_TEMPLATE = """\
+owner: ann
+status: production
+support: data@example.com
+definition:
+  job_type: report
+  step_type: Shell
+  params:
+    shell: {type: MAP, value: {script: {type: STRING, value: make report}}}
+"""
+
+
+def _body(media: str, schema: dict[str, Any], example: Any) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": {media: {"schema": schema, "example": example}}}}
+
+
+JSON_BODY = _body("application/json", {"type": "object"}, _WORKFLOW)
+"""A definition in Maestro's JSON, or any other form of it."""
+YAML_BODY = _body("application/yaml", {"type": "string"}, _YAML)
+"""A definition in YAML."""
+JSON_TEMPLATE = _body("application/json", {"type": "object"}, _TEMPLATE)
+"""A job template in Maestro's JSON."""
+YAML_TEMPLATE = _body("application/yaml", {"type": "string"}, _YAML_TEMPLATE)
+"""A job template in YAML."""

@@ -1,0 +1,76 @@
+"""Job templates: those that are installed, and those that were pushed."""
+
+from typing import Annotated
+
+from calve.definition import JobTemplate, load_template
+from calve.engine.views import ActionEvent
+from calve.errors import WorkflowMissing
+from calve.operations import shapes
+from calve.operations.arguments import Word
+from calve.operations.caller import Caller
+from calve.operations.declaration import Argument, Document, Topic, operation
+from calve.operations.documents import action_event
+from calve.operations.policy import EDIT_EVERYWHERE, READ_SOMEWHERE
+from calve.operations.requests import JSON_TEMPLATE, YAML_TEMPLATE
+
+Version = Annotated[str, Argument(max_length=128)]
+Versions = Annotated[str | None, Argument("The version; all of them, if none is named.", max_length=128)]
+
+
+class Templates(Topic):
+    """Lists, pushes and deletes job templates."""
+
+    __slots__ = ()
+    tag = "job templates"
+
+    def templates(self) -> list[Document]:
+        """Return all job templates, the installed ones too, each in all of its versions."""
+        return self.list_job_templates("*")
+
+    @operation("GET /job-templates", READ_SOMEWHERE, answer=list[shapes.Template], is_slow=True)
+    def list_job_templates(self, version: Version = "default") -> list[Document]:
+        """Return the job templates that have a version of that name; ``*`` stands for all versions."""
+        templates = self.call.engine.tools.vocabulary.templates.all()
+        return [_template_json(one) for one in templates if version in {"*", one.definition.version}]
+
+    @operation("GET /job-templates/{type}", READ_SOMEWHERE, id="get_job_template", answer=shapes.Template, is_slow=True)
+    def template(self, type: Word, version: Version = "default") -> Document:  # noqa: A002 - Maestro's name
+        """Return a job template."""
+        found = self.call.engine.tools.vocabulary.templates.get(type, version)
+        if found is None:
+            raise WorkflowMissing(f"There is no job template {type} in the version {version}.", template=type)
+        return _template_json(found)
+
+    @operation("POST /job-templates", EDIT_EVERYWHERE, answer=shapes.Template, openapi=JSON_TEMPLATE, is_slow=True)
+    def push_job_template(self, body: bytes) -> Document:
+        """Keep a job template, in place of the one of the same type and version: steps that begin later use it."""
+        return _pushed(self.call, body)
+
+    @operation(
+        "POST /job-templates/yaml",
+        EDIT_EVERYWHERE,
+        answer=shapes.Template,
+        openapi=YAML_TEMPLATE,
+        is_slow=True,
+        graphql=False,
+    )
+    def push_job_template_yaml(self, body: bytes) -> Document:
+        """Keep a job template, in place of the one of the same type and version: steps that begin later use it."""
+        return _pushed(self.call, body)
+
+    @operation("DELETE /job-templates/{type}", EDIT_EVERYWHERE, answer=ActionEvent, is_slow=True)
+    def delete_job_template(self, type: Word, version: Versions = None) -> Document:  # noqa: A002 - Maestro's name
+        """Forget a job template that was pushed, and that no version of a workflow uses that is active or at work."""
+        count = self.call.engine.delete_template(type, version)
+        message = f"Removed [{count}] job template versions for job type: [{type}][{version}]"
+        return action_event("DELETE", self.call.name, self.call.engine.tools.clock(), message).as_json()
+
+
+def _pushed(call: Caller, body: bytes) -> Document:
+    template = load_template(body, name="the body", vocabulary=call.engine.tools.vocabulary)
+    return _template_json(call.engine.push_template(template, author=call.name))
+
+
+def _template_json(template: JobTemplate) -> Document:
+    written = template.as_json()
+    return {**written, "definition": {**written["definition"], "version": template.definition.version}}

@@ -1,0 +1,89 @@
+"""Triggers, workers, and the steps that they execute."""
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from calve.settings.fields import Duration, Section, Size, Strings, Words, from_json, is_range
+
+_HOST = re.compile(r"\*|(?:\*\.)?[\w-]+(?:\.[\w-]+)*\.?")
+
+
+class TriggerSettings(Section):
+    """How triggers start workflows."""
+
+    catch_up_limit: Annotated[int, Field(ge=1, le=100_000)] = 1_000
+    """How many missed firings of a time trigger are made up for at most: the latest ones."""
+    table_interval: Duration = timedelta(seconds=15)
+    """How often catalogs are polled for changes of watched tables."""
+
+
+class WorkerSettings(Section):
+    """How workers behave."""
+
+    slots: Annotated[int, Field(ge=1, le=1_000)] = 8
+    """How many steps a worker executes concurrently."""
+    lease: Duration = timedelta(seconds=10)
+    """After how long without a heartbeat a worker counts as dead, and others take over."""
+    drain: Duration = timedelta(seconds=5)
+    """How long steps may go on after a worker was asked to stop; it ends four seconds later, whatever runs."""
+    tries: Annotated[int, Field(ge=1)] = 2
+    """How many workers may die while they hold a task before its instance fails."""
+    keep_files: Duration = timedelta(days=1)
+    """How long the folders of attempts are kept after a failed run; after a successful one, they are deleted."""
+    environment: Words = ()
+    """Variables of the worker that programs of steps get, besides PATH and similar ones; ``AWS_*`` is allowed."""
+    run_as: Annotated[dict[str, str], BeforeValidator(from_json)] = Field(default_factory=dict)
+    """The user that programs of a namespace, and of those below it, run as; ``*`` is all namespaces."""
+    sandbox: Literal["none", "bubblewrap"] = "none"
+    """The sandbox of steps' programs."""
+    sandbox_writable: Words = ()
+    """Files and folders that programs in a sandbox can write to, besides the folder of their attempt."""
+
+
+class StepLogSettings(Section):
+    """How much of steps' logs is kept, and where."""
+
+    head: Annotated[Size, Field(ge=1_000, le=100_000_000)] = 4_000_000
+    """How many of the first bytes of a log the state database stores."""
+    tail: Annotated[Size, Field(ge=1_000, le=100_000_000)] = 4_000_000
+    """How many of the last bytes."""
+    location: str | None = None
+    """Where whole logs are stored: a folder, or an address of an object store; nowhere, if it is not set."""
+    properties: Strings = Field(default_factory=dict)
+    """Credentials of the object store, by PyIceberg's property names."""
+
+
+class HttpSettings(Section):
+    """Which hosts Http steps may call."""
+
+    allow: Words = ()
+    """Allowed hosts: names, ``*.`` with a domain, addresses and ranges; none, if it is empty."""
+
+    @field_validator("allow")
+    @classmethod
+    def _are_hosts(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        for entry in entries:
+            if not _HOST.fullmatch(entry) and not is_range(entry):
+                raise ValueError(f"{entry!r} is not a host name, *. followed by a domain, or an address range")
+        return entries
+
+
+class DockerSettings(Section):
+    """Where Docker steps run."""
+
+    host: str = "unix:///var/run/docker.sock"
+    """The daemon: ``unix:///PATH``, ``tcp://HOST:PORT`` or ``https://HOST:PORT``."""
+
+
+class KubernetesSettings(Section):
+    """Where Kubernetes steps run."""
+
+    config: Path | None = None
+    """The kubeconfig; by default ``KUBECONFIG``, ``~/.kube/config``, or the cluster that calve runs in."""
+    context: str | None = None
+    """The context of the kubeconfig; by default its current one."""
+    namespace: str = "default"

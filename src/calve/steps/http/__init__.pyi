@@ -1,0 +1,2 @@
+from .allow_list import AllowList as AllowList
+from .runtime import Http as Http

@@ -1,0 +1,1 @@
+from .runtime import Kubernetes as Kubernetes

@@ -1,0 +1,97 @@
+"""Locks of the operating system on files beside a SQLite file; they vanish with the process that holds them."""
+
+import fcntl
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from calve.errors import StoreBusy
+
+_PAUSES = (0.0005, 0.001, 0.002, 0.005, 0.01)
+"""How long to wait before each next try, in seconds; the last goes on."""
+
+
+class FileLock:
+    """Lets one process at a time do something; without a file, it locks nothing.
+
+    It does not keep the threads of a process apart: what they share, such as a connection, does.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._file: int | None = None
+
+    @contextmanager
+    def held(self, seconds: float) -> Iterator[None]:
+        """Hold the lock.
+
+        Raises:
+            TimeoutError: others did not let go of it in that time.
+        """
+        if self._path is None:
+            yield
+            return
+        if self._file is None:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        # Polled, because flock cannot wait with a time limit.
+        self._take(self._file, time.monotonic() + seconds)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Close the file; it is opened again when it is needed again."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _take(self, file: int, until: float) -> None:
+        tried = 0
+        while not _is_taken(file):
+            if time.monotonic() > until:
+                raise TimeoutError(f"another process holds {self._path}")
+            time.sleep(_PAUSES[min(tried, len(_PAUSES) - 1)])
+            tried += 1
+
+
+@contextmanager
+def only_scheduler(path: Path) -> Iterator[None]:
+    """Be the only process that schedules on the SQLite file of this lock.
+
+    Raises:
+        StoreBusy: another one does; it is named.
+    """
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if not _is_taken(file):
+            raise _busy(os.read(file, 1000).decode("utf-8", "replace"), path)
+        os.ftruncate(file, 0)
+        os.pwrite(file, f"{os.getpid()} {socket.gethostname()}".encode(), 0)
+        yield
+    finally:
+        os.close(file)
+
+
+def _is_taken(file: int) -> bool:
+    try:
+        # flock and not fcntl's locks: those vanish when the process closes any other descriptor of the file.
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _busy(holder: str, path: Path) -> StoreBusy:
+    pid, _, host = holder.partition(" ")
+    who = f"Process {pid} on {host}" if host else "Another process"
+    return StoreBusy(
+        f"{who} already runs the workflows of this database.",
+        remedy="Use that process, stop it first, or keep the state in PostgreSQL, which many processes can share.",
+        pid=int(pid) if pid.isdigit() else None,
+        host=host or None,
+        file=str(path),
+    )

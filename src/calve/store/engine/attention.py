@@ -1,0 +1,164 @@
+"""What may need a person (the port is ``calve.engine.ports.Attention``).
+
+Each question is answered by partial indexes and looks at a limited number of rows: what failed long ago and was never
+restarted does not make the answer slow.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, and_, bindparam, exists, func, not_, or_, select, text
+
+from calve.engine import Attempt, FailedRun, RecentRun, Run, RunStatus, StepStatus
+from calve.store.database import Transactions, chunks, is_below
+from calve.store.engine.live_steps import APPROVALS
+from calve.store.engine.overviews import RECENT_RUN, recent_run_of
+from calve.store.engine.rows import attempt_of
+from calve.store.tables import (
+    IS_FAILED,
+    IS_INSTANCE,
+    IS_LATEST,
+    IS_LIVE,
+    IS_PAUSED,
+    IS_UNSUCCESSFUL,
+    attempt,
+    run,
+)
+
+_FAILED = [RunStatus.FAILED.value, RunStatus.TIMED_OUT.value]
+_WRONG = [StepStatus.FATALLY_FAILED.value, StepStatus.INTERNALLY_FAILED.value, StepStatus.TIMED_OUT.value]
+_DEEPEST = 30
+"""How many loops and subworkflows are gone down into to find the step that failed: as many as a path may have."""
+_WRONG_ATTEMPTS: Select[Any] = (
+    select(attempt.c.uuid, attempt.c.run_uuid, attempt.c.step_id, attempt.c.is_leaf, attempt.c.timeline)
+    .where(attempt.c.run_uuid.in_(bindparam("uuids", expanding=True)), attempt.c.status.in_(_WRONG))
+    .where(not_(attempt.c.is_superseded))
+    .order_by(attempt.c.ended_at.desc(), attempt.c.uuid.desc())
+)
+"""The one that ended first comes last, so that a dictionary by run keeps it."""
+_failed_child = (
+    select(
+        run.c.uuid,
+        run.c.parent_attempt,
+        run.c.instance_id,
+        run.c.inline_step,
+        run.c.owner_workflow,
+        run.c.message,
+        func.row_number().over(partition_by=run.c.parent_attempt, order_by=run.c.instance_id).label("place"),
+    )
+    .where(run.c.parent_attempt.in_(bindparam("uuids", expanding=True)), run.c.status.in_(_FAILED))
+    .where(text("parent_attempt IS NOT NULL"), text(IS_LATEST), text(IS_UNSUCCESSFUL))
+    .subquery("failed_child")
+)
+_PAUSED = select(attempt).where(text(IS_PAUSED)).subquery("paused")
+
+
+class SqlAttention:
+    """Finds what may need a person."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def failed_runs(self, *, limit: int = 1_000, namespaces: Sequence[str] = ("",)) -> list[FailedRun]:
+        """Return the instances that failed and were not restarted, newest first, each with the step that failed."""
+        with self._transactions.read() as connection:
+            rows = connection.execute(_failed(namespaces).limit(limit)).all()
+            found = {row.uuid: FailedRun(recent_run_of(row), message=row.message) for row in rows}
+            _explain(connection, found, namespaces)
+        return list(found.values())
+
+    def explained(self, runs: Sequence[Run], *, namespaces: Sequence[str] = ("",)) -> dict[str, FailedRun]:
+        """Return what some runs failed of, by uuid."""
+        found = {one.uuid: FailedRun(RecentRun.of(one), message=one.message) for one in runs}
+        with self._transactions.read() as connection:
+            _explain(connection, found, namespaces)
+        return found
+
+    def running_since(self, before: int, *, limit: int = 200, namespaces: Sequence[str] = ("",)) -> list[RecentRun]:
+        """Return the instances that began before a time and have not ended, those that began first first."""
+        is_under_way = (text(IS_INSTANCE), text(IS_LIVE), not_(run.c.is_queued), run.c.started_at <= before)
+        query: Select[Any] = select(*RECENT_RUN).where(*is_under_way, is_below(run.c.workflow_id, namespaces))
+        with self._transactions.read() as connection:
+            rows = connection.execute(query.order_by(run.c.started_at, run.c.uuid).limit(limit))
+            return [recent_run_of(row) for row in rows]
+
+    def all_paused(self, *, limit: int = 100, namespaces: Sequence[str] = ("",)) -> list[Attempt]:
+        """Return the attempts that are paused, oldest first."""
+        query = select(_PAUSED).join(run, run.c.uuid == _PAUSED.c.run_uuid)
+        query = query.where(is_below(run.c.owner_workflow, namespaces)).order_by(_PAUSED.c.uuid)
+        with self._transactions.read() as connection:
+            return [attempt_of(row, connection) for row in connection.execute(query.limit(limit))]
+
+    def waiting_counts(self, *, namespaces: Sequence[str] = ("",)) -> tuple[int, int]:
+        """Count the Approval steps that wait for people, and the attempts that are paused."""
+        counts = [
+            select(func.count())
+            .select_from(found.join(run, run.c.uuid == found.c.run_uuid))
+            .where(is_below(run.c.owner_workflow, namespaces))
+            for found in (APPROVALS, _PAUSED)
+        ]
+        with self._transactions.read() as connection:
+            approvals, paused = (connection.scalar(query) or 0 for query in counts)
+        return approvals, paused
+
+
+def _failed(namespaces: Sequence[str]) -> Select[Any]:
+    """Return what finds failed instances; one of a subworkflow is left out where its parent has failed with it."""
+    parent = run.alias("parent")
+    is_told = exists().where(
+        parent.c.uuid == run.c.parent_run,
+        parent.c.status.in_(_FAILED),
+        is_below(parent.c.owner_workflow, namespaces),
+    )
+    return (
+        select(*RECENT_RUN, run.c.uuid, run.c.message)
+        .where(text(IS_LATEST), text(IS_INSTANCE), text(IS_FAILED), is_below(run.c.workflow_id, namespaces))
+        .where(or_(run.c.parent_run.is_(None), not_(is_told)))
+        .order_by(run.c.created_at.desc(), run.c.uuid.desc())
+    )
+
+
+def _explain(connection: Connection, found: dict[str, FailedRun], namespaces: Sequence[str]) -> None:
+    """Find the step that each run failed of: two queries for each level of loops and subworkflows."""
+    inside = {uuid: uuid for uuid in found}
+    for _ in range(_DEEPEST):
+        if not inside:
+            return
+        inside = _go_down(connection, found, inside, namespaces)
+
+
+def _go_down(
+    connection: Connection, found: dict[str, FailedRun], inside: Mapping[str, str], namespaces: Sequence[str]
+) -> dict[str, str]:
+    """Find the failed steps of runs; return the failed runs inside of them. Both name the instance of each run."""
+    around: dict[str, str] = {}
+    for row in _first_wrong(connection, list(inside)).values():
+        key = inside[row.run_uuid]
+        failed = found[key]
+        found[key] = replace(failed, path=(*failed.path, row.step_id), message=_said(row) or failed.message)
+        if not row.is_leaf:
+            around[row.uuid] = key
+    deeper: dict[str, str] = {}
+    is_first = and_(_failed_child.c.place == 1, is_below(_failed_child.c.owner_workflow, namespaces))
+    for some in chunks(list(around)):
+        for row in connection.execute(select(_failed_child).where(is_first), {"uuids": some}):
+            key = deeper[row.uuid] = around[row.parent_attempt]
+            number = () if row.inline_step is None else (str(row.instance_id),)
+            failed = found[key]
+            found[key] = replace(failed, path=(*failed.path, *number), message=row.message or failed.message)
+    return deeper
+
+
+def _first_wrong(connection: Connection, run_uuids: Sequence[str]) -> dict[str, Row[Any]]:
+    """Return the attempt of each run that failed first."""
+    found: dict[str, Row[Any]] = {}
+    for some in chunks(run_uuids):
+        found |= {row.run_uuid: row for row in connection.execute(_WRONG_ATTEMPTS, {"uuids": some})}
+    return found
+
+
+def _said(row: Row[Any]) -> str:
+    timeline = json.loads(row.timeline)
+    return str(timeline[-1]["message"]) if timeline else ""

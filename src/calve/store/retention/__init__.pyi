@@ -1,0 +1,1 @@
+from .retention import SqlRetention as SqlRetention

@@ -1,0 +1,57 @@
+from .access import (
+    access_session as access_session,
+    access_token as access_token,
+    access_user as access_user,
+    audit as audit,
+    secret as secret,
+)
+from .alerts import IS_WAITING as IS_WAITING, alert_message as alert_message, follower as follower
+from .captures import (
+    capture as capture,
+    checkpoint as checkpoint,
+    checkpoint_log as checkpoint_log,
+    delivery_branch as delivery_branch,
+    delivery_target as delivery_target,
+    lag_sample as lag_sample,
+    lineage_edge as lineage_edge,
+)
+from .engine import (
+    HAS_TIMEOUT as HAS_TIMEOUT,
+    IS_COUNTED as IS_COUNTED,
+    IS_DUE as IS_DUE,
+    IS_FAILED as IS_FAILED,
+    IS_FREE as IS_FREE,
+    IS_INNER as IS_INNER,
+    IS_INSTANCE as IS_INSTANCE,
+    IS_LATEST as IS_LATEST,
+    IS_LIVE as IS_LIVE,
+    IS_PAUSED as IS_PAUSED,
+    IS_STOPPED as IS_STOPPED,
+    IS_UNENDED as IS_UNENDED,
+    IS_UNSUCCESSFUL as IS_UNSUCCESSFUL,
+    IS_UNSYNCED as IS_UNSYNCED,
+    attempt as attempt,
+    breakpoint_ as breakpoint_,
+    claim as claim,
+    event as event,
+    job_template as job_template,
+    log_chunk as log_chunk,
+    log_file as log_file,
+    param_set as param_set,
+    run as run,
+    tag_permit as tag_permit,
+    task as task,
+    trigger as trigger,
+    version as version,
+    worker as worker,
+    workflow as workflow,
+)
+from .schema import metadata as metadata
+from .signals import (
+    signal as signal,
+    signal_name as signal_name,
+    signal_param as signal_param,
+    signal_subscription as signal_subscription,
+    signal_use as signal_use,
+    signal_wait as signal_wait,
+)

@@ -1,0 +1,1 @@
+from .site import add_pages as add_pages

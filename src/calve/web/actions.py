@@ -1,0 +1,131 @@
+"""Actions: one route performs any operation that changes something, from a form that follows from its declaration."""
+
+from functools import partial
+from typing import Any
+
+from fastapi import Request
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
+
+from calve.api import Call, WebCaller, in_slow_thread, in_thread, problem_of
+from calve.api.access import relative
+from calve.errors import CalveError, Forbidden, Unauthenticated
+from calve.operations import PREFIX, SIGNED_IN, Operation, Operations
+from calve.web.forms import Fields, Form, arguments_of, first, inputs_of, parsed
+from calve.web.frame import flash, may, operations
+from calve.web.page import Page, Pages, html
+
+pages = Pages("actions")
+CONFIRM = {
+    "stop_instance": "Steps that run are asked to end; the instance can be restarted from where it stopped.",
+    "kill_instance": "Steps that run are ended at once; what they have not delivered is thrown away.",
+    "commit_capture": "The checkpoint moves past this capture: the consumer does not get these rows again.",
+    "abandon_capture": "The capture is given up. The next one starts from the same checkpoint, so nothing is lost.",
+    "set_checkpoint": "Everything up to the place that you name counts as processed: it is not captured again.",
+    "reset_checkpoint": "The checkpoint is deleted: the next capture of this consumer takes the whole table.",
+    "delete_workflow": "The workflow, its versions, instances and logs are deleted. This cannot be undone.",
+}
+"""What a person is told before they confirm, where the documentation of the operation does not say it."""
+_LEADS_TO = {
+    "start_workflow": "/workflows/{workflow_id}/instances/{workflow_instance_id}",
+    "delete_workflow": "/workflows",
+}
+"""Where an action leads to rather than back; the names in braces stand for what the answer says."""
+
+
+@pages.get("/actions/{operation_id}", "action_page", SIGNED_IN)
+def action_page(call: Call, request: Request, operation_id: str) -> Page:
+    """Ask for what an operation needs, and whether it is meant; ``next`` and arguments are in the query."""
+    operation = _operation(operation_id)
+    fields = parsed(request.url.query.encode())
+    if not may(call, operation_id, first(fields, "workflow_id")):
+        raise Forbidden
+    return _form_page(request, operation, fields)
+
+
+@pages.post("/actions/{operation_id}", "perform_action", SIGNED_IN)
+async def perform_action(call: Call, request: Request, operation_id: str, fields: Form) -> Response:
+    """Perform an operation, and lead back to where the form came from."""
+    operation = _operation(operation_id)
+    try:
+        arguments = arguments_of(operation, fields)
+        request.state.performed = (operation.id, _rest_path(operation, arguments))
+        thread = in_slow_thread if operation.is_slow else in_thread
+        answer = await thread(partial(getattr(Operations(call), operation.name), **arguments))
+    except (Forbidden, Unauthenticated):
+        raise
+    except CalveError as error:
+        if not may(call, operation_id, first(fields, "workflow_id")):  # whose form was incomplete besides
+            raise Forbidden from error
+        if "text/html" not in request.headers.get("accept", ""):
+            raise
+        return await in_thread(_asked_again, request, call, operation, fields, error)
+    return await in_thread(_done, request, call, operation, fields, answer)
+
+
+def _operation(operation_id: str) -> Operation:
+    found = operations().get(operation_id)
+    if found is None or found.is_read:
+        raise HTTPException(404)
+    return found
+
+
+def _label(operation: Operation) -> str:
+    return operation.id.replace("_", " ").capitalize()
+
+
+def _rest_path(operation: Operation, arguments: dict[str, Any]) -> str:
+    return PREFIX + operation.path.replace(":path}", "}").format_map(arguments)
+
+
+def _form_page(
+    request: Request, operation: Operation, fields: Fields, *, error: CalveError | None = None, status: int = 200
+) -> Page:
+    label = _label(operation)  # never from the request: a link must not call a deletion something else
+    asked = {*first(fields, "asked").split(","), "asked", "csrf", "next"}
+    hidden = {name: texts for name, texts in fields.items() if name not in asked}
+    values = {
+        "operation": operation,
+        "label": label,
+        "confirm": CONFIRM.get(operation.id, operation.doc),
+        "hidden": hidden,
+        "given": fields,
+        "next": relative(first(fields, "next", "/")),
+        "inputs": inputs_of(operation, hidden),
+        "error": error,
+    }
+    is_fragment = request.headers.get("x-calve-fragment") == "1"
+    return Page("_action_form.html" if is_fragment else "action.html", label, {}, values, status=status)
+
+
+def _asked_again(
+    request: Request, call: WebCaller, operation: Operation, fields: Fields, error: CalveError
+) -> Response:
+    page = _form_page(request, operation, fields, error=error, status=problem_of(error).status)
+    return html(request, call, page)
+
+
+def _done(request: Request, call: WebCaller, operation: Operation, fields: Fields, answer: Any) -> Response:
+    """Lead back with a message; where the answer itself is wanted (``show``), show it."""
+    if first(fields, "show"):
+        values = {"answer": answer, "next": relative(first(fields, "next", "/"))}
+        return html(request, call, Page("action_answer.html", "Done", answer, values))
+    led_back = RedirectResponse(_next(operation, fields, answer), 303)
+    flash(request, led_back, _message(operation, answer))
+    return led_back
+
+
+def _next(operation: Operation, fields: Fields, answer: Any) -> str:
+    """Return where to go on: to what the action made, otherwise to where the form came from."""
+    try:
+        return _LEADS_TO[operation.id].format_map(answer)
+    except KeyError:
+        return relative(first(fields, "next", "/"))
+
+
+def _message(operation: Operation, answer: Any) -> str:
+    """Return what to tell the person: what the answer says, otherwise that it is done."""
+    about = answer if isinstance(answer, dict) else {}
+    event = about.get("timeline_event")
+    text = about.get("message") or (event.get("message") if isinstance(event, dict) else None)
+    return str(text) if text else f"{_label(operation)}: done."

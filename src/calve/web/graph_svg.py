@@ -1,0 +1,185 @@
+"""A graph of steps, or of tables and workflows, as SVG: readable, searchable and linked without JavaScript. Pure.
+
+Colours come from classes and ``data-status`` alone, as the pages' Content-Security-Policy forbids ``style``. Every text
+goes through ``Markup.format``, which escapes it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from re import compile as pattern
+
+from markupsafe import Markup
+
+from calve.web.graph import Box, Edge, Layout, Node, Point, lay_out
+from calve.web.legend import mark, tone_of
+
+_HEIGHT = 44.0
+_NARROWEST, _WIDEST = 168.0, 236.0
+_TEXT_LEFT = 32.0
+_TEXT_RIGHT = 10.0
+_MARGIN = 8.0
+_TITLE, _DETAIL, _CONDITION = 12.0, 11.0, 10.5
+_LONGEST_CONDITION = 150.0
+_NARROW = frozenset("fijlrtI.,:;'!|()[]{} -")
+_WIDE = frozenset("mwMW@%–—…=<>+~&")
+_NO_XML = pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+_SPACES = pattern(r"\s+")
+
+_SVG = Markup(
+    '<svg class="graph" viewBox="{left:g} {top:g} {width:g} {height:g}" width="{width:g}" height="{height:g}" '
+    'role="group" aria-label="{label}">{edges}{nodes}</svg>'
+)
+_NODE = Markup(
+    '<a id="step-{id}" class="node tone-{tone}{more}" href="{href}" data-id="{name}" data-status="{status}"{current}>'
+    '<title>{hint}</title>{behind}<rect class="box" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="7"/>'
+    '{mark}<text class="title" x="{text_x:g}" y="{title_y:g}">{title}</text>{detail}</a>'
+)
+_DETAIL_TEXT = Markup('<text class="detail" x="{:g}" y="{:g}">{}</text>')
+_BEHIND = Markup('<rect class="box behind" x="{:g}" y="{:g}" width="{:g}" height="{:g}" rx="7"/>')
+_EDGE = Markup('<path class="edge{}" data-from="{}" data-to="{}" d="{}"/>')
+_CONDITION_TEXT = Markup('<text class="condition" x="{:g}" y="{:g}"><title>{}</title>{}</text>')
+
+
+@dataclass(frozen=True, slots=True)
+class NodeText:
+    """What is written on a node.
+
+    Args:
+        id: the node's id; its link has the id ``step-…``.
+        title: the first line, the id if empty.
+        detail: the second line: ``2.06 M rows · 19 s``.
+        status: a status of a step; its tone gives colour and shape.
+        href: where the node leads to.
+        members: how many nodes it stands for, if it is a closed group.
+        is_selected: whether the page shows this node.
+    """
+
+    id: str
+    title: str = ""
+    detail: str = ""
+    status: str = ""
+    href: str = ""
+    members: int = 0
+    is_selected: bool = False
+
+
+def box_width(texts: Iterable[NodeText]) -> float:
+    """Return the width of the boxes of a graph: all alike, wide enough for the longest title within limits."""
+    longest = max((_text_width(text.title or text.id, _TITLE) for text in texts), default=0.0)
+    return min(max(_NARROWEST, longest + _TEXT_LEFT + _TEXT_RIGHT), _WIDEST)
+
+
+def arrange(texts: Sequence[NodeText], edges: Sequence[Edge]) -> Layout:
+    """Return the layout of a graph with these texts: it depends on ids, titles and edges only, so it is kept."""
+    return _arranged(tuple(text.id for text in texts), box_width(texts), tuple(edges))
+
+
+@lru_cache(maxsize=200)
+def _arranged(ids: tuple[str, ...], width: float, edges: tuple[Edge, ...]) -> Layout:
+    return lay_out([Node(one, width, _HEIGHT) for one in ids], edges)
+
+
+def graph_svg(texts: Sequence[NodeText], layout: Layout, *, label: str = "Steps") -> Markup:
+    """Return the picture of a graph.
+
+    Args:
+        texts: what is written on its nodes, those of the layout.
+        layout: where they stand, from ``arrange``.
+        label: what the picture shows, for screen readers.
+    """
+    edges = Markup("").join(_edge(edge, points) for edge, points in layout.lines)
+    conditions = Markup("").join(_condition(edge, points) for edge, points in layout.lines if edge.label)
+    nodes = Markup("").join(_node(text, layout.boxes[text.id]) for text in texts)
+    return _SVG.format(
+        left=-_MARGIN,
+        top=-_MARGIN,
+        width=layout.width + 2 * _MARGIN,
+        height=layout.height + 2 * _MARGIN,
+        label=clean(label),
+        edges=edges + conditions,
+        nodes=nodes,
+    )
+
+
+def clean(text: str) -> str:
+    """Return a text without the characters that XML cannot hold."""
+    return _NO_XML.sub("\ufffd", text)
+
+
+def clipped(text: str, width: float, size: float) -> str:
+    """Return a text that fits a width in pixels, with an ellipsis if something is left out."""
+    text = _SPACES.sub(" ", clean(text)).strip()
+    if _text_width(text, size) <= width:
+        return text
+    room, kept = width - _text_width("…", size), 0
+    for character in text:
+        room -= _character_width(character) * size
+        if room < 0:
+            break
+        kept += 1
+    return text[:kept].rstrip() + "…"
+
+
+def _text_width(text: str, size: float) -> float:
+    return sum(map(_character_width, text)) * size
+
+
+def _character_width(character: str) -> float:
+    """Return about how wide a character is at most, as a share of the font size: the server has no fonts to ask."""
+    if character in _NARROW:
+        return 0.4
+    if character in _WIDE or ord(character) >= 0x1100:
+        return 1.0
+    return 0.74 if character.isupper() else 0.62
+
+
+def _node(text: NodeText, box: Box) -> Markup:
+    title = text.title or text.id
+    room = box.width - _TEXT_LEFT - _TEXT_RIGHT
+    x = box.x + _TEXT_LEFT
+    middle = box.y + box.height / 2
+    tone = tone_of(text.status)
+    detail = clipped(text.detail, room, _DETAIL)
+    return _NODE.format(
+        id=_SPACES.sub("_", clean(text.id)),
+        name=clean(text.id),
+        tone=tone,
+        more=(" group" if text.members else "") + (" selected" if text.is_selected else ""),
+        current=Markup(' aria-current="true"') if text.is_selected else "",
+        href=clean(text.href),
+        status=clean(text.status),
+        hint=clean(" · ".join(part for part in (title, text.status, text.detail) if part)),
+        behind=_BEHIND.format(box.x + 4, box.y + 4, box.width, box.height) if text.members else "",
+        x=box.x,
+        y=box.y,
+        width=box.width,
+        height=box.height,
+        mark=mark(tone, box.x + 16, middle),
+        text_x=x,
+        title_y=middle - 3 if detail else middle + 4,
+        title=clipped(title, room, _TITLE),
+        detail=_DETAIL_TEXT.format(x, middle + 12, detail) if detail else "",
+    )
+
+
+def _edge(edge: Edge, points: Sequence[Point]) -> Markup:
+    """Draw an edge: curved between ranks, straight where it passes one."""
+    path = [f"M{points[0][0]:g} {points[0][1]:g}"]
+    for place, ((x, y), (then_x, then_y)) in enumerate(pairwise(points)):
+        middle = (y + then_y) / 2
+        if place % 2 or x == then_x:
+            path.append(f"L{then_x:g} {then_y:g}")
+        else:
+            path.append(f"C{x:g} {middle:g} {then_x:g} {middle:g} {then_x:g} {then_y:g}")
+    back = " back" if points[-1][1] < points[0][1] else ""
+    return _EDGE.format(back, clean(edge.source), clean(edge.target), "".join(path))
+
+
+def _condition(edge: Edge, points: Sequence[Point]) -> Markup:
+    """Write the condition of an edge just above its target, where edges from one source are apart already."""
+    (x, y), (end_x, end_y) = points[-2:]
+    place = 0.62
+    text = clipped(edge.label, _LONGEST_CONDITION, _CONDITION)
+    return _CONDITION_TEXT.format(x + (end_x - x) * place, y + (end_y - y) * place + 3, clean(edge.label), text)

@@ -1,0 +1,209 @@
+"""Pages: one function gives a page as HTML, as the REST document it shows, and as a stream of what changes on it."""
+
+import gzip
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from urllib.parse import quote
+
+from fastapi import Header, Query, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from calve.api import Document, Problem, Routes, WebCaller, caller_of, in_slow_thread, in_thread
+from calve.operations import Policy, event_number
+from calve.web.frame import FLASH, environment, flash, frame, rendered_region
+from calve.web.live import OFTEN, Thread, stream
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {"Content-Security-Policy": CONTENT_SECURITY_POLICY, "Vary": "Accept, Accept-Encoding, Cookie"}
+_LEVEL = 5
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_UNAUTHORIZED = 401
+_TITLES = {
+    401: "Sign in again",
+    403: "You may not do this",
+    404: "Not found",
+    429: "Too many requests",
+    503: "Not available now",
+}
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a page shows."""
+
+    template: str
+    title: str
+    document: Any
+    """The document of the REST API that the page shows, which callers who accept JSON get."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """What the template needs besides."""
+    here: str = ""
+    """The entry of the navigation that the page belongs to."""
+    regions: tuple[str, ...] = ()
+    """The parts that the page's stream keeps up to date; each has a template ``_NAME.html`` beside the page's."""
+    status: int = 200
+
+    def context(self) -> dict[str, Any]:
+        """Return what its templates know of it."""
+        return {"page": self, "document": self.document, **self.values}
+
+
+class Pages:
+    """Pages about one topic.
+
+    Args:
+        tag: the topic.
+        is_slow: whether they may wait for something else than the state database.
+    """
+
+    def __init__(self, tag: str, *, is_slow: bool = False) -> None:
+        self.routes = Routes(tag, prefix="", is_slow=is_slow)
+        self._is_slow = is_slow
+
+    @property
+    def router(self) -> "APIRouter":
+        """The routes."""
+        return self.routes.router
+
+    def get(
+        self, path: str, name: str, policy: Policy, *, live: bool = False, every: float = OFTEN, **more: Any
+    ) -> Callable[[Handler], Handler]:
+        """Make a function, which takes ``call: Call`` among others and returns a ``Page``, answer GET and HEAD.
+
+        Args:
+            path: of the page; its stream is at ``/live`` and this path.
+            name: of the route.
+            policy: who may see it.
+            live: whether the page has regions that its stream keeps up to date.
+            every: how many seconds pass between two messages of the stream, at least.
+            more: see ``calve.api.Routes``.
+        """
+
+        def decorate(handler: Handler) -> Handler:
+            page = _with_request(handler, partial(_page, live=live))
+            self.routes.get(path, name, policy, include_in_schema=False, **more)(page)
+            self.routes.head(path, f"head_{name}", policy, include_in_schema=False, **more)(page)
+            if live:
+                streaming = _stream_of(handler, every, in_slow_thread if self._is_slow else in_thread)
+                self.routes.get(f"/live{path}", f"live_{name}", policy, include_in_schema=False)(streaming)
+            return handler
+
+        return decorate
+
+    def post(self, path: str, name: str, policy: Policy, **more: Any) -> Callable[[Handler], Handler]:
+        """Make a function answer POST, with a response of its own."""
+        return self.routes.post(path, name, policy, include_in_schema=False, **more)
+
+
+def _with_request(handler: Callable[..., Any], answer: Callable[..., Response]) -> Callable[..., Response]:
+    """Return what answers requests by a handler, and is told of the request besides."""
+    own = {"request"} & inspect.signature(handler).parameters.keys()
+
+    def answering(request: Request, **arguments: Any) -> Response:
+        given = {**arguments, **dict.fromkeys(own, request)}
+        return answer(request, arguments["call"], partial(handler, **given))
+
+    return _described(answering, handler, inspect.Parameter("request", _KEYWORD, annotation=Request))
+
+
+def _described(made: Callable[..., Any], handler: Callable[..., Any], *more: inspect.Parameter) -> Callable[..., Any]:
+    """Tell FastAPI which arguments are taken: those of the handler, and more."""
+    given = [one.replace(kind=_KEYWORD) for one in inspect.signature(handler).parameters.values()]
+    names = {one.name for one in more}
+    made.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [*more, *(one for one in given if one.name not in names)]
+    )
+    made.__name__, made.__doc__ = handler.__name__, handler.__doc__
+    return made
+
+
+def _page(request: Request, call: WebCaller, make: Callable[[], Page | Response], *, live: bool) -> Response:
+    after = call.engine.state.last_event() if live else 0  # before the page is made, so that nothing is missed
+    made = make()
+    if isinstance(made, Response):
+        return made
+    return answered(request, call, made, live=f"/live{_address(request, after=after)}" if made.regions else "")
+
+
+def answered(request: Request, call: WebCaller, page: Page, *, live: str = "") -> Response:
+    """Return a page in the form that the caller accepts: HTML, unless they only want JSON."""
+    accept = request.headers.get("accept", "")
+    if "json" in accept and "html" not in accept:
+        return Document(page.document, page.status, headers={"Vary": "Accept, Cookie"})
+    return html(request, call, page, live=live)
+
+
+def html(request: Request, call: WebCaller, page: Page, *, live: str = "") -> Response:
+    """Return a page as HTML; a message that was to be shown once is forgotten."""
+    values = {**frame(request, call), "live": live, **page.context()}
+    text = environment().get_template(page.template).render(values)
+    answer = _compressed(request, text, page.status)
+    if FLASH in request.cookies:
+        flash(request, answer, "")
+    return answer
+
+
+def _compressed(request: Request, text: str, status: int) -> Response:
+    """Return HTML, compressed if the browser takes it: a list of workflows with all its bars is 200 kB.
+
+    The length of compressed text can give away a token beside text that a stranger chose (BREACH). To measure it, they
+    have to make the browser ask with its session, whose cookie is SameSite=Strict.
+    """
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return HTMLResponse(text, status, headers=_HEADERS)
+    content = gzip.compress(text.encode(), _LEVEL, mtime=0)
+    return HTMLResponse(content, status, headers={**_HEADERS, "Content-Encoding": "gzip"})
+
+
+def error_page(request: Request, problem: Problem) -> Response:
+    """Return what a browser is answered when something went wrong; whoever is not signed in is led to sign in."""
+    if problem.status == _UNAUTHORIZED and request.method == "GET":
+        return RedirectResponse(f"/sign-in?next={quote(_address(request), safe='/')}", 303)
+    title = _TITLES.get(problem.status, "This did not work")
+    page = Page("error.html", title, {}, {"problem": problem}, status=problem.status)
+    answer = html(request, caller_of(request), page)
+    answer.headers.update(problem.headers)
+    return answer
+
+
+def _address(request: Request, **more: Any) -> str:
+    url = request.url.include_query_params(**more) if more else request.url
+    return f"{url.path}?{url.query}".removesuffix("?")
+
+
+_After = Annotated[int, Query(ge=0)]
+_LastEventId = Annotated[str | None, Header(max_length=20)]
+
+
+def _stream_of(handler: Callable[..., Page], every: float, thread: Thread) -> Callable[..., Any]:
+    """Return what streams the regions of a page, as they are after each event of its workflow or instance."""
+
+    async def streaming(
+        request: Request, call: WebCaller, after: int, last_event_id: str | None, **arguments: Any
+    ) -> Response:
+        def regions() -> dict[str, str]:
+            page = handler(call=call, **arguments)
+            values = {**frame(request, call), **page.context()}
+            return {name: rendered_region(page.template, name, values) for name in page.regions}
+
+        start = event_number(last_event_id, after) or 0
+        chosen = (arguments.get("workflow_id"), arguments.get("instance_id"))
+        return await in_thread(stream, call, chosen, start, regions, every, thread)
+
+    return _described(
+        streaming,
+        handler,
+        inspect.Parameter("request", _KEYWORD, annotation=Request),
+        inspect.Parameter("after", _KEYWORD, annotation=_After, default=0),
+        inspect.Parameter("last_event_id", _KEYWORD, annotation=_LastEventId, default=None),
+    )

@@ -1,0 +1,5 @@
+"""The pages, one module a topic; ``routers`` lists them."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,0 +1,1 @@
+from .routers import ROUTERS as ROUTERS

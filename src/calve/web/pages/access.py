@@ -1,0 +1,44 @@
+"""Access: users and their roles, tokens, secrets, the audit log."""
+
+from typing import Annotated
+
+from fastapi import Query
+
+from calve.api import Call
+from calve.operations import ADMINISTER, AUDIT, SIGNED_IN, Operations
+from calve.web.page import Page, Pages
+
+pages = Pages("access", is_slow=True)
+_LINES = 50
+_Before = Annotated[int | None, Query(ge=1, lt=2**63)]
+
+
+@pages.get("/users", "users_page", ADMINISTER)
+def users(call: Call) -> Page:
+    """List the users and their roles."""
+    return Page("access/users.html", "Users", Operations(call).users(), here="more")
+
+
+@pages.get("/tokens", "tokens_page", SIGNED_IN)
+def tokens(call: Call) -> Page:
+    """List one's own tokens; an administrator sees all."""
+    return Page("access/tokens.html", "Tokens", Operations(call).tokens(), here="more")
+
+
+@pages.get("/secrets", "secrets_page", ADMINISTER)
+def secrets(call: Call) -> Page:
+    """List the names of secrets; nothing shows their texts."""
+    return Page("access/secrets.html", "Secrets", Operations(call).secrets(), here="more")
+
+
+@pages.get("/audit", "audit_page", AUDIT)
+def audit(call: Call, before: _Before = None, *, verify: bool = False) -> Page:
+    """List who did what, newest first, and check the whole log if that is asked for."""
+    operations = Operations(call)
+    document = operations.audit(_LINES, before)
+    values = {
+        "before": before,
+        "older": document[-1]["seq"] if len(document) == _LINES and document[-1]["seq"] > 1 else None,
+        "verified": operations.verify_audit() if verify else None,
+    }
+    return Page("access/audit.html", "Audit log", document, values, here="more")

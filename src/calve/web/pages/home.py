@@ -1,0 +1,34 @@
+"""Home: what needs a person, and the workflows that ran last."""
+
+from calve.api import Call
+from calve.operations import READ_SOMEWHERE, Operations, Page as Part
+from calve.web.page import Page, Pages
+from calve.web.pages.workflows import behind_of, lag_by_workflow, run_bars
+
+pages = Pages("home", is_slow=True)
+_EVERY = 3.0
+"""Seconds between two messages of its stream: what it shows is of all workflows."""
+_SHOWN = Part(limit=12)
+_CARDS = 6
+"""How many entries a column shows; the rest is counted."""
+
+
+@pages.get("/", "home_page", READ_SOMEWHERE, live=True, every=_EVERY)
+def home(call: Call) -> Page:
+    """Show what failed, what is late or behind, what waits for a person, and the workflows that ran last."""
+    operations = Operations(call)
+    behind = behind_of(operations)
+    document = {
+        **operations.attention(),
+        "behind": behind,
+        "workers": operations.workers(),
+        "project": operations.project(),
+        "workflows": operations.list_workflows(page=_SHOWN, sort="last_run", include="runs,triggers"),
+    }
+    values = {
+        "bars": run_bars(document["workflows"], call.engine.tools.clock()),
+        "lag": lag_by_workflow(behind),
+        "shown": _CARDS,
+    }
+    regions = ("health", "attention", "workflows")
+    return Page("home/home.html", "What needs you", document, values, here="home", regions=regions)

@@ -1,0 +1,62 @@
+"""The iterations of a loop: all of them as a grid of letters, and a page of them with params and errors."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+from urllib.parse import quote, urlencode
+
+from fastapi import Query
+from pydantic import BeforeValidator, Field
+
+from calve.api import Call, Paged
+from calve.engine import RunStatus
+from calve.operations import READ, Operations
+from calve.web.legend import legend_json, legend_list, status_legend
+from calve.web.page import Page, Pages
+
+pages = Pages("iterations", is_slow=True)
+_EVERY = 3.0
+"""Seconds between two messages of its stream, which holds the letters of all iterations."""
+_Status = Annotated[RunStatus | Literal[""], Query()]
+_Number = Annotated[Annotated[int, Field(ge=1, lt=2**31)] | None, BeforeValidator(lambda text: text or None)]
+"""A field of a form may be left empty."""
+
+
+@pages.get(
+    "/workflows/{workflow_id}/instances/{instance_id}/iterations/{loop:path}",
+    "iterations_page",
+    READ,
+    live=True,
+    every=_EVERY,
+)
+def iterations(
+    call: Call, workflow_id: str, instance_id: int, loop: str, page: Paged, *, status: _Status = "", at: _Number = None
+) -> Page:
+    """Show the iterations of a loop, those of a status only, or from a number on."""
+    operations = Operations(call)
+    part = page if at is None else replace(page, cursor=str(at - 1))
+    document = operations.list_iterations(workflow_id, instance_id, loop, part, [RunStatus(status)] if status else None)
+    legend = status_legend(document["legend"])
+    instance = f"/workflows/{quote(workflow_id, safe='')}/instances/{instance_id}"
+    filters = {"status": str(status)} if status else {}
+    values = {
+        "workflow_id": workflow_id,
+        "instance_id": instance_id,
+        "loop": loop,
+        "status": status,
+        "at": at,
+        "instance": instance,
+        "address": f"{instance}/iterations/{quote(loop)}?{urlencode(filters)}",
+        "legend": legend_json(legend),
+        "legend_list": legend_list(legend, document["letters"]),
+        "inside": _first_inside(operations.step(workflow_id, instance_id, loop)),
+    }
+    title = f"Iterations of {loop}"
+    return Page("iterations/list.html", title, document, values, here="workflows", regions=("iterations",))
+
+
+def _first_inside(step: Mapping[str, Any]) -> str:
+    """Return the id of the first step inside of a loop."""
+    (loop,) = step["definition"].values()
+    (first,) = loop["steps"][0].values()
+    return str(first["id"])

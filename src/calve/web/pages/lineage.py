@@ -1,0 +1,86 @@
+"""Lineage: which workflows read and wrote which tables, as a graph and as a list."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import Query
+from markupsafe import Markup
+
+from calve.api import Call
+from calve.operations import READ_SOMEWHERE, Operations
+from calve.web.formats import number, since
+from calve.web.graph import Edge
+from calve.web.graph_svg import NodeText, arrange, graph_svg
+from calve.web.page import Page, Pages
+from calve.web.pages.tables import place_of
+
+pages = Pages("lineage", is_slow=True)
+
+Document = dict[str, Any]
+_Text = Annotated[str, Query(max_length=512)]
+_MOST_NODES = 300
+"""With more, a graph can no longer be read: the list remains."""
+
+
+@pages.get("/lineage", "lineage_page", READ_SOMEWHERE)
+def lineage(call: Call, table: _Text = "", workflow: _Text = "", depth: Annotated[int, Query(ge=1, le=20)] = 4) -> Page:
+    """Show the tables and workflows around one of them, or the newest."""
+    document = Operations(call).table_lineage(table or None, workflow or None, depth)
+    chosen = {f"table:{table}", f"workflow:{workflow}"}
+    names = {one["id"]: one["name"] for one in document["nodes"]}
+    now = call.engine.tools.clock()
+    values = {
+        "table": table,
+        "workflow": workflow,
+        "depth": depth,
+        "picture": _picture(document, chosen, now) if 0 < len(names) <= _MOST_NODES else None,
+        "edges": sorted(document["edges"], key=lambda one: (one["workflow_id"], one["direction"], one["table"])),
+        "place": place_of,
+        "workflow_place": _workflow_place,
+    }
+    return Page("lineage/lineage.html", "Lineage", document, values, here="lineage")
+
+
+def _workflow_place(workflow_id: str) -> str:
+    return f"/workflows/{quote(workflow_id, safe='')}"
+
+
+def _picture(document: Document, chosen: set[str], now: int) -> Markup:
+    texts = [
+        NodeText(
+            node["id"],
+            node["name"],
+            _freshness(node, document["edges"], now),
+            status=_status(node, document["edges"]),
+            href=place_of(node["name"]) if node["kind"] == "table" else _workflow_place(node["name"]),
+            is_selected=node["id"] in chosen,
+        )
+        for node in document["nodes"]
+    ]
+    return graph_svg(texts, arrange(texts, _edges(document["edges"])), label="Tables, and the workflows between them")
+
+
+def _edges(edges: Sequence[Mapping[str, Any]]) -> list[Edge]:
+    """Return one edge for each pair of a table and a workflow; those that wait are labelled with what waits."""
+    labels: dict[tuple[str, str], str] = {}
+    for one in edges:
+        pending = one["pending_commits"]
+        label = f"{number(pending)} behind" if pending else ""
+        labels[one["from"], one["to"]] = label or labels.get((one["from"], one["to"]), "")
+    return [Edge(source, target, label) for (source, target), label in labels.items()]
+
+
+def _freshness(node: Mapping[str, Any], edges: Sequence[Mapping[str, Any]], now: int) -> str:
+    """Return when a table changed, or a workflow last read or wrote one."""
+    if node["kind"] == "table":
+        return "changed " + since(node["changed_at"], now) if node["changed_at"] else "table"
+    return "ran " + since(max(one["at"] for one in edges if one["workflow_id"] == node["name"]), now)
+
+
+def _status(node: Mapping[str, Any], edges: Sequence[Mapping[str, Any]]) -> str:
+    """Return a status whose tone fits: a workflow that is behind waits, one that is not has succeeded."""
+    if node["kind"] == "table":
+        return "RUNNING"
+    behind = any(one["pending_commits"] for one in edges if one["workflow_id"] == node["name"])
+    return "PAUSED" if behind else "SUCCEEDED"

@@ -1,0 +1,36 @@
+"""The routes of all pages."""
+
+from calve.web.pages import (
+    access,
+    captures,
+    home,
+    instances,
+    iterations,
+    lineage,
+    sign_in,
+    signals,
+    steps,
+    styleguide,
+    tables,
+    workers,
+    workflow,
+    workflows,
+)
+
+ROUTERS = (
+    home.pages.router,
+    workflows.pages.router,
+    workflow.pages.router,
+    instances.pages.router,
+    iterations.pages.router,
+    tables.pages.router,
+    captures.pages.router,
+    lineage.pages.router,
+    signals.pages.router,
+    steps.pages.router,
+    workers.pages.router,
+    access.pages.router,
+    styleguide.pages.router,
+    sign_in.pages.router,
+)
+"""In the order in which paths are tried."""

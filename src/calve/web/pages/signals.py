@@ -1,0 +1,59 @@
+"""Signals and triggers: what was announced and what came of it, and what starts workflows by itself."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import Query
+
+from calve.api import Call, Paged
+from calve.operations import READ_SOMEWHERE, Operations
+from calve.web.page import Page, Pages
+
+pages = Pages("signals", is_slow=True)
+_EVERY = 2.0
+_Name = Annotated[str, Query(max_length=256)]
+
+
+@pages.get("/signals", "signals_page", READ_SOMEWHERE, live=True, every=_EVERY)
+def signals(call: Call, page: Paged, name: _Name = "") -> Page:
+    """List signals, newest first."""
+    document = Operations(call).list_signals(page, name or None)
+    values = {"name": name, "address": f"/signals?{urlencode({'name': name} if name else {})}"}
+    return Page("signals/signals.html", "Signals", document, values, here="more", regions=("signals",))
+
+
+@pages.get("/signals/{name:path}/instances/{number}", "signal_page", READ_SOMEWHERE)
+def signal(call: Call, name: str, number: str) -> Page:
+    """Show a signal: who sent it, and what it started or released."""
+    document = Operations(call).lineage(name, number)
+    return Page("signals/signal.html", f"{name} {document['signal']['seq_id']}", document, here="more")
+
+
+@pages.get("/triggers", "triggers_page", READ_SOMEWHERE, live=True, every=_EVERY)
+def triggers(call: Call, page: Paged, workflow_id: _Name = "") -> Page:
+    """List triggers: when each fires next, and what it waits for."""
+    document = Operations(call).list_triggers(page, workflow_id or None)
+    values = {
+        "workflow_id": workflow_id,
+        "address": f"/triggers?{urlencode({'workflow_id': workflow_id} if workflow_id else {})}",
+        "waits_for": waits_for,
+    }
+    return Page("signals/triggers.html", "Triggers", document, values, here="more", regions=("triggers",))
+
+
+def waits_for(trigger: Mapping[str, Any]) -> str:
+    """Return what a trigger waits for, in a few words."""
+    definition = trigger["definition"]
+    match trigger["type"]:
+        case "time":
+            when = next(
+                (definition[key] for key in ("cron", "expression", "interval") if definition.get(key)), "a time"
+            )
+            return " ".join(str(part) for part in (when, definition.get("timezone")) if part)
+        case "signal":
+            arrived = trigger["state"].get("waiting", {})
+            names = [f"{name} (has come)" if arrived.get(name) else name for name in definition.get("definitions", {})]
+            return ", ".join(names)
+        case _:
+            return "changes of " + ", ".join(definition.get("source_tables", ()))

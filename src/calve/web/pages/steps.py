@@ -1,0 +1,22 @@
+"""Steps that wait for people: approvals, breakpoints, and what they pause."""
+
+from calve.api import Call, Paged
+from calve.operations import READ_SOMEWHERE, Operations
+from calve.web.page import Page, Pages
+
+pages = Pages("steps")
+_EVERY = 1.0
+
+
+@pages.get("/approvals", "approvals_page", READ_SOMEWHERE, live=True, every=_EVERY)
+def approvals(call: Call, page: Paged) -> Page:
+    """List the Approval steps that wait for a decision, oldest first."""
+    document = Operations(call).list_approvals(page)
+    return Page("steps/approvals.html", "Approvals", document, here="more", regions=("approvals",))
+
+
+@pages.get("/breakpoints", "breakpoints_page", READ_SOMEWHERE, live=True, every=_EVERY)
+def breakpoints(call: Call) -> Page:
+    """List breakpoints, and the attempts that are paused at them."""
+    document = Operations(call).all_breakpoints()
+    return Page("steps/breakpoints.html", "Breakpoints", document, here="more", regions=("breakpoints",))

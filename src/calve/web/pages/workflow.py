@@ -1,0 +1,375 @@
+"""A workflow: its graph, runs, definition, triggers, data and settings, each at its own address; and its start."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from shlex import quote
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import Query, Request
+
+from calve.api import Call, Paged, WebCaller
+from calve.definition import to_json, to_yaml
+from calve.engine import RunStatus
+from calve.errors import CalveError
+from calve.operations import PREFIX, READ, RUN, Operations, Page as Part
+from calve.web.formats import duration, shown
+from calve.web.frame import may
+from calve.web.graph import Edge
+from calve.web.graph_svg import NodeText, arrange, graph_svg
+from calve.web.highlight import diff_html, json_html, left_out, yaml_html
+from calve.web.legend import legend_json, legend_list, status_legend
+from calve.web.page import Page, Pages
+from calve.web.pages.workflows import behind_of, run_bars
+
+pages = Pages("workflow", is_slow=True)
+
+Document = dict[str, Any]
+TABS = ("graph", "runs", "definition", "triggers", "data", "settings")
+_RUNS = 50
+"""How many runs the grid has."""
+_VERSIONS = Part(limit=20)
+_FIXED = frozenset({"CONSTANT", "IMMUTABLE"})
+"""Modes of params that a start cannot set."""
+_Text = Annotated[str, Query(max_length=128)]
+_Version = Annotated[int | None, Query(ge=1, lt=2**31)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What the address of the page chooses."""
+
+    workflow_id: str
+    tab: str
+    page: Part
+    version: int | None
+    is_json: bool
+    since: str
+    until: str
+    status: str
+    initiator: str
+
+    @property
+    def base(self) -> str:
+        """The address of the workflow."""
+        return f"/workflows/{self.workflow_id}"
+
+    def address(self, **query: Any) -> str:
+        """Return the address of a part of the page."""
+        given = {name: value for name, value in query.items() if value not in {None, ""}}
+        return f"{self.base}?{urlencode(given)}" if given else self.base
+
+
+@dataclass(frozen=True, slots=True)
+class _Tab:
+    """What a tab shows: a document of the API, and what its template needs besides."""
+
+    document: Any
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@pages.get("/workflows/{workflow_id}", "workflow_page", READ, live=True)
+def workflow(
+    call: Call,
+    page: Paged,
+    workflow_id: str,
+    *,
+    tab: _Text = "graph",
+    version: _Version = None,
+    format_: Annotated[str, Query(alias="format", max_length=4)] = "yaml",
+    since: Annotated[str, Query(alias="from", max_length=40)] = "",
+    until: Annotated[str, Query(alias="to", max_length=40)] = "",
+    status: _Text = "",
+    initiator: _Text = "",
+) -> Page:
+    """Show a part of a workflow: the graph, unless ``tab`` names another."""
+    operations = Operations(call)
+    name = tab if tab in TABS else "graph"
+    chosen = _Chosen(workflow_id, name, page, version, format_ == "json", since, until, status, initiator)
+    overview = operations.workflow(workflow_id)
+    shown_version = operations.version(workflow_id, "default")
+    made = _MAKERS[name](call, operations, chosen, shown_version)
+    values = {
+        "overview": overview,
+        "version": shown_version,
+        "owner": _owner(overview),
+        "tags": _tags(overview, shown_version),
+        "tab": name,
+        "tabs": [(one, chosen.address(tab=None if one == "graph" else one), one.capitalize()) for one in TABS],
+        "chosen": chosen,
+        "address": chosen.address,
+        "name": workflow_id,
+        **made.values,
+    }
+    # What a person may be writing in is not replaced under their hands.
+    regions = ("summary", name) if name in {"graph", "runs", "triggers"} else ("summary",)
+    return Page("workflows/show.html", workflow_id, made.document, values, here="workflows", regions=regions)
+
+
+def _owner(overview: Document) -> str:
+    owner = overview["properties_snapshot"].get("owner") or ""
+    return str(owner.get("name", "")) if isinstance(owner, dict) else str(owner)
+
+
+def _tags(overview: Document, version: Document) -> list[str]:
+    """Return the tags of the version, and those that the workflow has whatever its version."""
+    own = overview["properties_snapshot"].get("tags") or []
+    named = [*version["workflow"].get("tags", []), *own]
+    return list(dict.fromkeys(str(one["name"]) if isinstance(one, dict) else str(one) for one in named))
+
+
+def _graph(call: WebCaller, operations: Operations, chosen: _Chosen, version: Document) -> _Tab:
+    grid = operations.grid(chosen.workflow_id, runs=20)
+    newest = grid["runs"][0] if grid["runs"] else None
+    steps = _steps(version["workflow"]["steps"])
+    edges = tuple(
+        Edge(step_id, successor, "" if condition == "true" else condition)
+        for step_id, (_, step) in steps.items()
+        for successor, condition in (step.get("transition") or {}).get("successors", {}).items()
+        if successor in steps
+    )
+    told = _told(grid, newest)
+    # A definition has 300 steps at most: none is so large that groups of steps would have to be closed.
+    texts = [_node(step_id, kind, told.get(step_id), chosen, newest) for step_id, (kind, _) in steps.items()]
+    picture = graph_svg(texts, arrange(texts, edges), label=f"Steps of {chosen.workflow_id}")
+    now = call.engine.tools.clock()
+    bars = run_bars({"elements": [{"workflow_id": chosen.workflow_id, "runs": grid["runs"]}]}, now)
+    values = {
+        "picture": picture,
+        "newest": newest,
+        "bars": bars[chosen.workflow_id],
+        "count": len(steps),
+        "upcoming": operations.upcoming_starts(chosen.workflow_id, 1)["elements"],
+    }
+    return _Tab(operations.workflow(chosen.workflow_id), values)
+
+
+def _steps(written: Sequence[Document]) -> dict[str, tuple[str, Document]]:
+    """Return the steps of a definition by id, each with its type."""
+    found = {}
+    for one in written:
+        ((kind, step),) = one.items()
+        found[str(step["id"])] = (str(step.get("type", kind)) if kind == "step" else kind, step)
+    return found
+
+
+def _told(grid: Document, newest: Document | None) -> dict[str, tuple[str, int | None]]:
+    """Return the status and the duration of each step in the newest run."""
+    if newest is None:
+        return {}
+    cells = zip(grid["steps"], newest["steps"], newest["durations"], strict=True)
+    return {one["step_id"]: (grid["legend"][letter], took) for one, letter, took in cells}
+
+
+def _node(
+    step_id: str, kind: str, told: tuple[str, int | None] | None, chosen: _Chosen, newest: Document | None
+) -> NodeText:
+    status, took = told or ("", None)
+    detail = kind + (f" · {duration(took)}" if took is not None else "")
+    place = chosen.address(tab="definition")
+    if newest is not None:
+        place = f"{chosen.base}/instances/{newest['workflow_instance_id']}?{urlencode({'step': step_id})}"
+    return NodeText(step_id, detail=detail, status=status, href=place)
+
+
+def _runs(call: WebCaller, operations: Operations, chosen: _Chosen, version: Document) -> _Tab:
+    del version
+    status = [RunStatus(chosen.status)] if chosen.status in list(RunStatus) else None
+    document = operations.list_instances(
+        page=chosen.page,
+        workflow_id=chosen.workflow_id,
+        statuses=status,
+        since=chosen.since or None,
+        until=chosen.until or None,
+        initiator=chosen.initiator or None,
+        version=chosen.version,
+    )
+    grid = operations.grid(chosen.workflow_id, runs=_RUNS)
+    letters = "".join(run["steps"] for run in grid["runs"])
+    filters = {
+        "status": status[0].value if status else "",
+        "from": chosen.since,
+        "to": chosen.until,
+        "initiator": chosen.initiator,
+        "version": chosen.version,
+    }
+    legend = status_legend(grid["legend"])
+    now = call.engine.tools.clock()
+    values = {
+        "grid": {
+            "legend": legend_json(legend),
+            "items": legend_list(legend, letters),
+            "columns": json.dumps([_column(run, now) for run in reversed(grid["runs"])]),
+            "lines": _lines(grid),
+            "count": len(grid["runs"]),
+            "steps": len(grid["steps"]),
+        },
+        "filters": filters,
+        "statuses": [one.value for one in RunStatus],
+        "list_address": chosen.address(tab="runs", **filters),
+        "is_filtered": any(filters.values()),
+    }
+    return _Tab(document, values)
+
+
+def _column(run: Document, now: int) -> tuple[str, str]:
+    took = max(0, run.get("end_time", now) - run.get("start_time", run["create_time"]))
+    status = run["status"].replace("_", " ").lower()
+    return str(run["workflow_instance_id"]), f"instance {run['workflow_instance_id']}, {status}, {duration(took)}"
+
+
+def _lines(grid: Document) -> str:
+    """Return the grid as lines: a step each, with a letter for each run, oldest first."""
+    rows = [run["steps"] for run in reversed(grid["runs"])]
+    columns = ("".join(letters) for letters in zip(*rows, strict=True))
+    return "\n".join(f"{one['step_id']}\t{letters}" for one, letters in zip(grid["steps"], columns, strict=False))
+
+
+def _definition(call: WebCaller, operations: Operations, chosen: _Chosen, version: Document) -> _Tab:
+    versions = operations.list_versions(chosen.workflow_id, _VERSIONS)
+    listed = [{"is_active": one["is_active"], **one["metadata"]} for one in versions["elements"]]
+    values = {"versions": listed, "has_more": versions["page_info"]["has_next_page"], "warnings": [], "diff": None}
+    if chosen.since and chosen.until:
+        document = operations.diff(chosen.workflow_id, chosen.since, chosen.until)
+        return _Tab(document, {**values, "diff": document, "code": diff_html(document["diff"]), "left_out": 0})
+    document = operations.version(chosen.workflow_id, chosen.version) if chosen.version else version
+    text = to_json(document["workflow"], indent=2) if chosen.is_json else to_yaml(document["workflow"])
+    code = json_html(text) if chosen.is_json else yaml_html(text)
+    warnings = _warnings(call, operations, document)
+    return _Tab(document, {**values, "code": code, "left_out": left_out(text), "warnings": warnings})
+
+
+def _warnings(call: WebCaller, operations: Operations, document: Document) -> list[Document]:
+    """Return what looks wrong in a version, for those who may change it."""
+    if not may(call, "push_workflow", document["metadata"]["workflow_id"]):
+        return []
+    body = json.dumps({"workflow": document["workflow"]}).encode()
+    try:
+        return list(operations.validate_workflow(body).get("warnings", []))
+    except CalveError as error:  # for example, a step type that is not installed any more
+        return [{"message": error.message}]
+
+
+def _triggers(call: WebCaller, operations: Operations, chosen: _Chosen, version: Document) -> _Tab:
+    del call, version
+    document = operations.list_triggers(workflow_id=chosen.workflow_id)
+    properties = operations.properties(chosen.workflow_id)
+    kinds = ("time", "signal", "incremental")
+    values = {
+        "upcoming": operations.upcoming_starts(chosen.workflow_id)["elements"],
+        "waiting": operations.waiting_triggers(chosen.workflow_id),
+        "disabled": [kind for kind in kinds if properties.get(f"{kind}_trigger_disabled")],
+    }
+    return _Tab(document, values)
+
+
+def _data(call: WebCaller, operations: Operations, chosen: _Chosen, version: Document) -> _Tab:
+    """Show the tables that a workflow reads and writes; nothing where there is no lake."""
+    del call, version
+    try:
+        document = operations.list_tables(page=Part(limit=200), workflow_id=chosen.workflow_id)
+    except CalveError:
+        document = {"elements": [], "page_info": {"has_next_page": False, "has_previous_page": False}}
+    name = chosen.workflow_id
+    values = {
+        "read": [one for one in document["elements"] if name in one["read_by"]],
+        "written": [one for one in document["elements"] if _is_written(one, name)],
+        "behind": {one["table"]: one for one in behind_of(operations)["elements"] if one["workflow_id"] == name},
+    }
+    return _Tab(document, values)
+
+
+def _is_written(table: Document, workflow_id: str) -> bool:
+    return any(stream.partition("/")[0] == workflow_id for stream in table["written_by"])
+
+
+def _settings(call: WebCaller, operations: Operations, chosen: _Chosen, version: Document) -> _Tab:
+    del call
+    own = operations.properties(chosen.workflow_id)
+    given = [str(one["name"]) for one in own.get("tags") or [] if isinstance(one, dict)]
+    written = version["workflow"]
+    values = {
+        "own_tags": given,
+        "strategy": own.get("run_strategy") or {"rule": "SEQUENTIAL"},
+        "params": {name: _default(one) for name, one in (written.get("params") or {}).items()},
+    }
+    return _Tab(own, values)
+
+
+_MAKERS = {
+    "graph": _graph,
+    "runs": _runs,
+    "definition": _definition,
+    "triggers": _triggers,
+    "data": _data,
+    "settings": _settings,
+}
+
+
+def _default(param: Document) -> Document:
+    """Return a param as a form shows it: its type, what it is by default, and whether that is an expression."""
+    is_expression = "expression" in param
+    text = str(param["expression"]) if is_expression else shown(param["value"]) if "value" in param else ""
+    return {
+        "type": str(param.get("type", "STRING")).upper(),
+        "default": text,
+        "is_expression": is_expression,
+        "is_fixed": str(param.get("mode", "")).upper() in _FIXED,
+    }
+
+
+@pages.get("/workflows/{workflow_id}/start", "start_page", RUN)
+def start(call: Call, request: Request, workflow_id: str, version: _Text = "active") -> Page:
+    """Ask for the params of a start; show the commands that start the same."""
+    document = Operations(call).version(workflow_id, version)
+    written = document["workflow"].get("params") or {}
+    query = request.query_params
+    fields = [_Field(name, _default(param)) for name, param in written.items()]
+    asked = [one for one in fields if not one.about["is_fixed"]]
+    given = {one.name: query[one.field] for one in asked if query.get(one.field, "").strip()}
+    values = {
+        "name": workflow_id,
+        "chosen_version": version,
+        "fields": asked,
+        "given": given,
+        "commands": _commands(str(request.base_url), workflow_id, version, {one.name: one for one in asked}, given),
+        "next": f"/workflows/{workflow_id}?tab=runs",
+    }
+    is_fragment = request.headers.get("x-calve-fragment") == "1"
+    template = "workflows/_start.html" if is_fragment else "workflows/start.html"
+    return Page(template, f"Start {workflow_id}", document, values, here="workflows")
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """What the form of a start asks for: a param."""
+
+    name: str
+    about: Document
+
+    @property
+    def field(self) -> str:
+        """The name of the field: texts are sent as they are, anything else as JSON."""
+        return f"run_params.{self.name}" + ("" if self.about["type"] == "STRING" else ":json")
+
+    def value(self, text: str) -> Any:
+        """Return what a text stands for; the text itself if it is not JSON."""
+        if self.about["type"] == "STRING":
+            return text
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+
+
+def _commands(
+    base: str, workflow_id: str, version: str, fields: Mapping[str, _Field], given: Mapping[str, str]
+) -> tuple[str, str]:
+    """Return the command and the request that start what a form asks for."""
+    named = [quote(f"{name}={text}") for name, text in given.items()]
+    command = " ".join(["calve", "run", workflow_id, *named, "--no-wait"])
+    params = {name: fields[name].value(text) for name, text in given.items()}
+    body = json.dumps({"run_params": params} if params else {}, ensure_ascii=False)
+    address = f"{base.rstrip('/')}{PREFIX}/workflows/{workflow_id}/versions/{version}/actions/start"
+    return command, f"curl -H 'Content-Type: application/json' -d {quote(body)} {quote(address)}"

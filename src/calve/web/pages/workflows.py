@@ -1,0 +1,82 @@
+"""Workflows: the list of them, and where a text stands in them."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
+
+from fastapi import Query
+
+from calve.api import Call, Paged
+from calve.errors import RequestInvalid
+from calve.operations import READ_SOMEWHERE, Operations, Page as Part
+from calve.web.page import Page, Pages
+
+pages = Pages("workflows")
+_INCLUDE = "runs,triggers"
+_Filter = Annotated[str, Query(max_length=128)]
+
+
+@pages.get("/workflows", "workflows_page", READ_SOMEWHERE, live=True)
+def workflows(
+    call: Call,
+    page: Paged,
+    search: _Filter = "",
+    tag: _Filter = "",
+    owner: _Filter = "",
+    sort: Literal["id", "last_run"] = "id",
+) -> Page:
+    """List workflows with their last runs and when they start next."""
+    operations = Operations(call)
+    document = operations.list_workflows(
+        page=page, search=search, tag=tag or None, owner=owner or None, sort=sort, include=_INCLUDE
+    )
+    chosen = {"search": search, "tag": tag, "owner": owner, "sort": sort if sort != "id" else ""}
+    filters = {name: value for name, value in chosen.items() if value}
+    values = {
+        "filters": {**chosen, "sort": sort},
+        "address": f"/workflows?{urlencode(filters)}",
+        "bars": run_bars(document, call.engine.tools.clock()),
+        "lag": lag_by_workflow(behind_of(operations)),
+    }
+    return Page("workflows/list.html", "Workflows", document, values, here="workflows", regions=("workflows",))
+
+
+def behind_of(operations: Operations) -> dict[str, Any]:
+    """Return the consumers that are behind, the most urgent first; none where there is no lake."""
+    try:
+        return operations.list_behind(page=Part(limit=200))
+    except RequestInvalid:
+        return {"elements": [], "page_info": {"has_next_page": False}}
+
+
+def lag_by_workflow(behind: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return by how much each workflow is behind: of its consumers the one whose history ends first."""
+    return {one["workflow_id"]: one for one in reversed(behind["elements"]) if one["workflow_id"]}
+
+
+def run_bars(document: Mapping[str, Any], now: int) -> dict[str, list[dict[str, Any]]]:
+    """Return the bars of the last runs of each workflow of a list."""
+    return {one["workflow_id"]: _bars(one, now) for one in document["elements"]}
+
+
+def _bars(workflow: Mapping[str, Any], now: int) -> list[dict[str, Any]]:
+    """Return the last runs of a workflow for its bars, oldest first."""
+    place = f"/workflows/{workflow['workflow_id']}/instances"
+    return [
+        {
+            "status": run["status"],
+            "ms": max(0, run.get("end_time", now) - run.get("start_time", run["create_time"])),
+            "href": f"{place}/{run['workflow_instance_id']}",
+            "title": f"instance {run['workflow_instance_id']}: {run['status'].replace('_', ' ').lower()}",
+        }
+        for run in reversed(workflow["runs"])
+    ]
+
+
+@pages.get("/search", "search_page", READ_SOMEWHERE)
+def search(call: Call, page: Paged, q: _Filter = "") -> Page:
+    """Show where a text stands; what the palette in the header finds, for those without JavaScript."""
+    text = q.strip()
+    found = Operations(call).search(text, page) if text else {"elements": [], "page_info": {}}
+    address = f"/search?{urlencode({'q': text})}"
+    return Page("workflows/search.html", "Search", found, {"q": text, "address": address})

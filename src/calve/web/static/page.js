@@ -1,0 +1,34 @@
+// @ts-check
+// What every page does besides htmx: forms of actions in a dialog. Keys are in elements/keyboard.js.
+
+const dialog = /** @type {HTMLDialogElement} */ (document.getElementById("dialog"));
+
+document.addEventListener("click", async (event) => {
+  const target = event.target instanceof Element ? event.target : null;
+  if (!target || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const opener = /** @type {HTMLAnchorElement | null} */ (target.closest("a[data-dialog]"));
+  if (opener) {
+    event.preventDefault();
+    await open(opener.href);
+  } else if (target.closest("[data-close]") && dialog.open) {
+    event.preventDefault();
+    dialog.close();
+  } else if (target === dialog) {
+    dialog.close(); // its backdrop
+  }
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(target)) menu.removeAttribute("open");
+  }
+});
+
+/** @param {string} address */
+async function open(address) {
+  const answer = await fetch(address, { headers: { Accept: "text/html", "X-Calve-Fragment": "1" } }).catch(() => null);
+  if (!answer?.ok || answer.redirected) {
+    location.assign(address); // the page says what is wrong
+    return;
+  }
+  const made = new DOMParser().parseFromString(await answer.text(), "text/html");
+  dialog.replaceChildren(...made.body.childNodes);
+  dialog.showModal();
+}

@@ -1,0 +1,150 @@
+"""The pages about captures and lineage, on a real lake: what they show, in which forms, and to whom."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from starlette.testclient import TestClient
+from tests.engines import Playground
+from tests.lakeside import (
+    Lakeside,
+    append,
+    browser,
+    keep_chain,
+    lakeside_on,
+    page_of,
+    rest,
+    twin,
+    viewer,
+    write_history,
+)
+
+from calve.access import Role
+from calve.app import tables_on
+from calve.capture import CaptureLimits, Wanted
+from calve.lake import TableName
+from calve.lineage import Direction, Edge
+
+EVIL = "<img src=x onerror=alert(1)>\"'&x"
+
+
+@pytest.fixture
+def lakeside(playground: Playground, tmp_path: Path) -> Iterator[Lakeside]:
+    """Give a lake."""
+    with lakeside_on(playground, tmp_path) as lakeside:
+        yield lakeside
+
+
+@pytest.fixture
+def client(playground: Playground, lakeside: Lakeside) -> Iterator[TestClient]:
+    """Give a browser at the machine of the server."""
+    with browser(playground, lakeside) as client:
+        yield client
+
+
+def open_capture(lakeside: Lakeside) -> str:
+    """Take a capture of one file of two commits, and leave it open; return its id."""
+    write_history(lakeside)
+    wanted = Wanted(ranges=("at",), limits=CaptureLimits(max_files=1))
+    report = lakeside.captures.capture(["db.events"], "demo.daily/take", wanted, key="demo.daily/7")
+    return report.capture_id or ""
+
+
+def test_captures_are_listed_newest_first(client: TestClient, lakeside: Lakeside) -> None:
+    """All, or those of one consumer; where there are none, how to take one."""
+    assert "calve capture" in page_of(client, "/captures").one("main").text
+    capture_id = open_capture(lakeside)
+    page = page_of(client, "/captures")
+    assert page.all("b")[0].text == capture_id
+    assert len(page.all("tr")) == 4
+    assert twin(client, "/captures") == rest(client, "/captures")
+    chosen = page_of(client, "/captures?consumer=other.hourly")
+    assert [one.text for one in chosen.all("span", class_="status tone-ok")] == ["committed"]
+    assert "demo.new has no captures" in page_of(client, "/captures?consumer=demo.new").one("main").text
+
+
+def test_a_capture_says_what_is_in_it_and_why(client: TestClient, lakeside: Lakeside) -> None:
+    """Snapshots with reasons, ranges, partitions and files; its links lead somewhere."""
+    capture_id = open_capture(lakeside)
+    page = page_of(client, f"/captures/{capture_id}")
+    text = page.one("main").text
+    parts = ("1 of 2 snapshots", "in part: the rest is pending", "left for the next capture", "exact", ".parquet")
+    for part in (*parts, "taken for demo.daily/7", f"calve commit {capture_id}"):
+        assert part in text, part
+    for link in page.links:
+        if link.startswith(("/tables", "/captures", "/actions/")):
+            assert client.get(link).status_code == 200, link
+    assert twin(client, f"/captures/{capture_id}") == rest(client, f"/captures/{capture_id}")
+    assert client.get("/captures/nothing").status_code == 404
+
+
+def test_a_capture_is_committed_from_its_page(client: TestClient, lakeside: Lakeside) -> None:
+    """After a question that names it; then the page shows the move of the checkpoint, and no more buttons."""
+    capture_id = open_capture(lakeside)
+    place = f"/captures/{capture_id}"
+    (link,) = [one for one in page_of(client, place).links if one.startswith("/actions/commit_capture")]
+    assert f"Capture {capture_id}" in page_of(client, link).one("main").text
+    answer = client.post("/actions/commit_capture", data={"capture_id": capture_id, "next": place})
+    assert (answer.status_code, answer.headers["location"]) == (303, place)
+    page = page_of(client, place)
+    assert [one for one in page.links if one.startswith("/actions/")] == []
+    assert "to snapshot" in page.all("table")[-1].text
+
+
+def test_captures_of_others_have_no_page(playground: Playground, lakeside: Lakeside) -> None:
+    """Neither in the list nor by id; a viewer has no button, somebody who may run the workflow has two."""
+    capture_id = open_capture(lakeside)
+    with browser(playground, lakeside, viewer("other")) as client:
+        assert capture_id not in client.get("/captures").text
+        assert client.get(f"/captures/{capture_id}").status_code in {403, 404}
+    for role, buttons in ((Role.VIEWER, 0), (Role.RUNNER, 2)):
+        with browser(playground, lakeside, viewer("demo", role)) as client:
+            links = [one for one in page_of(client, f"/captures/{capture_id}").links if one.startswith("/actions/")]
+            assert len(links) == buttons
+            assert all(client.get(one).status_code == 200 for one in links)
+
+
+def test_lineage_is_a_picture_and_a_list(client: TestClient, lakeside: Lakeside, playground: Playground) -> None:
+    """Both have a link for each table and workflow; who is behind is said; depth and centre are in the address."""
+    assert "calve demo" in page_of(client, "/lineage").one("main").text
+    keep_chain(playground, lakeside)
+    lakeside.commit("demo.daily/step", "db.raw")
+    append(lakeside.lake.catalog("lake").pyiceberg().load_table("db.raw"), 0)
+    tables_on(lakeside.lake, playground.store).take_samples()
+    page = page_of(client, "/lineage")
+    nodes = {one.attributes["href"] for one in page.elements if "node" in one.attributes.get("class", "")}
+    assert nodes == {f"/tables/db.{name}" for name in ("raw", "events", "sums")} | {
+        f"/workflows/{name}" for name in ("demo.load", "demo.daily", "other.agg")
+    }
+    assert "1 behind" in page.one("svg", class_="graph").text
+    assert len(page.all("tr")) == 6
+    near = page_of(client, "/lineage?table=db.sums&depth=1")
+    assert len(near.all("tr")) == 2
+    for query in ("", "?table=db.sums&depth=1", "?workflow=demo.daily"):
+        assert twin(client, f"/lineage{query}") == rest(client, f"/lineage{query}")
+    assert client.get("/lineage?table=db.nothing").status_code == 404
+
+
+def test_lineage_of_others_is_not_shown(playground: Playground, lakeside: Lakeside) -> None:
+    """Neither in the picture nor in the list."""
+    keep_chain(playground, lakeside)
+    with browser(playground, lakeside, viewer("other")) as client:
+        answer = client.get("/lineage")
+        assert "other.agg" in answer.text
+        assert "demo.daily" not in answer.text
+
+
+def test_names_are_text_on_pages_of_captures_and_lineage(
+    client: TestClient, lakeside: Lakeside, playground: Playground
+) -> None:
+    """Of consumers, keys, steps, workflows and tables."""
+    append(lakeside.create("db.events"), 0)
+    report = lakeside.captures.capture(["db.events"], EVIL, key=EVIL)
+    evil = TableName("lake", ("db",), EVIL)
+    playground.store.lineage.keep([Edge(EVIL, EVIL, Direction.WRITE, evil, 1_000, 1, "uuid")])
+    paths = ("/captures", f"/captures/{report.capture_id}", "/lineage", f"/lineage?workflow={quote(EVIL)}")
+    for path in (*paths, f"/captures?consumer={quote(EVIL)}"):
+        page = page_of(client, path)
+        assert page.all("img") == []
+        assert EVIL in page.one("main").text

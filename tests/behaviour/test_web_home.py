@@ -1,0 +1,76 @@
+"""The home page: what needs a person, and the workflows that ran last."""
+
+from collections.abc import Iterator
+
+import pytest
+from starlette.testclient import TestClient
+from tests.engines import Playground
+from tests.pages import Parsed, answer_of
+from tests.servers import services_on
+
+from calve.api import create_app
+from calve.engine import Breakpoint, Outcome, State
+from calve.web import add_pages
+
+HTML = {"accept": "text/html"}
+JOB = "Workflow: {{id: {}, jobs: [{{job: {{id: load, type: Sleep}}}}]}}"
+ASKING = "Workflow: {id: sales.ask, jobs: [{job: {id: ok, type: Approval, approval: {message: Go?}}}]}"
+EVIL = "<img src=x onerror=alert(1)> no disk"
+
+
+@pytest.fixture
+def client(playground: Playground) -> Iterator[TestClient]:
+    """Give a browser at the machine of the server."""
+    with TestClient(create_app(services_on(playground), extend=add_pages), headers=HTML) as client:
+        yield client
+
+
+def _cards(page: Parsed) -> dict[str, str]:
+    """Return what the cards say, by where they lead."""
+    cards = [one for one in page.all("a") if one.attributes.get("class") == "card"]
+    return {one.attributes["href"]: " ".join(one.text.split()) for one in cards}
+
+
+def test_where_nothing_needs_a_person_home_says_so(client: TestClient) -> None:
+    """Five good lines, and how to begin."""
+    page = answer_of(client.get("/"))
+    good = [one.text for one in page.all("span", class_="status tone-ok")]
+    assert good == ["healthy", "Nothing failed", "Nothing is late", "Nobody is behind", "Nobody is asked for anything"]
+    assert "calve push" in page.one("main").text
+
+
+def test_what_failed_is_one_card_for_each_cause(client: TestClient, playground: Playground) -> None:
+    """It leads to the step that failed; the message is text, whatever it holds."""
+    playground.push(JOB.format("sales.a"))
+    playground.script.parts["load"] = Outcome(State.FATAL_ERROR, message=EVIL)
+    playground.start("sales.a")
+    playground.start("sales.a")
+    (address, text), *others = _cards(answer_of(client.get("/"))).items()
+    assert (address, others) == ("/workflows/sales.a/instances/2?step=load", [])
+    assert text.startswith("sales.a ×2")
+    assert text.endswith(EVIL)
+    assert "<img src=x" not in client.get("/").text
+
+
+def test_what_waits_for_a_person_is_shown_with_its_question(client: TestClient, playground: Playground) -> None:
+    """Approval steps and attempts at breakpoints, each with its instance."""
+    playground.push(ASKING)
+    playground.start("sales.ask")
+    playground.push(JOB.format("sales.a"))
+    playground.engine.pause(Breakpoint("sales.a", "load"))
+    playground.start("sales.a")
+    cards = _cards(answer_of(client.get("/")))
+    assert cards["/workflows/sales.ask/instances/1?step=ok"].startswith("Go?")
+    assert "breakpoint in sales.a 1" in cards["/workflows/sales.a/instances/1?step=load"]
+
+
+def test_home_shows_the_workflows_that_ran_last_first(client: TestClient, playground: Playground) -> None:
+    """With a bar for each of their last runs, which leads to it."""
+    for name in ("sales.a", "sales.b"):
+        playground.push(JOB.format(name))
+    playground.start("sales.b")
+    playground.advance(60)
+    playground.start("sales.a")
+    page = answer_of(client.get("/"))
+    assert [one.text for one in page.all("b")] == ["sales.a", "sales.b"]
+    assert {"/workflows/sales.a/instances/1", "/workflows/sales.b/instances/1"} <= page.links

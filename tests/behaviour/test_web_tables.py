@@ -1,0 +1,268 @@
+"""The pages about tables, on a real lake: what they show, in which forms, and to whom."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import LongType, NestedField, StringType
+from starlette.testclient import TestClient
+from tests.engines import Playground
+from tests.lakeside import (
+    Lakeside,
+    append,
+    browser,
+    day,
+    lakeside_on,
+    page_of,
+    rest,
+    twin,
+    viewer,
+    write_history,
+)
+from tests.pages import answer_of
+
+from calve.access import Principal, PrincipalKind, Role
+from calve.app import tables_on
+
+EVENTS = "/tables/db.events"
+TABS = {
+    "": "",
+    "/consumers": "",
+    "/about": "",
+    "/lag": "/lag-history",
+    "/lateness": "/lateness",
+    "/snapshots": "/snapshots",
+}
+"""The tabs of a table, and which document of REST each one shows."""
+EVIL = "<img src=x onerror=alert(1)>\"'\t\n&{row}"
+
+
+@pytest.fixture
+def lakeside(playground: Playground, tmp_path: Path) -> Iterator[Lakeside]:
+    """Give a lake."""
+    with lakeside_on(playground, tmp_path) as lakeside:
+        yield lakeside
+
+
+@pytest.fixture
+def client(playground: Playground, lakeside: Lakeside) -> Iterator[TestClient]:
+    """Give a browser at the machine of the server."""
+    with browser(playground, lakeside) as client:
+        yield client
+
+
+def test_tables_are_listed_with_what_their_consumers_have_not_processed(client: TestClient, lakeside: Lakeside) -> None:
+    """Those in use, or all; the consumer that is in most need is named."""
+    write_history(lakeside)
+    append(lakeside.create("db.other"), 0)
+    used = page_of(client, "/tables")
+    assert [one.text for one in used.all("b")] == ["db.events"]
+    (row,) = used.all("tr")[1:]
+    assert all(text in row.text for text in ("2 commits", "demo.daily/take", "in 4 d 2"))
+    assert _timeless(twin(client, "/tables")) == _timeless(rest(client, "/tables?include=numbers"))
+    everything = page_of(client, "/tables?all=true")
+    assert [one.text for one in everything.all("b")] == ["db.events", "db.other"]
+    assert "no consumer" in everything.all("tr")[2].text
+    assert [one.text for one in page_of(client, "/tables?all=true&search=OTHER").all("b")] == ["db.other"]
+    assert "No table has" in page_of(client, "/tables?search=%3Cb%3E").one("main").text
+
+
+def test_lists_without_tables_teach_the_next_command(client: TestClient) -> None:
+    """In use, or in the catalogs."""
+    for path in ("/tables", "/tables?all=true"):
+        assert "calve capture db.events --consumer demo.daily" in page_of(client, path).one("main").text
+
+
+@pytest.mark.parametrize(("tab", "path"), TABS.items())
+def test_each_tab_of_a_table_is_a_page_and_a_document(
+    client: TestClient, lakeside: Lakeside, tab: str, path: str
+) -> None:
+    """Its links lead somewhere, and its JSON is that of REST."""
+    write_history(lakeside)
+    page = page_of(client, EVENTS + tab)
+    assert page.one("h1").text == "db.events"
+    assert len(page.all("a", href=EVENTS + tab, **{"aria-current": "page"})) == 1
+    for link in page.links:
+        if link.startswith(("/tables", "/actions/set_checkpoint")):
+            assert client.get(link).status_code == 200, link
+    assert _timeless(twin(client, EVENTS + tab)) == _timeless(rest(client, EVENTS + path))
+
+
+def _timeless(document: Any) -> Any:
+    """Return a document without what depends on when it is asked for."""
+    if isinstance(document, dict):
+        return {key: _timeless(one) for key, one in document.items() if not key.endswith(("_seconds", "_in"))}
+    return [_timeless(one) for one in document] if isinstance(document, list) else document
+
+
+def test_the_map_shows_what_a_consumer_has_processed(client: TestClient, lakeside: Lakeside) -> None:
+    """A letter for each commit and partition, the checkpoint, and where a cell leads; without scripts, a table."""
+    write_history(lakeside)
+    page = page_of(client, f"{EVENTS}?consumer=demo.daily/take")
+    grid = page.one("grid-map")
+    names = [day(ago).removeprefix("day=") for ago in range(4)]
+    assert page.one("pre").text.splitlines() == [
+        f"{name}\t{cells}" for name, cells in zip(names, ("cpp", "L..", ".l.", "L.."), strict=True)
+    ]
+    assert grid.attributes["data-checkpoint"] == "1"
+    legend = json.loads(grid.attributes["data-legend"])
+    assert {letter: legend[letter]["tone"] for letter in "cLpl"} == {"c": "done", "L": "late", "p": "run", "l": "late"}
+    columns = json.loads(grid.attributes["data-columns"])
+    place = grid.attributes["data-href"].replace("{column}", columns[-1][0])
+    assert page_of(client, place).all("h2")[0].text.strip().startswith(f"Snapshot {columns[-1][0]}")
+    assert len(page.all("code")) == 3  # the newest commits, for those without scripts
+    assert page.one("option", selected="").text == "demo.daily/take"
+
+
+def test_the_consumer_in_most_need_is_shown_first(client: TestClient, lakeside: Lakeside) -> None:
+    """Who is behind comes before who is not."""
+    write_history(lakeside)
+    assert page_of(client, EVENTS).one("option", selected="").text == "demo.daily/take"
+
+
+def test_the_letters_of_many_commits_are_loaded_by_the_page(
+    client: TestClient, lakeside: Lakeside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page itself stays small; it names where the letters are."""
+    write_history(lakeside)
+    monkeypatch.setattr("calve.web.pages.tables._FEW_COMMITS", 2)
+    page = page_of(client, f"{EVENTS}?consumer=demo.daily/take")
+    source = page.one("grid-map").attributes["src"]
+    assert source == "/api/v3/tables/db.events/changes?consumer=demo.daily%2Ftake"
+    assert client.get(source).json()["checkpoint_column"] == 0
+    assert page.all("pre") == []
+
+
+def test_a_snapshot_names_the_captures_that_hold_it(client: TestClient, lakeside: Lakeside) -> None:
+    """With whether it is in them, and why; one that is gone is said to be gone."""
+    write_history(lakeside)
+    oldest = rest(client, f"{EVENTS}/snapshots")["elements"][-1]["snapshot_id"]
+    page = page_of(client, f"{EVENTS}/snapshots?snapshot={oldest}&consumer=demo.daily/take")
+    (held,) = [one for one in page.links if one.startswith("/captures/")]
+    capture = rest(client, held)
+    assert capture["consumer"] == "demo.daily/take"
+    assert "in it" in page.one("main").text
+    assert "does not keep snapshot 7" in page_of(client, f"{EVENTS}/snapshots?snapshot=7").one("main").text
+
+
+def test_lateness_is_a_sentence_first(client: TestClient, lakeside: Lakeside) -> None:
+    """What a lookback misses, what it would take to miss none, and what that costs."""
+    append(lakeside.create("db.events"), *[0] * 90, *[1] * 6, *[5] * 4)
+    sentence = page_of(client, f"{EVENTS}/lateness").all("p")[0].text
+    assert sentence.startswith("A 3-day lookback misses 4 % of the rows (4 in 30 days); 5 days miss none and re-read")
+    assert "misses none of the rows" in page_of(client, f"{EVENTS}/lateness?lookback=5").all("p")[0].text
+    assert "A 3-day lookback misses 4 %" in page_of(client, EVENTS).one("main").text
+
+
+def test_lateness_falls_back_to_a_column_of_times(client: TestClient, lakeside: Lakeside) -> None:
+    """Where partitions tell no time, the first column that does is taken; without any, the error says so."""
+    append(lakeside.create("db.events", PartitionSpec()), 0, 2)
+    answer = client.get(f"{EVENTS}/lateness")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{EVENTS}/lateness?column=at")
+    assert "2-day" in page_of(client, f"{EVENTS}/lateness?column=at&lookback=2").one("main").text
+    write_evil(lakeside)
+    assert client.get("/tables/db.evil/lateness").status_code == 400
+
+
+def test_lag_over_time_says_who_will_be_too_late(
+    client: TestClient, lakeside: Lakeside, playground: Playground
+) -> None:
+    """One sentence, a chart, and the numbers; before the first sample, how to get one."""
+    write_history(lakeside)
+    assert "calve up" in page_of(client, f"{EVENTS}/lag").one("main").text
+    tables_on(lakeside.lake, playground.store).take_samples()
+    page = page_of(client, f"{EVENTS}/lag?days=1")
+    assert "demo.daily/take loses history in 4 d" in page.all("p")[0].text
+    assert len(page.all("svg", class_="chart")) == 1
+
+
+def test_a_table_without_commits_has_pages(client: TestClient, lakeside: Lakeside) -> None:
+    """They say what is missing."""
+    lakeside.create("db.events")
+    assert "no commits yet" in page_of(client, EVENTS).one("main").text
+    for tab in TABS:
+        page_of(client, EVENTS + tab)
+
+
+def write_evil(lakeside: Lakeside) -> None:
+    """Write a table whose partitions and consumers have names that would break out of a page."""
+    import pyarrow as pa
+
+    schema = Schema(NestedField(1, "id", LongType()), NestedField(2, EVIL, StringType()))
+    spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "who"))
+    table = lakeside.lake.catalog("lake").pyiceberg().create_table("db.evil", schema, partition_spec=spec)
+    table.append(pa.table({"id": [1], EVIL: [EVIL]}, schema=table.schema().as_arrow()))
+
+
+def test_names_of_partitions_and_columns_are_text(client: TestClient, lakeside: Lakeside) -> None:
+    """Whatever they hold: no tag, no attribute, and no line or column of the map more."""
+    lakeside.create("db.events")
+    write_evil(lakeside)
+    consumer = EVIL.replace("\t", "").replace("\n", "")
+    lakeside.commit(consumer, "db.evil")
+    for tab in ("", "/consumers", "/snapshots", "/about", "/lag", f"?consumer={quote(consumer)}"):
+        answer = client.get(f"/tables/db.evil{tab}")
+        page = answer_of(answer)
+        assert page.all("img") == [], tab
+        assert "<img" not in answer.text
+    lines = page.one("pre").text.splitlines()
+    assert len(lines) == 1
+    assert lines[0].split("\t") == [" ".join(EVIL.split()), "c"]
+    assert [one.text for one in page_of(client, "/tables/db.evil/about").all("b")] == ["id", EVIL, consumer]
+
+
+def test_nobody_is_shown_a_button_that_is_refused(playground: Playground, lakeside: Lakeside) -> None:
+    """Checkpoints are moved by those who may edit the workflow of the consumer, not by editors of others."""
+    write_history(lakeside)
+    seen = {}
+    for role in (Role.VIEWER, Role.EDITOR):
+        with browser(playground, lakeside, viewer("demo", role)) as client:
+            page = page_of(client, f"{EVENTS}/consumers")
+            assert "other.hourly" not in page.one("main").text
+            seen[role] = [one for one in page.links if one.startswith("/actions/") and "theme" not in one]
+            for link in seen[role]:
+                assert client.get(link).status_code == 200
+    assert seen[Role.VIEWER] == []
+    assert len(seen[Role.EDITOR]) == 2
+    both = Principal("ann", PrincipalKind.USER, {"demo": Role.VIEWER, "other": Role.EDITOR})
+    with browser(playground, lakeside, both) as client:
+        links = [one for one in page_of(client, f"{EVENTS}/consumers").links if one.startswith("/actions/")]
+        assert links != []
+        assert all("consumer=other.hourly" in one for one in links)
+
+
+def test_a_table_that_is_not_granted_has_no_page(playground: Playground, tmp_path: Path) -> None:
+    """Neither in the list nor by its address; nor is a consumer of others chosen."""
+    (tmp_path / "calve.toml").write_text(
+        '[access.tables]\npolicy = "closed"\n[access.tables.read]\n"demo" = ["db.events"]\n'
+    )
+    with lakeside_on(playground, tmp_path) as lakeside:
+        write_history(lakeside)
+        append(lakeside.create("db.secret"), 0)
+        with browser(playground, lakeside, viewer("demo")) as client:
+            assert [one.text for one in page_of(client, "/tables?all=true").all("b")] == ["db.events"]
+            for tab in TABS:
+                assert client.get(f"/tables/db.secret{tab}").status_code == 404
+            assert client.get(f"{EVENTS}?consumer=other.hourly").status_code == 403
+        with browser(playground, lakeside, viewer("other")) as client:
+            assert client.get(EVENTS).status_code == 404
+
+
+def test_a_checkpoint_is_moved_from_the_page(client: TestClient, lakeside: Lakeside) -> None:
+    """The form asks for the place and the reason, names consumer and table, and comes back to the page."""
+    write_history(lakeside)
+    links = page_of(client, f"{EVENTS}/consumers").links
+    (link,) = [one for one in links if one.startswith("/actions/set_") and "demo.daily" in one]
+    form = page_of(client, link)
+    assert "demo.daily/take · db.events" in form.one("main").text
+    fields = {one.attributes["name"]: one.attributes.get("value", "") for one in form.all("input", type="hidden")}
+    answer = client.post("/actions/set_checkpoint", data={**fields, "to": "latest", "reason": "seen"})
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{EVENTS}/consumers")
+    page = page_of(client, f"{EVENTS}/consumers")
+    assert page.one("main").text.count("up to date") == 2

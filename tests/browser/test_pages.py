@@ -1,0 +1,254 @@
+"""Every page in a browser, over a real server: clean in both themes and on a phone, live, and usable by keyboard."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.engines import BUSY, DONE, FATAL_ERROR
+from tests.pages import Parsed, parse
+from tests.projects import WebProject, filled_project
+
+from calve.api import listen, serve
+from calve.app import web_on
+
+AXE = Path(__file__).parents[1] / "data" / "axe.min.js"
+DESK, PHONE = {"width": 1280, "height": 900}, {"width": 400, "height": 800}
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"viewport": DESK, "color_scheme": "light"},
+    "dark phone": {"viewport": PHONE, "color_scheme": "dark"},
+}
+CHECKED: dict[str, dict[str, Any]] = {
+    "light": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]},
+    "dark phone": {"type": "rule", "values": ["color-contrast", "scrollable-region-focusable", "target-size"]},
+}
+"""What axe looks for: everything once, then what depends on colors and width."""
+_VIOLATIONS = """async (runOnly) => {
+  const { violations } = await axe.run(document, { resultTypes: ["violations"], runOnly });
+  return violations.map(({ id, nodes }) => [id, ...nodes.slice(0, 3).map((node) => node.html + node.failureSummary)]);
+}"""
+_WORKFLOW = """
+Workflow: {{id: {}, dag: sequential, jobs: [
+  {{job: {{id: first, type: Shell, shell: {{script: 'true'}}}}}},
+  {{job: {{id: {}, type: Shell, shell: {{script: 'true'}}}}}}]}}
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebProject]:
+    """Give a project with data."""
+    with filled_project(tmp_path_factory.mktemp("project")) as filled:
+        yield filled
+
+
+@dataclass
+class Site:
+    """A server of the project, which can be stopped and started again at the same address."""
+
+    made: WebProject
+    url: str = ""
+    port: int = 0
+
+    @contextmanager
+    def up(self) -> Iterator[str]:
+        """Serve until the block ends."""
+        listener = listen("127.0.0.1", self.port)
+        self.port = listener.getsockname()[1]
+        with serve(web_on(self.made.project, "127.0.0.1"), listener, drain=1) as serving:
+            self.url = serving.url
+            yield serving.url
+
+
+@pytest.fixture(scope="module")
+def url(made: WebProject) -> Iterator[str]:
+    """Serve the project."""
+    with Site(made).up() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def pages(made: WebProject, url: str) -> list[str]:
+    """Give the addresses of all pages and of their tabs; what only leads to another page is none."""
+    found: dict[str, None] = {}
+    with httpx.Client(base_url=url, headers={"accept": "text/html"}) as client:
+        for path in made.addresses():
+            answer = client.get(path)
+            if not answer.is_redirect:
+                found |= dict.fromkeys([path, *_tabs(path, parse(answer.text))])
+    return list(found)
+
+
+def _tabs(path: str, page: Parsed) -> list[str]:
+    """Return where a page leads to itself, once for each tab and view."""
+    chosen: dict[tuple[str, ...], str] = {}
+    for link in sorted(page.links):
+        parts = urlsplit(link)
+        query = parse_qs(parts.query)
+        if parts.path == path and query.keys() & {"tab", "view"}:
+            chosen.setdefault((*query.get("tab", ()), *query.get("view", ())), link)
+    return list(chosen.values())
+
+
+@dataclass
+class Watched:
+    """A page in a browser, and what went wrong on it."""
+
+    page: Page
+    url: str
+    faults: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("console", lambda said: self.faults.append(said.text) if said.type == "error" else None)
+        self.page.on("dialog", lambda dialog: self.faults.append(f"a script ran: {dialog.message}"))
+        self.page.on("request", lambda asked: self._check(asked.url))
+
+    def _check(self, address: str) -> None:
+        if not address.startswith((self.url, "data:")):
+            self.faults.append(f"asked for {address}")
+
+    def open(self, path: str) -> Page:
+        """Open a page of the server; it has to be there."""
+        answer = self.page.goto(self.url + path)
+        assert answer is not None
+        assert answer.ok, f"{path}: {answer.status}"
+        return self.page
+
+
+@contextmanager
+def watched(browser: Browser, url: str, **given: Any) -> Iterator[Watched]:
+    """Give a page in a browser; fail if it breaks, breaks its policy, or asks for anything elsewhere."""
+    context = browser.new_context(**{"viewport": DESK, **given})
+    found = Watched(context.new_page(), url)
+    yield found
+    context.close()
+    assert found.faults == []
+
+
+def _instance(made: WebProject, name: str, second: Any) -> str:
+    """Start an instance of two steps, whose second one does something; return its address."""
+    made.playground.push(_WORKFLOW.format(f"browser.{name}", name))
+    made.playground.script.parts[name] = second
+    made.playground.start(f"browser.{name}")
+    return f"/workflows/browser.{name}/instances/1"
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_every_page_is_clean(browser: Browser, pages: list[str], url: str, look: str) -> None:
+    """No error, no breach of the policy, nothing from elsewhere or wider than the window; all can see and reach it."""
+    script, wrong = AXE.read_text(encoding="utf-8"), []
+    with watched(browser, url, **LOOKS[look]) as site:
+        for path in pages:
+            page = site.open(path)
+            expect(page.locator("main h1")).to_be_visible()
+            if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+                wrong.append((path, "is wider than the window"))
+            page.evaluate(script)
+            wrong += [(path, one) for one in page.evaluate(_VIOLATIONS, CHECKED[look])]
+    assert wrong == []
+
+
+def test_every_page_can_be_read_without_javascript(
+    browser: Browser, made: WebProject, pages: list[str], url: str
+) -> None:
+    """Its heading and its text are there."""
+    with watched(browser, url, java_script_enabled=False) as site:
+        for path in pages:
+            page = site.open(path)
+            expect(page.locator("main h1")).to_be_visible()
+            assert len(page.locator("main").inner_text().split()) > 5, path
+        picture = site.open("/workflows/{workflow_id}/instances/{instance_id}".format_map(made.names))
+        expect(picture.locator("flow-graph svg")).to_be_visible()
+
+
+def test_a_page_is_live_and_leaves_alone_what_one_types(browser: Browser, made: WebProject, url: str) -> None:
+    """The status changes without a reload; the field keeps its text and the focus."""
+    address = _instance(made, "live", BUSY)
+    with watched(browser, url) as site:
+        page = site.open(f"{address}?step=first&tab=log")
+        expect(page.locator("#summary h1 + .status")).to_have_text(re.compile("in progress", re.IGNORECASE))
+        page.evaluate("window.isSame = true")
+        field = page.locator("main input[type=search]:visible").first
+        field.focus()
+        field.press_sequentially("wrote")
+        made.playground.script.parts["live"] = DONE
+        made.playground.advance(3_600)
+        expect(page.locator("#summary h1 + .status")).to_have_text(re.compile("succeeded", re.IGNORECASE))
+        expect(field).to_be_focused()
+        expect(field).to_have_value("wrote")
+        assert page.evaluate("window.isSame")
+
+
+def test_a_page_catches_up_when_the_server_was_away(browser: Browser, made: WebProject) -> None:
+    """What happened meanwhile is shown, without a reload."""
+    address, site = _instance(made, "away", BUSY), Site(made)
+    with site.up() as url:
+        page = browser.new_page()
+        page.goto(url + address)
+        page.evaluate("window.isSame = true")
+        expect(page.locator("#summary h1 + .status")).to_have_text(re.compile("in progress", re.IGNORECASE))
+    made.playground.script.parts["away"] = DONE
+    made.playground.advance(3_600)
+    with site.up():
+        expect(page.locator("#summary h1 + .status")).to_have_text(
+            re.compile("succeeded", re.IGNORECASE), timeout=20_000
+        )
+        assert page.evaluate("window.isSame")
+        page.close()
+
+
+def test_a_restart_is_explained_in_a_dialog_and_done(browser: Browser, made: WebProject, url: str) -> None:
+    """It says what runs again and what is kept; then the page shows the new run."""
+    address = _instance(made, "broken", FATAL_ERROR)
+    with watched(browser, url) as site:
+        page = site.open(address)
+        page.get_by_role("link", name="Restart…").first.click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_be_visible()
+        expect(dialog).to_contain_text("broken")
+        expect(dialog).to_contain_text("was FATALLY_FAILED")
+        page.keyboard.press("Escape")
+        expect(dialog).to_be_hidden()
+        page.get_by_role("link", name="Restart…").first.click()
+        made.playground.script.parts["broken"] = DONE
+        dialog.get_by_role("button", name="Restart").click()
+        expect(page.locator(".flash")).to_be_visible()
+        made.playground.settle()
+        expect(page.locator("#summary")).to_contain_text("run 2")
+        expect(page.locator("#summary h1 + .status")).to_have_text(re.compile("succeeded", re.IGNORECASE))
+
+
+def test_the_palette_opens_by_a_key_and_leads_to_what_is_found(browser: Browser, url: str) -> None:
+    """By "/"; Enter opens the first result."""
+    page = browser.new_page()
+    page.goto(url)
+    page.keyboard.press("/")
+    palette = page.locator("dialog.palette")
+    expect(palette).to_be_visible()
+    page.keyboard.type("members.sess")
+    expect(palette.get_by_role("option").first).to_contain_text("members.sessions")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/workflows/members.sessions**")
+    page.close()
+
+
+def test_lists_are_walked_by_keys(browser: Browser, url: str) -> None:
+    """By j and k; Enter opens, g and h leads home."""
+    with watched(browser, url) as site:
+        page = site.open("/tables")
+        page.keyboard.press("g")
+        page.keyboard.press("h")
+        page.wait_for_url(f"{url}/")
+        hrefs = []
+        for key in ("j", "j", "k"):
+            page.keyboard.press(key)
+            hrefs.append(page.evaluate("document.activeElement.getAttribute('href')"))
+        assert hrefs[0] == hrefs[2] != hrefs[1]
+        page.keyboard.press("Enter")
+        page.wait_for_url(url + hrefs[0])

@@ -1,0 +1,17 @@
+"""docs/howto/use-the-client.md names methods that the client has."""
+
+import re
+from pathlib import Path
+
+from calve.client import Client
+
+PAGE = Path(__file__).parents[3] / "docs" / "howto" / "use-the-client.md"
+
+
+def test_the_page_names_methods_of_the_client() -> None:
+    """In its table of methods by topic."""
+    _, _, table = PAGE.read_text("utf-8").partition("| topic | methods |")
+    rows = table.partition("\n\n")[0].splitlines()[2:]
+    names = {name for row in rows for name in re.findall(r"`(\w+)", row)}
+    assert len(names) > 50
+    assert not [name for name in sorted(names) if not hasattr(Client, name)]

@@ -1,0 +1,109 @@
+"""Charts: what they show is right, nothing is drawn outside of them, and no text becomes markup."""
+
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given, strategies as st
+from markupsafe import Markup
+
+from calve.web.charts import Series, Span, lag_against_expiry, lateness, run_spans, share_within, sparkline
+
+HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{0}{x}%s", "\x00\x1b", "&lt;"]
+
+
+def _parsed(picture: Markup) -> ET.Element:
+    return ET.fromstring(picture)  # noqa: S314 - what we have just written
+
+
+def _points(element: ET.Element) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in (pair.split(",") for pair in element.attrib["points"].split())]
+
+
+@given(st.lists(st.floats(-1e9, 1e12, allow_nan=False), min_size=2, max_size=60))
+def test_a_sparkline_stays_within_its_size(values: list[float]) -> None:
+    """Whatever the values, the line is inside of the picture, and has a point for each."""
+    line = _parsed(sparkline(values, label="saved")).find("polyline")
+    assert line is not None
+    points = _points(line)
+    assert len(points) == len(values)
+    assert all(0 <= x <= 220.1 and 0 <= y <= 40 for x, y in points)
+
+
+def test_a_single_value_is_no_line() -> None:
+    """A sparkline needs two values."""
+    assert sparkline([1.0], label="saved") == ""
+
+
+def test_the_steps_of_a_run_are_bars_in_per_cent_of_it() -> None:
+    """A bar begins and ends where its step did; one that still runs reaches to now, and says so."""
+    table = _parsed(run_spans([Span("clean", "SUCCEEDED", 1_000, 3_000), Span("merge", "RUNNING", 3_000)], now=5_000))
+    first, second = (row.find("td/svg") for row in table.iter("tr"))
+    assert first is not None
+    assert second is not None
+    bars = [(bar.attrib["x"], bar.attrib["width"]) for bar in table.iter("rect")]
+    assert bars == [("0.00%", "50.00%"), ("50.00%", "50.00%")]
+    assert first.attrib["class"] == "span tone-ok"
+    assert second.attrib["class"] == "span tone-run running"
+    assert [text.text for text in table.iter("text")] == ["2.0 s", "2.0 s so far"]
+    assert [text.attrib["class"] for text in table.iter("text")] == ["after", "before"]
+
+
+def test_the_text_of_a_bar_over_the_whole_time_is_inside_of_it() -> None:
+    """There is no room for it on either side."""
+    table = _parsed(run_spans([Span("a", "SUCCEEDED", 0, 4_000)], now=9_000))[0]
+    (text,) = table.iter("text")
+    assert (text.attrib["class"], text.attrib["x"], text.attrib["dx"]) == ("inside", "100.00%", "-6")
+
+
+def test_a_run_without_steps_has_an_empty_table() -> None:
+    """Nothing is drawn before the first step has begun."""
+    assert len(_parsed(run_spans([], now=0))[0]) == 0
+
+
+def test_a_window_misses_what_comes_later() -> None:
+    """The marker of a lookback says which share of the rows it misses, also between two points of the curve."""
+    curve = [(0.0, 0.0), (1.0, 0.7), (3.0, 0.93), (14.0, 1.0)]
+    assert share_within(curve, 3) == pytest.approx(0.93)
+    assert share_within(curve, 2) == pytest.approx(0.815)
+    assert share_within(curve, 20) == 1
+    chart = _parsed(lateness(curve, window=3))
+    assert "3 days: 7.0 % missed" in [text.text for text in chart.iter("text")]
+    assert len(_points(next(chart.iter("polyline")))) == 4
+    assert not any(path.attrib["class"] == "marker" for path in _parsed(lateness(curve)).iter("path"))
+
+
+def test_a_consumer_that_falls_behind_comes_to_the_band() -> None:
+    """The line of a consumer goes down as it falls behind, and is in the band when its history may be removed."""
+    day = 86_400_000.0
+    well = Series("playback.daily", ((0.0, 0.1 * day), (1.0, 0.2 * day)))
+    bad = Series("ads.audience", ((0.0, 2 * day), (1.0, 6 * day)))
+    chart = _parsed(lag_against_expiry([well, bad], expires_after=5 * day, begin="Monday", end="today"))
+    lines = [_points(line) for line in chart.iter("polyline")]
+    band = next(path for path in chart.iter("path") if path.attrib["class"] == "band")
+    limit = float(band.attrib["d"].removeprefix("M").partition("H")[0].split()[1])
+    assert lines[0][-1][1] < limit < lines[1][-1][1]
+    assert lines[1][0][1] < limit
+    texts = {text.text for text in chart.iter("text")}
+    assert {"playback.daily", "ads.audience", "Monday", "today", "older than 5 d: may be removed"} <= texts
+
+
+def test_a_table_without_consumers_has_only_its_band() -> None:
+    """The chart is drawn before anybody has read the table, and for a consumer without samples."""
+    assert list(_parsed(lag_against_expiry([], expires_after=1.0)).iter("polyline")) == []
+    assert list(_parsed(lag_against_expiry([Series("new", ())], expires_after=1.0)).iter("polyline")) == []
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_texts_stay_text(text: str) -> None:
+    """Names of steps and consumers are written, never interpreted; there is no style and no handler."""
+    pictures = [
+        sparkline([1, 2], label=text),
+        run_spans([Span(text, text, 0, 5, text)], now=9),
+        lag_against_expiry([Series(text, ((0.0, 1.0),))], expires_after=3, begin=text, end=text),
+        lateness([(1.0, 1.0)], unit=text, window=1),
+    ]
+    for root in map(_parsed, pictures):
+        tags = {"svg", "title", "polyline", "path", "text", "rect", "table", "tbody", "tr", "th", "td", "a"}
+        assert {element.tag for element in root.iter()} <= tags
+        names = {name for element in root.iter() for name in element.attrib}
+        assert not any(name.startswith("on") or name == "style" for name in names)
