@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,19 +48,12 @@ class SchedulerThreads:
 
 @contextmanager
 def scheduler_threads(
-    project: "Project", listener: "Callable[[SchedulerRound], None]" = lambda _: None, *, is_alone: bool = False
+    project: "Project", listener: "Callable[[SchedulerRound], None]" = lambda _: None
 ) -> Iterator[SchedulerThreads]:
-    """Run the schedulers and background services of a project until the block ends.
-
-    Args:
-        project: the project.
-        listener: called with every turn of a scheduler.
-        is_alone: whether this process has no worker, so that on SQLite it takes the lock of the scheduler itself.
-    """
-    with ExitStack() as stack:
-        if is_alone:
-            stack.enter_context(project.store.hold_scheduler())
-        threads = SchedulerThreads(project, listener)
-        threads.start()
-        stack.callback(threads.end)
+    """Run the schedulers and background services of a project until the block ends; call a listener with every turn."""
+    threads = SchedulerThreads(project, listener)
+    threads.start()
+    try:
         yield threads
+    finally:
+        threads.end()

@@ -78,15 +78,16 @@ def scheduler(state: State) -> None:
     with (
         state.open_project(waits=True) as project,
         counted(within=WITHIN) as signals,
-        scheduler_threads(project, lambda turn: _tell_started(state, turn), is_alone=True) as schedulers,
+        project.store.hold_scheduler(),
     ):
-        _say(state, f"scheduler {os.getpid()} is ready", event="up", pid=os.getpid())
+        _say(state, f"scheduler {os.getpid()} is ready", event="up", pid=os.getpid())  # before its first turn says more
         check_store = project.store.watch()
-        while not signals():
-            check_store()
-            schedulers.check()
-            time.sleep(_OFTEN)
-        _say(state, "Ending.", event="end")
+        with scheduler_threads(project, lambda turn: _tell_started(state, turn)) as schedulers:
+            while not signals():
+                check_store()
+                schedulers.check()
+                time.sleep(_OFTEN)
+            _say(state, "Ending.", event="end")
 
 
 @click.command()
