@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,7 +51,10 @@ settings.load_profile("landing")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Bear with PySpark, which leaves the socket of every result for Python to close."""
+    """Bear with PySpark, which leaves the socket of every result for Python to close; let Ctrl-C reach programs."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell starts its background jobs so, and a program cannot trap what was ignored when it was started.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("filterwarnings", "ignore:unclosed <socket.socket:ResourceWarning")
 
 

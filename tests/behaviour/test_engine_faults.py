@@ -69,13 +69,14 @@ def test_workers_killed_all_the_time_finish_everything(folder: Path) -> None:
 def test_many_workers_killed_at_random_finish_everything(postgres_database: str, tmp_path: Path) -> None:
     """On PostgreSQL, where others take over at once what a dead worker held."""
     errand = Errand(postgres_database, tmp_path)
-    errand.begin(max(3, KILLS // 50))
     plan = Plan(errand.url, errand.journal, pause=0.02, is_leaving=False)
+    chance = random.Random(5)
     with worker_pool(errand, plan) as pool, open_store(errand.url) as store:
-        pool.replace_dead(3)
-        until_over(store, kill_at_random(pool, 3, random.Random(5), 0.15))
+        while pool.kills < max(12, KILLS // 5):  # how many a round has depends on how busy the machine is
+            errand.begin(3)
+            pool.replace_dead(3)
+            until_over(store, kill_at_random(pool, 3, chance, 0.15))
         pool.dismiss()
-        assert pool.kills > 10
     history = errand.check()
     assert {run.status for run in history.runs} == {RunStatus.SUCCEEDED}
 
