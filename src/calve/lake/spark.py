@@ -64,6 +64,7 @@ def _remote(settings: Settings, url: str, app_name: str) -> "SparkSession":
     try:
         # Spark itself would try for minutes before it says that nobody listens.
         socket.create_connection((address.hostname or "", address.port or 15002), timeout=10).close()
+        make_catalogs(settings)
         builder = SparkSession.builder.appName(app_name).remote(url)
         for key, value in session_conf(settings).items():
             builder = builder.config(key, value)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from calve.engine import StepContext
-from calve.lake import quoted
+from calve.lake import make_catalogs, quoted
 from calve.merging import active_session
 from calve.settings import Settings
 from calve.steps.config import text
@@ -92,6 +92,7 @@ class StepSessions:
     def _opened(self, context: StepContext, config: Mapping[str, Any]) -> StepSession:
         remote = config.get("remote") or (None if config.get("master") else self._settings.spark.remote)
         if remote:
+            make_catalogs(self._settings)
             session = connect_remote(str(remote))
             return self._watched(session, str(remote), context, None)
         master = str(config.get("master") or self._settings.spark.master)
