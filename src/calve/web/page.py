@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from calve.api import Document, Problem, Routes, WebCaller, caller_of, in_slow_thread, in_thread
 from calve.operations import Policy, event_number
-from calve.web.frame import FLASH, environment, flash, frame, rendered_region
+from calve.web.frame import FLASH, environment, flash, frame, rendered_regions
 from calve.web.live import OFTEN, Thread, stream
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Page:
     here: str = ""
     """The entry of the navigation that the page belongs to."""
     regions: tuple[str, ...] = ()
-    """The parts that the page's stream keeps up to date; each has a template ``_NAME.html`` beside the page's."""
+    """The parts that the page's stream keeps up to date; see ``region`` in ``calve.web.frame``."""
     status: int = 200
 
     def context(self) -> dict[str, Any]:
@@ -193,12 +193,12 @@ def _stream_of(handler: Callable[..., Page], every: float, thread: Thread) -> Ca
     ) -> Response:
         def regions() -> dict[str, str]:
             page = handler(call=call, **arguments)
-            values = {**frame(request, call), **page.context()}
-            return {name: rendered_region(page.template, name, values) for name in page.regions}
+            return rendered_regions(page.template, {**frame(request, call), **page.context()})
 
         start = event_number(last_event_id, after) or 0
         chosen = (arguments.get("workflow_id"), arguments.get("instance_id"))
-        return await in_thread(stream, call, chosen, start, regions, every, thread)
+        is_back = last_event_id is not None
+        return await in_thread(stream, call, chosen, start, regions, every, thread, is_back=is_back)
 
     return _described(
         streaming,
