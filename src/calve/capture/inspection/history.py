@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -86,3 +86,27 @@ def _weight(table: TableHistory) -> int:
     """Return how many snapshots a table counts as; each table as some, for its schemas and properties."""
     snapshots: list[Any] = table.loaded.metadata.get("snapshots", [])
     return 10 + len(snapshots)
+
+
+@dataclass(slots=True)
+class Intervals:
+    """How often tables have commits, as of the newest one that a sample has seen; may be asked by several threads."""
+
+    _known: dict[TableName, tuple[int | None, int | None]] = field(default_factory=dict)
+
+    def of(
+        self, table: TableName, current_at: int | None, find: Callable[[TableName], int | None] | None
+    ) -> int | None:
+        """Return the usual time between two commits of a table.
+
+        Args:
+            table: its name.
+            current_at: the time of its newest commit: what was found stays true until there is another one.
+            find: finds it out; if there is no time for that, what was last known is returned.
+        """
+        seen_at, interval = self._known.get(table, (None, None))
+        if find is None or (table in self._known and seen_at == current_at):
+            return interval
+        interval = find(table)
+        self._known[table] = (current_at, interval)
+        return interval

@@ -25,6 +25,8 @@ _Text = Annotated[str, Query(max_length=512)]
 _DAY = 86_400_000
 _FEW_COMMITS, _FEW_PARTITIONS = 150, 100
 """The map of a table with more is loaded by the page, so that the page itself comes at once."""
+_FIRST = 0.15
+"""Seconds that a page reads the commits of its map; what takes longer, the page loads as well."""
 _NEWEST = 8
 _LOOKBACK = 3
 _EVERY = ListPage(limit=1_000_000)
@@ -95,10 +97,10 @@ def _most_behind(about: Document) -> str:
 
 
 def _few_changes(operations: Operations, about: Document, consumer: str) -> Document | None:
-    """Return the map of a table if it is small enough to stand in the page."""
+    """Return the map of a table if it is small enough to stand in the page, and known at once."""
     if not 0 < about["commits"] <= _FEW_COMMITS:
         return None
-    drawn = operations.table_changes(about["table"], consumer or None, _FEW_COMMITS, _FEW_PARTITIONS)
+    drawn = operations.changes_within(about["table"], consumer or None, _FEW_COMMITS, _FEW_PARTITIONS, _FIRST)
     return drawn if drawn["partition_count"] <= _FEW_PARTITIONS and not drawn["unread"] else None
 
 
