@@ -4,15 +4,19 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from tests.engines import DONE, Playground
+from tests.lakeside import append, lakeside_on, services, write_history
 from tests.pages import answer_of
 from tests.servers import Site, services_on, site_on
 
 from calve.access import Principal, PrincipalKind, Role
+from calve.capture import Wanted
+from calve.capture.inspection import Tables
 from calve.engine import WorkerRecord
 from calve.operations import Caller, ChosenEvents, logs
 from calve.web import add_pages, live
@@ -104,6 +108,48 @@ def test_a_page_that_comes_back_is_brought_up_to_date_at_once(site: Site, monkey
     newest = site.playground.engine.state.last_event()
     (message,) = _messages(site.client, "/live/?after=0", 1, **{"last-event-id": str(newest)})
     assert REGION.format("health") in message["data"]
+
+
+def test_pages_about_the_lake_and_the_project_are_live(playground: Playground, tmp_path: Path) -> None:
+    """Each is rendered again while it is open; a capture that is closed does not change any more."""
+    with lakeside_on(playground, tmp_path) as lakeside:
+        write_history(lakeside)
+        opened = lakeside.captures.capture(["db.events"], "demo.daily/take", Wanted()).capture_id
+        with site_on(playground, services(playground, lakeside), extend=add_pages) as site:
+            regions = {
+                "/tables": "tables",
+                "/tables/db.events": "tab",
+                "/tables/db.events/snapshots": "tab",
+                "/captures": "captures",
+                f"/captures/{opened}": "capture",
+                "/lineage": "lineage",
+                "/tag-permits": "permits",
+            }
+            for path, region in regions.items():
+                page = answer_of(site.client.get(path, headers=HTML))
+                address = page.one("main").attributes["hx-sse:connect"]
+                (message,) = _messages(site.client, address, 1, **{"last-event-id": "0"})
+                assert REGION.format(region) in message["data"], path
+            lakeside.captures.commit(opened or "")
+            assert "hx-sse:connect" not in site.client.get(f"/captures/{opened}", headers=HTML).text
+
+
+def test_a_list_of_tables_is_completed_while_it_is_open(
+    playground: Playground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page does not wait for slow catalogs; those that it was not asked for yet come first."""
+    monkeypatch.setattr(Tables.histories, "__defaults__", (0.0,))
+    with lakeside_on(playground, tmp_path) as lakeside:
+        for name in ("a", "b", "c"):
+            append(lakeside.create(f"db.{name}"), 0)
+            lakeside.commit("demo.daily/take", f"db.{name}")
+        with site_on(playground, services(playground, lakeside), extend=add_pages) as site:
+            page = site.client.get("/tables", headers=HTML)
+            assert page.text.count("not read yet") == 2
+            address = answer_of(page).one("main").attributes["hx-sse:connect"]
+            (message,) = _messages(site.client, address, 1)
+    assert "not read yet" not in message["data"]
+    assert message["data"].count("up to date") == 3
 
 
 def test_a_page_that_missed_much_does_not_read_all_of_it(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ def stream(
     every: float = OFTEN,
     thread: Thread = in_thread,
     *,
-    is_back: bool = False,
+    is_due: bool = False,
 ) -> Stream:
     """Return a stream of the regions of a page.
 
@@ -52,9 +52,9 @@ def stream(
         regions: renders the regions.
         every: how many seconds pass between two messages, at least.
         thread: where they are rendered.
-        is_back: whether the page had a stream before: what it shows may be old.
+        is_due: whether what the page shows may be old, or not all of it.
     """
-    first = 0.0 if is_back else ANYWAY
+    first = 0.0 if is_due else ANYWAY
     messages = _messages(call, ChosenEvents(call, *chosen), after, regions, every, thread, first)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return Stream(call, messages, media_type="text/event-stream", headers=headers)

@@ -1,6 +1,7 @@
 """The history of a table's main branch, and tables' metadata by where it lies."""
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -56,6 +57,16 @@ class MetadataCache:
     most: int = _MOST_SNAPSHOTS
     _tables: OrderedDict[tuple[str, str], TableHistory] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _looked: dict[TableName, float] = field(default_factory=dict)
+
+    def looked_at(self, name: TableName) -> float:
+        """Return when the catalog was asked for a table last, whether or not it had it; 0 if never."""
+        return self._looked.get(name, 0.0)
+
+    def known(self, name: TableName) -> TableHistory | None:
+        """Return a table as it was when the catalog was asked last, if it is in memory."""
+        with self._lock:
+            return next((one for key, one in self._tables.items() if key[0] == str(name)), None)
 
     def load(self, lake: Lake, name: TableName) -> TableHistory:
         """Return a table as its catalog points to it now.
@@ -63,6 +74,7 @@ class MetadataCache:
         Raises:
             TableMissing, LakeError: it cannot be read.
         """
+        self._looked[name] = time.monotonic()
         catalog = lake.catalog(name.catalog)
         location = catalog.locations([name]).get(name, "")
         with self._lock:

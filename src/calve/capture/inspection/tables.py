@@ -190,15 +190,20 @@ class Tables:
             raise
 
     def histories(self, names: Iterable[TableName], seconds: float = _READING) -> dict[TableName, TableHistory]:
-        """Return tables that the caller was told of, as many as can be read in some time; without the unreadable."""
-        until = time.monotonic() + seconds
-        found: dict[TableName, TableHistory] = {}
-        for name in names:
-            if found and time.monotonic() > until:
-                break
+        """Return tables that the caller was told of, as many as can be read in some time; without the unreadable.
+
+        Those that the catalog was not asked for yet come first, then those for which that is longest ago; what there
+        is no time for is as it was then.
+        """
+        metadata, until = self.services.metadata, time.monotonic() + seconds
+        found: dict[TableName, TableHistory | None] = {name: metadata.known(name) for name in names}
+        for name in sorted(found, key=metadata.looked_at):
+            found[name] = None
             with suppress(CalveError):
-                found[name] = self.services.metadata.load(self.services.lake, name)
-        return found
+                found[name] = metadata.load(self.services.lake, name)
+            if time.monotonic() > until:
+                break
+        return {name: table for name, table in found.items() if table is not None}
 
     def lag(self, table: TableHistory) -> list[Lag]:
         """Return how far the consumers of a table are behind."""
