@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from fastapi import FastAPI
 
-from calve.web import add_pages, static_files
+from calve.web import static_files
 
 TEMPLATES = Path(static_files.__file__).parent / "templates"
 FORBIDDEN = re.compile(
@@ -49,7 +48,7 @@ def test_a_server_starts_and_answers_without_some_of_its_files(
     gone = {"style.css", "elements/shadow.js", "vendor/htmx.min.js"}
     kept = {name: file for name, file in static_files.static_files().items() if name not in gone}
     monkeypatch.setattr(static_files, "static_files", lambda: kept)
-    add_pages(FastAPI())
+    static_files.warn()
     (said,) = [record.getMessage() for record in caplog.records]
     assert "elements/shadow.js, style.css, vendor/htmx.min.js are missing in" in said
     assert "pip install --force-reinstall" in said
