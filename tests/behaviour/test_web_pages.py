@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import httpx
 import pytest
 from starlette.testclient import TestClient
 from tests.accesses import LOCAL, PASSWORD, Gatehouse
 from tests.engines import Playground
 from tests.pages import answer_of, check_fragment, parse
-from tests.servers import services_on, site_on
+from tests.servers import services_on
 
 from calve.access import OidcClient, Provider, csrf_of, parse_grants
 from calve.api import create_app
@@ -190,48 +189,6 @@ def test_a_form_is_a_page_without_javascript_and_a_fragment_for_the_dialog(clien
 def test_only_changes_are_actions(client: TestClient, operation_id: str) -> None:
     """What only reads has a page or a document of its own."""
     assert client.post(f"/actions/{operation_id}", data={"workflow_id": "demo.hello"}).status_code == 404
-
-
-def test_a_page_is_kept_up_to_date_by_its_stream(playground: Playground) -> None:
-    """The stream sends the regions that changed, with the number of the last event."""
-    with site_on(playground, extend=add_pages) as site:
-        site.push(WORKFLOW.format("demo.hello"))
-        page = answer_of(site.client.get("/", headers=HTML))
-        live = page.one("main").attributes["hx-sse:connect"]
-        assert live.startswith("/live/?after=")
-        site.start("demo.hello")
-        message = _first_message(site.client, live)
-    assert message["id"].isdecimal()
-    assert '<hx-partial hx-target="#workflows" hx-swap="innerMorph">' in message["data"]
-    assert "instance 1: created" in message["data"]
-
-
-def test_a_stream_goes_on_after_the_last_message_that_a_browser_saw(playground: Playground) -> None:
-    """What happened meanwhile is in one message, with what is new; nothing is sent where nothing happened."""
-    with site_on(playground, extend=add_pages) as site:
-        site.push(WORKFLOW.format("demo.hello"))
-        site.start("demo.hello")
-        first = _first_message(site.client, "/live/?after=0")
-        for _ in range(3):
-            site.start("demo.hello")
-        again = _first_message(site.client, "/live/?after=0", **{"last-event-id": first["id"]})
-        assert "instance 4: created" in again["data"]
-        assert int(again["id"]) == playground.engine.state.last_event() > int(first["id"])
-        refused = site.client.get("/live/?after=0", headers={"last-event-id": "x"})
-        assert (refused.status_code, refused.json()["code"]) == (400, "request_invalid")
-
-
-def _first_message(client: httpx.Client, address: str, **headers: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    with client.stream("GET", address, headers=headers) as answer:
-        assert answer.headers["content-type"].startswith("text/event-stream")
-        for line in answer.iter_lines():
-            name, _, text = line.partition(": ")
-            if not line and "id" in found:
-                break
-            if name in {"id", "data"}:
-                found[name] = found.get(name, "") + text
-    return found
 
 
 def test_browsers_are_led_to_sign_in_and_programs_are_told(guarded_client: TestClient) -> None:

@@ -29,6 +29,8 @@ from tests.pages import answer_of
 
 from calve.access import Principal, PrincipalKind, Role
 from calve.app import tables_on
+from calve.capture.inspection import MetadataCache, TableHistory
+from calve.lake import Lake, TableName
 
 EVENTS = "/tables/db.events"
 TABS = {
@@ -137,6 +139,36 @@ def test_the_letters_of_many_commits_are_loaded_by_the_page(
     assert source == "/api/v3/tables/db.events/changes?consumer=demo.daily%2Ftake"
     assert client.get(source).json()["checkpoint_column"] == 0
     assert page.all("pre") == []
+
+
+def test_a_page_does_not_wait_for_the_commits_of_its_map(
+    client: TestClient, lakeside: Lakeside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be read at once is loaded by the page; then it is known."""
+    write_history(lakeside)
+    monkeypatch.setattr("calve.web.pages.tables._FIRST", -1.0)
+    source = page_of(client, EVENTS).one("grid-map").attributes["src"]
+    assert client.get(source).json()["unread"] == 0
+    assert page_of(client, EVENTS).all("pre") != []
+
+
+def test_pages_over_all_workflows_do_not_ask_the_catalog_again(
+    client: TestClient, lakeside: Lakeside, playground: Playground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How often a table has commits is found out once, until a sample has seen another commit."""
+    write_history(lakeside)
+    tables_on(lakeside.lake, playground.store).take_samples()
+    asked: list[TableName] = []
+    load = MetadataCache.load
+
+    def counted(self: MetadataCache, lake: Lake, name: TableName) -> TableHistory:
+        asked.append(name)
+        return load(self, lake, name)
+
+    monkeypatch.setattr(MetadataCache, "load", counted)
+    for path in ("/", "/workflows", "/"):
+        assert client.get(path).status_code == 200
+    assert len(asked) == 1
 
 
 def test_a_snapshot_names_the_captures_that_hold_it(client: TestClient, lakeside: Lakeside) -> None:

@@ -164,6 +164,8 @@ class Gallery:
 
     address: str = ""
     log: str = LOG
+    logs: dict[str, str] = field(default_factory=dict)
+    """Those of other attempts."""
     searches: list[str] = field(default_factory=list)
 
 
@@ -194,9 +196,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(page().encode(), "text/html; charset=utf-8")
 
     def _log(self, query: dict[str, str]) -> dict[str, Any]:
-        whole = self.gallery.log.encode()
+        log = self.gallery.logs.get(query["attempt"], self.gallery.log)
+        whole = log.encode()
         if "find" in query:
-            lines = self.gallery.log.splitlines(keepends=True)
+            lines = log.splitlines(keepends=True)
             found = [
                 {"offset": start, "line": n + 1, "text": line.strip()}
                 for n, (start, line) in enumerate(zip(_starts(lines), lines, strict=True))

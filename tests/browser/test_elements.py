@@ -1,5 +1,6 @@
 """The custom elements, in a browser and under the policy of the pages: what they do, and that they do nothing else."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -129,6 +130,65 @@ def test_a_log_is_searched_on_the_server(page: Page) -> None:
     expect(page.locator("#log mark")).to_be_in_viewport()
 
 
+def test_a_match_in_colours_is_marked_where_it_stands(page: Page) -> None:
+    """Its line is listed without codes; the same words further up stay as they are."""
+    page.locator("#log input").fill("LINE 3990")
+    page.locator("#log input").press("Enter")
+    found = page.locator("#log .found button")
+    expect(found).to_have_count(1)
+    expect(found).to_have_text(re.compile(r"^3991: 2026-03-26 [0-9:]+ line 3990 of the log$"))
+    found.click()
+    expect(page.locator("#log mark")).to_have_text("line 3990")
+    expect(page.locator("#log mark")).to_be_in_viewport()
+
+
+def test_a_log_shows_the_attempt_that_the_page_is_about(page: Page, gallery: Gallery) -> None:
+    """After a retry, the stream morphs attributes before children: nothing of the attempt before stays."""
+    gallery.logs["2"] = "attempt 2 begins\n"
+    page.evaluate(
+        """() => {
+          const log = document.querySelector("#log"), written = (text) => {
+            const pre = document.createElement("pre"), bytes = new TextEncoder().encode(text).length;
+            Object.assign(pre.dataset, { offset: 0, nextOffset: bytes, size: bytes });
+            pre.textContent = text;
+            return pre;
+          };
+          log.replaceChildren(written("attempt 1 fails\\n"));
+          log.setAttribute("src", "/logs?attempt=2");
+          log.replaceChildren(written("attempt 2 begins\\n"));
+        }"""
+    )
+    pages = page.locator("#log .pages")
+    expect(pages).to_contain_text("attempt 2 begins")
+    gallery.logs["2"] += "and goes on\n"
+    expect(pages).to_contain_text("attempt 2 begins\nand goes on")
+    expect(pages).not_to_contain_text("attempt 1")
+
+
+def test_a_browser_holds_no_more_of_a_log_than_it_bears(page: Page, gallery: Gallery) -> None:
+    """What was written while nobody looked is not loaded page by page; earlier and later ones come on demand."""
+    pages, state = page.locator("#log .pages > span"), page.locator("#log .state")
+    gallery.logs["3"] = "x" * 99 + "\n"
+    page.evaluate("document.querySelector('#log').setAttribute('src', '/logs?attempt=3')")
+    expect(state).to_have_text("1 kB of 1 kB")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    gallery.logs["3"] *= 40_000
+    expect(state).to_have_text("66 kB of 4,000 kB")
+    assert len(asked) < 5
+    for number in range(2, 20):
+        page.locator("#log .earlier").click()
+        expect(state).to_have_text(f"{-(-min(number, 16) * 65_536 // 1_000):,} kB of 4,000 kB")
+    expect(pages).to_have_count(16)
+    expect(page.locator("#log .later")).to_have_text("Later: 197 kB")
+    expect(page.locator("#log .whole")).to_have_attribute("href", "/logs?attempt=3")
+    page.locator("#log .later").click()
+    expect(page.locator("#log .later")).to_have_text("Later: 132 kB")
+    expect(pages).to_have_count(16)
+    page.locator("#log [data-do=follow]").click()
+    expect(pages).to_have_count(1)
+
+
 def test_the_palette_finds_and_opens(page: Page, gallery: Gallery) -> None:
     """A slash opens it, typing asks the server, arrows choose, and Enter goes there; texts stay texts."""
     page.keyboard.press("/")
@@ -179,6 +239,50 @@ def test_a_chart_is_drawn_or_stays_a_table(page: Page) -> None:
     page.reload()
     page.locator("#chart").scroll_into_view_if_needed()
     expect(page.locator("#chart caption")).to_be_visible()
+
+
+def test_a_chart_has_scales_of_its_unit_and_says_what_is_at_the_pointer(page: Page) -> None:
+    """Durations are written as such, as the table writes them at the pointer; the band begins at the limit."""
+    page.evaluate(
+        """() => {
+          const chart = document.querySelector("#chart"), hour = 3600_000;
+          Object.assign(chart.dataset, { unit: "ms", limit: 120 * hour, limitText: "may be removed" });
+          for (const row of chart.querySelectorAll("tbody tr")) {
+            for (const cell of [...row.children].slice(1)) {
+              cell.dataset.value = Number(cell.textContent) * 12 * hour;
+              cell.textContent = `${cell.textContent} half days`;
+            }
+          }
+        }"""
+    )
+    chart = page.locator("#chart")
+    chart.scroll_into_view_if_needed()
+    expect(chart.locator(".u-over")).to_be_visible()
+    chart.locator(".u-over").hover()
+    expect(chart.locator(".tip")).to_have_text(re.compile(r"^\d+\norders: \d half days\nmembers: \d half days$"))
+    written = "document.querySelector('#chart').plot.axes[1]._values"
+    assert page.evaluate(written) == ["0", "2 d", "4 d"]
+    before = page.evaluate("document.querySelector('#chart').plot.axes[0].stroke()")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function("before => document.querySelector('#chart').plot.axes[0].stroke() !== before", arg=before)
+
+
+def test_a_chart_takes_new_numbers_and_keeps_what_is_zoomed(page: Page) -> None:
+    """It is the same chart, as the stream only changes its table."""
+    chart = page.locator("#chart")
+    chart.scroll_into_view_if_needed()
+    expect(chart.locator(".u-over")).to_be_visible()
+    page.evaluate(
+        """() => {
+          const { plot } = window.chart = document.querySelector("#chart");
+          window.before = plot;
+          plot.setScale("x", { min: plot.data[0][4], max: plot.data[0][9] });
+        }"""
+    )
+    page.evaluate("chart.querySelector('tbody tr td:last-child').textContent = '77'")
+    page.wait_for_function("chart.plot.data[2][0] === 77")
+    assert page.evaluate("chart.plot === before")
+    assert page.evaluate("chart.plot.scales.x.min === chart.plot.data[0][4]")
 
 
 def test_everything_can_be_read_without_javascript(browser: Browser, gallery: Gallery) -> None:

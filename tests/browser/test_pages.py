@@ -185,6 +185,33 @@ def test_a_page_is_live_and_leaves_alone_what_one_types(browser: Browser, made: 
         assert page.evaluate("window.isSame")
 
 
+def test_a_live_update_leaves_alone_what_a_person_did(browser: Browser, made: WebProject, url: str) -> None:
+    """What is typed, selected, chosen, opened and scrolled to stays, in a region that is rendered again."""
+    address = _instance(made, "hands", BUSY)
+    with watched(browser, url, viewport={"width": 1000, "height": 420}) as site:
+        page = site.open("/workflows/browser.hands?tab=runs")
+        started = page.get_by_label("Started by")
+        page.get_by_label("Status", exact=True).select_option("FAILED")
+        started.press_sequentially("ann")
+        started.evaluate("field => field.setSelectionRange(1, 2)")
+        page.evaluate("window.scrollTo(0, 100)")
+        made.playground.start("browser.hands")
+        expect(page.locator("#runs td a[href$='/instances/2']")).to_be_visible()
+        expect(started).to_be_focused()
+        expect(started).to_have_value("ann")
+        assert started.evaluate("field => [field.selectionStart, field.selectionEnd]") == [1, 2]
+        expect(page.get_by_label("Status", exact=True)).to_have_value("FAILED")
+        assert page.evaluate("window.scrollY") == 100
+        page = site.open(f"{address}?step=hands&tab=params")
+        page.locator("#step summary", has_text="Params of the system").click()
+        expect(page.locator("#step details")).to_have_attribute("open", "")
+        made.playground.script.parts["hands"] = DONE
+        made.playground.advance(3_600)
+        expect(page.locator("#summary h1 + .status")).to_have_text(re.compile("succeeded", re.IGNORECASE))
+        expect(page.locator("#step").get_by_role("link", name="Restart from here…")).to_be_visible()
+        expect(page.locator("#step details")).to_have_attribute("open", "")
+
+
 def test_a_page_catches_up_when_the_server_was_away(browser: Browser, made: WebProject) -> None:
     """What happened meanwhile is shown, without a reload."""
     address, site = _instance(made, "away", BUSY), Site(made)

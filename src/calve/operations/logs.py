@@ -21,6 +21,7 @@ _MOST_FOUND = 1_000
 _FOUND = 100
 _OFTEN = 0.2
 _EVENTS = 500
+_MOST_OWNERS = 10_000
 
 
 class Logs(Topic):
@@ -265,7 +266,20 @@ class ChosenEvents:
         state = self._call.engine.state
         found = state.events(after=after, root_uuid=self.root, limit=_EVENTS)
         last = found[-1].seq if found else after
-        return [event for event in found if self._is_wanted(event) and self._is_for(event)], last
+        wanted = [event for event in found if self._is_wanted(event)]
+        if self._workflow_id is not None or not self._sees_all:
+            self._learn_owners({event.run_uuid for event in wanted})
+        return [event for event in wanted if self._is_for(event)], last
+
+    def news(self, after: int) -> tuple[bool, int]:
+        """Tell whether there may be something new after an event, and after which one to look next.
+
+        Who has missed many is told that there is: to know what a page shows now, nobody has to read them all.
+        """
+        near = self._call.engine.state.last_event() - _EVENTS
+        begin = after if self.root is not None else max(after, near)
+        found, last = self.page(begin)
+        return bool(found) or begin > after, max(last, near)
 
     def _is_wanted(self, event: Event) -> bool:
         is_kind = not self._kinds or event.kind in self._kinds
@@ -276,15 +290,14 @@ class ChosenEvents:
             return True
         if self.root is not None and event.workflow_id == self._workflow_id:
             return True
-        owner = self._owner(event)
+        owner = self._owners.get(event.run_uuid, event.workflow_id)
         is_wanted = self.root is not None or self._workflow_id in {None, owner}
         return is_wanted and self._call.may(Permission.READ, owner)
 
-    def _owner(self, event: Event) -> str:
-        """Return the workflow that an event belongs to: iterations have ids of their own."""
-        if event.run_uuid not in self._owners:
-            if len(self._owners) > 10_000:
-                self._owners.clear()
-            snapshot = self._call.engine.state.load(event.run_uuid)
-            self._owners[event.run_uuid] = snapshot.run.owner_workflow if snapshot else event.workflow_id
-        return self._owners[event.run_uuid]
+    def _learn_owners(self, run_uuids: set[str]) -> None:
+        """Learn which workflows runs belong to: iterations have ids of their own."""
+        if len(self._owners) > _MOST_OWNERS:
+            self._owners.clear()
+        unknown = sorted(run_uuids - self._owners.keys())
+        found = self._call.engine.state.ancestry(unknown) if unknown else {}
+        self._owners |= {uuid: run.owner_workflow for uuid, run in found.items()}

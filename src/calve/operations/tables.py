@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from calve.capture.inspection import (
     LEGEND,
+    SECONDS,
     Behind,
     LagSample,
     TableHistory,
@@ -133,9 +134,15 @@ class Tables(Topic):
         With more than 400 commits, a column is a day. ``legend`` says what the letters stand for. ``unread`` counts
         commits that have not been read yet: ask again.
         """
+        return self.changes_within(table, consumer, commits, partitions)
+
+    def changes_within(
+        self, table: str, consumer: str | None, commits: int, partitions: int, seconds: float = SECONDS
+    ) -> Document:
+        """Return the same, with what can be read in some seconds besides what is in memory."""
         tables = self.call.tables
         found = tables.load(table)
-        drawn = tables.changes(found, consumer, commits, partitions)
+        drawn = tables.changes(found, consumer, commits, partitions, seconds)
         return {
             "table": tables.short(found.name),
             "consumer": consumer,

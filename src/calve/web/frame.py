@@ -16,7 +16,7 @@ from calve.web import formats, static_files
 from calve.web.legend import tone_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from jinja2.runtime import Context
     from starlette.requests import Request
@@ -78,16 +78,23 @@ def _since(context: "Context", then: int) -> str:
 
 
 @pass_context
-def _region(context: "Context", name: str) -> Markup:
-    """Return a region of the page, which its stream keeps up to date."""
-    inner = rendered_region(context["page"].template, name, context.get_all())
+def _region(context: "Context", name: str, caller: "Callable[[], str] | None" = None) -> Markup:
+    """Return a region of the page, which its stream keeps up to date.
+
+    It holds what stands in ``{% call region("name") %} … {% endcall %}``, or else the template of its name beside that
+    of the page.
+    """
+    path = PurePosixPath(context["page"].template).parent / f"_{name}.html"
+    inner = caller() if caller else environment().get_template(path.as_posix()).render(context.get_all())
+    context["parts"][name] = inner
     return Markup('<div id="{}" class="region">{}</div>').format(name, Markup(inner))  # noqa: S704 - a template's own
 
 
-def rendered_region(template: str, name: str, values: "Mapping[str, Any]") -> str:
-    """Return what stands in a region: the template of its name beside that of the page."""
-    path = PurePosixPath(template).parent / f"_{name}.html"
-    return environment().get_template(path.as_posix()).render(values)
+def rendered_regions(template: str, values: "Mapping[str, Any]") -> dict[str, str]:
+    """Return what stands in the regions of a page, by their names."""
+    parts: dict[str, str] = {}
+    environment().get_template(template).render({**values, "parts": parts})
+    return parts
 
 
 @cache
@@ -133,6 +140,7 @@ def frame(request: "Request", call: "WebCaller") -> dict[str, Any]:
         "menu": _menu(call),
         "path": f"{request.url.path}?{request.url.query}".removesuffix("?"),
         "live": "",
+        "parts": {},
     }
 
 

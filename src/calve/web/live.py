@@ -2,9 +2,13 @@
 
 A message has the number of the last event that it takes into account, so that a browser that comes back with
 ``Last-Event-ID`` misses nothing. Regions that look the same as before are left out.
+
+Not all that pages show follows from events: workers and schedulers fall silent, triggers become late, signals are not
+answered. So the regions are also rendered every ten seconds, and when a browser comes back.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
@@ -15,7 +19,14 @@ from calve.operations import ChosenEvents
 
 OFTEN = 0.25
 """Seconds between two messages, at least: what happens meanwhile is in the next one."""
-_ALIVE = 10.0
+SELDOM = 10.0
+"""The same for pages that read more than the state database."""
+_NAP = 0.5
+"""Seconds after which a stream that rests sees whether the server ends."""
+ANYWAY = 10.0
+"""Seconds after which they are rendered without an event, too; the message keeps the connection open besides."""
+_WORDS = re.compile(r"(<time [^>]*>)[^<]*")
+"""Times in words, which ``<since-time>`` keeps current by itself."""
 Thread = Callable[..., Awaitable[Any]]
 """Does work in a thread: ``calve.api.in_thread`` or ``in_slow_thread``."""
 Regions = Callable[[], dict[str, str]]
@@ -29,6 +40,8 @@ def stream(
     regions: Regions,
     every: float = OFTEN,
     thread: Thread = in_thread,
+    *,
+    is_due: bool = False,
 ) -> Stream:
     """Return a stream of the regions of a page.
 
@@ -39,8 +52,10 @@ def stream(
         regions: renders the regions.
         every: how many seconds pass between two messages, at least.
         thread: where they are rendered.
+        is_due: whether what the page shows may be old, or not all of it.
     """
-    messages = _messages(call, ChosenEvents(call, *chosen), after, regions, every, thread)
+    first = 0.0 if is_due else ANYWAY
+    messages = _messages(call, ChosenEvents(call, *chosen), after, regions, every, thread, first)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return Stream(call, messages, media_type="text/event-stream", headers=headers)
 
@@ -52,37 +67,27 @@ async def _messages(
     regions: Regions,
     every: float,
     thread: Thread,
+    first: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[str]:
-    watch, said, shown = Watch(call), clock(), dict[str, str]()
-    yield "retry: 1000\n\n"
+    watch, due, rested, shown = Watch(call), clock() + first, 0.0, dict[str, str]()
+    yield f"id: {after}\nretry: 1000\n\n"
     while await watch.goes_on():
-        beats = watch.beats
-        is_new, after = await in_thread(_caught_up, chosen, after)
-        if is_new:
-            try:
-                made: dict[str, str] = await thread(regions)
-            except CalveError:  # what the page shows is no longer there, or no longer for this caller
-                return
-            yield _message(after, {name: html for name, html in made.items() if shown.get(name) != html})
-            said, shown = clock(), made
-            await asyncio.sleep(every)
+        if (rest := rested - clock()) > 0:
+            await asyncio.sleep(min(rest, _NAP))
             continue
-        if clock() - said > _ALIVE:
-            said = clock()
-            yield ": alive\n\n"
-        await watch.news(beats)
-
-
-def _caught_up(chosen: ChosenEvents, after: int) -> tuple[bool, int]:
-    """Tell whether anything happened after an event, and return the number of the last one."""
-    is_new = False
-    while True:
-        events, last = chosen.page(after)
-        is_new = is_new or bool(events)
-        if last == after:
-            return is_new, after
-        after = last
+        beats = watch.beats
+        is_new, after = await in_thread(chosen.news, after)
+        if not is_new and clock() < due:
+            await watch.news(beats)
+            continue
+        try:
+            made: dict[str, str] = await thread(regions)
+        except CalveError:  # what the page shows is no longer there, or no longer for this caller
+            return
+        looks = {name: _WORDS.sub(r"\1", html) for name, html in made.items()}
+        yield _message(after, {name: html for name, html in made.items() if shown.get(name) != looks[name]})
+        due, rested, shown = clock() + ANYWAY, clock() + every, looks
 
 
 def _message(number: int, regions: Mapping[str, str]) -> str:

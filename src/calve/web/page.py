@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from calve.api import Document, Problem, Routes, WebCaller, caller_of, in_slow_thread, in_thread
 from calve.operations import Policy, event_number
-from calve.web.frame import FLASH, environment, flash, frame, rendered_region
+from calve.web.frame import FLASH, environment, flash, frame, rendered_regions
 from calve.web.live import OFTEN, Thread, stream
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ CONTENT_SECURITY_POLICY = (
 )
 _HEADERS = {"Content-Security-Policy": CONTENT_SECURITY_POLICY, "Vary": "Accept, Accept-Encoding, Cookie"}
 _LEVEL = 5
+_IS_LIVE = "is_live"
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _UNAUTHORIZED = 401
 _TITLES = {
@@ -50,7 +51,7 @@ class Page:
     here: str = ""
     """The entry of the navigation that the page belongs to."""
     regions: tuple[str, ...] = ()
-    """The parts that the page's stream keeps up to date; each has a template ``_NAME.html`` beside the page's."""
+    """The parts that the page's stream keeps up to date; see ``region`` in ``calve.web.frame``."""
     status: int = 200
 
     def context(self) -> dict[str, Any]:
@@ -84,7 +85,8 @@ class Pages:
             path: of the page; its stream is at ``/live`` and this path.
             name: of the route.
             policy: who may see it.
-            live: whether the page has regions that its stream keeps up to date.
+            live: whether the page has regions that its stream keeps up to date. A function that takes ``is_live``
+                is told whether it renders them: what the page itself had no time for, the stream shows at once.
             every: how many seconds pass between two messages of the stream, at least.
             more: see ``calve.api.Routes``.
         """
@@ -121,7 +123,7 @@ def _described(made: Callable[..., Any], handler: Callable[..., Any], *more: ins
     given = [one.replace(kind=_KEYWORD) for one in inspect.signature(handler).parameters.values()]
     names = {one.name for one in more}
     made.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*more, *(one for one in given if one.name not in names)]
+        [*more, *(one for one in given if one.name not in names | {_IS_LIVE})]
     )
     made.__name__, made.__doc__ = handler.__name__, handler.__doc__
     return made
@@ -187,18 +189,19 @@ _LastEventId = Annotated[str | None, Header(max_length=20)]
 
 def _stream_of(handler: Callable[..., Page], every: float, thread: Thread) -> Callable[..., Any]:
     """Return what streams the regions of a page, as they are after each event of its workflow or instance."""
+    told = dict.fromkeys({_IS_LIVE} & inspect.signature(handler).parameters.keys(), True)
 
     async def streaming(
         request: Request, call: WebCaller, after: int, last_event_id: str | None, **arguments: Any
     ) -> Response:
         def regions() -> dict[str, str]:
-            page = handler(call=call, **arguments)
-            values = {**frame(request, call), **page.context()}
-            return {name: rendered_region(page.template, name, values) for name in page.regions}
+            page = handler(call=call, **arguments, **told)
+            return rendered_regions(page.template, {**frame(request, call), **page.context()})
 
         start = event_number(last_event_id, after) or 0
         chosen = (arguments.get("workflow_id"), arguments.get("instance_id"))
-        return await in_thread(stream, call, chosen, start, regions, every, thread)
+        is_due = bool(told) or last_event_id is not None
+        return await in_thread(stream, call, chosen, start, regions, every, thread, is_due=is_due)
 
     return _described(
         streaming,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 def add_pages(app: "FastAPI") -> None:
     """Add the pages to an app, and let it answer errors with pages too."""
+    static_files.warn()
     # The actions come last: /actions/sign-in is a page of its own, not an operation.
     for router in (static_files.routes.router, *ROUTERS, actions.pages.router):
         app.router.routes.extend(router.routes)

@@ -5,6 +5,9 @@ another one by a relative path.
 """
 
 import gzip
+import json
+import logging
+import re
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -22,7 +25,11 @@ from calve.operations import PUBLIC
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_LOG = logging.getLogger(__name__)
 FOLDER = Path(__file__).parent / "static"
+TEMPLATES = Path(__file__).parent / "templates"
+_NAMED = re.compile(r"""\bstatic\('([^']+)'\)""")
+_IMPORTED = re.compile(r"""\bfrom "\./([^"]+)";""")
 _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -63,14 +70,36 @@ def digest() -> str:
 
 
 def address(name: str) -> str:
-    """Return the address of a file."""
-    assert name in static_files(), name  # noqa: S101 - templates name files of this package
+    """Return the address of a file; where it is missing, the page is answered all the same, as far as it goes."""
     return f"/static/{digest()}/{name}"
 
 
 def elements() -> list[str]:
     """Return the addresses of the custom elements, which every page loads."""
     return [address(name) for name in static_files() if name.startswith("elements/") and name.endswith(".js")]
+
+
+def missing() -> list[str]:
+    """Return the files that templates, scripts and the list of vendored files name, and that are not there."""
+    named = {name for path in TEMPLATES.rglob("*.html") for name in _NAMED.findall(path.read_text(encoding="utf-8"))}
+    scripts = (name for name in static_files() if name.startswith("elements/"))
+    texts = (static_files()[name].content.decode() for name in scripts)
+    named |= {f"elements/{name}" for text in texts for name in _IMPORTED.findall(text)}
+    listed = static_files().get("vendor/vendor.json")
+    packages = json.loads(listed.content) if listed else []
+    named |= {"vendor/vendor.json", *(f"vendor/{file['path']}" for one in packages for file in one["files"])}
+    return sorted(named - static_files().keys())
+
+
+def warn() -> None:
+    """Say which files are missing, as in a package that was built or copied in part."""
+    if found := missing():
+        _LOG.warning(
+            "The web UI does not work as it should: %s missing in %s. Install calve again: "
+            "pip install --force-reinstall --no-deps calve",
+            ", ".join(found) + (" is" if len(found) == 1 else " are"),
+            FOLDER,
+        )
 
 
 routes = Routes("pages", prefix="")

@@ -34,3 +34,22 @@ def test_a_template_holds_no_script_and_no_style(path: Path) -> None:
 def test_addresses_change_with_the_files() -> None:
     """They hold the hash of all of them."""
     assert static_files.address("style.css") == f"/static/{static_files.digest()}/style.css"
+
+
+def test_nothing_is_missing() -> None:
+    """Templates and scripts name files of the package."""
+    assert static_files.missing() == []
+
+
+def test_a_server_starts_and_answers_without_some_of_its_files(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A warning names them, and what to do; the pages are answered as far as they go."""
+    gone = {"style.css", "elements/shadow.js", "vendor/htmx.min.js"}
+    kept = {name: file for name, file in static_files.static_files().items() if name not in gone}
+    monkeypatch.setattr(static_files, "static_files", lambda: kept)
+    static_files.warn()
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert "elements/shadow.js, style.css, vendor/htmx.min.js are missing in" in said
+    assert "pip install --force-reinstall" in said
+    assert static_files.address("style.css").endswith("/style.css")

@@ -1,5 +1,5 @@
 from .change_map import LEGEND as LEGEND, ChangeMap as ChangeMap, Letter as Letter, Reader as Reader
-from .facts import Cell as Cell, FactsCache as FactsCache, FactsReader as FactsReader
+from .facts import SECONDS as SECONDS, Cell as Cell, FactsCache as FactsCache, FactsReader as FactsReader
 from .history import MetadataCache as MetadataCache, TableHistory as TableHistory, written_by as written_by
 from .lag_history import (
     EVERY as EVERY,

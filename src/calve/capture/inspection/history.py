@@ -1,8 +1,9 @@
 """The history of a table's main branch, and tables' metadata by where it lies."""
 
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -56,6 +57,16 @@ class MetadataCache:
     most: int = _MOST_SNAPSHOTS
     _tables: OrderedDict[tuple[str, str], TableHistory] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _looked: dict[TableName, float] = field(default_factory=dict)
+
+    def looked_at(self, name: TableName) -> float:
+        """Return when the catalog was asked for a table last, whether or not it had it; 0 if never."""
+        return self._looked.get(name, 0.0)
+
+    def known(self, name: TableName) -> TableHistory | None:
+        """Return a table as it was when the catalog was asked last, if it is in memory."""
+        with self._lock:
+            return next((one for key, one in self._tables.items() if key[0] == str(name)), None)
 
     def load(self, lake: Lake, name: TableName) -> TableHistory:
         """Return a table as its catalog points to it now.
@@ -63,6 +74,7 @@ class MetadataCache:
         Raises:
             TableMissing, LakeError: it cannot be read.
         """
+        self._looked[name] = time.monotonic()
         catalog = lake.catalog(name.catalog)
         location = catalog.locations([name]).get(name, "")
         with self._lock:
@@ -86,3 +98,27 @@ def _weight(table: TableHistory) -> int:
     """Return how many snapshots a table counts as; each table as some, for its schemas and properties."""
     snapshots: list[Any] = table.loaded.metadata.get("snapshots", [])
     return 10 + len(snapshots)
+
+
+@dataclass(slots=True)
+class Intervals:
+    """How often tables have commits, as of the newest one that a sample has seen; may be asked by several threads."""
+
+    _known: dict[TableName, tuple[int | None, int | None]] = field(default_factory=dict)
+
+    def of(
+        self, table: TableName, current_at: int | None, find: Callable[[TableName], int | None] | None
+    ) -> int | None:
+        """Return the usual time between two commits of a table.
+
+        Args:
+            table: its name.
+            current_at: the time of its newest commit: what was found stays true until there is another one.
+            find: finds it out; if there is no time for that, what was last known is returned.
+        """
+        seen_at, interval = self._known.get(table, (None, None))
+        if find is None or (table in self._known and seen_at == current_at):
+            return interval
+        interval = find(table)
+        self._known[table] = (current_at, interval)
+        return interval

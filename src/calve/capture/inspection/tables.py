@@ -9,8 +9,8 @@ from functools import partial
 from typing import Protocol
 
 from calve.capture.inspection.change_map import ChangeMap, Reader, change_map
-from calve.capture.inspection.facts import Cells, FactsCache, FactsReader
-from calve.capture.inspection.history import MetadataCache, TableHistory
+from calve.capture.inspection.facts import SECONDS, Cells, FactsCache, FactsReader
+from calve.capture.inspection.history import Intervals, MetadataCache, TableHistory
 from calve.capture.inspection.lag_history import (
     EVERY,
     Behind,
@@ -117,6 +117,7 @@ class TableServices:
     rights: CurrentRights = all_open
     metadata: MetadataCache = field(default_factory=MetadataCache)
     facts: FactsCache = field(default_factory=FactsCache)
+    intervals: Intervals = field(default_factory=Intervals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,15 +190,20 @@ class Tables:
             raise
 
     def histories(self, names: Iterable[TableName], seconds: float = _READING) -> dict[TableName, TableHistory]:
-        """Return tables that the caller was told of, as many as can be read in some time; without the unreadable."""
-        until = time.monotonic() + seconds
-        found: dict[TableName, TableHistory] = {}
-        for name in names:
-            if found and time.monotonic() > until:
-                break
+        """Return tables that the caller was told of, as many as can be read in some time; without the unreadable.
+
+        Those that the catalog was not asked for yet come first, then those for which that is longest ago; what there
+        is no time for is as it was then.
+        """
+        metadata, until = self.services.metadata, time.monotonic() + seconds
+        found: dict[TableName, TableHistory | None] = {name: metadata.known(name) for name in names}
+        for name in sorted(found, key=metadata.looked_at):
+            found[name] = None
             with suppress(CalveError):
-                found[name] = self.services.metadata.load(self.services.lake, name)
-        return found
+                found[name] = metadata.load(self.services.lake, name)
+            if time.monotonic() > until:
+                break
+        return {name: table for name, table in found.items() if table is not None}
 
     def lag(self, table: TableHistory) -> list[Lag]:
         """Return how far the consumers of a table are behind."""
@@ -224,7 +230,12 @@ class Tables:
         rights, now = self._rights(), self.now()
         newest = [one for one in self.services.samples.newest(now - _RECENT) if one.is_behind]
         seen = [one for one in newest if self._reads(one.consumer) and self._sees(rights, one.table)]
-        return sorted((Behind(one, self._interval(one.table), now) for one in seen), key=_urgency)
+        until, known = time.monotonic() + _READING, self.services.intervals
+        found = [
+            Behind(one, known.of(one.table, one.current_at, self._interval if time.monotonic() < until else None), now)
+            for one in seen
+        ]
+        return sorted(found, key=_urgency)
 
     def take_samples(self) -> int:
         """Keep how far all consumers are behind now; return how many there are."""
@@ -251,8 +262,17 @@ class Tables:
         """Return the time."""
         return int(self.services.clock().timestamp() * 1000)
 
-    def changes(self, table: TableHistory, consumer: str | None, commits: int, partitions: int) -> ChangeMap:
+    def changes(
+        self, table: TableHistory, consumer: str | None, commits: int, partitions: int, seconds: float = SECONDS
+    ) -> ChangeMap:
         """Return which of the newest commits touched which partitions, and what a consumer did with them.
+
+        Args:
+            table: the table.
+            consumer: the consumer.
+            commits: how many commits.
+            partitions: how many partitions at most.
+            seconds: how long to read what is not in memory.
 
         Raises:
             AccessError: the caller may not read the consumer.
@@ -260,7 +280,7 @@ class Tables:
         if consumer is not None:
             self.caller.require(ConsumerRight.READ, consumer)
         steps = table.commits[:commits]
-        facts = self._facts(table, steps, None, partitions_by_spec(table.source))
+        facts = self._facts(table, steps, None, partitions_by_spec(table.source), seconds)
         reader = None if consumer is None else self.reader(table, consumer)
         return change_map(steps, facts, reader, partitions)
 
@@ -300,14 +320,19 @@ class Tables:
         return found, sum(step.snapshot_id not in facts for step in steps)
 
     def _facts(
-        self, table: TableHistory, steps: Sequence[RangeSnapshot], field_id: int | None, partition_of: PartitionOf
+        self,
+        table: TableHistory,
+        steps: Sequence[RangeSnapshot],
+        field_id: int | None,
+        partition_of: PartitionOf,
+        seconds: float = SECONDS,
     ) -> dict[int, Cells]:
         cache, key = self.services.facts, (table.source.uuid, field_id)
         known = cache.known(key)
         if all(step.snapshot_id in known for step in steps):
             return known
         metrics = frozenset() if field_id is None else frozenset({field_id})
-        found = FactsReader(table.loaded, partition_of, metrics).read(steps, known)
+        found = FactsReader(table.loaded, partition_of, metrics, seconds).read(steps, known)
         cache.put(key, found)
         return known | found
 

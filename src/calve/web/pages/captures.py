@@ -9,6 +9,7 @@ from fastapi import Query
 from calve.api import Call, Paged
 from calve.namespaces import workflow_of
 from calve.operations import READ_SOMEWHERE, Operations, Page as ListPage
+from calve.web.live import SELDOM
 from calve.web.page import Page, Pages
 from calve.web.pages.tables import place_of
 
@@ -20,18 +21,20 @@ _MOST_FILES = 100
 _MOVES = ListPage(limit=200)
 TONES = {"writing": "wait", "open": "run", "committed": "ok", "abandoned": "off"}
 """How each status of a capture is shown."""
+_CLOSED = frozenset({"committed", "abandoned"})
+"""Statuses after which a capture does not change."""
 
 
-@pages.get("/captures", "captures_page", READ_SOMEWHERE)
+@pages.get("/captures", "captures_page", READ_SOMEWHERE, live=True, every=SELDOM)
 def captures(call: Call, page: Paged, consumer: _Text = "") -> Page:
     """List captures, newest first: all, or those of a consumer."""
     document = Operations(call).list_captures(page, consumer=consumer or None)
     query = urlencode({"consumer": consumer} if consumer else {})
     values = {"consumer": consumer, "address": f"/captures?{query}", "tones": TONES, "place": place_of, "at": _at}
-    return Page("captures/list.html", "Captures", document, values, here="tables")
+    return Page("captures/list.html", "Captures", document, values, here="tables", regions=("captures",))
 
 
-@pages.get("/captures/{capture_id}", "capture_page", READ_SOMEWHERE)
+@pages.get("/captures/{capture_id}", "capture_page", READ_SOMEWHERE, live=True, every=SELDOM)
 def capture(call: Call, capture_id: str) -> Page:
     """Show what a capture holds, which snapshots are in it and why, and what became of it."""
     operations = Operations(call)
@@ -46,7 +49,8 @@ def capture(call: Call, capture_id: str) -> Page:
         "most_files": _MOST_FILES,
         "moves": _moves(operations, document),
     }
-    return Page("captures/show.html", f"Capture {capture_id}", document, values, here="tables")
+    regions = () if document["status"] in _CLOSED else ("capture",)
+    return Page("captures/show.html", f"Capture {capture_id}", document, values, here="tables", regions=regions)
 
 
 def _at(text: str | None) -> int | None:

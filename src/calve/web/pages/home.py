@@ -3,17 +3,15 @@
 from calve.api import Call
 from calve.operations import READ_SOMEWHERE, Operations, Page as Part
 from calve.web.page import Page, Pages
-from calve.web.pages.workflows import behind_of, lag_by_workflow, run_bars
+from calve.web.pages.workflows import EVERY, behind_of, lag_by_workflow, run_bars
 
 pages = Pages("home", is_slow=True)
-_EVERY = 3.0
-"""Seconds between two messages of its stream: what it shows is of all workflows."""
 _SHOWN = Part(limit=12)
 _CARDS = 6
 """How many entries a column shows; the rest is counted."""
 
 
-@pages.get("/", "home_page", READ_SOMEWHERE, live=True, every=_EVERY)
+@pages.get("/", "home_page", READ_SOMEWHERE, live=True, every=EVERY)
 def home(call: Call) -> Page:
     """Show what failed, what is late or behind, what waits for a person, and the workflows that ran last."""
     operations = Operations(call)

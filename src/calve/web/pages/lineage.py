@@ -12,6 +12,7 @@ from calve.operations import READ_SOMEWHERE, Operations
 from calve.web.formats import number, since
 from calve.web.graph import Edge
 from calve.web.graph_svg import NodeText, arrange, graph_svg
+from calve.web.live import SELDOM
 from calve.web.page import Page, Pages
 from calve.web.pages.tables import place_of
 
@@ -23,7 +24,7 @@ _MOST_NODES = 300
 """With more, a graph can no longer be read: the list remains."""
 
 
-@pages.get("/lineage", "lineage_page", READ_SOMEWHERE)
+@pages.get("/lineage", "lineage_page", READ_SOMEWHERE, live=True, every=SELDOM)
 def lineage(call: Call, table: _Text = "", workflow: _Text = "", depth: Annotated[int, Query(ge=1, le=20)] = 4) -> Page:
     """Show the tables and workflows around one of them, or the newest."""
     document = Operations(call).table_lineage(table or None, workflow or None, depth)
@@ -39,7 +40,7 @@ def lineage(call: Call, table: _Text = "", workflow: _Text = "", depth: Annotate
         "place": place_of,
         "workflow_place": _workflow_place,
     }
-    return Page("lineage/lineage.html", "Lineage", document, values, here="lineage")
+    return Page("lineage/lineage.html", "Lineage", document, values, here="lineage", regions=("lineage",))
 
 
 def _workflow_place(workflow_id: str) -> str:

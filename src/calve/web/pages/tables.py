@@ -1,6 +1,8 @@
 """Tables: which there are; and of one, what changed and who has processed it, how far behind and how late that is."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
@@ -9,13 +11,14 @@ from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
 from calve.api import Call, Paged
-from calve.capture.inspection import LEGEND
+from calve.capture.inspection import LEGEND, SECONDS
 from calve.errors import CalveError, RequestInvalid
 from calve.namespaces import workflow_of
 from calve.operations import PREFIX, READ_SOMEWHERE, Operations, Page as ListPage
 from calve.web.charts import Series, lag_against_expiry, lateness
 from calve.web.formats import clock, duration, number
 from calve.web.legend import change_legend, legend_json, legend_list
+from calve.web.live import SELDOM
 from calve.web.page import Page, Pages
 
 pages = Pages("tables", is_slow=True)
@@ -25,25 +28,40 @@ _Text = Annotated[str, Query(max_length=512)]
 _DAY = 86_400_000
 _FEW_COMMITS, _FEW_PARTITIONS = 150, 100
 """The map of a table with more is loaded by the page, so that the page itself comes at once."""
+_FIRST = 0.15
+"""Seconds that a page reads the commits of its map; what takes longer, the page loads as well."""
 _NEWEST = 8
 _LOOKBACK = 3
 _EVERY = ListPage(limit=1_000_000)
 _SEARCHED = ListPage(limit=30)
 
 
-@pages.get("/tables", "tables_page", READ_SOMEWHERE)
+@pages.get("/tables", "tables_page", READ_SOMEWHERE, live=True, every=SELDOM)
 def tables(
     call: Call,
     page: Paged,
     search: _Text = "",
     is_all: Annotated[bool, Query(alias="all")] = False,  # noqa: FBT002 - FastAPI gives it by name
+    *,
+    is_live: bool = False,
 ) -> Page:
     """List the tables that are in use, or all, with how far their consumers are behind."""
-    document = Operations(call).list_tables(page, is_all=is_all, search=search or None, include="numbers")
+    listed = partial(Operations(call).list_tables, page, is_all=is_all, search=search or None, include="numbers")
+    document = _read_on(listed) if is_live else listed()
     filters = {"search": search, "all": "true" if is_all else ""}
     query = urlencode({name: value for name, value in filters.items() if value})
     values = {"search": search, "is_all": is_all, "address": f"/tables?{query}", "worst": _worst, "place": place_of}
-    return Page("tables/list.html", "Tables", document, values, here="tables")
+    return Page("tables/list.html", "Tables", document, values, here="tables", regions=("tables",))
+
+
+def _read_on(listed: Callable[[], Document]) -> Document:
+    """Return the list with the numbers of all tables, or as many as can be read in some seconds."""
+    until, known, document = time.monotonic() + SECONDS, -1, listed()
+    while known < (read := sum(one["numbers"] is not None for one in document["elements"])) < len(document["elements"]):
+        if time.monotonic() > until:
+            break
+        known, document = read, listed()
+    return document
 
 
 def _worst(lag: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -63,12 +81,12 @@ def place_of(table: str) -> str:
 
 
 def _shown(about: Document, tab: str, document: Any, **values: Any) -> Page:
-    """Return one tab of a table; ``about`` is the table itself, which all of them tell of."""
+    """Return one tab of a table, its region; ``about`` is the table itself, which all of them tell of."""
     common = {"about": about, "tab": tab, "place": place_of(about["table"]), "workflow_of": workflow_of}
-    return Page(f"tables/{tab}.html", about["table"], document, common | values, here="tables")
+    return Page(f"tables/{tab}.html", about["table"], document, common | values, here="tables", regions=("tab",))
 
 
-@pages.get("/tables/{table}", "table_page", READ_SOMEWHERE)
+@pages.get("/tables/{table}", "table_page", READ_SOMEWHERE, live=True, every=SELDOM)
 def changes(call: Call, table: str, consumer: _Text = "") -> Page:
     """Show which commits touched which partitions, and what a consumer has done with them."""
     operations = Operations(call)
@@ -95,10 +113,10 @@ def _most_behind(about: Document) -> str:
 
 
 def _few_changes(operations: Operations, about: Document, consumer: str) -> Document | None:
-    """Return the map of a table if it is small enough to stand in the page."""
+    """Return the map of a table if it is small enough to stand in the page, and known at once."""
     if not 0 < about["commits"] <= _FEW_COMMITS:
         return None
-    drawn = operations.table_changes(about["table"], consumer or None, _FEW_COMMITS, _FEW_PARTITIONS)
+    drawn = operations.changes_within(about["table"], consumer or None, _FEW_COMMITS, _FEW_PARTITIONS, _FIRST)
     return drawn if drawn["partition_count"] <= _FEW_PARTITIONS and not drawn["unread"] else None
 
 
@@ -144,14 +162,14 @@ def _column_label(column: Mapping[str, Any]) -> str:
     return f"{clock(column['at'])} {column['operation']}" + (f" by {who}" if who else "")
 
 
-@pages.get("/tables/{table}/consumers", "table_consumers_page", READ_SOMEWHERE)
+@pages.get("/tables/{table}/consumers", "table_consumers_page", READ_SOMEWHERE, live=True, every=SELDOM)
 def consumers(call: Call, table: str) -> Page:
     """Show how far each consumer is behind, and how long it can stay so; checkpoints are moved here."""
     about = Operations(call).table(table)
     return _shown(about, "consumers", about)
 
 
-@pages.get("/tables/{table}/lag", "table_lag_page", READ_SOMEWHERE)
+@pages.get("/tables/{table}/lag", "table_lag_page", READ_SOMEWHERE, live=True, every=SELDOM)
 def lag(call: Call, table: str, days: Annotated[int, Query(ge=1, le=90)] = 7) -> Page:
     """Show how near consumers came to the end of the history over time, and when they would be too late."""
     operations = Operations(call)
@@ -250,7 +268,7 @@ def _rest(chosen: Mapping[str, Any], enough: Mapping[str, Any], window: int) -> 
     return f"{missed}; {enough['days']} days miss none and re-read {enough['times_re_read']:g} times the data."
 
 
-@pages.get("/tables/{table}/snapshots", "table_snapshots_page", READ_SOMEWHERE)
+@pages.get("/tables/{table}/snapshots", "table_snapshots_page", READ_SOMEWHERE, live=True, every=SELDOM)
 def snapshots(call: Call, table: str, page: Paged, snapshot: _Text = "", consumer: _Text = "") -> Page:
     """List the snapshots, newest first; one that is chosen with the captures that hold it."""
     operations = Operations(call)

@@ -22,18 +22,18 @@ def workers(call: Call) -> Page:
     return Page("workers/workers.html", "Workers", operations.workers(), values, here="more", regions=("workers",))
 
 
-@pages.get("/tag-permits", "tag_permits_page", READ_SOMEWHERE)
+@pages.get("/tag-permits", "tag_permits_page", READ_SOMEWHERE, live=True, every=_EVERY)
 def tag_permits(call: Call) -> Page:
     """List how many steps with a tag may run at once, and how many do."""
-    return Page("workers/permits.html", "Tag permits", Operations(call).permits(), here="more")
+    return Page("workers/permits.html", "Tag permits", Operations(call).permits(), here="more", regions=("permits",))
 
 
-@pages.get("/alerts", "alerts_page", READ_EVERYWHERE)
+@pages.get("/alerts", "alerts_page", READ_EVERYWHERE, live=True, every=_EVERY)
 def alerts(call: Call, status: _Status = "") -> Page:
     """List the alerts that were sent, wait, or could not be sent, newest first."""
     document = Operations(call).alerts(status or None)
     values = {"status": status, "channels": sorted({one["channel"] for one in document})}
-    return Page("workers/alerts.html", "Alerts", document, values, here="more")
+    return Page("workers/alerts.html", "Alerts", document, values, here="more", regions=("alerts",))
 
 
 @pages.get("/job-templates", "job_templates_page", READ_SOMEWHERE)

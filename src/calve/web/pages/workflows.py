@@ -11,12 +11,14 @@ from calve.errors import RequestInvalid
 from calve.operations import READ_SOMEWHERE, Operations, Page as Part
 from calve.web.page import Page, Pages
 
-pages = Pages("workflows")
+pages = Pages("workflows", is_slow=True)
+EVERY = 3.0
+"""Seconds between two messages of the streams of pages that show all workflows."""
 _INCLUDE = "runs,triggers"
 _Filter = Annotated[str, Query(max_length=128)]
 
 
-@pages.get("/workflows", "workflows_page", READ_SOMEWHERE, live=True)
+@pages.get("/workflows", "workflows_page", READ_SOMEWHERE, live=True, every=EVERY)
 def workflows(
     call: Call,
     page: Paged,

@@ -1,5 +1,6 @@
 // @ts-check
-// What every page does besides htmx: forms of actions in a dialog. Keys are in elements/keyboard.js.
+// What every page does besides htmx: forms of actions in a dialog, and what a live update leaves alone. Keys are in
+// elements/keyboard.js.
 
 const dialog = /** @type {HTMLDialogElement} */ (document.getElementById("dialog"));
 
@@ -32,3 +33,10 @@ async function open(address) {
   dialog.replaceChildren(...made.body.childNodes);
   dialog.showModal();
 }
+
+// A live update leaves open what a person has opened, and closed what they have closed. What can be opened in a list
+// whose rows move needs an id, so that it stays that of its row.
+/** @type {any} */ (window).htmx.registerExtension("kept", {
+  /** @param {Element} element @param {{attrName: string}} detail */
+  htmx_before_morph_attr: (element, { attrName }) => !(attrName === "open" && element instanceof HTMLDetailsElement),
+});
