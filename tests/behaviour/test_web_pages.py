@@ -1,10 +1,12 @@
 """Pages: what every one keeps to, in the forms that a caller accepts."""
 
 import json
+import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
@@ -219,6 +221,20 @@ def test_a_stream_goes_on_after_the_last_message_that_a_browser_saw(playground: 
         assert int(again["id"]) == playground.engine.state.last_event() > int(first["id"])
         refused = site.client.get("/live/?after=0", headers={"last-event-id": "x"})
         assert (refused.status_code, refused.json()["code"]) == (400, "request_invalid")
+
+
+@pytest.mark.parametrize("query", ["", "?view=list&step=job"])
+def test_buttons_lead_back_to_the_page_after_an_update(playground: Playground, query: str) -> None:
+    """Not to the stream that brought them."""
+    with site_on(playground, extend=add_pages) as site:
+        site.push(WORKFLOW.format("demo.hello"))
+        site.start("demo.hello")
+        address = f"/workflows/demo.hello/instances/1{query}"
+        page = answer_of(site.client.get(address, headers=HTML))
+        live = re.sub("after=[0-9]+", "after=0", page.one("main").attributes["hx-sse:connect"])
+        region = parse(_first_message(site.client, live)["data"])
+    forms = [one.attributes["href"] for one in region.all("a") if "/actions/stop_instance" in one.attributes["href"]]
+    assert [parse_qs(urlsplit(form).query)["next"] for form in forms] == [[address]]
 
 
 def _first_message(client: httpx.Client, address: str, **headers: str) -> dict[str, str]:
