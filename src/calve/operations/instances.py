@@ -17,6 +17,7 @@ from calve.engine.views import (
     instance_json,
     overview_json,
     overview_of,
+    repeated_work,
     restart_plan_json,
     run_json,
     started_json,
@@ -184,7 +185,10 @@ class Starts(Topic):
 
 def _planned(call: Caller, address: Address, asked: dict[str, Any]) -> Document:
     asked = {name: value for name, value in asked.items() if name != "request_id"}
-    return restart_plan_json(call.engine.plan_restart(address, **asked))
+    plan = call.engine.plan_restart(address, **asked)
+    how = {name: asked.get(name) for name in ("policy", "is_latest")}
+    repeats = repeated_work(call.engine.tools, address, plan, may_read=call.may_read, **how)
+    return restart_plan_json(plan, repeats)
 
 
 class Controls(Topic):
