@@ -118,9 +118,10 @@ def find_attempt(instances: Instances, address: Address, attempt_id: int | None 
 
 def _attempts(instances: Instances, found: Found, address: Address) -> list[Attempt]:
     """Return the attempts of the run that an address names; if it names none, of the last one that tried the step."""
+    if address.run_id is not None and len(address.path) > 1:
+        return _left(instances, found.run, found.step_id)
     if address.run_id is not None:
-        is_outermost = len(address.path) == 1
-        return instances.attempts(found.run.uuid, found.step_id) if is_outermost else _left(instances, found.run, found.step_id)
+        return instances.attempts(found.run.uuid, found.step_id)
     return instances.attempts(found.attempt.run_uuid, found.step_id) if found.attempt is not None else []
 
 

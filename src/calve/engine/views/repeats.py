@@ -81,7 +81,7 @@ class _Repeats:
 
 
 def _own(steps: Iterable[Step], above: str) -> Iterator[str]:
-    """Yield the steps that repeat something by themselves, as they are written; what a subworkflow does is not known."""
+    """Yield the steps that repeat something by themselves, as they are written; a subworkflow may repeat anything."""
     for step in steps:
         if isinstance(step, ForeachStep | WhileStep):
             yield from _own(step.steps, f"{above}{step.id}/")
