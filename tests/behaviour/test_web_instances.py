@@ -188,7 +188,9 @@ def test_the_iterations_of_a_loop_are_a_grid_and_a_table(client: TestClient) -> 
         ("?at=2", ["2", "3"]),
         ("?status=FAILED", []),
         ("?status=SUCCEEDED&limit=1", ["1"]),
-        ("?status=&at=", ["1", "2", "3"]),
+        ("?status=&at=&param=", ["1", "2", "3"]),
+        ("?param=i%3D1", ["2"]),
+        ("?param=i%3D7", []),
     ],
 )
 def test_iterations_are_found_by_number_and_by_status(client: TestClient, query: str, numbers: list[str]) -> None:
@@ -196,6 +198,17 @@ def test_iterations_are_found_by_number_and_by_status(client: TestClient, query:
     page = answer_of(client.get(LOOP + query))
     assert [one.text for one in page.all("b")] == numbers
     assert page.one("grid-map").text.strip().endswith("sss")
+
+
+def test_the_iterations_of_an_earlier_run_lead_to_what_it_did(client: TestClient, playground: Playground) -> None:
+    """Each link says which run it is about."""
+    _restart(client, playground)
+    about = answer_of(client.get(f"{PAGE}?run=1&step=loop&tab=about"))
+    assert f"{LOOP}?run=1" in about.links
+    page = answer_of(client.get(f"{LOOP}?run=1"))
+    assert page.one("grid-map").attributes["data-href"] == "?run=1&at={number}"
+    assert f"{PAGE}?run=1&step=loop/2/inside" in page.links
+    assert "loop/2/inside" in _text(answer_of(client.get(f"{PAGE}?run=1&step=loop/2/inside")))
 
 
 def test_what_is_missing_is_a_page_too(client: TestClient) -> None:

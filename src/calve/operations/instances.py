@@ -186,8 +186,10 @@ class Starts(Topic):
 def _planned(call: Caller, address: Address, asked: dict[str, Any]) -> Document:
     asked = {name: value for name, value in asked.items() if name != "request_id"}
     plan = call.engine.plan_restart(address, **asked)
-    how = {name: asked.get(name) for name in ("policy", "is_latest")}
-    repeats = repeated_work(call.engine.tools, address, plan, may_read=call.may_read, **how)
+    policy, is_latest = asked.get("policy"), bool(asked.get("is_latest"))
+    repeats = repeated_work(
+        call.engine.tools, address, plan, policy=policy, is_latest=is_latest, may_read=call.may_read
+    )
     return restart_plan_json(plan, repeats)
 
 
@@ -431,7 +433,7 @@ class Instances(Topic):
             tag=tag,
             initiator=initiator,
             version=version,
-            params=_params(param),
+            params=params_of(param),
             namespaces=namespaces(self.call.principal, Permission.READ),
             limit=page.limit + 1,
         )
@@ -497,7 +499,7 @@ class Instances(Topic):
             tag=tag,
             initiator=initiator,
             version=version,
-            params=_params(param),
+            params=params_of(param),
             limit=page.limit + 1,
         )
         if query.is_filtered:
@@ -547,7 +549,7 @@ def _filtered(call: Caller, query: InstanceQuery, page: Page) -> Document:
     )
 
 
-def _params(given: list[str] | None) -> dict[str, str]:
+def params_of(given: list[str] | None) -> dict[str, str]:
     """Return the values of params that are asked for.
 
     Raises:

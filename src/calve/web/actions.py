@@ -14,7 +14,7 @@ from calve.operations import PREFIX, SIGNED_IN, Operation, Operations
 from calve.web.forms import Fields, Form, arguments_of, first, inputs_of, parsed
 from calve.web.frame import flash, may, operations
 from calve.web.page import Page, Pages, html
-from calve.web.pages.starts import start_form
+from calve.web.pages import start_form
 
 pages = Pages("actions")
 CONFIRM = {

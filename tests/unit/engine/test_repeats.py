@@ -38,8 +38,8 @@ Workflow:
   jobs:
   - subworkflow: {id: child}
 """
-FROM_INCOMPLETE = {"policy": RunPolicy.RESTART_FROM_INCOMPLETE}
-FROM_BEGINNING = {"policy": RunPolicy.RESTART_FROM_BEGINNING}
+FROM_INCOMPLETE: dict[str, Any] = {"policy": RunPolicy.RESTART_FROM_INCOMPLETE}
+FROM_BEGINNING: dict[str, Any] = {"policy": RunPolicy.RESTART_FROM_BEGINNING}
 
 
 def _repeats(

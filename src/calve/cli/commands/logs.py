@@ -95,20 +95,20 @@ def _attempt(
 
 
 def _pieces(
-    operations: "Operations", which: tuple[str, int, str], attempt: Mapping[str, Any], options: Mapping[str, Any]
+    operations: "Operations", which: tuple[str, int, str], read: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Iterator[str]:
     """Yield the part of a log that the options ask for."""
     if options["follow"] or all(options[name] is None for name in ("offset", "limit", "tail")):
-        place = {"offset": options["offset"], "tail": options["tail"]}
-        yield from operations.logs(*which, **attempt, is_followed=options["follow"], **place)
+        place: dict[str, Any] = {**read, "offset": options["offset"], "tail": options["tail"]}
+        yield from operations.logs(*which, is_followed=options["follow"], **place)
         return
     from calve.engine import LogPage
 
     part: dict[str, Any] = {"offset": options["offset"], "tail": options["tail"]}
     left = options["limit"] or sys.maxsize
     while left > 0:
-        limit = None if part.get("tail") else min(_PAGE, left)
-        page = LogPage(**operations.log_page(*which, **attempt, limit=limit, **part))
+        part |= {**read, "limit": None if part.get("tail") else min(_PAGE, left)}
+        page = LogPage(**operations.log_page(*which, **part))
         yield page.shown()
         if page.is_last:
             return

@@ -141,8 +141,8 @@ def _step(
 
 def _run_of(document: Document, path: str) -> int:
     """Return the run that a step was tried in: an earlier one, if this run has kept what it did."""
-    at_hand: Document = next((one for one in document["steps"] if one["step_id"] == path), document)
-    return int(at_hand.get("workflow_run_id", document["workflow_run_id"]))
+    known = {one["step_id"]: one.get("workflow_run_id") for one in document["steps"]}
+    return int(known.get(path) or document["workflow_run_id"])
 
 
 def _first_tab(step: Document | None) -> str:
