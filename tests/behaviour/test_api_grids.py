@@ -113,3 +113,27 @@ def test_iterations_are_a_letter_each(site: Site, ann: dict[str, str], house: Ga
     site.get(path, headers=bearer(house.token("viewer@ops")), status=403)
     play.engine.stop_all("sales.loop")
     play.settle()
+
+
+def test_iterations_are_found_by_param_and_as_an_earlier_run_left_them(site: Site, ann: dict[str, str]) -> None:
+    """A restart runs again what failed; the run before it keeps how it ended."""
+    play = site.playground
+    play.push(LOOP.replace("concurrency: 3", "concurrency: 1"))
+    play.script.parts["load"] = _fails_at(20)
+    run = play.start("sales.loop")
+    play.engine.stop_all("sales.loop")
+    play.settle()
+    path = "/workflows/sales.loop/instances/1/steps/every/iterations"
+    first = site.get(path, headers=ann)["letters"]
+    play.script.parts["load"] = DONE
+    play.restart(play.fresh(run))
+    assert site.get(path, headers=ann)["letters"] == "sssss"
+    assert site.get(f"{path}?run=2", headers=ann)["letters"] == "sssss"
+    old = site.get(f"{path}?run=1&status=FAILED", headers=ann)
+    assert (old["letters"], [one["workflow_run_id"] for one in old["elements"]]) == (first, [1])
+    assert "F" in first
+    found = site.get(f"{path}?param=n=20&letters=false", headers=ann)
+    assert [one["iteration"] for one in found["elements"]] == [2]
+    assert found["page_info"]["has_next_page"] is False
+    assert site.get(f"{path}?param=n=2&letters=false", headers=ann)["elements"] == []
+    site.get(f"{path}?param=n", headers=ann, status=400)

@@ -183,6 +183,7 @@ def test_an_instance_continues_with_the_newest_version(site: Site) -> None:
         "restart_version_id": 2,
         "steps": [{"step_id": "job", "fate": "RUNS_AGAIN", "reason": "changed: limit", "obstacle": ""}],
         "refusal": "",
+        "repeats": [],
     }
     kept = site.post("/workflows/w/instances/1/actions/plan-restart", {**asked, "keep": ["job"]})
     assert kept["steps"][0]["fate"] == "KEPT"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, update
 from tests.behaviour.engine_values import attempt_of, pushed, running
-from tests.engines import DONE, Playground, live
+from tests.engines import DONE, FATAL_ERROR, Playground, live
 from tests.servers import Site, site_on
 
 from calve.app import log_uploads
@@ -291,6 +291,27 @@ def test_a_client_reads_logs(doors: Doors) -> None:
         assert client.find_in_log("w", 1, "job", "line 0001")["matches"][0]["line"] == 2
         with pytest.raises(RequestInvalid):
             client.log_page("w", 1, "job", offset=1, tail=1)
+
+
+def test_each_run_has_logs_of_its_own(
+    playground: Playground, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its attempts are counted from 1: without the run, the newest is meant."""
+    playground.push(ONE)
+    playground.script.parts["job"] = [FATAL_ERROR, DONE]
+    first = playground.start()
+    second = playground.restart(first)
+    for run, text in ((first, "no disk\n"), (second, "done\n")):
+        playground.state.append_log(LogChunk(playground.attempt(run, "job").uuid, 0, text))
+    with site_on(playground) as site, Client(site.url) as client:
+        assert client.log_page("w", 1, "job", attempt=1)["text"] == "done\n"
+        assert client.log_page("w", 1, "job", attempt=1, run=1)["text"] == "no disk\n"
+        assert client.find_in_log("w", 1, "job", "disk", run=1)["matches"][0]["line"] == 1
+        assert "".join(client.logs("w", 1, "job", run=1)) == "no disk\n"
+        assert "".join(client.logs("w", 1, "job", run=1, is_followed=True)) == "no disk\n"
+        site.get("/workflows/w/instances/1/steps/job/logs?run=3", 404)
+        monkeypatch.setenv("CALVE_URL", site.url)
+        assert Doors(site, capsys).calve("--run", "1") == ("no disk\n", "")
 
 
 def test_a_command_reads_the_project_itself(

@@ -1,17 +1,19 @@
 """Streams of pages: what changes while one looks, whether or not an event tells of it."""
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 from tests.engines import DONE, Playground
 from tests.lakeside import append, lakeside_on, services, write_history
-from tests.pages import answer_of
+from tests.pages import answer_of, parse
 from tests.servers import Site, services_on, site_on
 
 from calve.access import Principal, PrincipalKind, Role
@@ -76,6 +78,18 @@ def test_a_stream_goes_on_after_the_last_message_that_a_browser_saw(site: Site) 
     assert int(again["id"]) == site.playground.engine.state.last_event() > int(first["id"])
     refused = site.client.get("/live/?after=0", headers={"last-event-id": "x"})
     assert (refused.status_code, refused.json()["code"]) == (400, "request_invalid")
+
+
+@pytest.mark.parametrize("query", ["", "?view=list&step=job"])
+def test_buttons_lead_back_to_the_page_after_an_update(site: Site, query: str) -> None:
+    """Not to the stream that brought them."""
+    site.start("demo.hello")
+    address = f"/workflows/demo.hello/instances/1{query}"
+    page = answer_of(site.client.get(address, headers=HTML))
+    stream = re.sub("after=[0-9]+", "after=0", page.one("main").attributes["hx-sse:connect"])
+    region = parse(_messages(site.client, stream, 1)[0]["data"])
+    forms = [one.attributes["href"] for one in region.all("a") if "/actions/stop_instance" in one.attributes["href"]]
+    assert [parse_qs(urlsplit(form).query)["next"] for form in forms] == [[address]]
 
 
 def test_a_page_shows_that_the_last_worker_died(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

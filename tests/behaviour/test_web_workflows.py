@@ -168,7 +168,8 @@ def test_a_start_asks_for_the_params(client: TestClient) -> None:
     page = answer_of(client.get(f"{PAGE}/start", params={"run_params.day:json": "5", "run_params.region": "e'u"}))
     names = {one.attributes["name"] for one in page.elements if one.attributes.get("name", "").startswith("run_")}
     assert names == {"run_params.day:json", "run_params.region", "run_params.sizes:json"}
-    command, request = (one.text for one in page.all("pre"))
+    command, request, body = (one.text for one in page.all("pre"))
+    assert body == "run_params:\n  day: 5\n  region: e'u\n"
     assert command == """calve run demo.flow day=5 'region=e'"'"'u' --no-wait"""
     assert unescape(request).endswith("/api/v3/workflows/demo.flow/versions/active/actions/start")
     form = {"workflow_id": "demo.flow", "version": "active", "run_params.day:json": "5", "next": PAGE}
@@ -179,6 +180,47 @@ def test_a_start_asks_for_the_params(client: TestClient) -> None:
     fragment = client.get(f"{PAGE}/start", headers={"x-calve-fragment": "1"}).text
     check_fragment(parse(fragment))
     assert "<html" not in fragment
+
+
+def test_the_commands_of_a_start_do_the_same(client: TestClient) -> None:
+    """The version is named, and a text that looks like JSON stays a text."""
+    query = {"version": "latest", "run_params.region": "20260301", "run_params.day:json": "7"}
+    command, request, _ = (one.text for one in answer_of(client.get(f"{PAGE}/start", params=query)).all("pre"))
+    assert command == """calve run demo.flow day=7 'region="20260301"' --version latest --no-wait"""
+    assert "/versions/latest/actions/start" in request
+    assert "Authorization" not in request
+
+
+def test_a_bad_value_of_a_start_can_be_corrected(client: TestClient) -> None:
+    """The form comes back as it was filled in, with what is wrong beside the field."""
+    form = {
+        "workflow_id": "demo.flow",
+        "version": "latest",
+        "run_params.day:json": "tomorrow",
+        "run_params.region": "eu",
+    }
+    answer = client.post("/actions/start_workflow", data=form)
+    assert answer.status_code == 400
+    page = answer_of(answer)
+    field = page.one("input", name="run_params.day:json").attributes
+    assert (field["value"], field["aria-invalid"]) == ("tomorrow", "true")
+    assert page.one("small", id=field["aria-describedby"]).text == "Write a whole number."
+    assert page.one("input", name="run_params.region").attributes["value"] == "eu"
+    assert page.one("input", name="version").attributes["value"] == "latest"
+    again = client.post("/actions/start_workflow", data={**form, "run_params.day:json": "7"})
+    assert again.status_code == 303
+
+
+def test_a_request_brings_a_token_where_people_sign_in(playground: Playground, house: Gatehouse) -> None:
+    """From the environment: the page shows none."""
+    playground.push(FLOW)
+    app = create_app(services_on(playground), **guarded(house.entrance(), add_pages))
+    with TestClient(app, base_url="http://localhost", follow_redirects=False) as client:
+        client.headers.update({"accept": "text/html"})
+        house.office.add_user("ann", PASSWORD, parse_grants(["runner"]), LOCAL)
+        client.post("/actions/sign-in", data={"name": "ann", "password": PASSWORD, "next": "/"})
+        page = answer_of(client.get(f"{PAGE}/start"))
+        assert '-H "Authorization: Bearer $CALVE_TOKEN"' in page.all("pre")[1].text
 
 
 def test_the_token_of_a_start_is_not_in_an_address(client: TestClient) -> None:

@@ -25,6 +25,7 @@ def get_logs(
     instance_id: int,
     step_id: str,
     attempt: int | None,
+    run: int | None,
     *,
     follow: bool,
     accept: Annotated[str, Header()] = "",
@@ -32,7 +33,7 @@ def get_logs(
 ) -> Response:
     """Return a log as text, or a part of it; see ``calve.operations.Operations.get_logs``."""
     offset, limit, tail, find = part["offset"], part["limit"], part["tail"], part["find"]
-    found, reader = reader_of(call, step_address(workflow_id, instance_id, step_id), attempt)
+    found, reader = reader_of(call, step_address(workflow_id, instance_id, step_id, run), attempt)
     check_log_part(offset=offset, tail=tail, find=find, follow=follow)
     if find is not None:
         return Document(matches_json(reader, find, offset, limit, ignore_case=part["ignore_case"]))

@@ -109,6 +109,7 @@ class Client(Operations):
         step_id: str,
         *,
         attempt: int | None = None,
+        run: int | None = None,
         is_followed: bool = False,
         offset: int | None = None,
         tail: int | None = None,
@@ -116,7 +117,7 @@ class Client(Operations):
         """Yield what a step has written; if followed, until the attempt has ended, from a byte or the last lines on."""
         place = f"{PREFIX}/workflows/{_quoted(workflow_id)}/instances/{instance_id}/steps/{_quoted(step_id)}/logs"
         start = {"offset": offset, "tail": tail} if is_followed else {}
-        query = {"attempt": attempt, "follow": is_followed or None, **start}
+        query = {"attempt": attempt, "run": run, "follow": is_followed or None, **start}
         silence = _FOLLOWED if is_followed else self.server.timeout
         try:
             with self.server.stream(place, accept="text/plain", silence=silence, query=query) as answer:

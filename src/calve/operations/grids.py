@@ -1,7 +1,8 @@
 """The statuses of many steps and iterations at once: one letter each, so that thousands are a few kilobytes."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Annotated
 
 from calve.access import Permission, namespaces
@@ -12,6 +13,7 @@ from calve.engine import (
     FailedRun,
     GridCell,
     GridRow,
+    InstanceQuery,
     Run,
     RunStatus,
     StepStatus,
@@ -25,8 +27,8 @@ from calve.operations import shapes
 from calve.operations.arguments import InstanceId, StepPath, WorkflowId, step_address
 from calve.operations.declaration import Argument, Document, Topic, jsonable, operation
 from calve.operations.documents import present, recent_run_json
-from calve.operations.instances import Statuses
-from calve.operations.paging import FIRST, Page, page_json
+from calve.operations.instances import OfParams, Statuses, params_of
+from calve.operations.paging import FIRST, Page, look_through, page_json
 from calve.operations.policy import READ
 
 CELLS = 20_000
@@ -66,6 +68,8 @@ RUN_LETTERS = {
 }
 """A letter means the same of an iteration as of a step, as far as both have it."""
 NOT_BEGUN = "."
+_LOOKED_THROUGH = 1_000
+"""How many iterations are read at once to look for a param."""
 
 
 class Grids(Topic):
@@ -108,29 +112,59 @@ class Grids(Topic):
         step_id: StepPath,
         page: Page = FIRST,
         statuses: Statuses = None,
+        param: OfParams = None,
+        run: Annotated[
+            int | None, Argument("As an earlier run left them. Default: the newest.", ge=1, lt=2**31)
+        ] = None,
         *,
         letters: Annotated[bool, Argument("Tell the statuses of all iterations, a letter each.")] = True,
     ) -> Document:
         """Return the statuses of all iterations of a loop, a letter each, and a page of them with params and errors."""
-        page, address = page.forward(), step_address(workflow_id, instance_id, step_id)
+        page, address = page.forward(), step_address(workflow_id, instance_id, step_id, run)
         self.call.require_inside(Permission.READ, address)
-        name, total = self._loop(address)
+        name, total, started_by = self._loop(address)
         state = self.call.engine.state
-        found = state.iteration_runs(name, statuses=statuses or (), after=page.number() or 0, limit=page.limit + 1)
-        failed = [run for run in found[: page.limit] if run.status in {RunStatus.FAILED, RunStatus.TIMED_OUT}]
+        look = partial(state.iteration_runs, name, statuses=statuses or (), started_by=started_by)
+        found, onward = _iterations(look, page, params_of(param))
+        failed = [one for one in found[: page.limit] if one.status in {RunStatus.FAILED, RunStatus.TIMED_OUT}]
         causes = state.explained(failed, namespaces=namespaces(self.call.principal, Permission.READ)) if failed else {}
         document = page_json(
-            found, page, lambda run: _iteration_json(run, causes.get(run.uuid)), lambda run: str(run.instance_id)
+            found,
+            page,
+            lambda one: _iteration_json(one, causes.get(one.uuid)),
+            lambda one: str(one.instance_id),
+            onward,
         )
-        return {**(_letters(state.iteration_statuses(name), total) if letters else {}), **document}
+        if not letters:
+            return document
+        return {**_letters(state.iteration_statuses(name, started_by=started_by), total), **document}
 
-    def _loop(self, address: Address) -> tuple[str, int | None]:
-        """Return the name of the iterations of a loop, and how many there will be, if that is known."""
-        found = find(self.call.engine.state, address)
+    def _loop(self, address: Address) -> tuple[str, int | None, Sequence[str]]:
+        """Return the name of the iterations of a loop, how many there will be if that is known, and who started them.
+
+        The latter are the runs around the loop up to the one that the address names; of the newest, it need not be
+        asked.
+        """
+        state = self.call.engine.state
+        found = find(state, address)
         loop = None if found.attempt is None else loop_of(found.attempt)
         if loop is None:
             raise RequestInvalid(f"{address} is not a loop, or has not started.")
-        return loop["loop_workflow_id"], loop.get("total")
+        around = [] if found.run.is_latest else state.runs(found.run.workflow_id, found.run.instance_id)
+        started_by = [one.uuid for one in around if one.run_id <= found.run.run_id]
+        return loop["loop_workflow_id"], loop.get("total"), started_by
+
+
+def _iterations(read: Callable[..., list[Run]], page: Page, params: Mapping[str, str]) -> tuple[list[Run], str | None]:
+    """Return the iterations of a page, and where to look on if not all of them were looked through."""
+    limit, wanted = _LOOKED_THROUGH if params else page.limit + 1, InstanceQuery(params=params)
+
+    def look(cursor: str | None) -> tuple[list[Run], str | None]:
+        found = read(holding=params.values(), after=int(cursor or 0), limit=limit)
+        is_last = not params or len(found) < limit
+        return [run for run in found if wanted.is_met_by(run)], None if is_last else str(found[-1].instance_id)
+
+    return look_through(page, str(page.number() or 0), look)
 
 
 def _ordered(blueprint: Blueprint, rows: Iterable[GridRow]) -> dict[str, str | None]:

@@ -17,6 +17,7 @@ from calve.engine.views import (
     instance_json,
     overview_json,
     overview_of,
+    repeated_work,
     restart_plan_json,
     run_json,
     started_json,
@@ -184,7 +185,12 @@ class Starts(Topic):
 
 def _planned(call: Caller, address: Address, asked: dict[str, Any]) -> Document:
     asked = {name: value for name, value in asked.items() if name != "request_id"}
-    return restart_plan_json(call.engine.plan_restart(address, **asked))
+    plan = call.engine.plan_restart(address, **asked)
+    policy, is_latest = asked.get("policy"), bool(asked.get("is_latest"))
+    repeats = repeated_work(
+        call.engine.tools, address, plan, policy=policy, is_latest=is_latest, may_read=call.may_read
+    )
+    return restart_plan_json(plan, repeats)
 
 
 class Controls(Topic):
@@ -427,7 +433,7 @@ class Instances(Topic):
             tag=tag,
             initiator=initiator,
             version=version,
-            params=_params(param),
+            params=params_of(param),
             namespaces=namespaces(self.call.principal, Permission.READ),
             limit=page.limit + 1,
         )
@@ -493,7 +499,7 @@ class Instances(Topic):
             tag=tag,
             initiator=initiator,
             version=version,
-            params=_params(param),
+            params=params_of(param),
             limit=page.limit + 1,
         )
         if query.is_filtered:
@@ -543,7 +549,7 @@ def _filtered(call: Caller, query: InstanceQuery, page: Page) -> Document:
     )
 
 
-def _params(given: list[str] | None) -> dict[str, str]:
+def params_of(given: list[str] | None) -> dict[str, str]:
     """Return the values of params that are asked for.
 
     Raises:

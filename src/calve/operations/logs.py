@@ -37,6 +37,7 @@ class Logs(Topic):
         step_id: str,
         *,
         attempt: int | None = None,
+        run: int | None = None,
         offset: int | None = None,
         limit: int | None = None,
         tail: int | None = None,
@@ -48,13 +49,14 @@ class Logs(Topic):
             instance_id: its instance.
             step_id: the step, however deep: ``loop/3/job``.
             attempt: an earlier attempt than the newest.
+            run: an earlier run than the last one that tried the step; each counts its attempts from 1.
             offset: the byte to begin at; below 0, from the end.
             limit: how many bytes at most.
             tail: how many of the last lines, in place of an offset.
         """
         if tail is None and offset is None:
             offset = 0
-        given = {"attempt": attempt, "offset": offset, "limit": limit, "tail": tail}
+        given = {"attempt": attempt, "run": run, "offset": offset, "limit": limit, "tail": tail}
         return self.get_logs(workflow_id, instance_id, step_id, **present(**given))
 
     def find_in_log(
@@ -65,12 +67,13 @@ class Logs(Topic):
         text: str,
         *,
         attempt: int | None = None,
+        run: int | None = None,
         offset: int | None = None,
         limit: int | None = None,
         ignore_case: bool = False,
     ) -> Document:
         """Return the lines that hold a text: ``matches``, each with ``offset``, ``line`` and ``text``."""
-        given = {"attempt": attempt, "offset": offset, "limit": limit, "ignore_case": ignore_case or None}
+        given = {"attempt": attempt, "run": run, "offset": offset, "limit": limit, "ignore_case": ignore_case or None}
         return self.get_logs(workflow_id, instance_id, step_id, find=text, **present(**given))
 
     @operation(
@@ -85,6 +88,10 @@ class Logs(Topic):
         instance_id: InstanceId,
         step_id: StepPath,
         attempt: Annotated[int | None, Argument("An earlier attempt. Default: the newest.", ge=1, lt=2**31)] = None,
+        run: Annotated[
+            int | None,
+            Argument("An earlier run. Default: the last one that tried the step.", ge=1, lt=2**31),
+        ] = None,
         offset: Annotated[
             int | None,
             Argument("Begin at this byte; if negative, so many bytes before the end.", ge=-(2**62), lt=2**62),
@@ -107,7 +114,7 @@ class Logs(Topic):
         gives the lines that hold a text, with their offsets and numbers, and ``next_offset`` if there is more to look
         through.
         """
-        address = step_address(workflow_id, instance_id, step_id)
+        address = step_address(workflow_id, instance_id, step_id, run)
         _, reader = reader_of(self.call, address, attempt)
         check_log_part(offset=offset, tail=tail, find=find, follow=follow)
         if find is not None:
@@ -121,13 +128,14 @@ class Logs(Topic):
         step_id: str,
         *,
         attempt: int | None = None,
+        run: int | None = None,
         is_followed: bool = False,
         offset: int | None = None,
         tail: int | None = None,
     ) -> Iterator[str]:
         """Yield what a step has written; if followed, until the attempt has ended, from a byte or the last lines on."""
         self.call.require(Permission.LOGS, workflow_id)
-        found, reader = reader_of(self.call, step_address(workflow_id, instance_id, step_id), attempt)
+        found, reader = reader_of(self.call, step_address(workflow_id, instance_id, step_id, run), attempt)
         place = reader.tail(tail).offset if tail else reader.place(offset or 0)
         while True:
             now = self.call.engine.state.attempt(found.uuid) if is_followed else None

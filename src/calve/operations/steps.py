@@ -101,7 +101,7 @@ class Steps(Topic):
         return list(overview(self.call, Address(workflow_id, instance_id, number_of(run_id)))["steps"])
 
     def attempt(
-        self, workflow_id: str, instance_id: int, step_id: str, attempt_id: int, *, run_id: int | str = "latest"
+        self, workflow_id: str, instance_id: int, step_id: str, attempt_id: int | str, *, run_id: int | str = "latest"
     ) -> Document:
         """Return an attempt of a step."""
         return self.get_attempt(workflow_id, instance_id, run_id, step_id, attempt_id)

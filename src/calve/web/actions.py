@@ -14,6 +14,7 @@ from calve.operations import PREFIX, SIGNED_IN, Operation, Operations
 from calve.web.forms import Fields, Form, arguments_of, first, inputs_of, parsed
 from calve.web.frame import flash, may, operations
 from calve.web.page import Page, Pages, html
+from calve.web.pages import start_form
 
 pages = Pages("actions")
 CONFIRM = {
@@ -101,6 +102,9 @@ def _form_page(
 def _asked_again(
     request: Request, call: WebCaller, operation: Operation, fields: Fields, error: CalveError
 ) -> Response:
+    if operation.id == "start_workflow":  # whose form follows from the definition
+        named = (first(fields, "workflow_id"), first(fields, "version", "active"))
+        return html(request, call, start_form(call, request, *named, fields, error))
     page = _form_page(request, operation, fields, error=error, status=problem_of(error).status)
     return html(request, call, page)
 

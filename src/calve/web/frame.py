@@ -138,10 +138,18 @@ def frame(request: "Request", call: "WebCaller") -> dict[str, Any]:
         "now": call.engine.tools.clock(),
         "may": partial(may, call),
         "menu": _menu(call),
-        "path": f"{request.url.path}?{request.url.query}".removesuffix("?"),
+        "path": _page_address(request),
         "live": "",
         "parts": {},
     }
+
+
+def _page_address(request: "Request") -> str:
+    """Return the address of the page that a request is about; its stream asks below ``/live``, after an event."""
+    url = request.url
+    if url.path.startswith("/live/"):
+        url = url.replace(path=url.path.removeprefix("/live")).remove_query_params("after")
+    return f"{url.path}?{url.query}".removesuffix("?")
 
 
 def flash(request: "Request", answer: "Response", message: str) -> None:

@@ -105,6 +105,38 @@ def test_an_attempt_is_the_newest_or_the_one_that_is_named(playground: Playgroun
         find_attempt(playground.state, second)
 
 
+NESTED = """
+Workflow:
+  id: child
+  jobs:
+    - foreach:
+        id: loop
+        loop_params: {i: [1, 2]}
+        jobs: [{job: {id: a, type: Sleep}}, {job: {id: b, type: Sleep, retry_policy: {error_retry_limit: 0}}}]
+        dag: sequential
+"""
+
+
+def test_an_attempt_inside_of_an_earlier_run_is_as_that_run_left_it(playground: Playground) -> None:
+    """A restart makes new runs of what failed inside; each of them counts its attempts from 1."""
+    playground.push(NESTED)
+    playground.push("Workflow: {id: w, jobs: [{subworkflow: {id: child}}]}")
+    playground.script.parts["b"] = [DONE, USER_ERROR, DONE]
+    run = playground.start()
+    again = playground.restart(playground.fresh(run))
+    assert str(again.status) == "SUCCEEDED"
+    path = ("child", "loop", "2", "b")
+    first, second = (find_attempt(playground.state, Address("w", 1, number, path))[1] for number in (1, 2))
+    assert (first.status.value, second.status.value) == ("FATALLY_FAILED", "SUCCEEDED")
+    assert (first.attempt_id, second.attempt_id) == (1, 1)
+    assert find_attempt(playground.state, Address("w", 1, None, path))[1] == second
+    kept = ("child", "loop", "2", "a")
+    runs = [find_attempt(playground.state, Address("w", 1, number, kept))[1].uuid for number in (1, 2, None)]
+    assert len(set(runs)) == 1
+    with pytest.raises(WorkflowMissing):
+        find_attempt(playground.state, Address("w", 1, 1, ("child", "loop", "3", "a")))
+
+
 def test_an_attempt_that_is_not_there(playground: Playground) -> None:
     """Those that there are, are named."""
     playground.push(TRIED)

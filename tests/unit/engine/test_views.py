@@ -334,4 +334,5 @@ def test_what_a_restart_would_do_is_shown_step_by_step(playground: Playground) -
         "restart_version_id": 1,
         "steps": [{"step_id": "a", "fate": "KEPT", "reason": "SUCCEEDED, unchanged", "obstacle": ""}],
         "refusal": "All steps of w instance 1 are complete. Restart it from the beginning, or name a step.",
+        "repeats": [],
     }

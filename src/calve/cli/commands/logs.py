@@ -21,6 +21,7 @@ _PAGE = 65_536
 @command(
     "Logs.get_logs",
     attempt=option(metavar="N", type=int),
+    run=option(metavar="N", type=int),
     offset=option(metavar="N"),
     limit=option(metavar="N", type=click.IntRange(min=1)),
     tail=option(metavar="N"),
@@ -29,7 +30,14 @@ _PAGE = 65_536
     follow=option("-f"),
 )
 def logs(
-    state: State, /, workflow_id: str, instance_id: int, step_id: str, attempt: int | None, **options: Any
+    state: State,
+    /,
+    workflow_id: str,
+    instance_id: int,
+    step_id: str,
+    attempt: int | None,
+    run: int | None,
+    **options: Any,
 ) -> None:
     r"""Print what a step has written.
 
@@ -39,6 +47,7 @@ def logs(
       calve logs demo.pipeline 3 load --find error -i
       calve logs demo.pipeline 3 load --offset 1000000 --limit 5000
       calve logs demo.pipeline 3 loop/7/load --attempt 1
+      calve logs demo.pipeline 3 load --run 1
 
     Of a long log, the first and the last megabytes are kept, and a line says how much is left out between them, unless
     whole logs are kept: see logs.location in the settings. An offset counts all bytes, kept or not.
@@ -46,22 +55,22 @@ def logs(
     _check_options(options)
     which = workflow_id, instance_id, step_id
     with state.operations() as operations:
-        read = _attempt(operations, which, attempt)
-        number = read["step_attempt_id"]
+        read = _attempt(operations, which, attempt, run)
+        place = {"attempt": read["step_attempt_id"], "run": run}
         if options["find"] is not None:
-            place = {"attempt": number, "offset": options["offset"], "limit": options["limit"]}
+            place |= {"offset": options["offset"], "limit": options["limit"]}
             found = operations.find_in_log(*which, options["find"], ignore_case=options["ignore_case"], **place)
             _print_found(state, found)
             return
         text = ""
-        for piece in _pieces(operations, which, number, options):
+        for piece in _pieces(operations, which, place, options):
             if state.json:
                 text += piece
             else:
                 text = piece or text
                 click.echo(piece, nl=False)
         if state.json:
-            print_json({**_attempt(operations, which, number), "log": text})
+            print_json({**_attempt(operations, which, place["attempt"], run), "log": text})
         elif not text:
             click.echo(f"{step_id} has written nothing. {read.get('message', '')}".rstrip(), err=True)
         elif not text.endswith("\n"):
@@ -76,26 +85,30 @@ def _check_options(options: Mapping[str, Any]) -> None:
         raise click.UsageError("--follow cannot be combined with --limit or --find.")
 
 
-def _attempt(operations: "Operations", which: tuple[str, int, str], attempt_id: int | None) -> Document:
+def _attempt(
+    operations: "Operations", which: tuple[str, int, str], attempt_id: int | None, run_id: int | None
+) -> Document:
     """Return an attempt of a step; None is the newest."""
-    return operations.step(*which) if attempt_id is None else operations.attempt(*which, attempt_id)
+    if attempt_id is None and run_id is None:
+        return operations.step(*which)
+    return operations.attempt(*which, attempt_id or "latest", run_id=run_id or "latest")
 
 
 def _pieces(
-    operations: "Operations", which: tuple[str, int, str], attempt: int, options: Mapping[str, Any]
+    operations: "Operations", which: tuple[str, int, str], read: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Iterator[str]:
     """Yield the part of a log that the options ask for."""
     if options["follow"] or all(options[name] is None for name in ("offset", "limit", "tail")):
-        place = {"offset": options["offset"], "tail": options["tail"]}
-        yield from operations.logs(*which, attempt=attempt, is_followed=options["follow"], **place)
+        place: dict[str, Any] = {**read, "offset": options["offset"], "tail": options["tail"]}
+        yield from operations.logs(*which, is_followed=options["follow"], **place)
         return
     from calve.engine import LogPage
 
     part: dict[str, Any] = {"offset": options["offset"], "tail": options["tail"]}
     left = options["limit"] or sys.maxsize
     while left > 0:
-        limit = None if part.get("tail") else min(_PAGE, left)
-        page = LogPage(**operations.log_page(*which, attempt=attempt, limit=limit, **part))
+        part |= {**read, "limit": None if part.get("tail") else min(_PAGE, left)}
+        page = LogPage(**operations.log_page(*which, **part))
         yield page.shown()
         if page.is_last:
             return

@@ -118,6 +118,8 @@ def find_attempt(instances: Instances, address: Address, attempt_id: int | None 
 
 def _attempts(instances: Instances, found: Found, address: Address) -> list[Attempt]:
     """Return the attempts of the run that an address names; if it names none, of the last one that tried the step."""
+    if address.run_id is not None and len(address.path) > 1:
+        return _left(instances, found.run, found.step_id)
     if address.run_id is not None:
         return instances.attempts(found.run.uuid, found.step_id)
     return instances.attempts(found.attempt.run_uuid, found.step_id) if found.attempt is not None else []
@@ -134,17 +136,48 @@ def _no_attempt(address: Address, attempt_id: int | None, known: list[Attempt]) 
 
 
 def _inside(instances: Instances, run: Run, step_id: str, following: str, address: Address) -> Run:
-    """Return the child run of a step: the iteration that follows in the path, or the subworkflow's instance."""
-    attempt = instances.newest_attempt(run.workflow_id, run.instance_id, step_id)
+    """Return the child run of a step: the iteration that follows in the path, or the subworkflow's instance.
+
+    If the address names a run, it is the child as that run has left it.
+    """
+    is_old = address.run_id is not None and not run.is_latest
+    if is_old:
+        attempt = next(reversed(_left(instances, run, step_id)), None)
+    else:
+        attempt = instances.newest_attempt(run.workflow_id, run.instance_id, step_id)
     loop = None if attempt is None else loop_of(attempt)
     child = None
     if loop is not None and following.isdecimal():
-        child = instances.run(loop["loop_workflow_id"], int(following))
+        name, number = loop["loop_workflow_id"], int(following)
+        child = _iteration(instances, run, name, number) if is_old else instances.run(name, number)
     elif loop is None and attempt is not None and not following.isdecimal():
-        child = next(iter(instances.child_runs(attempt.uuid, limit=1)), None)
+        child = _subworkflow(instances, attempt, is_old=is_old)
     if child is None:
         raise WorkflowMissing(f"{address} does not exist: {step_id} contains nothing called {following}.")
     return child
+
+
+def _left(instances: Instances, run: Run, step_id: str) -> list[Attempt]:
+    """Return the attempts of a step as a run has left them: its own, or those of the run that it has taken it from."""
+    own = instances.attempts(run.uuid, step_id)
+    kept = None if own or step_id not in run.carried else instances.attempt(run.carried[step_id])
+    return own if kept is None else instances.attempts(kept.run_uuid, step_id)
+
+
+def _iteration(instances: Instances, run: Run, name: str, number: int) -> Run | None:
+    """Return an iteration as a run has left it: as the newest that this run, or one before it, has started."""
+    until = {one.uuid for one in instances.runs(run.workflow_id, run.instance_id) if one.run_id <= run.run_id}
+    known = (one for one in instances.runs(name, number) if one.parent is not None and one.parent.run_uuid in until)
+    return next(known, None)
+
+
+def _subworkflow(instances: Instances, attempt: Attempt, *, is_old: bool) -> Run | None:
+    """Return the instance of a subworkflow; an old one as the attempt that started it has left it."""
+    started = {} if attempt.is_leaf else attempt.artifacts.get("maestro_subworkflow", {})
+    if is_old and "subworkflow_run_id" in started:
+        place = ("subworkflow_id", "subworkflow_instance_id", "subworkflow_run_id")
+        return instances.run(*(started[name] for name in place))
+    return next(iter(instances.child_runs(attempt.uuid, limit=1)), None)
 
 
 def loop_of(attempt: Attempt) -> Json | None:

@@ -459,14 +459,25 @@ class Overviews(Protocol):
         """Return the newest instances of a workflow with their steps, the highest number first."""
         ...
 
-    def iteration_statuses(self, workflow_id: str) -> list[tuple[int, str]]:
+    def iteration_statuses(self, workflow_id: str, *, started_by: Sequence[str] = ()) -> list[tuple[int, str]]:
         """Return the numbers and statuses of the iterations under the name of a loop, by number."""
         ...
 
     def iteration_runs(
-        self, workflow_id: str, *, statuses: Sequence[RunStatus] = (), after: int = 0, limit: int = 100
+        self,
+        workflow_id: str,
+        *,
+        statuses: Sequence[RunStatus] = (),
+        holding: Iterable[str] = (),
+        started_by: Sequence[str] = (),
+        after: int = 0,
+        limit: int = 100,
     ) -> list[Run]:
-        """Return the latest runs of the iterations under the name of a loop, by number, after ``after``."""
+        """Return the latest runs of the iterations under the name of a loop, by number, after ``after``.
+
+        With ``started_by``, the latest that these runs around the loop have started. With ``holding``, at least those
+        whose params have these values, as texts; others may be among them.
+        """
         ...
 
     def workloads(self, number: int = 20) -> list[Workload]:

@@ -61,6 +61,7 @@ from .overview import (
     last_message as last_message,
     overview_of as overview_of,
 )
+from .repeats import repeated_work as repeated_work
 from .sources import MayRead as MayRead, reads_all as reads_all, step_source as step_source
 from .steps import (
     InstanceTransition as InstanceTransition,

@@ -41,8 +41,8 @@ def started_json(started: Started) -> Json:
     ).as_json()
 
 
-def restart_plan_json(plan: RestartPlan) -> Json:
-    """Return what a restart would do with each step, and why."""
+def restart_plan_json(plan: RestartPlan, repeats: tuple[str, ...] = ()) -> Json:
+    """Return what a restart would do with each step, and why; and which steps would repeat their work."""
     return RestartPlanDocument(
         workflow_version_id=plan.from_version,
         restart_version_id=plan.to_version,
@@ -51,6 +51,7 @@ def restart_plan_json(plan: RestartPlan) -> Json:
             for step in plan.steps
         ),
         refusal=plan.refusal,
+        repeats=repeats,
     ).as_json()
 
 

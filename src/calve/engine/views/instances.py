@@ -225,6 +225,8 @@ class RestartPlanDocument(Document):
     steps: tuple[PlannedStepDocument, ...]
     refusal: str
     """Why the restart would be refused; empty if it would not."""
+    repeats: tuple[str, ...] = ()
+    """The steps whose work would be done a second time though they have no targets: nothing undoes what they did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,12 +75,23 @@ class TargetDelivery:
                 self.jobs.audit(context, config, branch)
                 if context.is_interrupted():
                     raise interrupted("The step")
-                return self._publish(staging, context, config, result.outcome)
+        except StepFailed:
+            self._give_up(staging, context)
+            raise
+        if result.outcome.state is not State.DONE:
+            self._give_up(staging, context)
+            return result.outcome
+        try:
+            return self._publish(staging, context, config, result.outcome)
         except StepFailed:
             self._discard(staging, context)
             raise
+
+    def _give_up(self, staging: Staging, context: StepContext) -> None:
+        """Drop the branch of a job that failed, and keep on record that no target has taken anything of it."""
         self._discard(staging, context)
-        return result.outcome
+        if not any(target.is_delivered for target in staging.targets):
+            context.keep({"published": []})
 
     def _publish(self, staging: Staging, context: StepContext, config: Mapping[str, Any], outcome: Outcome) -> Outcome:
         if _waits_for_commit(config):

@@ -9,7 +9,8 @@ did not start), and for SQL ``statements``: the same for each one, with ``statem
 ``rows``, the number that it returned or wrote. A merge adds the artifact ``merge``: ``plan``, ``reason``, ``rows``,
 ``matched``, ``appended`` and ``parts``, each with ``part``, ``rows`` and ``seconds``. Further artifacts are
 ``tables_read`` and ``tables_written``, as far as Spark reports them, ``capture_id`` of a step that works on a capture,
-and ``published`` of a step with targets: a list of ``table`` and ``snapshot_id``.
+and ``published`` of a step with targets: a list of ``table`` and ``snapshot_id``, which is empty if the job failed and
+nothing of it was published.
 """
 
 from collections.abc import Mapping

@@ -88,5 +88,9 @@ def _conditions(query: InstanceQuery) -> Iterator[ColumnElement[bool]]:
         named = (query.initiator, query.initiator.upper())
         is_named = (run.c.initiator.contains(json.dumps(one), autoescape=True) for one in named)
         yield or_(*is_named, not_(run.c.initiator.contains('"type"')) if is_manual else literal(value=False))
-    for value in query.params.values():
-        yield run.c.params.contains(json.dumps(value)[1:-1], autoescape=True)
+    yield from map(has_param, query.params.values())
+
+
+def has_param(value: str) -> ColumnElement[bool]:
+    """Return what holds for every run that has a param of this value, as a text; it may hold for others too."""
+    return run.c.params.contains(json.dumps(value)[1:-1], autoescape=True)

@@ -1,13 +1,14 @@
 """The statuses of many steps and iterations at once (the port is ``calve.engine.ports.Overviews``)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, not_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, not_, select, tuple_
 
 from calve.engine import GridCell, GridRow, Run, RunStatus, StepStatus
 from calve.store.codec import loaded
 from calve.store.database import Transactions, chunks
+from calve.store.engine.filters import has_param
 from calve.store.engine.overviews import RECENT_RUN, recent_run_of
 from calve.store.engine.rows import run_of, times_of
 from calve.store.tables import attempt, run, workflow
@@ -31,11 +32,6 @@ _OWN = (
     .order_by(attempt.c.run_uuid, attempt.c.step_id, attempt.c.attempt_id)
 )
 _CARRIED = _CELLS.where(attempt.c.uuid.in_(bindparam("uuids", expanding=True)))
-_STATUSES: Select[Any] = (
-    select(run.c.instance_id, run.c.status)
-    .where(run.c.workflow_id == bindparam("workflow_id"), run.c.is_latest.is_(True))
-    .order_by(run.c.instance_id)
-)
 
 
 class SqlGrids:
@@ -56,21 +52,43 @@ class SqlGrids:
                     cells[cell.run_uuid][cell.step_id] = _cell(cell)
         return [GridRow(recent_run_of(row), row.version_id, cells[row.uuid]) for row in rows]
 
-    def iteration_statuses(self, workflow_id: str) -> list[tuple[int, str]]:
+    def iteration_statuses(self, workflow_id: str, *, started_by: Sequence[str] = ()) -> list[tuple[int, str]]:
         """Return the numbers and statuses of the iterations under the name of a loop, by number."""
+        query = select(run.c.instance_id, run.c.status).where(*_iterations(workflow_id, started_by))
         with self._transactions.read() as connection:
-            return [(number, status) for number, status in connection.execute(_STATUSES, {"workflow_id": workflow_id})]
+            return [(number, status) for number, status in connection.execute(query.order_by(run.c.instance_id))]
 
     def iteration_runs(
-        self, workflow_id: str, *, statuses: Sequence[RunStatus] = (), after: int = 0, limit: int = 100
+        self,
+        workflow_id: str,
+        *,
+        statuses: Sequence[RunStatus] = (),
+        holding: Iterable[str] = (),
+        started_by: Sequence[str] = (),
+        after: int = 0,
+        limit: int = 100,
     ) -> list[Run]:
         """Return the latest runs of the iterations under the name of a loop, by number, after ``after``."""
-        query = select(run).where(run.c.workflow_id == workflow_id, run.c.is_latest.is_(True))
+        query = select(run).where(*_iterations(workflow_id, started_by))
         if statuses:
             query = query.where(run.c.status.in_([status.value for status in statuses]))
+        query = query.where(*(has_param(value) for value in holding))
         query = query.where(run.c.instance_id > after).order_by(run.c.instance_id).limit(limit)
         with self._transactions.read() as connection:
             return [run_of(row, connection) for row in connection.execute(query)]
+
+
+def _iterations(workflow_id: str, started_by: Sequence[str]) -> tuple[ColumnElement[bool], ...]:
+    """Return what holds for the latest runs of iterations: of all, or of those that some runs have started."""
+    if not started_by:
+        return run.c.workflow_id == workflow_id, run.c.is_latest.is_(True)
+    other = run.alias("other")
+    newest = (
+        select(other.c.instance_id, func.max(other.c.run_id))
+        .where(other.c.workflow_id == workflow_id, other.c.parent_run.in_(started_by))
+        .group_by(other.c.instance_id)
+    )
+    return run.c.workflow_id == workflow_id, tuple_(run.c.instance_id, run.c.run_id).in_(newest)
 
 
 def _carried(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[tuple[str, Row[Any]]]:

@@ -1,1 +1,2 @@
 from .routers import ROUTERS as ROUTERS
+from .starts import start_form as start_form

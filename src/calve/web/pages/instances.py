@@ -1,6 +1,6 @@
 """An instance: its steps as a graph, by time or as a list; and of one step the cause, the log and what it delivered."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
@@ -9,9 +9,10 @@ from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
 from calve.api import Call, WebCaller
-from calve.errors import AccessError, CalveError
+from calve.errors import CalveError, WorkflowMissing
 from calve.operations import READ, RUN, Operations
 from calve.web.charts import Span, run_spans
+from calve.web.deliveries import captured, delivered, targets_of
 from calve.web.formats import duration, number
 from calve.web.frame import may
 from calve.web.graph import Edge
@@ -24,10 +25,6 @@ Document = dict[str, Any]
 _OVER = frozenset({"SUCCEEDED", "FAILED", "STOPPED", "TIMED_OUT"})
 _VIEWS = ("graph", "time", "list")
 _LOG_LINES = 400
-_HARMLESS = frozenset(
-    {"NoOp", "Approval", "Sleep", "IpCapture", "IpCommit", "ICDC", "foreach", "while", "subworkflow", "template"}
-)
-"""Types of steps that do nothing by themselves which a second attempt would repeat."""
 _STEP_ACTIONS = {
     "STOP": ("stop_step", "Stop"),
     "KILL": ("kill_step", "Kill"),
@@ -57,24 +54,30 @@ def instance(
     """Show a run of an instance, the latest unless ``run`` names another, and one of its steps."""
     operations = Operations(call)
     document = operations.instance(workflow_id, instance_id, run)
+    runs = _runs(operations, document, run)
+    is_old = document["workflow_run_id"] != (runs or [document["workflow_run_id"]])[-1]
     chosen = step or _most_urgent(document)
     view = view if view in _VIEWS else "graph"
-    query = {"run": run, "view": view if view != "graph" else None}
-    address = _Address(workflow_id, instance_id, query)
-    shown = _step(operations, document, chosen, attempt)
+    address = _Address(workflow_id, instance_id, {"run": run, "view": view if view != "graph" else None})
+    shown = _step(operations, document, chosen, attempt, is_old=is_old)
     log = _log(operations, document, chosen, shown, find) if tab == "log" else None
     values = {
         "address": address,
         "view": view,
         "step": shown,
         "chosen": chosen,
+        "attempt": attempt,
         "tab": tab or _first_tab(shown),
-        "tabs": _tabs(call, workflow_id, shown),
+        "tabs": _tabs(call, document, shown, chosen),
         "picture": _picture(document, chosen, address, view, call.engine.tools.clock()),
         "took": took,
-        "runs": _runs(operations, document, run),
-        "actions": _actions(operations, document, shown, chosen),
-        "plan": _plan(call, operations, document),
+        "runs": runs,
+        "is_old": is_old,
+        "actions": _NO_ACTIONS if is_old else _actions(operations, document, shown, chosen),
+        "plan": None if is_old else _plan(call, operations, document),
+        "targets": targets_of(shown) if shown else [],
+        "captured": captured(document, chosen),
+        "signals": _signals(operations, document),
         "log": log,
         "find": find,
         "attempts": _attempts(operations, document, chosen, shown) if tab == "attempts" else [],
@@ -117,32 +120,47 @@ def _most_urgent(document: Document) -> str:
     return str(first[0]["step_id"]) if first else ""
 
 
-def _step(operations: Operations, document: Document, path: str, attempt: int | None) -> Document | None:
-    """Return the document of the step that is shown: from the run itself, unless it is inside of another step."""
-    if attempt is not None:
-        which = document["workflow_id"], document["workflow_instance_id"], path, attempt
-        return operations.attempt(*which, run_id=document["workflow_run_id"])
+def _step(
+    operations: Operations, document: Document, path: str, attempt: int | None, *, is_old: bool
+) -> Document | None:
+    """Return the document of the step that is shown, None if the run has no such attempt.
+
+    It is in that of the run, unless it is inside of another step.
+    """
+    which = document["workflow_id"], document["workflow_instance_id"], path
     at_hand = next((one for one in document["steps"] if one["step_id"] == path), None)
-    if at_hand is not None or not path:
+    if not path or (at_hand is not None and attempt in {None, at_hand.get("step_attempt_id")}):
         return at_hand
-    return operations.step(document["workflow_id"], document["workflow_instance_id"], path)
+    try:
+        if attempt is None and not is_old:
+            return operations.step(*which)
+        return operations.attempt(*which, attempt or "latest", run_id=_run_of(document, path))
+    except WorkflowMissing:
+        return None
+
+
+def _run_of(document: Document, path: str) -> int:
+    """Return the run that a step was tried in: an earlier one, if this run has kept what it did."""
+    known = {one["step_id"]: one.get("workflow_run_id") for one in document["steps"]}
+    return int(known.get(path) or document["workflow_run_id"])
 
 
 def _first_tab(step: Document | None) -> str:
     return "cause" if step is not None and step.get("message") else "about"
 
 
-def _tabs(call: WebCaller, workflow_id: str, step: Document | None) -> list[tuple[str, str]]:
+def _tabs(call: WebCaller, document: Document, step: Document | None, path: str) -> list[tuple[str, str]]:
     """Return the tabs that a step has: name and label of each."""
     if step is None or "step_attempt_id" not in step:
         return [("about", "About")]
     artifacts = step.get("artifacts", {})
     names = [("cause", "Cause")] if step.get("message") else []
     names.append(("about", "About"))
-    if "maestro_foreach" not in artifacts and may(call, "get_logs", workflow_id):
+    if "maestro_foreach" not in artifacts and may(call, "get_logs", document["workflow_id"]):
         names.append(("log", "Log"))
     names.append(("params", "Params"))
-    if any(key in artifacts for key in ("capture_id", "published", "spark", "merge", "tables_read")):
+    is_about_data = any(key in artifacts for key in ("capture_id", "published", "spark", "merge", "tables_read"))
+    if is_about_data or targets_of(step) or captured(document, path):
         names.append(("data", "Data"))
     return [*names, ("attempts", "Attempts")]
 
@@ -218,6 +236,18 @@ def _moved(step: Document) -> str:
     return f"{number(written)} rows" if written else ""
 
 
+_NO_ACTIONS: Document = {
+    "instance": [],
+    "is_restartable": False,
+    "is_blocking": False,
+    "step": [],
+    "is_step_restartable": False,
+    "breakpoint": None,
+    "named": {},
+}
+"""Of a run that another one has followed."""
+
+
 def _actions(operations: Operations, document: Document, step: Document | None, path: str) -> Document:
     """Return what can be done with the instance and with the step, as their statuses allow it."""
     named = {"workflow_id": document["workflow_id"], "instance_id": document["workflow_instance_id"]}
@@ -227,13 +257,54 @@ def _actions(operations: Operations, document: Document, step: Document | None, 
     return {
         "instance": [(*_INSTANCE_ACTIONS[one], named) for one in of_instance if one in _INSTANCE_ACTIONS],
         "is_restartable": "RESTART" in of_instance,
-        "is_blocking": "UNBLOCK" in of_instance,
+        "is_blocking": "UNBLOCK" in of_instance and _is_strict(operations, document["workflow_id"]),
         "step": [
             (*_STEP_ACTIONS[one], {**named, "step_id": path}) for one in of_step if one in _STEP_ACTIONS and not is_over
         ],
         "is_step_restartable": "RESTART" in of_step and "/" not in path,
+        "breakpoint": _breakpoint(operations, document, step, path),
         "named": named,
     }
+
+
+def _is_strict(operations: Operations, workflow_id: str) -> bool:
+    """Tell whether a failed instance keeps those after it from starting."""
+    strategy = operations.properties(workflow_id).get("run_strategy") or {}
+    return bool(strategy.get("rule") == "STRICT_SEQUENTIAL")
+
+
+def _breakpoint(
+    operations: Operations, document: Document, step: Document | None, path: str
+) -> tuple[str, str, Document] | None:
+    """Return what sets or removes a breakpoint at a step: the operation, its label and its arguments.
+
+    None if the step has no attempt before it, or belongs to a subworkflow, which has breakpoints of its own.
+    """
+    *around, step_id = path.split("/")
+    is_own = len(around) % 2 == 0 and all(part.isdecimal() for part in around[1::2])
+    if step is None or not is_own or (document["status"] == "SUCCEEDED" or _has_passed(document, step)):
+        return None
+    named, instance_id = {"workflow_id": document["workflow_id"], "step_id": step_id}, document["workflow_instance_id"]
+    known = (one["workflow_instance_id"] for one in operations.breakpoints(**named))
+    here = max((one for one in known if one in {0, instance_id}), default=None)
+    if here is None:
+        return "add_breakpoint", "Set a breakpoint", {**named, "workflow_instance_id": instance_id}
+    label = "Remove the breakpoint" if here else "Remove the breakpoint of all instances"
+    return "delete_breakpoint", label, {**named, "instance_id": here}
+
+
+def _has_passed(document: Document, step: Document) -> bool:
+    return document["status"] not in _OVER and "end_time" in step.get("runtime_state", {})
+
+
+def _signals(operations: Operations, document: Document) -> list[tuple[str, Document]]:
+    """Return the signals that started the instance or released its steps, and those that it sent."""
+    try:
+        found = operations.instance_signals(document["workflow_id"], document["workflow_instance_id"])
+    except CalveError:  # the server has none
+        return []
+    labels = (("started_by", "started by"), ("released_by", "released by"), ("sent", "sent"))
+    return [(label, one) for key, label in labels for one in found[key]]
 
 
 def _plan(call: WebCaller, operations: Operations, document: Document) -> Document | None:
@@ -244,8 +315,7 @@ def _plan(call: WebCaller, operations: Operations, document: Document) -> Docume
         plan = operations.plan_restart(document["workflow_id"], document["workflow_instance_id"])
     except CalveError:  # it was restarted or deleted meanwhile
         return None
-    fates = _sorted_fates(plan)
-    return {**plan, **fates, "delivered": _delivered(document), "repeated": _repeated(document, fates["again"])}
+    return {**plan, **_sorted_fates(plan), "delivered": delivered(document["steps"])}
 
 
 def _sorted_fates(plan: Document) -> Document:
@@ -253,44 +323,31 @@ def _sorted_fates(plan: Document) -> Document:
     return {"again": again, "kept": [one["step_id"] for one in plan["steps"] if one["fate"] == "KEPT"]}
 
 
-def _repeated(document: Document, again: Sequence[str]) -> list[str]:
-    """Return the steps whose work a restart repeats although nothing undoes what they did: they have no targets."""
-    begun = [step for step in document["steps"] if step["step_id"] in again and "step_attempt_id" in step]
-    own = [step for step in begun if step["type"] not in _HARMLESS]
-    return [step["step_id"] for step in own if not step["definition"].get("step", {}).get("targets")]
-
-
-def _delivered(document: Document) -> list[Document]:
-    """Return what the steps of a run have published: step, table and snapshot of each."""
-    return [
-        {"step_id": step["step_id"], **one}
-        for step in document["steps"]
-        for one in step.get("artifacts", {}).get("published", [])
-    ]
-
-
 def _log(operations: Operations, document: Document, path: str, step: Document | None, find: str) -> Document | None:
     """Return the end of the step's log, or the lines that hold a text; None if it has none or it may not be read."""
     if step is None or "step_attempt_id" not in step:
         return None
     which = document["workflow_id"], document["workflow_instance_id"], path
+    place = {"attempt": step["step_attempt_id"], "run": _run_of(document, path)}
     try:
         if find:
-            return operations.find_in_log(*which, find, attempt=step["step_attempt_id"], ignore_case=True)
-        return operations.log_page(*which, attempt=step["step_attempt_id"], tail=_LOG_LINES)
-    except AccessError:
+            found = operations.find_in_log(*which, find, ignore_case=True, **place)
+        else:
+            found = operations.log_page(*which, tail=_LOG_LINES, **place)
+    except CalveError:
         return None
+    return {**found, **place}
 
 
 def _attempts(operations: Operations, document: Document, path: str, step: Document | None) -> list[Document]:
-    """Return the attempts of the step in this run, newest first; those of an earlier run are on its page."""
+    """Return the attempts of the step in its run, newest first; those of an earlier run are on its page."""
     last = 0 if step is None else step.get("step_attempt_id", 0)
     which = document["workflow_id"], document["workflow_instance_id"], path
     found = []
     for attempt_id in range(last, max(0, last - 50), -1):
         try:
-            found.append(operations.attempt(*which, attempt_id, run_id=document["workflow_run_id"]))
-        except CalveError:  # an attempt of an earlier run
+            found.append(operations.attempt(*which, attempt_id, run_id=_run_of(document, path)))
+        except CalveError:  # it was deleted meanwhile
             break
     return found
 
@@ -306,7 +363,7 @@ def restart(call: Call, request: Request, workflow_id: str, instance_id: int, st
         "step": step,
         "workflow_id": workflow_id,
         "instance_id": instance_id,
-        "delivered": _delivered(operations.instance(workflow_id, instance_id)),
+        "delivered": delivered(operations.instance(workflow_id, instance_id)["steps"]),
         "next": _Address(workflow_id, instance_id, {})(),
         "is_newer": plan["restart_version_id"] != latest["metadata"]["workflow_version_id"],
     }

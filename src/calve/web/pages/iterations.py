@@ -18,6 +18,7 @@ pages = Pages("iterations", is_slow=True)
 _EVERY = 3.0
 """Seconds between two messages of its stream, which holds the letters of all iterations."""
 _Status = Annotated[RunStatus | Literal[""], Query()]
+_Param = Annotated[str, Query(max_length=1_000)]
 _Number = Annotated[Annotated[int, Field(ge=1, lt=2**31)] | None, BeforeValidator(lambda text: text or None)]
 """A field of a form may be left empty."""
 
@@ -30,22 +31,35 @@ _Number = Annotated[Annotated[int, Field(ge=1, lt=2**31)] | None, BeforeValidato
     every=_EVERY,
 )
 def iterations(
-    call: Call, workflow_id: str, instance_id: int, loop: str, page: Paged, *, status: _Status = "", at: _Number = None
+    call: Call,
+    workflow_id: str,
+    instance_id: int,
+    loop: str,
+    page: Paged,
+    *,
+    status: _Status = "",
+    at: _Number = None,
+    run: _Number = None,
+    param: _Param = "",
 ) -> Page:
-    """Show the iterations of a loop, those of a status only, or from a number on."""
+    """Show the iterations of a loop, as the newest run or another leaves them: all, or those that the filters name."""
     operations = Operations(call)
     part = page if at is None else replace(page, cursor=str(at - 1))
-    document = operations.list_iterations(workflow_id, instance_id, loop, part, [RunStatus(status)] if status else None)
+    statuses, params = [RunStatus(status)] if status else None, [param] if param else None
+    document = operations.list_iterations(workflow_id, instance_id, loop, part, statuses, params, run)
     legend = status_legend(document["legend"])
     instance = f"/workflows/{quote(workflow_id, safe='')}/instances/{instance_id}"
-    filters = {"status": str(status)} if status else {}
+    filters = {name: str(value) for name, value in (("status", status), ("param", param), ("run", run)) if value}
     values = {
         "workflow_id": workflow_id,
         "instance_id": instance_id,
         "loop": loop,
         "status": status,
         "at": at,
+        "param": param,
+        "run": run,
         "instance": instance,
+        "inner": f"{instance}?" + (f"run={run}&" if run else ""),
         "address": f"{instance}/iterations/{quote(loop)}?{urlencode(filters)}",
         "legend": legend_json(legend),
         "legend_list": legend_list(legend, document["letters"]),

@@ -1,19 +1,18 @@
-"""A workflow: its graph, runs, definition, triggers, data and settings, each at its own address; and its start."""
+"""A workflow: its graph, runs, definition, triggers, data and settings, each at its own address."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from shlex import quote
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import Query, Request
+from fastapi import Query
 
 from calve.api import Call, Paged, WebCaller
 from calve.definition import to_json, to_yaml
 from calve.engine import RunStatus
 from calve.errors import CalveError
-from calve.operations import PREFIX, READ, RUN, Operations, Page as Part
+from calve.operations import READ, Operations, Page as Part
 from calve.web.formats import duration, shown
 from calve.web.frame import may
 from calve.web.graph import Edge
@@ -292,7 +291,7 @@ def _settings(call: WebCaller, operations: Operations, chosen: _Chosen, version:
     values = {
         "own_tags": given,
         "strategy": own.get("run_strategy") or {"rule": "SEQUENTIAL"},
-        "params": {name: _default(one) for name, one in (written.get("params") or {}).items()},
+        "params": {name: default_of(one) for name, one in (written.get("params") or {}).items()},
     }
     return _Tab(own, values)
 
@@ -307,7 +306,7 @@ _MAKERS = {
 }
 
 
-def _default(param: Document) -> Document:
+def default_of(param: Document) -> Document:
     """Return a param as a form shows it: its type, what it is by default, and whether that is an expression."""
     is_expression = "expression" in param
     text = str(param["expression"]) if is_expression else shown(param["value"]) if "value" in param else ""
@@ -317,59 +316,3 @@ def _default(param: Document) -> Document:
         "is_expression": is_expression,
         "is_fixed": str(param.get("mode", "")).upper() in _FIXED,
     }
-
-
-@pages.get("/workflows/{workflow_id}/start", "start_page", RUN)
-def start(call: Call, request: Request, workflow_id: str, version: _Text = "active") -> Page:
-    """Ask for the params of a start; show the commands that start the same."""
-    document = Operations(call).version(workflow_id, version)
-    written = document["workflow"].get("params") or {}
-    query = request.query_params
-    fields = [_Field(name, _default(param)) for name, param in written.items()]
-    asked = [one for one in fields if not one.about["is_fixed"]]
-    given = {one.name: query[one.field] for one in asked if query.get(one.field, "").strip()}
-    values = {
-        "name": workflow_id,
-        "chosen_version": version,
-        "fields": asked,
-        "given": given,
-        "commands": _commands(str(request.base_url), workflow_id, version, {one.name: one for one in asked}, given),
-        "next": f"/workflows/{workflow_id}?tab=runs",
-    }
-    is_fragment = request.headers.get("x-calve-fragment") == "1"
-    template = "workflows/_start.html" if is_fragment else "workflows/start.html"
-    return Page(template, f"Start {workflow_id}", document, values, here="workflows")
-
-
-@dataclass(frozen=True, slots=True)
-class _Field:
-    """What the form of a start asks for: a param."""
-
-    name: str
-    about: Document
-
-    @property
-    def field(self) -> str:
-        """The name of the field: texts are sent as they are, anything else as JSON."""
-        return f"run_params.{self.name}" + ("" if self.about["type"] == "STRING" else ":json")
-
-    def value(self, text: str) -> Any:
-        """Return what a text stands for; the text itself if it is not JSON."""
-        if self.about["type"] == "STRING":
-            return text
-        try:
-            return json.loads(text)
-        except ValueError:
-            return text
-
-
-def _commands(
-    base: str, workflow_id: str, version: str, fields: Mapping[str, _Field], given: Mapping[str, str]
-) -> tuple[str, str]:
-    """Return the command and the request that start what a form asks for."""
-    named = [quote(f"{name}={text}") for name, text in given.items()]
-    command = " ".join(["calve", "run", workflow_id, *named, "--no-wait"])
-    params = {name: fields[name].value(text) for name, text in given.items()}
-    body = json.dumps({"run_params": params} if params else {}, ensure_ascii=False)
-    address = f"{base.rstrip('/')}{PREFIX}/workflows/{workflow_id}/versions/{version}/actions/start"
-    return command, f"curl -H 'Content-Type: application/json' -d {quote(body)} {quote(address)}"

@@ -167,6 +167,7 @@ def test_an_audit_that_fails_leaves_nothing_behind(context: FakeContext) -> None
     with pytest.raises(StepFailed, match="not true"):
         deliver(context, {}, deliveries, working)
     assert deliveries.done == ["stage", "discard b1"]
+    assert context.kept == [{"published": []}]
 
 
 def test_a_job_that_fails_publishes_nothing(context: FakeContext) -> None:
@@ -174,6 +175,14 @@ def test_a_job_that_fails_publishes_nothing(context: FakeContext) -> None:
     deliveries, working = Remembering(), Working(outcome=Outcome(State.USER_ERROR, message="no"))
     assert deliver(context, {}, deliveries, working).message == "no"
     assert deliveries.done == ["stage", "discard b1"]
+    assert context.kept == [{"published": []}]
+
+
+def test_what_a_target_may_have_taken_is_not_called_unpublished(context: FakeContext) -> None:
+    """An earlier try may have reached one of them, or publishing itself failed."""
+    with pytest.raises(StepFailed, match="away"):
+        deliver(context, {}, Remembering([StoreUnavailable("away")]), Working())
+    assert context.kept == []
 
 
 def test_an_interrupted_step_publishes_nothing(context: FakeContext) -> None:
