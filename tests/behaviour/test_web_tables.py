@@ -158,6 +158,24 @@ def test_lateness_is_a_sentence_first(client: TestClient, lakeside: Lakeside) ->
     assert sentence.startswith("A 3-day lookback misses 4 % of the rows (4 in 30 days); 5 days miss none and re-read")
     assert "misses none of the rows" in page_of(client, f"{EVENTS}/lateness?lookback=5").all("p")[0].text
     assert "A 3-day lookback misses 4 %" in page_of(client, EVENTS).one("main").text
+    (again,) = [one for one in rest(client, f"{EVENTS}/lateness?lookback=4")["lookbacks"] if one["days"] == 5]
+    page = page_of(client, f"{EVENTS}/lateness?lookback=20")
+    assert page.one("input", name="lookback").attributes["value"] == "20"
+    factor = rest(client, f"{EVENTS}/lateness?lookback=20")["lookback"]["times_re_read"]
+    assert factor == round(again["times_re_read"] + 15, 2)
+    assert f"misses none of the rows and reads the data {factor:g} times more" in page.all("p")[0].text
+    assert "20 days: none missed" in page.one("svg", class_="chart").text
+
+
+def test_a_lookback_may_miss_between_so_many_and_so_many(client: TestClient, lakeside: Lakeside) -> None:
+    """A file tells the time of its rows only as a period, which may begin before the lookback does, and end in it."""
+    table = lakeside.create("db.events", PartitionSpec())
+    append(table, 0, 0, 0)
+    append(table, 2, 6)
+    for lookback, share in ((1, "40 % of the rows (2 in"), (4, "up to 40 % of the rows (up to 2 in"), (6, "none of")):
+        page = page_of(client, f"{EVENTS}/lateness?column=at&lookback={lookback}")
+        assert f"A {lookback}-day lookback misses {share}" in page.all("p")[0].text
+        assert "files tell the time of their rows as a period" in page.one("main").text
 
 
 def test_lateness_falls_back_to_a_column_of_times(client: TestClient, lakeside: Lakeside) -> None:

@@ -54,5 +54,6 @@ from .policy import (
 from .requests import RestartRequest as RestartRequest, StartRequest as StartRequest
 from .signals import Signals as Signals, seen_lineage as seen_lineage
 from .steps import Breakpoints as Breakpoints
+from .tables import LOOKBACK as LOOKBACK
 from .triggers import Triggers as Triggers
 from .workflows import Workflows as Workflows, defined as defined

@@ -1,7 +1,7 @@
 """Tables: their history, who reads and writes them, how late their rows are. ``calve.capture.inspection`` tells it."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from calve.capture.inspection import (
@@ -36,6 +36,8 @@ TableName = Annotated[
     ),
 ]
 OfConsumer = Annotated[str | None, Argument("As this consumer sees it.", max_length=512)]
+LOOKBACK = 3
+"""The lookback that lateness tells of, in days, if none is asked for."""
 _PACE_DAYS = 7
 """How many days tell the pace of a consumer."""
 _COUNTS = {
@@ -158,6 +160,7 @@ class Tables(Topic):
             str | None, Argument("Take the time of events from the bounds of this column.", max_length=512)
         ] = None,
         window: Annotated[int, Argument("How many days of commits.", ge=1, le=3_650)] = 30,
+        lookback: Annotated[int, Argument("Tell also of a lookback of so many days.", ge=0, le=3_650)] = LOOKBACK,
     ) -> Document:
         """Return how late the rows of a table arrive, and what a lookback of some days would miss and read again.
 
@@ -165,12 +168,12 @@ class Tables(Topic):
         """
         tables = self.call.tables
         found = tables.load(table)
-        late, unread = tables.lateness(found, column, window)
+        late, unread = tables.lateness(found, column, window, lookback)
         return {
             "table": tables.short(found.name),
             "column": column,
             "window_days": window,
-            **jsonable(asdict(late) | {"curve": [], "lookbacks": []}),
+            **jsonable(asdict(replace(late, curve=(), lookbacks=()))),
             "curve": [asdict(one) for one in late.curve],
             "lookbacks": [asdict(one) for one in late.lookbacks],
             "unread": unread,

@@ -5,6 +5,7 @@ Like graphs, they have no style of their own but classes, and every text goes th
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
 from markupsafe import Markup
 
@@ -101,28 +102,37 @@ def _span(span: Span, begin: int, whole: int, now: int) -> Markup:
     )
 
 
-def lateness(points: Sequence[Point], *, unit: str = "days", window: float | None = None) -> Markup:
-    """Return the share of rows (0 to 1) that has come within a time, with a marker at the chosen window."""
-    longest = max((x for x, _ in points), default=0.0) or 1.0
+def lateness(
+    curve: Sequence[tuple[float, float, float]], *, unit: str = "days", lookback: float = 0, missed: str = ""
+) -> Markup:
+    """Return the share of rows that had come within a time, with a marker at a lookback.
+
+    Args:
+        curve: times, each with the share (0 to 1) that had come by then at least, and at most.
+        unit: of the times.
+        lookback: where the marker stands.
+        missed: what the lookback misses, in words; no marker if empty.
+    """
+    longest = max((x for x, _, _ in curve), default=0.0) or 1.0
     frame = _Frame(0.0, longest, _WIDTH - _RIGHT)
-    content = [frame.axes(), _LINE.format(number=0, points=_points(map(frame.at, points)), title="")]
+    least = _steps([frame.at((x, share)) for x, share, _ in curve])
+    most = _steps([frame.at((x, share)) for x, _, share in curve])
+    content = [_area([*most, *reversed(least)]), frame.axes()]
+    content += [_LINE.format(number=0, points=_points(line), title="") for line in (least, most)]
     content += [_text("tick end", _LEFT - 6, _TOP + 4, "100 %"), _text("tick", _LEFT, _HEIGHT - 10, "0")]
-    content.append(_text("tick end", _WIDTH - _RIGHT, _HEIGHT - 10, f"{longest:g} {unit} late"))
+    content.append(_text("tick end", _WIDTH - _RIGHT, _HEIGHT - 10, f"{longest:.3g} {unit} late"))
     label = "Share of rows that have arrived, by how late they are"
-    if window is not None:
-        missed = f"{window:g} {unit}: {1 - share_within(points, window):.1%} missed".replace("%", " %")
-        content.append(frame.marker(min(window, longest), missed))
-        label = f"{label}; {missed}"
+    if missed:
+        text = f"{lookback:g} {unit}: {missed} missed"
+        content.append(frame.marker(min(lookback, longest), text))
+        label = f"{label}; {text}"
     return _chart(label, content)
 
 
-def share_within(points: Sequence[Point], window: float) -> float:
-    """Return the share of rows that has come within a time, between two points on the line that joins them."""
-    before = max((point for point in points if point[0] <= window), default=(0.0, 0.0))
-    after = min((point for point in points if point[0] > window), default=None)
-    if after is None:
-        return before[1]
-    return before[1] + (after[1] - before[1]) * (window - before[0]) / (after[0] - before[0])
+def _steps(points: Sequence[Point]) -> list[Point]:
+    """Return the points of a line that keeps its height up to the next point."""
+    corners = ((then[0], before[1]) for before, then in pairwise(points))
+    return [points[0], *chain.from_iterable(zip(corners, points[1:], strict=True))] if points else []
 
 
 def lag_against_expiry(series: Sequence[Series], *, expires_after: float, begin: str = "", end: str = "") -> Markup:
@@ -183,6 +193,10 @@ class _Frame:
 
 def _band(top: float) -> Markup:
     return _PATH.format(kind="band", path=f"M{_LEFT:g} {top:g}H{_WIDTH - _NAMES:g}V{_HEIGHT - _BOTTOM:g}H{_LEFT:g}z")
+
+
+def _area(points: Sequence[Point]) -> Markup:
+    return _PATH.format(kind="between", path=f"M{_points(points)}z") if points else Markup("")
 
 
 def _text(kind: str, x: float, y: float, text: str) -> Markup:

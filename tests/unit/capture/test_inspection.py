@@ -5,6 +5,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 from tests.unit.capture.tables import NAME, Table, entry
 
 from calve.capture import Checkpoint, Operation, Pending, PendingOf
@@ -215,6 +216,33 @@ def test_lateness_counts_rows_by_their_delay() -> None:
     ]
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 9), st.integers(0, 40)), max_size=30),
+    st.integers(0, 40),
+    st.integers(0, 45),
+)
+def test_any_lookback_is_counted(arrivals: list[tuple[int, int, int]], month: int, lookback: int) -> None:
+    """Not taken from another one: a day is missed once it is no longer read, and read again on each day until then."""
+    commits = [commit(number, NOON + number * DAY) for number in range(13)]
+    start = NOON // DAY * DAY - month * DAY
+    whole = Cell(Partition("month", start, start + 31 * DAY), 1, 3, 1)
+    facts: dict[int, Cells] = dict.fromkeys(range(13), ())
+    for number, rows, ago in arrivals:
+        facts[number] += (day(number - ago, rows),)
+    facts[5] += (whole,)
+    found = lateness(commits, facts, lookback).lookback
+    assert found is not None
+    newest, oldest = max(0, 5 + month - 30), 5 + month
+    delays = [(ago, ago, rows) for _, rows, ago in arrivals] + [(newest, oldest, 3)]
+    total = sum(rows for _, _, rows in delays)
+    assert found.days == lookback
+    assert found.missed_rows == sum(rows for least, _, rows in delays if least > lookback)
+    assert found.missed_rows_at_most == sum(rows for _, most, rows in delays if most > lookback)
+    assert found.missed_share == round(found.missed_rows / total, 6)
+    again = sum(rows for least, _, rows in delays for _ in range(least, lookback))
+    assert found.times_re_read == round(again / total, 2)
+
+
 def test_the_curve_has_at_most_200_points() -> None:
     """The first and the last among them."""
     commits = [commit(number, NOON + number * 60_000) for number in range(1_000)]
@@ -227,6 +255,7 @@ def test_without_rows_there_is_no_curve() -> None:
     """Nor anything that a lookback could miss."""
     found = lateness([], {})
     assert (found.rows, found.curve, found.lookbacks, found.misses_none_days) == (0, (), (), None)
+    assert found.lookback is None
 
 
 def sample(at: int, expires_at: int | None, commits: int = 1) -> LagSample:

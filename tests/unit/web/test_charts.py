@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 from markupsafe import Markup
 
-from calve.web.charts import Series, Span, lag_against_expiry, lateness, run_spans, share_within, sparkline
+from calve.web.charts import Series, Span, lag_against_expiry, lateness, run_spans, sparkline
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{0}{x}%s", "\x00\x1b", "&lt;"]
 
@@ -60,16 +60,18 @@ def test_a_run_without_steps_has_an_empty_table() -> None:
     assert len(_parsed(run_spans([], now=0))[0]) == 0
 
 
-def test_a_window_misses_what_comes_later() -> None:
-    """The marker of a lookback says which share of the rows it misses, also between two points of the curve."""
-    curve = [(0.0, 0.0), (1.0, 0.7), (3.0, 0.93), (14.0, 1.0)]
-    assert share_within(curve, 3) == pytest.approx(0.93)
-    assert share_within(curve, 2) == pytest.approx(0.815)
-    assert share_within(curve, 20) == 1
-    chart = _parsed(lateness(curve, window=3))
-    assert "3 days: 7.0 % missed" in [text.text for text in chart.iter("text")]
-    assert len(_points(next(chart.iter("polyline")))) == 4
+def test_the_curve_has_a_band_and_a_marker() -> None:
+    """What had come by a time, at least and at most; the marker says what it is told, and stays in the picture."""
+    curve = [(0.0, 0.0, 0.7), (1.0, 0.7, 0.93), (14.0, 1.0, 1.0)]
+    chart = _parsed(lateness(curve, lookback=20, missed="2 % to 7 %"))
+    assert "20 days: 2 % to 7 % missed" in [text.text for text in chart.iter("text")]
+    least, most = (_points(line) for line in chart.iter("polyline"))
+    assert len(least) == len(most) == 5
+    assert all(low[1] >= high[1] for low, high in zip(least, most, strict=True))
+    kinds = [path.attrib["class"] for path in chart.iter("path")]
+    assert kinds == ["between", "axis", "marker"]
     assert not any(path.attrib["class"] == "marker" for path in _parsed(lateness(curve)).iter("path"))
+    assert list(_parsed(lateness([])).iter("polyline")) != []
 
 
 def test_a_consumer_that_falls_behind_comes_to_the_band() -> None:
@@ -100,7 +102,7 @@ def test_hostile_texts_stay_text(text: str) -> None:
         sparkline([1, 2], label=text),
         run_spans([Span(text, text, 0, 5, text)], now=9),
         lag_against_expiry([Series(text, ((0.0, 1.0),))], expires_after=3, begin=text, end=text),
-        lateness([(1.0, 1.0)], unit=text, window=1),
+        lateness([(1.0, 1.0, 1.0)], unit=text, missed=text),
     ]
     for root in map(_parsed, pictures):
         tags = {"svg", "title", "polyline", "path", "text", "rect", "table", "tbody", "tr", "th", "td", "a"}

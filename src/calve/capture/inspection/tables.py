@@ -278,7 +278,9 @@ class Tables:
         opened = next((move.to for move in moves if move.table == table.name), None)
         return Reader(committed, opened, operations)
 
-    def lateness(self, table: TableHistory, column: str | None, window_days: int) -> tuple[Lateness, int]:
+    def lateness(
+        self, table: TableHistory, column: str | None, window_days: int, lookback: int
+    ) -> tuple[Lateness, int]:
         """Return how late the rows of the last days arrived, and how many commits have not been read yet.
 
         Raises:
@@ -290,7 +292,7 @@ class Tables:
         since = self.now() - window_days * DAY
         steps = [step for step in table.commits if step.timestamp_ms >= since]
         facts = self._facts(table, steps, field_id, partition_of)
-        found = lateness(steps, facts)
+        found = lateness(steps, facts, lookback)
         if column is None and found.unknown_rows and not found.rows:
             raise RequestInvalid(
                 f"The partitions of {table.name} do not tell the time of events.",

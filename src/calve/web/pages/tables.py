@@ -12,7 +12,7 @@ from calve.api import Call, Paged
 from calve.capture.inspection import LEGEND
 from calve.errors import CalveError, RequestInvalid
 from calve.namespaces import workflow_of
-from calve.operations import PREFIX, READ_SOMEWHERE, Operations, Page as ListPage
+from calve.operations import LOOKBACK, PREFIX, READ_SOMEWHERE, Operations, Page as ListPage
 from calve.web.charts import Series, lag_against_expiry, lateness
 from calve.web.formats import clock, duration, number
 from calve.web.legend import change_legend, legend_json, legend_list
@@ -26,7 +26,6 @@ _DAY = 86_400_000
 _FEW_COMMITS, _FEW_PARTITIONS = 150, 100
 """The map of a table with more is loaded by the page, so that the page itself comes at once."""
 _NEWEST = 8
-_LOOKBACK = 3
 _EVERY = ListPage(limit=1_000_000)
 _SEARCHED = ListPage(limit=30)
 
@@ -81,7 +80,7 @@ def changes(call: Call, table: str, consumer: _Text = "") -> Page:
         "consumers": sorted({*about["consumers"], *([chosen] if chosen else [])}),
         "grid": _grid(about, chosen, drawn),
         "newest": newest,
-        "late": _late(operations, about, _LOOKBACK) if drawn is not None else None,
+        "late": _late(operations, about) if drawn is not None else None,
     }
     return _shown(about, "changes", about, **values)
 
@@ -194,59 +193,68 @@ def late(
     table: str,
     column: _Text = "",
     window: Annotated[int, Query(ge=1, le=3_650)] = 30,
-    lookback: Annotated[int, Query(ge=0, le=3_650)] = _LOOKBACK,
+    lookback: Annotated[int, Query(ge=0, le=3_650)] = LOOKBACK,
 ) -> Page | Response:
     """Show how late rows come, and what a lookback of some days would miss and read again."""
     operations = Operations(call)
     about = operations.table(table)
     times = [one["name"] for one in about["columns"] if str(one["type"]).startswith(("date", "timestamp"))]
     try:
-        document = operations.table_lateness(table, column or None, window)
+        document = operations.table_lateness(table, column or None, window, lookback)
     except RequestInvalid:
         if column or not times:
             raise
         return RedirectResponse(f"{place_of(about['table'])}/lateness?{urlencode({'column': times[0]})}", 303)
     asked = {"column": column, "window": window, "lookback": lookback, "times": times}
-    return _shown(about, "lateness", document, **asked, late=_lateness(document, lookback))
+    return _shown(about, "lateness", document, **asked, late=_lateness(document))
 
 
-def _late(operations: Operations, about: Document, lookback: int) -> Document | None:
+def _late(operations: Operations, about: Document) -> Document | None:
     """Return how late the rows of a table come; None if it cannot be told."""
     try:
-        return _lateness(operations.table_lateness(about["table"]), lookback)
+        return _lateness(operations.table_lateness(about["table"]))
     except CalveError:
         return None
 
 
-def _lateness(document: Document, lookback: int) -> Document | None:
-    """Return the sentence about a lookback, and the curve."""
-    lookbacks = document["lookbacks"]
-    if not lookbacks:
+def _lateness(document: Document) -> Document | None:
+    """Return the sentence about the lookback that was asked for, and the curve."""
+    asked = document["lookback"]
+    if asked is None:
         return None
-    chosen = max((one for one in lookbacks if one["days"] <= lookback), key=lambda one: int(one["days"]))
-    enough = next(one for one in lookbacks if one["days"] == document["misses_none_days"])
-    points = [(float(one["days"]), 1.0 - one["missed_share"]) for one in lookbacks]
+    enough = next(one for one in document["lookbacks"] if one["days"] == document["misses_none_days"])
+    curve = [(one["within_ms"] / _DAY, one["share_at_least"], one["share_at_most"]) for one in document["curve"]]
+    share = _between(_percent(asked["missed_rows"], document), _percent(asked["missed_rows_at_most"], document))
     return {
-        "days": lookback,
-        "missed": chosen,
-        "share": _percent(chosen["missed_share"]),
-        "enough": enough,
-        "rest": _rest(chosen, enough, document["window_days"]),
-        "chart": lateness(points, window=float(lookback)),
+        "days": asked["days"],
+        "share": share,
+        "enough": enough["days"],
+        "rest": _rest(asked, enough, document["window_days"]),
+        "chart": lateness(curve, lookback=asked["days"], missed=share),
+        "is_band": any(least != most for _, least, most in curve),
     }
 
 
-def _percent(share: float) -> str:
+def _percent(rows: int, document: Document) -> str:
+    share = rows / document["rows"]
     if 0 < share < 0.001:
         return "less than 0.1 %"
-    return f"{share * 100:.1f} %".replace(".0 %", " %")
+    return f"{share * 100:.1f} %".replace(".0 %", " %") if rows else ""
 
 
-def _rest(chosen: Mapping[str, Any], enough: Mapping[str, Any], window: int) -> str:
+def _between(least: str, most: str) -> str:
+    """Return how much is missed, where partitions tell the time of rows only as a period."""
+    if not most:
+        return "none"
+    return most if least == most else f"{least} to {most}" if least else f"up to {most}"
+
+
+def _rest(asked: Mapping[str, Any], enough: Mapping[str, Any], window: int) -> str:
     """Return the rest of the sentence: how many rows, and what it would take to miss none."""
-    if not chosen["missed_rows"]:
-        return f"and reads the data {chosen['times_re_read']:g} times more."
-    missed = f"({number(chosen['missed_rows'])} in {window} days)"
+    if not asked["missed_rows_at_most"]:
+        return f"and reads the data {asked['times_re_read']:g} times more."
+    least, most = ((number(rows) if rows else "") for rows in (asked["missed_rows"], asked["missed_rows_at_most"]))
+    missed = f"({_between(least, most)} in {window} days)"
     return f"{missed}; {enough['days']} days miss none and re-read {enough['times_re_read']:g} times the data."
 
 

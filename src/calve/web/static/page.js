@@ -1,5 +1,6 @@
 // @ts-check
-// What every page does besides htmx: forms of actions in a dialog. Keys are in elements/keyboard.js.
+// What every page does besides htmx: forms of actions in a dialog, and forms that are sent when a choice changes. Keys are
+// in elements/keyboard.js.
 
 const dialog = /** @type {HTMLDialogElement} */ (document.getElementById("dialog"));
 
@@ -32,3 +33,17 @@ async function open(address) {
   dialog.replaceChildren(...made.body.childNodes);
   dialog.showModal();
 }
+
+// Without scripts, such a form has a button, and a slider says where it stood.
+/** @type {number | undefined} */
+let waiting;
+document.addEventListener("change", ({ target }) => {
+  const form = target instanceof Element ? /** @type {HTMLFormElement | null} */ (target.closest("form[data-submit]")) : null;
+  clearTimeout(waiting);
+  if (form) waiting = setTimeout(() => form.requestSubmit(), 300); // a slider moves on with each key
+});
+document.addEventListener("input", ({ target }) => {
+  if (!(target instanceof HTMLInputElement) || target.type !== "range") return;
+  const shown = target.parentElement?.querySelector("output");
+  if (shown) shown.textContent = target.value;
+});
