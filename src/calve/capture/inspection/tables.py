@@ -10,7 +10,7 @@ from typing import Protocol
 
 from calve.capture.inspection.change_map import ChangeMap, Reader, change_map
 from calve.capture.inspection.facts import Cells, FactsCache, FactsReader
-from calve.capture.inspection.history import MetadataCache, TableHistory
+from calve.capture.inspection.history import ATTEMPT, MetadataCache, TableHistory
 from calve.capture.inspection.lag_history import (
     EVERY,
     Behind,
@@ -45,6 +45,20 @@ class Target:
     delivered_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class CaptureDelivery:
+    """What one attempt wrote of a capture to one table."""
+
+    stream: str
+    """The workflow and the step: ``workflow/step``."""
+    attempt: str
+    """Its key, which snapshots that it wrote have in their summary."""
+    table: TableName
+    status: str
+    """Of its branch: staged, held, published or discarded."""
+    changed_at: datetime
+
+
 class ReaderState(Protocol):
     """Keeps checkpoints and captures."""
 
@@ -70,6 +84,10 @@ class TargetState(Protocol):
 
     def targets(self) -> list[Target]:
         """Return the tables that streams deliver to."""
+        ...
+
+    def of_capture(self, capture_id: str) -> list[CaptureDelivery]:
+        """Return what was written of a capture, oldest first."""
         ...
 
 
@@ -198,6 +216,14 @@ class Tables:
             with suppress(CalveError):
                 found[name] = self.services.metadata.load(self.services.lake, name)
         return found
+
+    def deliveries(self, capture_id: str) -> list[tuple[CaptureDelivery, int | None]]:
+        """Return what was written of a capture, each with its snapshot of ``main``, if that is known and kept."""
+        sees = self.may_see()
+        found = self.services.targets.of_capture(capture_id)
+        seen = [one for one in found if self._reads(one.stream) and sees(one.table)]
+        tables = self.histories({one.table for one in seen if one.status == _PUBLISHED})
+        return [(one, _snapshot_of(one, tables.get(one.table))) for one in seen]
 
     def lag(self, table: TableHistory) -> list[Lag]:
         """Return how far the consumers of a table are behind."""
@@ -347,11 +373,19 @@ _POINTS = 400
 _RECENT = 3 * EVERY
 """How old a sample may be that tells of now."""
 _NEVER = 2**63
+_PUBLISHED = "published"
+"""The status of a branch that reached ``main``."""
 
 
 def _urgency(behind: Behind) -> tuple[int, int]:
     expires_in = _NEVER if behind.expires_in is None else behind.expires_in
     return expires_in, -(behind.sample.commits or 0)
+
+
+def _snapshot_of(delivery: CaptureDelivery, table: TableHistory | None) -> int | None:
+    """Return the newest snapshot that an attempt wrote to a table."""
+    commits = () if table is None or delivery.status != _PUBLISHED else table.commits
+    return next((one.snapshot_id for one in commits if one.summary.get(ATTEMPT) == delivery.attempt), None)
 
 
 def _listed(lake: Lake, catalog: str, namespace: str | None) -> list[tuple[list[str], str]]:
