@@ -129,15 +129,22 @@ class Tables(Topic):
         consumer: OfConsumer = None,
         commits: Annotated[int, Argument("How many commits, the newest ones.", ge=1, le=10_000)] = 2_000,
         partitions: Annotated[int, Argument("How many partitions, the newest ones.", ge=1, le=5_000)] = 500,
+        skip_commits: Annotated[int, Argument("Leave out so many of the newest commits.", ge=0)] = 0,
+        skip_partitions: Annotated[int, Argument("Leave out so many of the newest partitions.", ge=0)] = 0,
     ) -> Document:
         """Return which commits touched which partitions, a letter each, and what a consumer has done with them.
 
         With more than 400 commits, a column is a day. ``legend`` says what the letters stand for. ``unread`` counts
-        commits that have not been read yet: ask again.
+        commits that have not been read yet: ask again. ``partition_count`` counts the partitions of these commits.
         """
         tables = self.call.tables
         found = tables.load(table)
-        drawn = tables.changes(found, consumer, commits, partitions)
+        drawn = tables.changes(
+            found,
+            consumer,
+            slice(skip_commits, skip_commits + commits),
+            slice(skip_partitions, skip_partitions + partitions),
+        )
         return {
             "table": tables.short(found.name),
             "consumer": consumer,

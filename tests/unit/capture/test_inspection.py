@@ -144,7 +144,7 @@ def checkpoint(snapshot_id: int, at: int, pending: Pending | None = None) -> Che
 
 def letters(commits: list[RangeSnapshot], facts: Mapping[int, Cells], reader: Reader | None) -> list[str]:
     """Return the cells of each row."""
-    return [row.cells for row in change_map(commits[::-1], facts, reader, 100).rows]
+    return [row.cells for row in change_map(commits[::-1], facts, reader, slice(100)).rows]
 
 
 def test_a_map_shows_what_each_commit_is_to_a_consumer() -> None:
@@ -172,9 +172,10 @@ def test_a_checkpoint_may_lie_inside_a_commit_or_before_all_that_are_shown() -> 
     assert letters(commits, facts, partly) == ["cpp"]
     assert letters(commits, facts, Reader(checkpoint(99, NOON + 1))) == ["cpp"]
     assert letters(commits, facts, Reader()) == ["ppp"]
-    drawn = change_map(commits[::-1], {1: facts[1]}, Reader(), 100)
+    drawn = change_map(commits[::-1], {1: facts[1]}, Reader(), slice(100))
     assert (drawn.checkpoint_column, drawn.unread) == (-1, 2)
-    done = change_map(commits[::-1], facts, Reader(checkpoint(3, NOON + 3)), 100)
+    assert [row.cells for row in drawn.rows] == ["p??"]
+    done = change_map(commits[::-1], facts, Reader(checkpoint(3, NOON + 3)), slice(100))
     assert done.checkpoint_column == 2
 
 
@@ -185,11 +186,16 @@ def test_more_than_400_commits_are_shown_by_day() -> None:
     facts: dict[int, Cells] = {step.snapshot_id: (day(0), Cell(Partition("none"), 1, 1, 1)) for step in commits}
     last_of_first_day = commits[99]
     reader = Reader(checkpoint(last_of_first_day.snapshot_id, last_of_first_day.timestamp_ms))
-    drawn = change_map(commits[::-1], facts, reader, 1)
+    drawn = change_map(commits[::-1], facts, reader, slice(1))
     assert drawn.is_by_day
     assert [(column.commits, column.at % DAY) for column in drawn.columns] == [(100, 0)] * 5
     assert [(row.partition, row.cells, row.rows) for row in drawn.rows] == [("day=0", "cllll", 500)]
     assert (drawn.partitions, drawn.checkpoint_column) == (2, 0)
+    older = change_map(commits[::-1], facts, reader, slice(1, 3))
+    assert [row.partition for row in older.rows] == ["none"]
+    some = {step.snapshot_id: facts[step.snapshot_id] for step in commits[50:400]}
+    partly = change_map(commits[::-1], some, reader, slice(1))
+    assert [row.cells for row in partly.rows] == ["clll?"]
 
 
 def test_lateness_counts_rows_by_their_delay() -> None:

@@ -277,15 +277,21 @@ class Tables:
         """Return the time."""
         return int(self.services.clock().timestamp() * 1000)
 
-    def changes(self, table: TableHistory, consumer: str | None, commits: int, partitions: int) -> ChangeMap:
-        """Return which of the newest commits touched which partitions, and what a consumer did with them.
+    def changes(self, table: TableHistory, consumer: str | None, commits: slice, partitions: slice) -> ChangeMap:
+        """Return which of some commits touched which of their partitions, and what a consumer did with them.
+
+        Args:
+            table: the table.
+            consumer: the consumer; None: all counts as done.
+            commits: which, counted from the newest.
+            partitions: which, counted from the newest that these commits touched.
 
         Raises:
             AccessError: the caller may not read the consumer.
         """
         if consumer is not None:
             self.caller.require(ConsumerRight.READ, consumer)
-        steps = table.commits[:commits]
+        steps = table.commits[commits]
         facts = self._facts(table, steps, None, partitions_by_spec(table.source))
         reader = None if consumer is None else self.reader(table, consumer)
         return change_map(steps, facts, reader, partitions)

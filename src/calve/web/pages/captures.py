@@ -10,7 +10,7 @@ from calve.api import Call, Paged
 from calve.namespaces import workflow_of
 from calve.operations import READ_SOMEWHERE, Operations
 from calve.web.page import Page, Pages
-from calve.web.pages.tables import place_of
+from calve.web.pages.table_map import place_of
 
 pages = Pages("captures", is_slow=True)
 

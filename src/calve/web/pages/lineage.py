@@ -13,7 +13,7 @@ from calve.web.formats import number, since
 from calve.web.graph import Edge
 from calve.web.graph_svg import NodeText, arrange, graph_svg
 from calve.web.page import Page, Pages
-from calve.web.pages.tables import place_of
+from calve.web.pages.table_map import place_of
 
 pages = Pages("lineage", is_slow=True)
 

@@ -1,27 +1,28 @@
 """Tables: which there are; and of one, what changed and who has processed it, how far behind and how late that is."""
 
+import gzip
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
-from fastapi import Query
+from fastapi import Query, Request
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
-from calve.api import Call, Paged
-from calve.capture.inspection import LEGEND
+from calve.api import Call, Document as JsonAnswer, Paged
 from calve.errors import CalveError, RequestInvalid
 from calve.namespaces import workflow_of
-from calve.operations import LOOKBACK, PREFIX, READ_SOMEWHERE, Operations, Page as ListPage
+from calve.operations import LOOKBACK, READ_SOMEWHERE, Operations, Page as ListPage
 from calve.web.charts import Series, lag_against_expiry, lateness
 from calve.web.formats import clock, duration, number
-from calve.web.legend import change_legend, legend_json, legend_list
 from calve.web.page import Page, Pages
+from calve.web.pages.table_map import COMMITS, PARTITIONS, Part, grid_of, map_of, place_of
 
 pages = Pages("tables", is_slow=True)
 
 Document = dict[str, Any]
 _Text = Annotated[str, Query(max_length=512)]
+_Skip = Annotated[int, Query(ge=0, lt=2**31)]
 _DAY = 86_400_000
 _FEW_COMMITS, _FEW_PARTITIONS = 150, 100
 """The map of a table with more is loaded by the page, so that the page itself comes at once."""
@@ -56,11 +57,6 @@ def _urgency(lag: Mapping[str, Any]) -> tuple[bool, float]:
     return lag["error"] is None, float("inf") if expires_in is None else expires_in
 
 
-def place_of(table: str) -> str:
-    """Return the address of the page of a table."""
-    return f"/tables/{quote(table, safe='')}"
-
-
 def _shown(about: Document, tab: str, document: Any, **values: Any) -> Page:
     """Return one tab of a table; ``about`` is the table itself, which all of them tell of."""
     common = {"about": about, "tab": tab, "place": place_of(about["table"]), "workflow_of": workflow_of}
@@ -68,17 +64,18 @@ def _shown(about: Document, tab: str, document: Any, **values: Any) -> Page:
 
 
 @pages.get("/tables/{table}", "table_page", READ_SOMEWHERE)
-def changes(call: Call, table: str, consumer: _Text = "") -> Page:
+def changes(call: Call, table: str, consumer: _Text = "", skip_commits: _Skip = 0, skip_partitions: _Skip = 0) -> Page:
     """Show which commits touched which partitions, and what a consumer has done with them."""
     operations = Operations(call)
     about = operations.table(table)
     chosen = consumer or _most_behind(about)
-    drawn = _few_changes(operations, about, chosen)
+    part = Part(about["table"], chosen, skip_commits, skip_partitions)
+    drawn = _few_changes(operations, about, chosen) if part.is_newest else None
     newest = operations.table_snapshots(table, ListPage(limit=_NEWEST))["elements"]
     values = {
         "consumer": chosen,
         "consumers": sorted({*about["consumers"], *([chosen] if chosen else [])}),
-        "grid": _grid(about, chosen, drawn),
+        "grid": grid_of(part, drawn),
         "newest": newest,
         "late": _late(operations, about) if drawn is not None else None,
     }
@@ -101,46 +98,24 @@ def _few_changes(operations: Operations, about: Document, consumer: str) -> Docu
     return drawn if drawn["partition_count"] <= _FEW_PARTITIONS and not drawn["unread"] else None
 
 
-def _grid(about: Document, consumer: str, drawn: Document | None) -> Document:
-    """Return what ``<grid-map>`` is given: the letters, or where to get them."""
-    query = f"?{urlencode({'consumer': consumer})}" if consumer else ""
-    place = place_of(about["table"])
-    onward = f"&{urlencode({'consumer': consumer})}" if consumer else ""
-    grid = {"href": f"{place}/snapshots?snapshot={{column}}{onward}", "prefix": _prefix(about)}
-    if drawn is None:
-        legend = change_legend(LEGEND)
-        return {
-            **grid,
-            "src": f"{PREFIX}{place}/changes{query}",
-            "legend": legend_json(legend),
-            "key": legend_list(legend),
-        }
-    legend = change_legend(drawn["legend"])
-    occurring = "".join(row["cells"] for row in drawn["partitions"])
-    checkpoint = drawn["checkpoint_column"]
-    return {
-        **grid,
-        "legend": legend_json(legend),
-        "key": legend_list(legend, occurring),
-        "columns": [[str(one["snapshot_id"]), _column_label(one)] for one in drawn["columns"]],
-        "checkpoint": -1 if checkpoint is None else checkpoint + 1,
-        "lines": [f"{_label(one['partition'], grid['prefix'])}\t{one['cells']}" for one in drawn["partitions"]],
-    }
+@pages.get("/tables/{table}/changes", "table_map", READ_SOMEWHERE)
+def table_map(
+    call: Call, request: Request, table: str, consumer: _Text = "", skip_commits: _Skip = 0, skip_partitions: _Skip = 0
+) -> Response:
+    """Return a part of the map that is too large to stand in the page."""
+    part = Part(table, consumer, skip_commits, skip_partitions)
+    drawn = Operations(call).table_changes(
+        table, consumer or None, COMMITS, PARTITIONS, skip_commits=skip_commits, skip_partitions=skip_partitions
+    )
+    return _packed(request, map_of(part, drawn))
 
 
-def _prefix(about: Document) -> str:
-    """Return what the names of all partitions begin with, if they have one field; the rows do without it."""
-    fields = about["partition_spec"]
-    return f"{fields[0]['name']}=" if len(fields) == 1 else ""
-
-
-def _label(partition: str, prefix: str) -> str:
-    return " ".join(partition.removeprefix(prefix).split())  # tabs and line ends would be those of the grid
-
-
-def _column_label(column: Mapping[str, Any]) -> str:
-    who = column["written_by"].get("attempt", "")
-    return f"{clock(column['at'])} {column['operation']}" + (f" by {who}" if who else "")
+def _packed(request: Request, document: Document) -> Response:
+    """Return JSON, compressed if the browser takes it: rows of letters get a fiftieth of their size."""
+    content, headers = JsonAnswer(document).body, {"Vary": "Accept-Encoding, Cookie"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        content, headers = gzip.compress(content, 5, mtime=0), {**headers, "Content-Encoding": "gzip"}
+    return Response(content, media_type="application/json", headers=headers)
 
 
 @pages.get("/tables/{table}/consumers", "table_consumers_page", READ_SOMEWHERE)
