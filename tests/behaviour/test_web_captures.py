@@ -188,6 +188,9 @@ def test_lineage_is_a_picture_and_a_list(client: TestClient, lakeside: Lakeside,
         f"/workflows/{name}" for name in ("demo.load", "demo.daily", "other.agg")
     }
     assert "1 behind" in page.one("svg", class_="graph").text
+    hints = dict(one.text.split(" · ")[:2] for one in page.all("title")[1:] if " · " in one.text)
+    assert {hints[f"db.{name}"] for name in ("raw", "events", "sums")} == {"table"}
+    assert (hints["demo.daily"], hints["other.agg"]) == ("workflow, behind", "workflow, up to date")
     assert len(page.all("tr")) == 6
     near = page_of(client, "/lineage?table=db.sums&depth=1")
     assert len(near.all("tr")) == 2
