@@ -252,6 +252,13 @@ def test_lag_over_time_says_who_will_be_too_late(
     page = page_of(client, f"{EVENTS}/lag?days=1")
     assert "demo.daily/take loses history in 4 d" in page.all("p")[0].text
     assert len(page.all("svg", class_="chart")) == 1
+    assert [one.text for one in page.all("table", hidden="")[0:1]] != []
+    heads = [one.text for one in page.all("th") if "scope" not in one.attributes]
+    assert heads == ["time", "may be removed up to", "newest snapshot", "demo.daily/take", "other.hourly"]
+    (history,) = rest(client, f"{EVENTS}/lag-history?consumer=other.hourly")["consumers"]
+    (sample,) = history["samples"]
+    row = [one.text for one in page.all("tr")[1:2]]
+    assert f"{sample['current_at'] / 1_000:.0f}" in row[0]
 
 
 def test_a_table_without_commits_has_pages(client: TestClient, lakeside: Lakeside) -> None:

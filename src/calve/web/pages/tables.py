@@ -6,15 +6,14 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import Query, Request
-from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
 from calve.api import Call, Document as JsonAnswer, Paged
 from calve.errors import CalveError, RequestInvalid
 from calve.namespaces import workflow_of
 from calve.operations import LOOKBACK, READ_SOMEWHERE, Operations, Page as ListPage
-from calve.web.charts import Series, lag_against_expiry, lateness
-from calve.web.formats import clock, duration, number
+from calve.web.charts import Series, band_of, lag_against_expiry, lateness
+from calve.web.formats import duration, number
 from calve.web.page import Page, Pages
 from calve.web.pages.table_map import COMMITS, PARTITIONS, Part, grid_of, map_of, place_of
 
@@ -133,22 +132,35 @@ def lag(call: Call, table: str, days: Annotated[int, Query(ge=1, le=90)] = 7) ->
     return _shown(about, "lag", history, days=days, chart=_lag_chart(history), forecast=_forecast(history))
 
 
-def _lag_chart(history: Document) -> Markup | None:
+def _lag_chart(history: Document) -> Document | None:
+    """Return the chart as a picture, and as a table for ``<metric-chart>``."""
     age = history["max_snapshot_age_ms"]
     series = [
-        Series(one["consumer"], tuple((float(each["at"]), float(_age(each, age))) for each in one["samples"]))
+        Series(one["consumer"], tuple((float(each["at"]), _come(each, age)) for each in one["samples"]))
         for one in history["consumers"]
     ]
-    times = [x for one in series for x, _ in one.points]
-    if not times:
+    newest = {each["at"]: each["current_at"] for one in history["consumers"] for each in one["samples"]}
+    current = [(float(at), float(time)) for at, time in sorted(newest.items()) if time is not None]
+    if not newest:
         return None
-    return lag_against_expiry(series, expires_after=age, begin=clock(int(min(times))), end=clock(int(max(times))))
+    lines = [band_of(current, age), current, *(one.points for one in series)]
+    return {
+        "picture": lag_against_expiry(series, current, expires_after=age),
+        "names": [one.name for one in series],
+        "rows": _rows(sorted(newest), [dict(line) for line in lines]),
+    }
 
 
-def _age(sample: Mapping[str, Any], max_age: int) -> int:
-    """Return how old the oldest commit was that a consumer had not processed; 0 if there was none."""
+def _come(sample: Mapping[str, Any], max_age: int) -> float:
+    """Return how far a consumer had come: the time of the oldest commit that it had not processed, or the newest."""
     expires_at = sample["expires_at"]
-    return 0 if expires_at is None else max(0, max_age - (expires_at - sample["at"]))
+    return float(sample["current_at"] or sample["checkpoint_at"] if expires_at is None else expires_at - max_age)
+
+
+def _rows(times: Sequence[int], lines: Sequence[Mapping[float, float]]) -> list[list[str]]:
+    """Return a row for each time, in seconds: the time, and how high each line is."""
+    found = ([at, *(line.get(at) for line in lines)] for at in times)
+    return [["" if one is None else f"{one / 1_000:.0f}" for one in row] for row in found]
 
 
 def _forecast(history: Document) -> str:
