@@ -102,6 +102,10 @@ def test_a_heat_map_names_its_cells_and_has_the_colours_of_the_theme(page: Page)
     page.locator("#changes .scroll").focus()
     page.keyboard.press("ArrowDown")
     expect(page.locator("#changes .tip")).to_have_text("2026-03-26 · commit 0: not touched")
+    tip, grid = (page.locator(f"#changes {one}").bounding_box() for one in (".tip", ".scroll"))
+    assert tip is not None
+    assert grid is not None
+    assert grid["x"] <= tip["x"] < tip["x"] + tip["width"] <= grid["x"] + grid["width"] + 1
     page.locator("#changes .scroll").blur()
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(f"light => {canvas} !== light", arg=light)

@@ -12,7 +12,7 @@ const CSS = `
   .scroll { overflow: auto; max-height: 70vh; scrollbar-width: thin }
   canvas { position: sticky; left: 0; top: 0; display: block }
   .tip { position: absolute; z-index: 2; pointer-events: none; background: var(--picture-text); color: var(--picture-panel);
-    padding: 2px 8px; border-radius: 6px; font-size: .75rem; white-space: nowrap; translate: -50% calc(-100% - 6px) }
+    padding: 2px 8px; border-radius: 6px; font-size: .75rem; width: max-content; max-width: 100%; translate: -50% calc(-100% - 6px) }
   .tip:empty, .parts:empty { display: none }
   .parts { display: flex; flex-wrap: wrap; gap: 4px 16px; margin: 8px 0 0; font-size: .8125rem } .parts a { color: inherit }
 `;
@@ -131,8 +131,8 @@ class GridMap extends HTMLElement {
     if (isShown && !isIn(y - scroll.scrollTop, 0, scroll.clientHeight)) scroll.scrollTop = y - scroll.clientHeight / 2;
     const place = this.letters ? `${cursor + this.first}` : [row?.[0], row?.[2], this.columns[cursor % grid.wide]?.[1]].filter(Boolean).join(" · ");
     this.tip.textContent = letter === undefined ? "" : `${place}: ${grid.legend[letter]?.text ?? "nothing"}`;
-    this.tip.style.left = `${Math.min(Math.max(90, x - scroll.scrollLeft), this.clientWidth - 90)}px`;
-    this.tip.style.top = `${Math.max(24, y - scroll.scrollTop)}px`;
+    const half = this.tip.offsetWidth / 2 + 1, left = Math.max(half, Math.min(x - scroll.scrollLeft, this.clientWidth - half));
+    Object.assign(this.tip.style, { left: `${left}px`, top: `${Math.max(this.tip.offsetHeight + 6, y - scroll.scrollTop)}px` });
     this.draw();
   }
 
