@@ -529,6 +529,38 @@ def test_captures_are_listed_newest_first(state: SqlCaptureState) -> None:
     assert state.captures("nobody") == []
 
 
+def test_captures_are_read_in_parts(state: SqlCaptureState) -> None:
+    """Each goes on after a capture, in the same order as all; also where many were begun at the same moment."""
+    for number in range(9):
+        at = NOW + timedelta(hours=number // 3)
+        committed_at = opened(state, f"c{number}", consumer=f"reader{number % 2}", supersede=True, now=at)
+        assert committed_at.created_at == at
+    for consumer in (None, "reader0", "nobody"):
+        every = [one.capture_id for one in state.captures(consumer)]
+        for limit in (1, 2, 4, 20):
+            found: list[str] = []
+            while part := state.captures_after(found[-1] if found else None, consumer, limit):
+                assert len(part) <= limit
+                found += [one.capture_id for one in part]
+            assert found == every
+    assert state.captures_after("unknown", None, 5) == []
+    assert state.captures_after("c1", "reader0", 5) == []
+
+
+def test_the_moves_of_a_capture_are_found_however_many_came_later(state: SqlCaptureState) -> None:
+    """Those of its commit, of all its tables; not those of others, nor a move by hand that names it as its reason."""
+    taken = committed(state, "c0", Move(PLAYS, 0, place(1)), Move(USERS, 0, place(2)))
+    for number in range(1, 5):
+        committed(state, f"c{number}", Move(PLAYS, number, place(10 + number)))
+    state.set_checkpoint("other", Move(PLAYS, 0, place(3)), reason="c0", now=NOW)
+    assert [(one["table"], one["after"]["snapshot_id"]) for one in state.moves_of(taken)] == [
+        ("lake.db.raw.plays", 1),
+        ("lake.db.users", 2),
+    ]
+    unused = opened(state, "c9", Move(PLAYS, 5, place(20)))
+    assert state.moves_of(unused) == []
+
+
 def test_a_consumers_open_capture_is_found(state: SqlCaptureState) -> None:
     """Only the open one: not those being written, not the closed ones, not another consumer's."""
     state.begin("c1", READER, None, Artifacts(), NOW)

@@ -35,6 +35,15 @@ def _stage(state: DeliveryState, staging: Staging = STAGING) -> None:
     state.stage(staging.branch, staging.delivery, staging.attempt, names, NOW)
 
 
+def test_what_was_written_of_a_capture_is_found(deliveries: DeliveryState, store: Store) -> None:
+    """Each attempt at each table, and what became of it."""
+    _stage(deliveries)
+    found = store.deliveries.of_capture("c1")
+    assert [(one.stream, one.attempt, one.status) for one in found] == [(DELIVERY.stream, "a1", "staged")] * 2
+    assert len({one.table for one in found}) == 2
+    assert store.deliveries.of_capture("c2") == []
+
+
 def test_a_branch_is_on_record_from_before_it_is_made(deliveries: DeliveryState) -> None:
     """Everything about the delivery comes back; where the branch begins is not known yet."""
     _stage(deliveries)

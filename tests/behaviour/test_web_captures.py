@@ -1,6 +1,7 @@
 """The pages about captures and lineage, on a real lake: what they show, in which forms, and to whom."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -8,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 from tests.engines import Playground
 from tests.lakeside import (
+    NOW,
     Lakeside,
     append,
     browser,
@@ -15,6 +17,7 @@ from tests.lakeside import (
     lakeside_on,
     page_of,
     rest,
+    rows,
     twin,
     viewer,
     write_history,
@@ -23,6 +26,7 @@ from tests.lakeside import (
 from calve.access import Role
 from calve.app import tables_on
 from calve.capture import CaptureLimits, Wanted
+from calve.delivery import Delivery, StagedTarget, Staging
 from calve.lake import TableName
 from calve.lineage import Direction, Edge
 
@@ -92,6 +96,72 @@ def test_a_capture_is_committed_from_its_page(client: TestClient, lakeside: Lake
     assert "to snapshot" in page.all("table")[-1].text
 
 
+def test_an_old_capture_shows_its_moves(client: TestClient, lakeside: Lakeside) -> None:
+    """However often the checkpoint has moved since; one that was given up has none."""
+    table = lakeside.create("db.events")
+    append(table, 0)
+    first = lakeside.captures.capture(["db.events"], "demo.daily").capture_id or ""
+    lakeside.captures.commit(first)
+    for number in range(210):
+        lakeside.captures.set_checkpoint("db.events", "demo.daily", "latest", f"again {number}")
+    page = page_of(client, f"/captures/{first}")
+    assert "not committed" not in page.one("main").text
+    assert len(page.all("table")[-1].text.split("db.events")) == 2
+    append(table, 0)
+    given_up = lakeside.captures.capture(["db.events"], "demo.daily").capture_id or ""
+    lakeside.captures.abandon(given_up)
+    assert "None: it was not committed." in page_of(client, f"/captures/{given_up}").one("main").text
+
+
+def test_a_capture_names_the_instance_that_took_it_and_where_it_was_delivered(
+    client: TestClient, lakeside: Lakeside, playground: Playground
+) -> None:
+    """With a link to the step, and for each table the snapshot, or that main never saw it."""
+    table = lakeside.create("db.events")
+    append(table, 0)
+    playground.push("id: demo.daily\nsteps:\n  - id: load\n    type: NoOp\n")
+    playground.start("demo.daily")
+    report = lakeside.captures.capture(["db.events"], "demo.daily/load", key="demo.daily/1/load")
+    capture_id = report.capture_id or ""
+    target = lakeside.create("db.sums")
+    name, now = TableName("lake", ("db",), "sums"), datetime(2026, 3, 1, tzinfo=UTC)
+    delivery = Delivery("demo.daily/load", capture_id, "demo.daily/1/1")
+    target.append(rows(target, NOW), snapshot_properties={"calve.attempt": "a2"})
+    for attempt in ("a1", "a2"):
+        playground.store.deliveries.stage(f"branch_{attempt}", delivery, attempt, [name], now)
+    playground.store.deliveries.discard("branch_a1", now)
+    staged = StagedTarget(name, "", None, None)
+    playground.store.deliveries.note(Staging(delivery, "a2", "branch_a2", (staged,)), name, "uuid", now)
+    snapshot = target.refresh().current_snapshot()
+    assert snapshot is not None
+    page = page_of(client, f"/captures/{capture_id}")
+    assert f"/tables/db.sums/snapshots?snapshot={snapshot.snapshot_id}" in page.links
+    assert "/workflows/demo.daily/instances/1?step=load" in page.links
+    assert "thrown away" in page.one("main").text
+    assert client.get(f"/tables/db.sums/snapshots?snapshot={snapshot.snapshot_id}").status_code == 200
+    with browser(playground, lakeside, viewer("other")) as stranger:
+        assert stranger.get(f"/api/v3/captures/{capture_id}/history").status_code == 404
+
+
+def test_captures_are_read_page_by_page(
+    client: TestClient, lakeside: Lakeside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page does not read those that it does not show."""
+    append(lakeside.create("db.events"), 0)
+    taken = []
+    for number in range(5):
+        report = lakeside.captures.capture(["db.events"], "demo.daily", key=f"{number}", supersede=True)
+        taken.append(report.capture_id)
+    monkeypatch.setattr("calve.store.captures.captures.SqlCaptureState.captures", None)
+    first = rest(client, "/captures?limit=2")
+    cursor = first["page_info"]["end_cursor"]
+    second = rest(client, f"/captures?limit=2&cursor={cursor}&consumer=demo.daily")
+    found = [one["capture_id"] for page in (first, second) for one in page["elements"]]
+    assert found == taken[:0:-1]
+    assert "Next page" not in page_of(client, "/captures").one("main").text
+    assert page_of(client, f"/captures/{taken[0]}").one("h1").text == f"Capture {taken[0]}"
+
+
 def test_captures_of_others_have_no_page(playground: Playground, lakeside: Lakeside) -> None:
     """Neither in the list nor by id; a viewer has no button, somebody who may run the workflow has two."""
     capture_id = open_capture(lakeside)
@@ -118,6 +188,9 @@ def test_lineage_is_a_picture_and_a_list(client: TestClient, lakeside: Lakeside,
         f"/workflows/{name}" for name in ("demo.load", "demo.daily", "other.agg")
     }
     assert "1 behind" in page.one("svg", class_="graph").text
+    hints = dict(one.text.split(" · ")[:2] for one in page.all("title")[1:] if " · " in one.text)
+    assert {hints[f"db.{name}"] for name in ("raw", "events", "sums")} == {"table"}
+    assert (hints["demo.daily"], hints["other.agg"]) == ("workflow, behind", "workflow, up to date")
     assert len(page.all("tr")) == 6
     near = page_of(client, "/lineage?table=db.sums&depth=1")
     assert len(near.all("tr")) == 2

@@ -109,9 +109,11 @@ def test_the_map_shows_what_a_consumer_has_processed(client: TestClient, lakesid
     page = page_of(client, f"{EVENTS}?consumer=demo.daily/take")
     grid = page.one("grid-map")
     names = [day(ago).removeprefix("day=") for ago in range(4)]
-    assert page.one("pre").text.splitlines() == [
-        f"{name}\t{cells}" for name, cells in zip(names, ("cpp", "L..", ".l.", "L.."), strict=True)
+    lines = [line.split("\t") for line in page.one("pre").text.splitlines()]
+    assert [line[:2] for line in lines] == [
+        [name, cells] for name, cells in zip(names, ("cpp", "L..", ".l.", "L.."), strict=True)
     ]
+    assert [line[2].partition(" · ")[0] for line in lines] == ["3 rows", "1 rows", "1 rows", "1 rows"]
     assert grid.attributes["data-checkpoint"] == "1"
     legend = json.loads(grid.attributes["data-legend"])
     assert {letter: legend[letter]["tone"] for letter in "cLpl"} == {"c": "done", "L": "late", "p": "run", "l": "late"}
@@ -136,9 +138,61 @@ def test_the_letters_of_many_commits_are_loaded_by_the_page(
     monkeypatch.setattr("calve.web.pages.tables._FEW_COMMITS", 2)
     page = page_of(client, f"{EVENTS}?consumer=demo.daily/take")
     source = page.one("grid-map").attributes["src"]
-    assert source == "/api/v3/tables/db.events/changes?consumer=demo.daily%2Ftake"
-    assert client.get(source).json()["checkpoint_column"] == 0
+    assert source == f"{EVENTS}/changes?consumer=demo.daily%2Ftake"
+    found = client.get(source).json()
+    assert (found["checkpoint"], found["unread"], found["shown"], found["links"]) == (1, 0, "", [])
+    assert [cells for _, cells, _ in found["rows"]] == ["cpp", "L..", ".l.", "L.."]
     assert page.all("pre") == []
+    assert "not read yet" in page.one("main").text
+
+
+def test_a_map_says_what_it_leaves_out_and_leads_there(
+    client: TestClient, lakeside: Lakeside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By links whose addresses say which part they show; each commit and partition is in one of them."""
+    write_history(lakeside)
+    for name in ("tables._FEW_COMMITS", "tables.COMMITS", "table_map.COMMITS"):
+        monkeypatch.setattr(f"calve.web.pages.{name}", 2)
+    for name in ("tables.PARTITIONS", "table_map.PARTITIONS"):
+        monkeypatch.setattr(f"calve.web.pages.{name}", 1)
+    parts = _walk(client, EVENTS)
+    assert parts[EVENTS]["shown"] == (
+        "commits 1 to 2 of 3, counted from the newest; partitions 1 to 1 of 2, counted from the newest"
+    )
+    assert [text for text, _ in parts[EVENTS]["links"]] == ["older commits", "older partitions"]
+    shown = {(row[0], column[0]) for part in parts.values() for row in part["rows"] for column in part["columns"]}
+    every = rest(client, f"{EVENTS}/changes")
+    columns = [one["snapshot_id"] for one in every["columns"]]
+    touched = {
+        (row["partition"].removeprefix("day="), str(columns[place]))
+        for row in every["partitions"]
+        for place, letter in enumerate(row["cells"])
+        if letter != "."
+    }
+    assert touched <= shown
+    assert "none of the 3 commits" in client.get(f"{EVENTS}/changes?skip_commits=9").json()["shown"]
+
+
+def _walk(client: TestClient, place: str) -> dict[str, Any]:
+    """Return the parts of a map that its links lead to, by the address of the page."""
+    parts: dict[str, Any] = {}
+    todo = [place]
+    while todo:
+        place = todo.pop()
+        if place not in parts:
+            parts[place] = client.get(page_of(client, place).one("grid-map").attributes["src"]).json()
+            todo += [href for _, href in parts[place]["links"]]
+    return parts
+
+
+def test_a_large_map_is_small_on_its_way(client: TestClient, lakeside: Lakeside) -> None:
+    """It is compressed for those who take that."""
+    write_history(lakeside)
+    answer = client.get(f"{EVENTS}/changes")
+    assert answer.headers["content-encoding"] == "gzip"
+    plain = client.get(f"{EVENTS}/changes", headers={"accept-encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert plain.json() == answer.json()
 
 
 def test_a_page_does_not_wait_for_the_commits_of_its_map(
@@ -190,6 +244,24 @@ def test_lateness_is_a_sentence_first(client: TestClient, lakeside: Lakeside) ->
     assert sentence.startswith("A 3-day lookback misses 4 % of the rows (4 in 30 days); 5 days miss none and re-read")
     assert "misses none of the rows" in page_of(client, f"{EVENTS}/lateness?lookback=5").all("p")[0].text
     assert "A 3-day lookback misses 4 %" in page_of(client, EVENTS).one("main").text
+    (again,) = [one for one in rest(client, f"{EVENTS}/lateness?lookback=4")["lookbacks"] if one["days"] == 5]
+    page = page_of(client, f"{EVENTS}/lateness?lookback=20")
+    assert page.one("input", name="lookback").attributes["value"] == "20"
+    factor = rest(client, f"{EVENTS}/lateness?lookback=20")["lookback"]["times_re_read"]
+    assert factor == round(again["times_re_read"] + 15, 2)
+    assert f"misses none of the rows and reads the data {factor:g} times more" in page.all("p")[0].text
+    assert "20 days: none missed" in page.one("svg", class_="chart").text
+
+
+def test_a_lookback_may_miss_between_so_many_and_so_many(client: TestClient, lakeside: Lakeside) -> None:
+    """A file tells the time of its rows only as a period, which may begin before the lookback does, and end in it."""
+    table = lakeside.create("db.events", PartitionSpec())
+    append(table, 0, 0, 0)
+    append(table, 2, 6)
+    for lookback, share in ((1, "40 % of the rows (2 in"), (4, "up to 40 % of the rows (up to 2 in"), (6, "none of")):
+        page = page_of(client, f"{EVENTS}/lateness?column=at&lookback={lookback}")
+        assert f"A {lookback}-day lookback misses {share}" in page.all("p")[0].text
+        assert "files tell the time of their rows as a period" in page.one("main").text
 
 
 def test_lateness_falls_back_to_a_column_of_times(client: TestClient, lakeside: Lakeside) -> None:
@@ -212,6 +284,13 @@ def test_lag_over_time_says_who_will_be_too_late(
     page = page_of(client, f"{EVENTS}/lag?days=1")
     assert "demo.daily/take loses history in 4 d" in page.all("p")[0].text
     assert len(page.all("svg", class_="chart")) == 1
+    assert [one.text for one in page.all("table", hidden="")[0:1]] != []
+    heads = [one.text for one in page.all("th") if "scope" not in one.attributes]
+    assert heads == ["time", "may be removed up to", "newest snapshot", "demo.daily/take", "other.hourly"]
+    (history,) = rest(client, f"{EVENTS}/lag-history?consumer=other.hourly")["consumers"]
+    (sample,) = history["samples"]
+    row = [one.text for one in page.all("tr")[1:2]]
+    assert f"{sample['current_at'] / 1_000:.0f}" in row[0]
 
 
 def test_a_table_without_commits_has_pages(client: TestClient, lakeside: Lakeside) -> None:
@@ -245,7 +324,7 @@ def test_names_of_partitions_and_columns_are_text(client: TestClient, lakeside: 
         assert "<img" not in answer.text
     lines = page.one("pre").text.splitlines()
     assert len(lines) == 1
-    assert lines[0].split("\t") == [" ".join(EVIL.split()), "c"]
+    assert lines[0].split("\t")[:2] == [" ".join(EVIL.split()), "c"]
     assert [one.text for one in page_of(client, "/tables/db.evil/about").all("b")] == ["id", EVIL, consumer]
 
 

@@ -133,16 +133,19 @@ def _charts() -> dict[str, Markup]:
     ]
     shares = [0, 0.71, 0.88, 0.93, 0.956, 0.97, 0.979, 0.985, 0.989, 0.992, 0.995, 0.997, 0.9985, 0.9995, 1]
     day = 86_400_000.0
+    current = [(n * day, n * day) for n in range(20, 50)]
     consumers = [
-        Series("playback.daily", tuple((float(n), (0.2 + n % 3 / 4) * day) for n in range(30))),
-        Series("ads.audience", tuple((float(n), (0.5 + n / 7) * day) for n in range(30))),
-        Series("members.sessions", tuple((float(n), 0.05 * day) for n in range(30))),
+        Series("playback.daily", tuple((at, at - (0.2 + at // day % 3 / 4) * day) for at, _ in current)),
+        Series("ads.audience", tuple((at, at - (0.5 + (at / day - 20) / 7) * day) for at, _ in current)),
+        Series("members.sessions", tuple((at, at - 0.05 * day) for at, _ in current)),
     ]
     return {
         "sparkline": sparkline([3, 4, 4, 6, 7, 7, 9, 8, 10, 12, 11, 13, 14, 13, 15], label="saved, 15 days"),
         "spans": run_spans(spans, now=36_000),
-        "lateness": lateness([(float(n), share) for n, share in enumerate(shares)], window=3),
-        "lag": lag_against_expiry(consumers, expires_after=5 * day, begin="26 February", end="today"),
+        "lateness": lateness(
+            [(float(n), share * 0.9, share) for n, share in enumerate(shares)], lookback=3, missed="7 %"
+        ),
+        "lag": lag_against_expiry(consumers, current, expires_after=5 * day),
     }
 
 

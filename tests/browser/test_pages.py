@@ -279,3 +279,34 @@ def test_lists_are_walked_by_keys(browser: Browser, url: str) -> None:
         assert hrefs[0] == hrefs[2] != hrefs[1]
         page.keyboard.press("Enter")
         page.wait_for_url(url + hrefs[0])
+
+
+def test_a_choice_is_shown_at_once(browser: Browser, made: WebProject, url: str) -> None:
+    """A slider and a list need no button; without scripts, they have one."""
+    place = f"/tables/{made.names['table']}"
+    with watched(browser, url) as found:
+        page = found.open(f"{place}/lateness")
+        expect(page.get_by_role("button", name="Show")).to_be_hidden()
+        page.get_by_role("slider", name="lookback").fill("5")
+        page.wait_for_url("**lookback=5&*")
+        expect(page.locator("p").first).to_contain_text("A 5-day lookback")
+    with watched(browser, url, java_script_enabled=False) as found:
+        page = found.open(f"{place}/lateness")
+        page.get_by_role("button", name="Show").click()
+        page.wait_for_url("**lookback=3&*")
+
+
+def test_lag_is_drawn_over_time_and_stays_a_picture_without_javascript(
+    browser: Browser, made: WebProject, url: str
+) -> None:
+    """The chart names each line where the pointer is."""
+    place = f"/tables/{made.names['table']}/lag"
+    with watched(browser, url) as found:
+        page = found.open(place)
+        page.locator("metric-chart .u-over").hover()
+        expect(page.locator("metric-chart .u-legend")).to_contain_text("newest snapshot")
+        expect(page.locator("metric-chart .u-value").first).to_have_text(re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d$"))
+    with watched(browser, url, java_script_enabled=False) as found:
+        page = found.open(place)
+        expect(page.locator("svg.chart")).to_be_visible()
+        expect(page.locator("metric-chart table")).to_be_hidden()

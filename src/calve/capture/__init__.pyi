@@ -1,7 +1,13 @@
 from .appends import CaptureLimits as CaptureLimits
 from .captures import CaptureOptions as CaptureOptions, Captures as Captures, Collected as Collected
 from .changes import Wanted as Wanted
-from .checkpoints import Superseded as Superseded, find_superseded as find_superseded, superseded_by as superseded_by
+from .checkpoints import (
+    Superseded as Superseded,
+    Work as Work,
+    find_superseded as find_superseded,
+    superseded_by as superseded_by,
+    work_of as work_of,
+)
 from .lag import Commit as Commit, Lag as Lag, Uncommitted as Uncommitted
 from .manifests import (
     ADDED as ADDED,

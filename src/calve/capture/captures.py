@@ -189,12 +189,32 @@ class Captures:
 
     def captures(self, consumer: str | None = None) -> list[StoredCapture]:
         """Return all captures, or one consumer's, newest first."""
+        return self._seen_of(self._state.captures(consumer))
+
+    def part(
+        self, after: str | None, consumer: str | None = None, *, limit: int
+    ) -> tuple[list[StoredCapture], str | None]:
+        """Return which of the next captures the caller may see, and after which one to go on; None if it is the last.
+
+        Args:
+            after: the id of the capture before; None: begin with the newest.
+            consumer: only this consumer's.
+            limit: how many are looked at.
+        """
+        found = self._state.captures_after(after, consumer, limit)
+        return self._seen_of(found), found[-1].capture_id if len(found) == limit else None
+
+    def _seen_of(self, found: Iterable[StoredCapture]) -> list[StoredCapture]:
         rights = self._rights()
         return [
-            stored
-            for stored in self._state.captures(consumer)
-            if stored.document and self._sees(rights, stored.consumer, _tables_of(stored))
+            stored for stored in found if stored.document and self._sees(rights, stored.consumer, _tables_of(stored))
         ]
+
+    def stored(self, capture_id: str) -> tuple[StoredCapture, list[dict[str, Any]]]:
+        """Return one capture as it is kept, and the moves of checkpoints that its commit made."""
+        found = self._known(capture_id, ConsumerRight.READ, Right.READ)
+        _reported(found)
+        return found, [self._named_move(move) for move in self._state.moves_of(found)]
 
     def show(self, capture_id: str) -> CaptureReport:
         """Return one capture as it was reported."""
@@ -254,12 +274,12 @@ class Captures:
     def checkpoint_log(self, consumer: str | None = None) -> list[dict[str, Any]]:
         """Return every move of a checkpoint, and why, oldest first."""
         rights = self._rights()
-        moves = ((move, self._lake.parse(move["table"])) for move in self._state.checkpoint_log(consumer))
-        return [
-            {**move, "table": table.short(self._lake.default_catalog)}
-            for move, table in moves
-            if self._sees(rights, move["consumer"], [table])
-        ]
+        moves = self._state.checkpoint_log(consumer)
+        seen = (one for one in moves if self._sees(rights, one["consumer"], [self._lake.parse(one["table"])]))
+        return [self._named_move(move) for move in seen]
+
+    def _named_move(self, move: dict[str, Any]) -> dict[str, Any]:
+        return {**move, "table": self._lake.parse(move["table"]).short(self._lake.default_catalog)}
 
     def set_checkpoint(self, table: str, consumer: str, to: str, reason: str) -> StoredCheckpoint:
         """Move a checkpoint to a snapshot, tag, branch, time or ``latest``; what lies before it counts as processed."""

@@ -29,6 +29,22 @@ _WORK = re.compile(r"(?P<workflow>[^/]+)/(?P<instance>\d+)/(?P<path>.+)")
 _TURN = re.compile(r"\[(\d+)\]")
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The step of an instance that a capture was taken for."""
+
+    workflow_id: str
+    instance_id: int
+    step: str
+    """Its path."""
+
+
+def work_of(key: str | None) -> Work | None:
+    """Return the step that a request key names; None if it is the key of something else."""
+    found = _WORK.fullmatch(key or "")
+    return found and Work(found["workflow"], int(found["instance"]), _TURN.sub(r"/\1", found["path"]))
+
+
 class CaptureRecords(Protocol):
     """The part of ``CaptureState`` that reads captures."""
 
@@ -70,16 +86,15 @@ class Superseded:
         """Return what to do; ``options`` are added to a restart of the same instance."""
         newer = ""
         if self.newer_id is not None:
-            place = _WORK.fullmatch(self.newer_work or "")
-            look = f"calve status {place['workflow']} {place['instance']}" if place else f"calve show {self.newer_id}"
+            place = work_of(self.newer_work)
+            look = f"calve status {place.workflow_id} {place.instance_id}" if place else f"calve show {self.newer_id}"
             newer = f"Its rows come with the newer capture: {look}. "
-        mine = _WORK.fullmatch(self.work or "")
+        mine = work_of(self.work)
         if mine is None:
             return f"{newer}Take a new capture."
-        path = _TURN.sub(r"/\1", mine["path"])
         return (
             f"{newer}To take a new capture in this instance and continue with it: "
-            f"calve restart {mine['workflow']} {mine['instance']} {options}--step {path}"
+            f"calve restart {mine.workflow_id} {mine.instance_id} {options}--step {mine.step}"
         )
 
 
@@ -105,5 +120,5 @@ def find_superseded(records: CaptureRecords, capture_id: str) -> Superseded | No
 
 
 def _shown(work: str) -> str:
-    place = _WORK.fullmatch(work)
-    return f"{place['workflow']} instance {place['instance']}" if place else work
+    place = work_of(work)
+    return f"{place.workflow_id} instance {place.instance_id}" if place else work

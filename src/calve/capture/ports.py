@@ -57,6 +57,10 @@ class CaptureState(Protocol):
         """Return every move of a checkpoint, oldest first: seq, at, consumer, table, reason, before, after."""
         ...
 
+    def moves_of(self, capture: StoredCapture) -> list[dict[str, Any]]:
+        """Return the same of the moves that the commit of a capture made."""
+        ...
+
     def begin(
         self, capture_id: str, consumer: str, key: str | None, artifacts: Artifacts, now: datetime
     ) -> StoredCapture:
@@ -109,6 +113,10 @@ class CaptureState(Protocol):
 
     def captures(self, consumer: str | None = None) -> list[StoredCapture]:
         """Return all captures but those being written, or one consumer's, newest first."""
+        ...
+
+    def captures_after(self, capture_id: str | None, consumer: str | None, limit: int) -> list[StoredCapture]:
+        """Return some of these captures: the newest, or those after one of them; none if that is not among them."""
         ...
 
     def open_capture(self, consumer: str) -> StoredCapture | None:

@@ -35,7 +35,7 @@ from .logs import (
     reader_of as reader_of,
 )
 from .maintenance import Maintenance as Maintenance
-from .paging import DEFAULT as DEFAULT, LIMIT as LIMIT, Page as Page
+from .paging import DEFAULT as DEFAULT, LIMIT as LIMIT, Page as Page, look_through as look_through
 from .permits import Permits as Permits
 from .policy import (
     ADMINISTER as ADMINISTER,
@@ -54,5 +54,6 @@ from .policy import (
 from .requests import RestartRequest as RestartRequest, StartRequest as StartRequest
 from .signals import Signals as Signals, seen_lineage as seen_lineage
 from .steps import Breakpoints as Breakpoints
+from .tables import LOOKBACK as LOOKBACK
 from .triggers import Triggers as Triggers
 from .workflows import Workflows as Workflows, defined as defined

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from calve.access import Permission
 from calve.capture import (
     CaptureLimits,
     CaptureReport,
@@ -17,12 +19,13 @@ from calve.capture import (
     Wanted,
     capture_json,
     checkpoint_json,
+    work_of,
 )
 from calve.operations import shapes
 from calve.operations.arguments import Word
 from calve.operations.caller import Caller
 from calve.operations.declaration import Argument, Document, StrictBody, Topic, jsonable, operation, request
-from calve.operations.paging import FIRST, Page, page_of_list
+from calve.operations.paging import FIRST, LIMIT, Page, look_through, page_json, page_of_list
 from calve.operations.policy import EDIT_SOMEWHERE, READ_SOMEWHERE, RUN_SOMEWHERE
 
 Table = Annotated[str, Field(min_length=1, max_length=512, examples=["db.events"])]
@@ -129,8 +132,10 @@ class Captures(Topic):
     @operation("GET /captures", READ_SOMEWHERE, answer=shapes.Page, is_slow=True, graphql=False)
     def list_captures(self, page: Page = FIRST, consumer: Consumer = None) -> Document:
         """List captures, newest first."""
-        found = self.call.captures.captures(consumer)
-        return page_of_list(found, page, lambda one: jsonable(capture_json(one)), lambda one: one.capture_id)
+        page = page.forward()
+        look = partial(self.call.captures.part, consumer=consumer, limit=max(page.limit + 1, LIMIT))
+        found, onward = look_through(page, page.cursor, look)
+        return page_json(found, page, lambda one: jsonable(capture_json(one)), lambda one: one.capture_id, onward)
 
     def plan(self, tables: Sequence[str], consumer: str, **options: Any) -> Document:
         """Return what the next capture of a consumer would contain; options that are None are left out."""
@@ -156,6 +161,45 @@ class Captures(Topic):
     def capture(self, capture_id: Word) -> Document:
         """Return one capture as it was reported."""
         return _report_json(self.call.captures.show(capture_id))
+
+    @operation("GET /captures/{capture_id}/history", READ_SOMEWHERE, id="get_capture_history", is_slow=True)
+    def capture_history(self, capture_id: Word) -> Document:
+        """Return who took a capture and when, where it was delivered, and which checkpoints its commit moved."""
+        stored, moves = self.call.captures.stored(capture_id)
+        document: Document = jsonable(
+            {
+                **capture_json(stored),
+                "taken_by": self._taken_by(stored.key),
+                "deliveries": self._deliveries(capture_id),
+                "moves": moves,
+            }
+        )
+        return document
+
+    def _taken_by(self, key: str | None) -> Document | None:
+        """Return the step of an instance that a capture was taken for, if the caller may read it."""
+        work = work_of(key)
+        if work is None or not self.call.may(Permission.READ, work.workflow_id):
+            return None
+        if self.call.engine.state.run(work.workflow_id, work.instance_id) is None:
+            return None  # a key that was chosen by hand
+        return {"workflow_id": work.workflow_id, "workflow_instance_id": work.instance_id, "step_id": work.step}
+
+    def _deliveries(self, capture_id: str) -> list[Document]:
+        if self.call.services.tables is None:
+            return []
+        tables = self.call.tables
+        return [
+            {
+                "stream": one.stream,
+                "table": tables.short(one.table),
+                "status": one.status,
+                "at": one.changed_at,
+                "attempt": one.attempt,
+                "snapshot_id": snapshot_id,
+            }
+            for one, snapshot_id in tables.deliveries(capture_id)
+        ]
 
     @operation("GET /captures/{capture_id}/files", READ_SOMEWHERE, id="list_capture_files", is_slow=True)
     def capture_files(

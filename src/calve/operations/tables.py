@@ -1,7 +1,7 @@
 """Tables: their history, who reads and writes them, how late their rows are. ``calve.capture.inspection`` tells it."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from calve.capture.inspection import (
@@ -37,6 +37,8 @@ TableName = Annotated[
     ),
 ]
 OfConsumer = Annotated[str | None, Argument("As this consumer sees it.", max_length=512)]
+LOOKBACK = 3
+"""The lookback that lateness tells of, in days, if none is asked for."""
 _PACE_DAYS = 7
 """How many days tell the pace of a consumer."""
 _COUNTS = {
@@ -128,16 +130,20 @@ class Tables(Topic):
         consumer: OfConsumer = None,
         commits: Annotated[int, Argument("How many commits, the newest ones.", ge=1, le=10_000)] = 2_000,
         partitions: Annotated[int, Argument("How many partitions, the newest ones.", ge=1, le=5_000)] = 500,
+        skip_commits: Annotated[int, Argument("Leave out so many of the newest commits.", ge=0)] = 0,
+        skip_partitions: Annotated[int, Argument("Leave out so many of the newest partitions.", ge=0)] = 0,
     ) -> Document:
         """Return which commits touched which partitions, a letter each, and what a consumer has done with them.
 
         With more than 400 commits, a column is a day. ``legend`` says what the letters stand for. ``unread`` counts
-        commits that have not been read yet: ask again.
+        commits that have not been read yet: ask again. ``partition_count`` counts the partitions of these commits.
         """
-        return self.changes_within(table, consumer, commits, partitions)
+        some_commits = slice(skip_commits, skip_commits + commits)
+        some_partitions = slice(skip_partitions, skip_partitions + partitions)
+        return self.changes_within(table, consumer, some_commits, some_partitions)
 
     def changes_within(
-        self, table: str, consumer: str | None, commits: int, partitions: int, seconds: float = SECONDS
+        self, table: str, consumer: str | None, commits: slice, partitions: slice, seconds: float = SECONDS
     ) -> Document:
         """Return the same, with what can be read in some seconds besides what is in memory."""
         tables = self.call.tables
@@ -165,6 +171,7 @@ class Tables(Topic):
             str | None, Argument("Take the time of events from the bounds of this column.", max_length=512)
         ] = None,
         window: Annotated[int, Argument("How many days of commits.", ge=1, le=3_650)] = 30,
+        lookback: Annotated[int, Argument("Tell also of a lookback of so many days.", ge=0, le=3_650)] = LOOKBACK,
     ) -> Document:
         """Return how late the rows of a table arrive, and what a lookback of some days would miss and read again.
 
@@ -172,12 +179,12 @@ class Tables(Topic):
         """
         tables = self.call.tables
         found = tables.load(table)
-        late, unread = tables.lateness(found, column, window)
+        late, unread = tables.lateness(found, column, window, lookback)
         return {
             "table": tables.short(found.name),
             "column": column,
             "window_days": window,
-            **jsonable(asdict(late) | {"curve": [], "lookbacks": []}),
+            **jsonable(asdict(replace(late, curve=(), lookbacks=()))),
             "curve": [asdict(one) for one in late.curve],
             "lookbacks": [asdict(one) for one in late.lookbacks],
             "unread": unread,

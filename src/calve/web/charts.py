@@ -5,10 +5,11 @@ Like graphs, they have no style of their own but classes, and every text goes th
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
 from markupsafe import Markup
 
-from calve.web.formats import duration, words
+from calve.web.formats import clock, duration, words
 from calve.web.graph_svg import clean, clipped
 from calve.web.legend import tone_of
 
@@ -16,7 +17,7 @@ Point = tuple[float, float]
 
 _WIDTH, _HEIGHT = 560.0, 190.0
 _LEFT, _TOP, _RIGHT, _BOTTOM = 52.0, 10.0, 10.0, 28.0
-_NAMES = 150.0
+_NAMES, _NAME_HEIGHT = 150.0, 13.0
 _SMALL = 11.0
 _DASHES = 4
 _LABEL_ROOM = 88.0  # per cent: a bar that ends behind it has its text before it …
@@ -55,7 +56,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """How far behind a consumer was, in milliseconds, at some times."""
+    """How far a consumer had come at some times, as times too; all in milliseconds."""
 
     name: str
     points: tuple[Point, ...]
@@ -101,58 +102,105 @@ def _span(span: Span, begin: int, whole: int, now: int) -> Markup:
     )
 
 
-def lateness(points: Sequence[Point], *, unit: str = "days", window: float | None = None) -> Markup:
-    """Return the share of rows (0 to 1) that has come within a time, with a marker at the chosen window."""
-    longest = max((x for x, _ in points), default=0.0) or 1.0
+def lateness(
+    curve: Sequence[tuple[float, float, float]], *, unit: str = "days", lookback: float = 0, missed: str = ""
+) -> Markup:
+    """Return the share of rows that had come within a time, with a marker at a lookback.
+
+    Args:
+        curve: times, each with the share (0 to 1) that had come by then at least, and at most.
+        unit: of the times.
+        lookback: where the marker stands.
+        missed: what the lookback misses, in words; no marker if empty.
+    """
+    longest = max((x for x, _, _ in curve), default=0.0) or 1.0
     frame = _Frame(0.0, longest, _WIDTH - _RIGHT)
-    content = [frame.axes(), _LINE.format(number=0, points=_points(map(frame.at, points)), title="")]
+    least = _steps([frame.at((x, share)) for x, share, _ in curve])
+    most = _steps([frame.at((x, share)) for x, _, share in curve])
+    content = [_area([*most, *reversed(least)]), frame.axes()]
+    content += [_LINE.format(number=0, points=_points(line), title="") for line in (least, most)]
     content += [_text("tick end", _LEFT - 6, _TOP + 4, "100 %"), _text("tick", _LEFT, _HEIGHT - 10, "0")]
-    content.append(_text("tick end", _WIDTH - _RIGHT, _HEIGHT - 10, f"{longest:g} {unit} late"))
+    content.append(_text("tick end", _WIDTH - _RIGHT, _HEIGHT - 10, f"{longest:.3g} {unit} late"))
     label = "Share of rows that have arrived, by how late they are"
-    if window is not None:
-        missed = f"{window:g} {unit}: {1 - share_within(points, window):.1%} missed".replace("%", " %")
-        content.append(frame.marker(min(window, longest), missed))
-        label = f"{label}; {missed}"
+    if missed:
+        text = f"{lookback:g} {unit}: {missed} missed"
+        content.append(frame.marker(min(lookback, longest), text))
+        label = f"{label}; {text}"
     return _chart(label, content)
 
 
-def share_within(points: Sequence[Point], window: float) -> float:
-    """Return the share of rows that has come within a time, between two points on the line that joins them."""
-    before = max((point for point in points if point[0] <= window), default=(0.0, 0.0))
-    after = min((point for point in points if point[0] > window), default=None)
-    if after is None:
-        return before[1]
-    return before[1] + (after[1] - before[1]) * (window - before[0]) / (after[0] - before[0])
+def _steps(points: Sequence[Point]) -> list[Point]:
+    """Return the points of a line that keeps its height up to the next point."""
+    corners = ((then[0], before[1]) for before, then in pairwise(points))
+    return [points[0], *chain.from_iterable(zip(corners, points[1:], strict=True))] if points else []
 
 
-def lag_against_expiry(series: Sequence[Series], *, expires_after: float, begin: str = "", end: str = "") -> Markup:
-    """Return how far consumers are behind the newest snapshot, at the top, and the band that expiry may remove.
+def lag_against_expiry(series: Sequence[Series], current: Sequence[Point], *, expires_after: float) -> Markup:
+    """Return how far consumers had come in a table over time, and the history that expiry may remove.
+
+    Both axes are times in milliseconds: across, when it was looked; upwards, how far the table and its consumers were.
 
     Args:
         series: the consumers.
-        expires_after: the age in milliseconds from which history may be removed.
-        begin: the first time of the samples, in words.
-        end: the last one.
+        current: the newest snapshot.
+        expires_after: the age from which history may be removed.
     """
-    times = [x for one in series for x, _ in one.points] or [0.0]
-    deepest = max([expires_after * 1.15, *(y for one in series for _, y in one.points)]) or 1.0
+    removable = band_of(current, expires_after)
+    points = [*current, *removable, *(point for one in series for point in one.points)] or [(0.0, 0.0)]
+    times, heights = zip(*points, strict=True)
+    low, high = min(heights), max(heights)
     frame = _Frame(min(times), max(times), _WIDTH - _NAMES)
-    limit = frame.at((min(times), 1 - expires_after / deepest))[1]
-    content = [_band(limit), frame.axes(), _text("tick end", _LEFT - 6, _TOP + 4, "newest")]
-    content.append(_text("tick bad", _LEFT + 4, limit + 12, f"older than {duration(expires_after)}: may be removed"))
-    content += [_text("tick", _LEFT, _HEIGHT - 10, begin), _text("tick end", _WIDTH - _NAMES, _HEIGHT - 10, end)]
-    for number, one in enumerate(series):
-        content += _consumer(frame, number, one, deepest)
-    return _chart("How far consumers are behind, and what expiry may remove", content)
+    scaled = _Scale(frame, low, (high - low) or 1.0)
+    names = [one for one in series if one.points]
+    content = [_band(scaled.line(removable)), frame.axes()]
+    content += [
+        _text("tick end", _LEFT - 6, _TOP + 4, _day(high)),
+        _text("tick end", _LEFT - 6, _HEIGHT - 30, _day(low)),
+    ]
+    content.append(_text("tick", _LEFT, _HEIGHT - 10, clock(int(frame.first))))
+    content.append(_text("tick end", _WIDTH - _NAMES, _HEIGHT - 10, clock(int(frame.last))))
+    content.append(_text("tick bad", _LEFT + 6, _HEIGHT - 34, f"older than {duration(expires_after)}: may be removed"))
+    content.append(_LINE.format(number="current", points=_points(scaled.line(current)), title="the newest snapshot"))
+    for number, one in enumerate(names):
+        title = clean(f"{one.name}: {clock(int(one.points[-1][1]))}")
+        content.append(_LINE.format(number=number % _DASHES, points=_points(scaled.line(one.points)), title=title))
+    content += _beside(frame.right + 6, [(scaled.line(one.points)[-1][1], one.name) for one in names])
+    return _chart("How far consumers have come, and what expiry may remove", content)
 
 
-def _consumer(frame: "_Frame", number: int, series: Series, deepest: float) -> list[Markup]:
-    points = [frame.at((x, 1 - y / deepest)) for x, y in series.points]
-    behind = duration(series.points[-1][1]) if series.points else ""
-    title = clean(f"{series.name}: {behind} behind")
-    line = _LINE.format(number=number % _DASHES, points=_points(points), title=title)
-    name = clipped(series.name, _NAMES - 8, _SMALL)
-    return [line, _text("name", points[-1][0] + 6, points[-1][1] + 4, name)] if points else []
+def band_of(current: Iterable[Point], expires_after: float) -> list[Point]:
+    """Return up to where expiry may remove history: never the newest snapshot."""
+    return [(at, min(at - expires_after, newest)) for at, newest in current]
+
+
+def _day(milliseconds: float) -> str:
+    return clock(int(milliseconds))[5:10]
+
+
+def _beside(x: float, names: Sequence[tuple[float, str]]) -> list[Markup]:
+    """Write names beside the ends of their lines, one below the other where the lines end close together."""
+    bottom, placed = _HEIGHT - _BOTTOM, _TOP
+    shown = sorted(names)[-int((bottom - _TOP) / _NAME_HEIGHT) :]  # the lowest ones are in most need
+    content = []
+    for number, (y, name) in enumerate(shown):
+        left = (len(shown) - 1 - number) * _NAME_HEIGHT
+        placed = max(placed, min(y + 4, bottom - left))
+        content.append(_text("name", x, placed, clipped(name, _NAMES - 8, _SMALL)))
+        placed += _NAME_HEIGHT
+    return content
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Heights of a chart that do not begin at 0."""
+
+    frame: "_Frame"
+    low: float
+    whole: float
+
+    def line(self, points: Iterable[Point]) -> list[Point]:
+        """Return where points are drawn."""
+        return [self.frame.at((x, (y - self.low) / self.whole)) for x, y in points]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +229,15 @@ class _Frame:
         return line + _text("tick end" if is_right else "tick", place + (-6 if is_right else 6), _HEIGHT * 0.6, text)
 
 
-def _band(top: float) -> Markup:
-    return _PATH.format(kind="band", path=f"M{_LEFT:g} {top:g}H{_WIDTH - _NAMES:g}V{_HEIGHT - _BOTTOM:g}H{_LEFT:g}z")
+def _band(edge: Sequence[Point]) -> Markup:
+    """Return everything below an edge."""
+    bottom = _HEIGHT - _BOTTOM
+    ends = [(edge[-1][0], bottom), (edge[0][0], bottom)] if edge else []
+    return _PATH.format(kind="band", path=f"M{_points([*edge, *ends])}z") if edge else Markup("")
+
+
+def _area(points: Sequence[Point]) -> Markup:
+    return _PATH.format(kind="between", path=f"M{_points(points)}z") if points else Markup("")
 
 
 def _text(kind: str, x: float, y: float, text: str) -> Markup:

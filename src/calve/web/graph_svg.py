@@ -8,15 +8,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from math import ceil
 from re import compile as pattern
 
 from markupsafe import Markup
 
+from calve.web.formats import words
 from calve.web.graph import Box, Edge, Layout, Node, Point, lay_out
-from calve.web.legend import mark, tone_of
+from calve.web.legend import Tone, mark, tone_of
 
 _HEIGHT = 44.0
-_NARROWEST, _WIDEST = 168.0, 236.0
+_NARROWEST, _WIDER, _WIDEST = 168.0, 17.0, 253.0
 _TEXT_LEFT = 32.0
 _TEXT_RIGHT = 10.0
 _MARGIN = 8.0
@@ -54,6 +56,7 @@ class NodeText:
         href: where the node leads to.
         members: how many nodes it stands for, if it is a closed group.
         is_selected: whether the page shows this node.
+        tone: the tone, where the status is none of a step.
     """
 
     id: str
@@ -63,16 +66,25 @@ class NodeText:
     href: str = ""
     members: int = 0
     is_selected: bool = False
+    tone: Tone | None = None
 
 
 def box_width(texts: Iterable[NodeText]) -> float:
-    """Return the width of the boxes of a graph: all alike, wide enough for the longest title within limits."""
-    longest = max((_text_width(text.title or text.id, _TITLE) for text in texts), default=0.0)
-    return min(max(_NARROWEST, longest + _TEXT_LEFT + _TEXT_RIGHT), _WIDEST)
+    """Return the width of the boxes of a graph: all alike, wide enough for the longest text within limits.
+
+    It grows in few steps, so that a graph does not move with each digit of what its nodes tell.
+    """
+    longest = max((_longest(text) for text in texts), default=0.0)
+    steps = ceil((longest + _TEXT_LEFT + _TEXT_RIGHT - _NARROWEST) / _WIDER)
+    return min(_NARROWEST + max(0, steps) * _WIDER, _WIDEST)
+
+
+def _longest(text: NodeText) -> float:
+    return max(_text_width(text.title or text.id, _TITLE), _text_width(text.detail, _DETAIL))
 
 
 def arrange(texts: Sequence[NodeText], edges: Sequence[Edge]) -> Layout:
-    """Return the layout of a graph with these texts: it depends on ids, titles and edges only, so it is kept."""
+    """Return the layout of a graph with these texts: it depends on ids, edges and the width only, so it is kept."""
     return _arranged(tuple(text.id for text in texts), box_width(texts), tuple(edges))
 
 
@@ -140,7 +152,7 @@ def _node(text: NodeText, box: Box) -> Markup:
     room = box.width - _TEXT_LEFT - _TEXT_RIGHT
     x = box.x + _TEXT_LEFT
     middle = box.y + box.height / 2
-    tone = tone_of(text.status)
+    tone = text.tone or tone_of(text.status)
     detail = clipped(text.detail, room, _DETAIL)
     return _NODE.format(
         id=_SPACES.sub("_", clean(text.id)),
@@ -150,7 +162,7 @@ def _node(text: NodeText, box: Box) -> Markup:
         current=Markup(' aria-current="true"') if text.is_selected else "",
         href=clean(text.href),
         status=clean(text.status),
-        hint=clean(" · ".join(part for part in (title, text.status, text.detail) if part)),
+        hint=clean(" · ".join(part for part in (title, words(text.status), text.detail) if part)),
         behind=_BEHIND.format(box.x + 4, box.y + 4, box.width, box.height) if text.members else "",
         x=box.x,
         y=box.y,

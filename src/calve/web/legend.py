@@ -38,7 +38,12 @@ SHAPES: dict[Tone, str] = {
 """The outline of a mark, around the point 0, 0, at most 12 wide; the mark of ``wait`` is not filled."""
 
 _SQUARE = SHAPES[Tone.RUN]
-_CELLS = {Tone.BAD: SHAPES[Tone.BAD], Tone.LATE: SHAPES[Tone.OK], Tone.WAIT: "M-4.5-4.5h9v9h-9z"}
+_CELLS = {
+    Tone.BAD: SHAPES[Tone.BAD],
+    Tone.LATE: SHAPES[Tone.OK],
+    Tone.OFF: SHAPES[Tone.OFF],
+    Tone.WAIT: "M-4.5-4.5h9v9h-9z",
+}
 """Cells of a grid are squares, but for those of these tones: ``static/elements/grid.js`` draws the same shapes."""
 
 _OK = {StepStatus.SUCCEEDED, RunStatus.SUCCEEDED}
@@ -84,6 +89,7 @@ Legend = Mapping[str, Letter]
 """What the letters of a grid mean."""
 
 _CHANGES = {
+    "?": (Tone.OFF, False),
     "c": (Tone.DONE, False),
     "L": (Tone.LATE, True),
     "o": (Tone.RUN, True),

@@ -5,6 +5,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 from tests.unit.capture.tables import NAME, Table, entry
 
 from calve.capture import Checkpoint, Operation, Pending, PendingOf
@@ -143,7 +144,7 @@ def checkpoint(snapshot_id: int, at: int, pending: Pending | None = None) -> Che
 
 def letters(commits: list[RangeSnapshot], facts: Mapping[int, Cells], reader: Reader | None) -> list[str]:
     """Return the cells of each row."""
-    return [row.cells for row in change_map(commits[::-1], facts, reader, 100).rows]
+    return [row.cells for row in change_map(commits[::-1], facts, reader, slice(100)).rows]
 
 
 def test_a_map_shows_what_each_commit_is_to_a_consumer() -> None:
@@ -171,9 +172,10 @@ def test_a_checkpoint_may_lie_inside_a_commit_or_before_all_that_are_shown() -> 
     assert letters(commits, facts, partly) == ["cpp"]
     assert letters(commits, facts, Reader(checkpoint(99, NOON + 1))) == ["cpp"]
     assert letters(commits, facts, Reader()) == ["ppp"]
-    drawn = change_map(commits[::-1], {1: facts[1]}, Reader(), 100)
+    drawn = change_map(commits[::-1], {1: facts[1]}, Reader(), slice(100))
     assert (drawn.checkpoint_column, drawn.unread) == (-1, 2)
-    done = change_map(commits[::-1], facts, Reader(checkpoint(3, NOON + 3)), 100)
+    assert [row.cells for row in drawn.rows] == ["p??"]
+    done = change_map(commits[::-1], facts, Reader(checkpoint(3, NOON + 3)), slice(100))
     assert done.checkpoint_column == 2
 
 
@@ -184,11 +186,16 @@ def test_more_than_400_commits_are_shown_by_day() -> None:
     facts: dict[int, Cells] = {step.snapshot_id: (day(0), Cell(Partition("none"), 1, 1, 1)) for step in commits}
     last_of_first_day = commits[99]
     reader = Reader(checkpoint(last_of_first_day.snapshot_id, last_of_first_day.timestamp_ms))
-    drawn = change_map(commits[::-1], facts, reader, 1)
+    drawn = change_map(commits[::-1], facts, reader, slice(1))
     assert drawn.is_by_day
     assert [(column.commits, column.at % DAY) for column in drawn.columns] == [(100, 0)] * 5
     assert [(row.partition, row.cells, row.rows) for row in drawn.rows] == [("day=0", "cllll", 500)]
     assert (drawn.partitions, drawn.checkpoint_column) == (2, 0)
+    older = change_map(commits[::-1], facts, reader, slice(1, 3))
+    assert [row.partition for row in older.rows] == ["none"]
+    some = {step.snapshot_id: facts[step.snapshot_id] for step in commits[50:400]}
+    partly = change_map(commits[::-1], some, reader, slice(1))
+    assert [row.cells for row in partly.rows] == ["clll?"]
 
 
 def test_lateness_counts_rows_by_their_delay() -> None:
@@ -215,6 +222,33 @@ def test_lateness_counts_rows_by_their_delay() -> None:
     ]
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 9), st.integers(0, 40)), max_size=30),
+    st.integers(0, 40),
+    st.integers(0, 45),
+)
+def test_any_lookback_is_counted(arrivals: list[tuple[int, int, int]], month: int, lookback: int) -> None:
+    """Not taken from another one: a day is missed once it is no longer read, and read again on each day until then."""
+    commits = [commit(number, NOON + number * DAY) for number in range(13)]
+    start = NOON // DAY * DAY - month * DAY
+    whole = Cell(Partition("month", start, start + 31 * DAY), 1, 3, 1)
+    facts: dict[int, Cells] = dict.fromkeys(range(13), ())
+    for number, rows, ago in arrivals:
+        facts[number] += (day(number - ago, rows),)
+    facts[5] += (whole,)
+    found = lateness(commits, facts, lookback).lookback
+    assert found is not None
+    newest, oldest = max(0, 5 + month - 30), 5 + month
+    delays = [(ago, ago, rows) for _, rows, ago in arrivals] + [(newest, oldest, 3)]
+    total = sum(rows for _, _, rows in delays)
+    assert found.days == lookback
+    assert found.missed_rows == sum(rows for least, _, rows in delays if least > lookback)
+    assert found.missed_rows_at_most == sum(rows for _, most, rows in delays if most > lookback)
+    assert found.missed_share == round(found.missed_rows / total, 6)
+    again = sum(rows for least, _, rows in delays for _ in range(least, lookback))
+    assert found.times_re_read == round(again / total, 2)
+
+
 def test_the_curve_has_at_most_200_points() -> None:
     """The first and the last among them."""
     commits = [commit(number, NOON + number * 60_000) for number in range(1_000)]
@@ -227,6 +261,7 @@ def test_without_rows_there_is_no_curve() -> None:
     """Nor anything that a lookback could miss."""
     found = lateness([], {})
     assert (found.rows, found.curve, found.lookbacks, found.misses_none_days) == (0, (), (), None)
+    assert found.lookback is None
 
 
 def sample(at: int, expires_at: int | None, commits: int = 1) -> LagSample:

@@ -1,12 +1,13 @@
 """Charts: what they show is right, nothing is drawn outside of them, and no text becomes markup."""
 
+from itertools import pairwise
 from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given, strategies as st
 from markupsafe import Markup
 
-from calve.web.charts import Series, Span, lag_against_expiry, lateness, run_spans, share_within, sparkline
+from calve.web.charts import Series, Span, band_of, lag_against_expiry, lateness, run_spans, sparkline
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{0}{x}%s", "\x00\x1b", "&lt;"]
 
@@ -60,37 +61,74 @@ def test_a_run_without_steps_has_an_empty_table() -> None:
     assert len(_parsed(run_spans([], now=0))[0]) == 0
 
 
-def test_a_window_misses_what_comes_later() -> None:
-    """The marker of a lookback says which share of the rows it misses, also between two points of the curve."""
-    curve = [(0.0, 0.0), (1.0, 0.7), (3.0, 0.93), (14.0, 1.0)]
-    assert share_within(curve, 3) == pytest.approx(0.93)
-    assert share_within(curve, 2) == pytest.approx(0.815)
-    assert share_within(curve, 20) == 1
-    chart = _parsed(lateness(curve, window=3))
-    assert "3 days: 7.0 % missed" in [text.text for text in chart.iter("text")]
-    assert len(_points(next(chart.iter("polyline")))) == 4
+def test_the_curve_has_a_band_and_a_marker() -> None:
+    """What had come by a time, at least and at most; the marker says what it is told, and stays in the picture."""
+    curve = [(0.0, 0.0, 0.7), (1.0, 0.7, 0.93), (14.0, 1.0, 1.0)]
+    chart = _parsed(lateness(curve, lookback=20, missed="2 % to 7 %"))
+    assert "20 days: 2 % to 7 % missed" in [text.text for text in chart.iter("text")]
+    least, most = (_points(line) for line in chart.iter("polyline"))
+    assert len(least) == len(most) == 5
+    assert all(low[1] >= high[1] for low, high in zip(least, most, strict=True))
+    kinds = [path.attrib["class"] for path in chart.iter("path")]
+    assert kinds == ["between", "axis", "marker"]
     assert not any(path.attrib["class"] == "marker" for path in _parsed(lateness(curve)).iter("path"))
+    assert list(_parsed(lateness([])).iter("polyline")) != []
+
+
+DAY = 86_400_000.0
 
 
 def test_a_consumer_that_falls_behind_comes_to_the_band() -> None:
     """The line of a consumer goes down as it falls behind, and is in the band when its history may be removed."""
-    day = 86_400_000.0
-    well = Series("playback.daily", ((0.0, 0.1 * day), (1.0, 0.2 * day)))
-    bad = Series("ads.audience", ((0.0, 2 * day), (1.0, 6 * day)))
-    chart = _parsed(lag_against_expiry([well, bad], expires_after=5 * day, begin="Monday", end="today"))
-    lines = [_points(line) for line in chart.iter("polyline")]
-    band = next(path for path in chart.iter("path") if path.attrib["class"] == "band")
-    limit = float(band.attrib["d"].removeprefix("M").partition("H")[0].split()[1])
-    assert lines[0][-1][1] < limit < lines[1][-1][1]
-    assert lines[1][0][1] < limit
+    current = [(n * DAY, n * DAY) for n in range(10, 12)]
+    well = Series("playback.daily", tuple((at, at - 0.1 * DAY) for at, _ in current))
+    bad = Series("ads.audience", ((10 * DAY, 8 * DAY), (11 * DAY, 5 * DAY)))
+    chart = _parsed(lag_against_expiry([well, bad], current, expires_after=5 * DAY))
+    newest, first, second = (_points(line) for line in chart.iter("polyline"))
+    edge = _band_of(chart)
+    assert newest[-1][1] < first[-1][1] < edge[1][1] < second[-1][1]
+    assert second[0][1] < edge[0][1]
     texts = {text.text for text in chart.iter("text")}
-    assert {"playback.daily", "ads.audience", "Monday", "today", "older than 5 d: may be removed"} <= texts
+    assert {"playback.daily", "ads.audience", "1970-01-11 00:00", "older than 5 d: may be removed"} <= texts
+
+
+def _band_of(chart: ET.Element) -> list[tuple[float, float]]:
+    """Return the upper edge of the band."""
+    (band,) = (path for path in chart.iter("path") if path.attrib["class"] == "band")
+    pairs = (pair.split(",") for pair in band.attrib["d"].strip("Mz").split())
+    return [(float(x), float(y)) for x, y in pairs][:-2]
+
+
+def test_expiry_never_removes_the_newest_snapshot() -> None:
+    """A consumer that is up to date is above the band, however long nobody has written."""
+    current = [(at * DAY, 1 * DAY) for at in range(1, 30)]
+    assert max(edge for _, edge in band_of(current, 5 * DAY)) == 1 * DAY
+    chart = _parsed(lag_against_expiry([Series("a", tuple(current))], current, expires_after=5 * DAY))
+    line = _points(list(chart.iter("polyline"))[1])
+    assert all(y <= edge for (_, y), (_, edge) in zip(line, _band_of(chart), strict=True))
+
+
+def test_names_do_not_overlap() -> None:
+    """Also of consumers that are equally far behind, wherever that is; of too many, those in most need have names."""
+    current = [(0.0, 0.0), (DAY, DAY)]
+    for height in (0.0, 0.5 * DAY, DAY):
+        same = [Series(f"team.job{n}", ((0.0, 0.0), (DAY, height))) for n in range(8)]
+        chart = _parsed(lag_against_expiry(same, current, expires_after=2 * DAY))
+        places = [float(text.attrib["y"]) for text in chart.iter("text") if text.attrib["class"] == "name"]
+        assert len(places) == 8
+        assert all(then - before >= 12 for before, then in pairwise(places))
+        assert 0 < places[0] < places[-1] < 175
+    many = [Series(f"team.job{n}", ((DAY, n * DAY / 40),)) for n in range(40)]
+    chart = _parsed(lag_against_expiry(many, current, expires_after=2 * DAY))
+    names = [text.text for text in chart.iter("text") if text.attrib["class"] == "name"]
+    assert len(names) == 11
+    assert "team.job0" in names
 
 
 def test_a_table_without_consumers_has_only_its_band() -> None:
     """The chart is drawn before anybody has read the table, and for a consumer without samples."""
-    assert list(_parsed(lag_against_expiry([], expires_after=1.0)).iter("polyline")) == []
-    assert list(_parsed(lag_against_expiry([Series("new", ())], expires_after=1.0)).iter("polyline")) == []
+    assert len(list(_parsed(lag_against_expiry([], [], expires_after=1.0)).iter("polyline"))) == 1
+    assert len(list(_parsed(lag_against_expiry([Series("new", ())], [], expires_after=1.0)).iter("polyline"))) == 1
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -99,8 +137,8 @@ def test_hostile_texts_stay_text(text: str) -> None:
     pictures = [
         sparkline([1, 2], label=text),
         run_spans([Span(text, text, 0, 5, text)], now=9),
-        lag_against_expiry([Series(text, ((0.0, 1.0),))], expires_after=3, begin=text, end=text),
-        lateness([(1.0, 1.0)], unit=text, window=1),
+        lag_against_expiry([Series(text, ((0.0, 1.0),))], [(0.0, 1.0)], expires_after=3),
+        lateness([(1.0, 1.0, 1.0)], unit=text, missed=text),
     ]
     for root in map(_parsed, pictures):
         tags = {"svg", "title", "polyline", "path", "text", "rect", "table", "tbody", "tr", "th", "td", "a"}

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from calve.web import graph
 from calve.web.graph import LARGE, Box, Edge, Layout, Node, fold, lay_out
-from calve.web.graph_svg import NodeText, arrange, clipped, graph_svg
+from calve.web.graph_svg import NodeText, arrange, box_width, clipped, graph_svg
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -194,7 +194,7 @@ def test_a_node_is_a_link_with_its_status() -> None:
     assert node.attrib["href"] == "?step=merge"
     assert node.attrib["data-status"] == "USER_FAILED"
     assert node.attrib["class"] == "node tone-bad selected"
-    assert node.findtext("title") == "merge · USER_FAILED · failed after 4.1 s"
+    assert node.findtext("title") == "merge · user failed · failed after 4.1 s"
     assert [text.text for text in node.findall("text")] == ["merge", "failed after 4.1 s"]
 
 
@@ -219,3 +219,13 @@ def test_an_empty_graph_is_an_empty_picture() -> None:
     """A workflow without steps gives a picture without anything in it."""
     assert lay_out([], []) == Layout(0.0, 0.0, {}, ())
     assert len(_drawn([], [])) == 0
+
+
+def test_boxes_are_as_wide_as_what_is_written_in_them() -> None:
+    """A detail is not cut off while there is room; by few steps, so that a live graph stays still."""
+    detail = "774,988 rows · 18.2 s"
+    texts = [NodeText("merge", detail=detail, status="SUCCEEDED")]
+    assert detail in graph_svg(texts, arrange(texts, []))
+    widths = {box_width([NodeText("merge", detail="9" * count)]) for count in range(60)}
+    assert len(widths) < 8
+    assert max(widths) == box_width([NodeText("m" * 200)])

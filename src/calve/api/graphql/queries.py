@@ -1,5 +1,6 @@
 """What can be read."""
 
+from functools import partial
 from typing import Any
 
 import strawberry
@@ -22,6 +23,7 @@ from calve.api.graphql.types import (
 from calve.api.graphql.values import JSON, Info, Long, described
 from calve.engine import RunStatus
 from calve.engine.views import approval_json
+from calve.operations import Page, look_through
 from calve.triggers.signals import lineage_json, signal_json
 
 
@@ -99,9 +101,10 @@ class Query:
     @strawberry.field
     def captures(self, info: Info, consumer: str | None = None, first: int = FEW) -> list[JSON]:
         """Return captures, newest first."""
-        found = info.context.captures.captures(consumer)
+        limit = count(first)
+        found, _ = look_through(Page(limit), None, partial(info.context.captures.part, consumer=consumer, limit=limit))
         names = ("capture_id", "consumer", "number", "status", "created_at", "closed_at")
-        return [JSON(jsonable_encoder({name: getattr(one, name) for name in names})) for one in found[: count(first)]]
+        return [JSON(jsonable_encoder({name: getattr(one, name) for name in names})) for one in found[:limit]]
 
     @strawberry.field
     def checkpoints(self, info: Info, consumer: str | None = None, first: int = FEW) -> list[JSON]:

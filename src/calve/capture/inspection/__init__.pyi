@@ -10,6 +10,7 @@ from .lag_history import (
 )
 from .lateness import Lateness as Lateness
 from .tables import (
+    CaptureDelivery as CaptureDelivery,
     Tables as Tables,
     TableServices as TableServices,
     TableUse as TableUse,

@@ -19,6 +19,8 @@ class Letter(StrEnum):
     """What one commit is in one partition to a consumer."""
 
     NOTHING = "."
+    UNREAD = "?"
+    """Nobody knows yet whether the commit touched the partition."""
     REPLACED = "r"
     """Files were rewritten, the same rows: captures leave it out."""
     COMMITTED = "c"
@@ -37,6 +39,7 @@ _RANK = {letter: rank for rank, letter in enumerate(Letter)}
 _LETTERS = bytes.maketrans(bytes(_RANK.values()), "".join(Letter).encode())
 _MEANINGS = {
     Letter.NOTHING: "not touched",
+    Letter.UNREAD: "not read yet",
     Letter.REPLACED: "files rewritten, the same rows: not captured",
     Letter.COMMITTED: "committed",
     Letter.COMMITTED_LATE: "late, and committed",
@@ -93,7 +96,7 @@ class ChangeMap:
     rows: tuple[Row, ...]
     """The newest partition first."""
     partitions: int
-    """How many there are, shown or not."""
+    """How many there are in these commits, shown or not, as far as they have been read."""
     is_by_day: bool
     checkpoint_column: int | None
     """The last column that is committed as a whole; -1 where that lies before the first, None without a consumer."""
@@ -102,7 +105,10 @@ class ChangeMap:
 
 
 def change_map(
-    commits: Sequence[RangeSnapshot], facts: Mapping[int, Cells], reader: Reader | None, most_partitions: int
+    commits: Sequence[RangeSnapshot],
+    facts: Mapping[int, Cells],
+    reader: Reader | None,
+    partitions: slice,
 ) -> ChangeMap:
     """Return the map of some commits, newest first.
 
@@ -110,14 +116,15 @@ def change_map(
         commits: the commits.
         facts: what they did, by snapshot; those that are not there count as unread.
         reader: the consumer; None: all counts as committed.
-        most_partitions: how many partitions are shown.
+        partitions: which partitions are shown, counted from the newest.
     """
     oldest_first = commits[::-1]
     groups = _groups(oldest_first)
     marks = _marks(oldest_first, reader)
     places = [place for place, group in enumerate(groups) for _ in group]
-    shown, total = _shown(facts, commits, most_partitions)
-    rows = {partition: _RowSum(len(groups)) for partition in shown}
+    found = _partitions(facts, commits)
+    unknown = bytes(_RANK[_unread(group, facts)] for group in groups)
+    rows = {one: _RowSum(unknown) for one in found[partitions]}
     for step, mark, place in zip(oldest_first, marks, places, strict=True):
         ranks, today = (_RANK[mark], _RANK[_LATE.get(mark, mark)]), step.timestamp_ms // DAY * DAY
         for partition, files, added, size in facts.get(step.snapshot_id, ()):
@@ -126,7 +133,7 @@ def change_map(
     return ChangeMap(
         tuple(_column(group) for group in groups),
         tuple(row.shown(partition.name) for partition, row in rows.items()),
-        total,
+        len(found),
         len(groups) < len(commits) or len(commits) > MOST_COLUMNS,
         None if reader is None else _checkpoint_column(groups, marks),
         sum(step.snapshot_id not in facts for step in commits),
@@ -137,6 +144,11 @@ def _groups(commits: Sequence[RangeSnapshot]) -> list[list[RangeSnapshot]]:
     if len(commits) <= MOST_COLUMNS:
         return [[step] for step in commits]
     return [list(group) for _, group in groupby(commits, key=lambda step: step.timestamp_ms // DAY)]
+
+
+def _unread(group: Sequence[RangeSnapshot], facts: Mapping[int, Cells]) -> Letter:
+    """Return what a column is where none of its commits is known to have touched a partition."""
+    return Letter.NOTHING if all(step.snapshot_id in facts for step in group) else Letter.UNREAD
 
 
 def _marks(commits: Sequence[RangeSnapshot], reader: Reader | None) -> list[Letter]:
@@ -176,8 +188,8 @@ class _RowSum:
 
     __slots__ = ("bytes", "files", "ranks", "rows")
 
-    def __init__(self, columns: int) -> None:
-        self.ranks = bytearray(columns)
+    def __init__(self, ranks: bytes) -> None:
+        self.ranks = bytearray(ranks)
         self.files = self.rows = self.bytes = 0
 
     def add(self, place: int, rank: int, files: int, rows: int, size: int) -> None:
@@ -193,12 +205,12 @@ class _RowSum:
         return Row(name, self.ranks.translate(_LETTERS).decode(), self.files, self.rows, self.bytes)
 
 
-def _shown(facts: Mapping[int, Cells], commits: Sequence[RangeSnapshot], most: int) -> tuple[list[Partition], int]:
-    """Return the newest partitions, and how many there are in all."""
+def _partitions(facts: Mapping[int, Cells], commits: Sequence[RangeSnapshot]) -> list[Partition]:
+    """Return the partitions that commits touched, the newest first."""
     found = {cell.partition for step in commits for cell in facts.get(step.snapshot_id, ())}
     timeless = sorted((one for one in found if one.end is None), key=lambda one: one.name)
     timed = sorted((one for one in found if one.end is not None), key=lambda one: (-(one.end or 0), one.name))
-    return [*timed, *timeless][:most], len(found)
+    return [*timed, *timeless]
 
 
 def _column(group: Sequence[RangeSnapshot]) -> Column:

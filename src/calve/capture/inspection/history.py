@@ -14,6 +14,8 @@ from calve.lake import Lake, LoadedTable, TableName
 
 OURS = "calve."
 """What the properties of snapshots begin with by which calve says who wrote them."""
+ATTEMPT = f"{OURS}attempt"
+"""The property that holds the key of the attempt that wrote a snapshot."""
 _MOST_SNAPSHOTS = 20_000
 """How many snapshots the cached metadata holds in all, of about 3 KB each."""
 

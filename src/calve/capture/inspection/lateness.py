@@ -55,10 +55,18 @@ class Lateness:
     lookbacks: tuple[Lookback, ...]
     misses_none_days: int | None
     """The shortest lookback that misses none; None without rows."""
+    lookback: Lookback | None
+    """The one that was asked for; None without rows."""
 
 
-def lateness(commits: Sequence[RangeSnapshot], facts: Mapping[int, Cells]) -> Lateness:
-    """Return how late the rows arrived that commits brought; compaction brings none."""
+def lateness(commits: Sequence[RangeSnapshot], facts: Mapping[int, Cells], lookback: int = 0) -> Lateness:
+    """Return how late the rows arrived that commits brought; compaction brings none.
+
+    Args:
+        commits: the commits.
+        facts: what they did, by snapshot.
+        lookback: the days of the lookback that is asked for, beside the usual ones.
+    """
     soonest: Counter[int] = Counter()
     latest: Counter[int] = Counter()
     days: Counter[tuple[int, int]] = Counter()
@@ -82,6 +90,7 @@ def lateness(commits: Sequence[RangeSnapshot], facts: Mapping[int, Cells]) -> La
         _curve(soonest, latest),
         _lookbacks(days),
         max((most for _, most in days), default=None),
+        _lookback(lookback, days) if days else None,
     )
 
 
@@ -117,15 +126,15 @@ def _thinned(delays: Sequence[int]) -> Iterable[int]:
 
 
 def _lookbacks(days: Counter[tuple[int, int]]) -> tuple[Lookback, ...]:
-    total = days.total()
-    if not total:
+    if not days:
         return ()
     enough = max(most for _, most in days)
     wanted = sorted({*(one for one in _LOOKBACKS if one <= max(enough, 7)), enough})
-    return tuple(_lookback(number, days, total) for number in wanted)
+    return tuple(_lookback(number, days) for number in wanted)
 
 
-def _lookback(number: int, days: Counter[tuple[int, int]], total: int) -> Lookback:
+def _lookback(number: int, days: Counter[tuple[int, int]]) -> Lookback:
+    total = days.total()
     missed = sum(rows for (least, _), rows in days.items() if least > number)
     at_most = sum(rows for (_, most), rows in days.items() if most > number)
     # a row of which ``least`` days have passed is read at once, and again on each day until the lookback ends

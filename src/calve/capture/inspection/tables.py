@@ -10,7 +10,7 @@ from typing import Protocol
 
 from calve.capture.inspection.change_map import ChangeMap, Reader, change_map
 from calve.capture.inspection.facts import SECONDS, Cells, FactsCache, FactsReader
-from calve.capture.inspection.history import Intervals, MetadataCache, TableHistory
+from calve.capture.inspection.history import ATTEMPT, Intervals, MetadataCache, TableHistory
 from calve.capture.inspection.lag_history import (
     EVERY,
     Behind,
@@ -45,6 +45,20 @@ class Target:
     delivered_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class CaptureDelivery:
+    """What one attempt wrote of a capture to one table."""
+
+    stream: str
+    """The workflow and the step: ``workflow/step``."""
+    attempt: str
+    """Its key, which snapshots that it wrote have in their summary."""
+    table: TableName
+    status: str
+    """Of its branch: staged, held, published or discarded."""
+    changed_at: datetime
+
+
 class ReaderState(Protocol):
     """Keeps checkpoints and captures."""
 
@@ -70,6 +84,10 @@ class TargetState(Protocol):
 
     def targets(self) -> list[Target]:
         """Return the tables that streams deliver to."""
+        ...
+
+    def of_capture(self, capture_id: str) -> list[CaptureDelivery]:
+        """Return what was written of a capture, oldest first."""
         ...
 
 
@@ -205,6 +223,14 @@ class Tables:
                 break
         return {name: table for name, table in found.items() if table is not None}
 
+    def deliveries(self, capture_id: str) -> list[tuple[CaptureDelivery, int | None]]:
+        """Return what was written of a capture, each with its snapshot of ``main``, if that is known and kept."""
+        sees = self.may_see()
+        found = self.services.targets.of_capture(capture_id)
+        seen = [one for one in found if self._reads(one.stream) and sees(one.table)]
+        tables = self.histories({one.table for one in seen if one.status == _PUBLISHED})
+        return [(one, _snapshot_of(one, tables.get(one.table))) for one in seen]
+
     def lag(self, table: TableHistory) -> list[Lag]:
         """Return how far the consumers of a table are behind."""
         found = self.services.readers.checkpoints_of(table.name)
@@ -263,15 +289,15 @@ class Tables:
         return int(self.services.clock().timestamp() * 1000)
 
     def changes(
-        self, table: TableHistory, consumer: str | None, commits: int, partitions: int, seconds: float = SECONDS
+        self, table: TableHistory, consumer: str | None, commits: slice, partitions: slice, seconds: float = SECONDS
     ) -> ChangeMap:
-        """Return which of the newest commits touched which partitions, and what a consumer did with them.
+        """Return which of some commits touched which of their partitions, and what a consumer did with them.
 
         Args:
             table: the table.
-            consumer: the consumer.
-            commits: how many commits.
-            partitions: how many partitions at most.
+            consumer: the consumer; None: all counts as done.
+            commits: which, counted from the newest.
+            partitions: which, counted from the newest that these commits touched.
             seconds: how long to read what is not in memory.
 
         Raises:
@@ -279,7 +305,7 @@ class Tables:
         """
         if consumer is not None:
             self.caller.require(ConsumerRight.READ, consumer)
-        steps = table.commits[:commits]
+        steps = table.commits[commits]
         facts = self._facts(table, steps, None, partitions_by_spec(table.source), seconds)
         reader = None if consumer is None else self.reader(table, consumer)
         return change_map(steps, facts, reader, partitions)
@@ -298,7 +324,9 @@ class Tables:
         opened = next((move.to for move in moves if move.table == table.name), None)
         return Reader(committed, opened, operations)
 
-    def lateness(self, table: TableHistory, column: str | None, window_days: int) -> tuple[Lateness, int]:
+    def lateness(
+        self, table: TableHistory, column: str | None, window_days: int, lookback: int
+    ) -> tuple[Lateness, int]:
         """Return how late the rows of the last days arrived, and how many commits have not been read yet.
 
         Raises:
@@ -310,7 +338,7 @@ class Tables:
         since = self.now() - window_days * DAY
         steps = [step for step in table.commits if step.timestamp_ms >= since]
         facts = self._facts(table, steps, field_id, partition_of)
-        found = lateness(steps, facts)
+        found = lateness(steps, facts, lookback)
         if column is None and found.unknown_rows and not found.rows:
             raise RequestInvalid(
                 f"The partitions of {table.name} do not tell the time of events.",
@@ -370,11 +398,19 @@ _POINTS = 400
 _RECENT = 3 * EVERY
 """How old a sample may be that tells of now."""
 _NEVER = 2**63
+_PUBLISHED = "published"
+"""The status of a branch that reached ``main``."""
 
 
 def _urgency(behind: Behind) -> tuple[int, int]:
     expires_in = _NEVER if behind.expires_in is None else behind.expires_in
     return expires_in, -(behind.sample.commits or 0)
+
+
+def _snapshot_of(delivery: CaptureDelivery, table: TableHistory | None) -> int | None:
+    """Return the newest snapshot that an attempt wrote to a table."""
+    commits = () if table is None or delivery.status != _PUBLISHED else table.commits
+    return next((one.snapshot_id for one in commits if one.summary.get(ATTEMPT) == delivery.attempt), None)
 
 
 def _listed(lake: Lake, catalog: str, namespace: str | None) -> list[tuple[list[str], str]]:

@@ -156,10 +156,23 @@ class SqlCaptureState(SqlCheckpoints):
 
     def captures(self, consumer: str | None = None) -> list[StoredCapture]:
         """Return all captures but those being written, or one consumer's, newest first."""
-        query = select(capture).where(is_of_consumer(capture, consumer), _columns.status != Status.WRITING.value)
-        # Within a consumer the number tells, whatever the clocks did.
-        newest_first = () if consumer is not None else (_columns.created_at.desc(), _columns.consumer)
-        return self._captures(query.order_by(*newest_first, _columns.number.desc()))
+        return self._captures(_newest_first(consumer))
+
+    def captures_after(self, capture_id: str | None, consumer: str | None, limit: int) -> list[StoredCapture]:
+        """Return some of these captures: the newest, or those after one of them; none if that is not among them."""
+        query = _newest_first(consumer).limit(limit)
+        if capture_id is None:
+            return self._captures(query)
+        with self._database.read() as connection:
+            last = _find(connection, _columns.id == capture_id)
+        if last is None or consumer not in {None, last.consumer}:
+            return []
+        is_older = and_(_columns.consumer == last.consumer, _columns.number < last.number)
+        if consumer is None:
+            is_later_consumer = or_(_columns.consumer > last.consumer, is_older)
+            is_at_once = and_(_columns.created_at == last.created_at, is_later_consumer)
+            is_older = or_(_columns.created_at < last.created_at, is_at_once)
+        return self._captures(query.where(is_older))
 
     def garbage(self, written_before: datetime) -> list[StoredCapture]:
         """Return captures, closed or crashed (begun before a time), whose artifacts are not collected yet.
@@ -211,6 +224,13 @@ def _find(connection: Connection, condition: ColumnElement[bool], *, lock: bool 
     query = select(capture).where(condition)
     row = connection.execute(query.with_for_update() if lock else query).one_or_none()
     return None if row is None else CAPTURE.from_row(row)
+
+
+def _newest_first(consumer: str | None) -> Select[Any]:
+    query = select(capture).where(is_of_consumer(capture, consumer), _columns.status != Status.WRITING.value)
+    # Within a consumer the number tells, whatever the clocks did.
+    before = () if consumer is not None else (_columns.created_at.desc(), _columns.consumer)
+    return query.order_by(*before, _columns.number.desc())
 
 
 def _is_of_key(consumer: str, key: str) -> ColumnElement[bool]:

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from sqlalchemy import ColumnElement, Connection, Row, Table, and_, delete, insert, select
 
-from calve.capture import Adoption, Checkpoint, Move, StoredCheckpoint
+from calve.capture import Adoption, Checkpoint, Move, Status, StoredCapture, StoredCheckpoint
 from calve.errors import CheckpointMissing, ConcurrentCommit
 from calve.lake import TableName
 from calve.store.captures.rows import CHECKPOINT, columns_of, is_about, is_of_consumer, table_of
@@ -139,10 +139,17 @@ class SqlCheckpoints:
 
         Each has seq, at, consumer, table, version, reason, before and after; ``after`` is None for a reset.
         """
-        query = select(checkpoint_log).where(is_of_consumer(checkpoint_log, consumer))
+        return self._log(is_of_consumer(checkpoint_log, consumer))
+
+    def moves_of(self, capture: StoredCapture) -> list[dict[str, Any]]:
+        """Return the same of the moves that the commit of a capture made."""
+        is_its = and_(checkpoint_log.c.reason == capture.capture_id, is_of_consumer(checkpoint_log, capture.consumer))
+        return self._log(is_its) if capture.status is Status.COMMITTED else []
+
+    def _log(self, condition: ColumnElement[bool]) -> list[dict[str, Any]]:
+        query = select(checkpoint_log).where(condition).order_by(checkpoint_log.c.seq)
         with self._database.read() as connection:
-            rows = connection.execute(query.order_by(checkpoint_log.c.seq)).all()
-        return [_log_entry(row) for row in rows]
+            return [_log_entry(row) for row in connection.execute(query)]
 
 
 def advance(connection: Connection, before: Position, to: Checkpoint | None, *, reason: str, now: datetime) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, and_, delete, insert, select, update
 
-from calve.capture.inspection import Target
+from calve.capture.inspection import CaptureDelivery, Target
 from calve.delivery import BranchStatus, Delivery, StagedTarget, Staging, StoredBranch
 from calve.lake import TableName
 from calve.store.captures.rows import TABLE, columns_of, is_about, table_of
@@ -87,6 +87,13 @@ class SqlDeliveryState:
         query = select(delivery_target).order_by(_TARGET.stream)
         with self._database.read() as connection:
             return [Target(row.stream, table_of(row), row.delivered_at) for row in connection.execute(query)]
+
+    def of_capture(self, capture_id: str) -> list[CaptureDelivery]:
+        """Return what was written of a capture, oldest first."""
+        return [
+            CaptureDelivery(one.delivery.stream, one.attempt, one.target.name, one.status.value, one.changed_at)
+            for one in self.branches(capture_id)
+        ]
 
     def note(self, staging: Staging, target: TableName, uuid: str, now: datetime) -> None:
         """Record that a target has been delivered to: its identity, and that its branch is done with."""

@@ -129,5 +129,6 @@ index(
     where="key IS NOT NULL AND status IN ('open', 'committed')",
     unique=True,
 )
+index("capture_created_at", capture, "created_at")
 index("capture_uncollected", capture, "created_at", where="collected_at IS NULL")
 index("delivery_branch_capture", delivery_branch, "capture_id")

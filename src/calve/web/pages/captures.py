@@ -8,21 +8,23 @@ from fastapi import Query
 
 from calve.api import Call, Paged
 from calve.namespaces import workflow_of
-from calve.operations import READ_SOMEWHERE, Operations, Page as ListPage
+from calve.operations import READ_SOMEWHERE, Operations
 from calve.web.live import SELDOM
 from calve.web.page import Page, Pages
-from calve.web.pages.tables import place_of
+from calve.web.pages.table_map import place_of
 
 pages = Pages("captures", is_slow=True)
 
 Document = dict[str, Any]
 _Text = Annotated[str, Query(max_length=512)]
 _MOST_FILES = 100
-_MOVES = ListPage(limit=200)
 TONES = {"writing": "wait", "open": "run", "committed": "ok", "abandoned": "off"}
 """How each status of a capture is shown."""
 _CLOSED = frozenset({"committed", "abandoned"})
 """Statuses after which a capture does not change."""
+DELIVERY_TONES = {"staged": "run", "held": "wait", "published": "ok", "discarded": "off"}
+DELIVERY_WORDS = {"staged": "being written", "held": "waits for the commit", "discarded": "thrown away"}
+"""How each status of a delivery is shown."""
 
 
 @pages.get("/captures", "captures_page", READ_SOMEWHERE, live=True, every=SELDOM)
@@ -44,10 +46,12 @@ def capture(call: Call, capture_id: str) -> Page:
         "place": place_of,
         "at": _at,
         "workflow_id": workflow_of(document["consumer"]),
-        "key": _key(operations, document),
+        "workflow_of": workflow_of,
+        "history": operations.capture_history(capture_id),
         "files": _files(operations, capture_id),
         "most_files": _MOST_FILES,
-        "moves": _moves(operations, document),
+        "delivery_tones": DELIVERY_TONES,
+        "delivery_words": DELIVERY_WORDS,
     }
     regions = () if document["status"] in _CLOSED else ("capture",)
     return Page("captures/show.html", f"Capture {capture_id}", document, values, here="tables", regions=regions)
@@ -58,19 +62,7 @@ def _at(text: str | None) -> int | None:
     return None if text is None else int(datetime.fromisoformat(text).timestamp() * 1_000)
 
 
-def _key(operations: Operations, document: Document) -> Document:
-    """Return the capture as lists have it: when it was taken, and what for."""
-    found = operations.captures(consumer=document["consumer"])
-    return next((one for one in found if one["capture_id"] == document["capture_id"]), {})
-
-
 def _files(operations: Operations, capture_id: str) -> list[Document]:
     """Return the files that the tables of a capture reference."""
     found = operations.capture_files(capture_id)
     return [{"table": table, **file} for table, files in found.items() for file in files]
-
-
-def _moves(operations: Operations, document: Document) -> list[Document]:
-    """Return the moves of checkpoints that the commit of a capture made."""
-    found = operations.list_checkpoint_moves(_MOVES, consumer=document["consumer"])["elements"]
-    return [one for one in found if one["reason"] == document["capture_id"]]

@@ -12,9 +12,10 @@ from calve.operations import READ_SOMEWHERE, Operations
 from calve.web.formats import number, since
 from calve.web.graph import Edge
 from calve.web.graph_svg import NodeText, arrange, graph_svg
+from calve.web.legend import Tone
 from calve.web.live import SELDOM
 from calve.web.page import Page, Pages
-from calve.web.pages.tables import place_of
+from calve.web.pages.table_map import place_of
 
 pages = Pages("lineage", is_slow=True)
 
@@ -39,6 +40,7 @@ def lineage(call: Call, table: _Text = "", workflow: _Text = "", depth: Annotate
         "edges": sorted(document["edges"], key=lambda one: (one["workflow_id"], one["direction"], one["table"])),
         "place": place_of,
         "workflow_place": _workflow_place,
+        "tones": _WORDS,
     }
     return Page("lineage/lineage.html", "Lineage", document, values, here="lineage", regions=("lineage",))
 
@@ -48,12 +50,14 @@ def _workflow_place(workflow_id: str) -> str:
 
 
 def _picture(document: Document, chosen: set[str], now: int) -> Markup:
+    tones = {node["id"]: _tone(node, document["edges"]) for node in document["nodes"]}
     texts = [
         NodeText(
             node["id"],
             node["name"],
             _freshness(node, document["edges"], now),
-            status=_status(node, document["edges"]),
+            status=_WORDS[tones[node["id"]]],
+            tone=tones[node["id"]],
             href=place_of(node["name"]) if node["kind"] == "table" else _workflow_place(node["name"]),
             is_selected=node["id"] in chosen,
         )
@@ -75,13 +79,16 @@ def _edges(edges: Sequence[Mapping[str, Any]]) -> list[Edge]:
 def _freshness(node: Mapping[str, Any], edges: Sequence[Mapping[str, Any]], now: int) -> str:
     """Return when a table changed, or a workflow last read or wrote one."""
     if node["kind"] == "table":
-        return "changed " + since(node["changed_at"], now) if node["changed_at"] else "table"
+        return "changed " + since(node["changed_at"], now) if node["changed_at"] else ""
     return "ran " + since(max(one["at"] for one in edges if one["workflow_id"] == node["name"]), now)
 
 
-def _status(node: Mapping[str, Any], edges: Sequence[Mapping[str, Any]]) -> str:
-    """Return a status whose tone fits: a workflow that is behind waits, one that is not has succeeded."""
+def _tone(node: Mapping[str, Any], edges: Sequence[Mapping[str, Any]]) -> Tone:
     if node["kind"] == "table":
-        return "RUNNING"
-    behind = any(one["pending_commits"] for one in edges if one["workflow_id"] == node["name"])
-    return "PAUSED" if behind else "SUCCEEDED"
+        return Tone.RUN
+    is_behind = any(one["pending_commits"] for one in edges if one["workflow_id"] == node["name"])
+    return Tone.LATE if is_behind else Tone.OK
+
+
+_WORDS = {Tone.RUN: "table", Tone.LATE: "workflow, behind", Tone.OK: "workflow, up to date"}
+"""What the tone of a node says, in the legend and in its tooltip."""

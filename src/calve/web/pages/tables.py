@@ -1,37 +1,37 @@
 """Tables: which there are; and of one, what changed and who has processed it, how far behind and how late that is."""
 
+import gzip
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
-from fastapi import Query
-from markupsafe import Markup
+from fastapi import Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from calve.api import Call, Paged
-from calve.capture.inspection import LEGEND, SECONDS
+from calve.api import Call, Document as JsonAnswer, Paged
+from calve.capture.inspection import SECONDS
 from calve.errors import CalveError, RequestInvalid
 from calve.namespaces import workflow_of
-from calve.operations import PREFIX, READ_SOMEWHERE, Operations, Page as ListPage
-from calve.web.charts import Series, lag_against_expiry, lateness
-from calve.web.formats import clock, duration, number
-from calve.web.legend import change_legend, legend_json, legend_list
+from calve.operations import LOOKBACK, READ_SOMEWHERE, Operations, Page as ListPage
+from calve.web.charts import Series, band_of, lag_against_expiry, lateness
+from calve.web.formats import duration, number
 from calve.web.live import SELDOM
 from calve.web.page import Page, Pages
+from calve.web.pages.table_map import COMMITS, PARTITIONS, Part, grid_of, map_of, place_of
 
 pages = Pages("tables", is_slow=True)
 
 Document = dict[str, Any]
 _Text = Annotated[str, Query(max_length=512)]
+_Skip = Annotated[int, Query(ge=0, lt=2**31)]
 _DAY = 86_400_000
 _FEW_COMMITS, _FEW_PARTITIONS = 150, 100
 """The map of a table with more is loaded by the page, so that the page itself comes at once."""
 _FIRST = 0.15
 """Seconds that a page reads the commits of its map; what takes longer, the page loads as well."""
 _NEWEST = 8
-_LOOKBACK = 3
 _EVERY = ListPage(limit=1_000_000)
 _SEARCHED = ListPage(limit=30)
 
@@ -75,11 +75,6 @@ def _urgency(lag: Mapping[str, Any]) -> tuple[bool, float]:
     return lag["error"] is None, float("inf") if expires_in is None else expires_in
 
 
-def place_of(table: str) -> str:
-    """Return the address of the page of a table."""
-    return f"/tables/{quote(table, safe='')}"
-
-
 def _shown(about: Document, tab: str, document: Any, **values: Any) -> Page:
     """Return one tab of a table, its region; ``about`` is the table itself, which all of them tell of."""
     common = {"about": about, "tab": tab, "place": place_of(about["table"]), "workflow_of": workflow_of}
@@ -87,19 +82,20 @@ def _shown(about: Document, tab: str, document: Any, **values: Any) -> Page:
 
 
 @pages.get("/tables/{table}", "table_page", READ_SOMEWHERE, live=True, every=SELDOM)
-def changes(call: Call, table: str, consumer: _Text = "") -> Page:
+def changes(call: Call, table: str, consumer: _Text = "", skip_commits: _Skip = 0, skip_partitions: _Skip = 0) -> Page:
     """Show which commits touched which partitions, and what a consumer has done with them."""
     operations = Operations(call)
     about = operations.table(table)
     chosen = consumer or _most_behind(about)
-    drawn = _few_changes(operations, about, chosen)
+    part = Part(about["table"], chosen, skip_commits, skip_partitions)
+    drawn = _few_changes(operations, about, chosen) if part.is_newest else None
     newest = operations.table_snapshots(table, ListPage(limit=_NEWEST))["elements"]
     values = {
         "consumer": chosen,
         "consumers": sorted({*about["consumers"], *([chosen] if chosen else [])}),
-        "grid": _grid(about, chosen, drawn),
+        "grid": grid_of(part, drawn),
         "newest": newest,
-        "late": _late(operations, about, _LOOKBACK) if drawn is not None else None,
+        "late": _late(operations, about) if drawn is not None else None,
     }
     return _shown(about, "changes", about, **values)
 
@@ -116,50 +112,30 @@ def _few_changes(operations: Operations, about: Document, consumer: str) -> Docu
     """Return the map of a table if it is small enough to stand in the page, and known at once."""
     if not 0 < about["commits"] <= _FEW_COMMITS:
         return None
-    drawn = operations.changes_within(about["table"], consumer or None, _FEW_COMMITS, _FEW_PARTITIONS, _FIRST)
+    drawn = operations.changes_within(
+        about["table"], consumer or None, slice(0, _FEW_COMMITS), slice(0, _FEW_PARTITIONS), _FIRST
+    )
     return drawn if drawn["partition_count"] <= _FEW_PARTITIONS and not drawn["unread"] else None
 
 
-def _grid(about: Document, consumer: str, drawn: Document | None) -> Document:
-    """Return what ``<grid-map>`` is given: the letters, or where to get them."""
-    query = f"?{urlencode({'consumer': consumer})}" if consumer else ""
-    place = place_of(about["table"])
-    onward = f"&{urlencode({'consumer': consumer})}" if consumer else ""
-    grid = {"href": f"{place}/snapshots?snapshot={{column}}{onward}", "prefix": _prefix(about)}
-    if drawn is None:
-        legend = change_legend(LEGEND)
-        return {
-            **grid,
-            "src": f"{PREFIX}{place}/changes{query}",
-            "legend": legend_json(legend),
-            "key": legend_list(legend),
-        }
-    legend = change_legend(drawn["legend"])
-    occurring = "".join(row["cells"] for row in drawn["partitions"])
-    checkpoint = drawn["checkpoint_column"]
-    return {
-        **grid,
-        "legend": legend_json(legend),
-        "key": legend_list(legend, occurring),
-        "columns": [[str(one["snapshot_id"]), _column_label(one)] for one in drawn["columns"]],
-        "checkpoint": -1 if checkpoint is None else checkpoint + 1,
-        "lines": [f"{_label(one['partition'], grid['prefix'])}\t{one['cells']}" for one in drawn["partitions"]],
-    }
+@pages.get("/tables/{table}/changes", "table_map", READ_SOMEWHERE)
+def table_map(
+    call: Call, request: Request, table: str, consumer: _Text = "", skip_commits: _Skip = 0, skip_partitions: _Skip = 0
+) -> Response:
+    """Return a part of the map that is too large to stand in the page."""
+    part = Part(table, consumer, skip_commits, skip_partitions)
+    drawn = Operations(call).table_changes(
+        table, consumer or None, COMMITS, PARTITIONS, skip_commits=skip_commits, skip_partitions=skip_partitions
+    )
+    return _packed(request, map_of(part, drawn))
 
 
-def _prefix(about: Document) -> str:
-    """Return what the names of all partitions begin with, if they have one field; the rows do without it."""
-    fields = about["partition_spec"]
-    return f"{fields[0]['name']}=" if len(fields) == 1 else ""
-
-
-def _label(partition: str, prefix: str) -> str:
-    return " ".join(partition.removeprefix(prefix).split())  # tabs and line ends would be those of the grid
-
-
-def _column_label(column: Mapping[str, Any]) -> str:
-    who = column["written_by"].get("attempt", "")
-    return f"{clock(column['at'])} {column['operation']}" + (f" by {who}" if who else "")
+def _packed(request: Request, document: Document) -> Response:
+    """Return JSON, compressed if the browser takes it: rows of letters get a fiftieth of their size."""
+    content, headers = JsonAnswer(document).body, {"Vary": "Accept-Encoding, Cookie"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        content, headers = gzip.compress(content, 5, mtime=0), {**headers, "Content-Encoding": "gzip"}
+    return Response(content, media_type="application/json", headers=headers)
 
 
 @pages.get("/tables/{table}/consumers", "table_consumers_page", READ_SOMEWHERE, live=True, every=SELDOM)
@@ -177,22 +153,35 @@ def lag(call: Call, table: str, days: Annotated[int, Query(ge=1, le=90)] = 7) ->
     return _shown(about, "lag", history, days=days, chart=_lag_chart(history), forecast=_forecast(history))
 
 
-def _lag_chart(history: Document) -> Markup | None:
+def _lag_chart(history: Document) -> Document | None:
+    """Return the chart as a picture, and as a table for ``<metric-chart>``."""
     age = history["max_snapshot_age_ms"]
     series = [
-        Series(one["consumer"], tuple((float(each["at"]), float(_age(each, age))) for each in one["samples"]))
+        Series(one["consumer"], tuple((float(each["at"]), _come(each, age)) for each in one["samples"]))
         for one in history["consumers"]
     ]
-    times = [x for one in series for x, _ in one.points]
-    if not times:
+    newest = {each["at"]: each["current_at"] for one in history["consumers"] for each in one["samples"]}
+    current = [(float(at), float(time)) for at, time in sorted(newest.items()) if time is not None]
+    if not newest:
         return None
-    return lag_against_expiry(series, expires_after=age, begin=clock(int(min(times))), end=clock(int(max(times))))
+    lines = [band_of(current, age), current, *(one.points for one in series)]
+    return {
+        "picture": lag_against_expiry(series, current, expires_after=age),
+        "names": [one.name for one in series],
+        "rows": _rows(sorted(newest), [dict(line) for line in lines]),
+    }
 
 
-def _age(sample: Mapping[str, Any], max_age: int) -> int:
-    """Return how old the oldest commit was that a consumer had not processed; 0 if there was none."""
+def _come(sample: Mapping[str, Any], max_age: int) -> float:
+    """Return how far a consumer had come: the time of the oldest commit that it had not processed, or the newest."""
     expires_at = sample["expires_at"]
-    return 0 if expires_at is None else max(0, max_age - (expires_at - sample["at"]))
+    return float(sample["current_at"] or sample["checkpoint_at"] if expires_at is None else expires_at - max_age)
+
+
+def _rows(times: Sequence[int], lines: Sequence[Mapping[float, float]]) -> list[list[str]]:
+    """Return a row for each time, in seconds: the time, and how high each line is."""
+    found = ([at, *(line.get(at) for line in lines)] for at in times)
+    return [["" if one is None else f"{one / 1_000:.0f}" for one in row] for row in found]
 
 
 def _forecast(history: Document) -> str:
@@ -212,59 +201,68 @@ def late(
     table: str,
     column: _Text = "",
     window: Annotated[int, Query(ge=1, le=3_650)] = 30,
-    lookback: Annotated[int, Query(ge=0, le=3_650)] = _LOOKBACK,
+    lookback: Annotated[int, Query(ge=0, le=3_650)] = LOOKBACK,
 ) -> Page | Response:
     """Show how late rows come, and what a lookback of some days would miss and read again."""
     operations = Operations(call)
     about = operations.table(table)
     times = [one["name"] for one in about["columns"] if str(one["type"]).startswith(("date", "timestamp"))]
     try:
-        document = operations.table_lateness(table, column or None, window)
+        document = operations.table_lateness(table, column or None, window, lookback)
     except RequestInvalid:
         if column or not times:
             raise
         return RedirectResponse(f"{place_of(about['table'])}/lateness?{urlencode({'column': times[0]})}", 303)
     asked = {"column": column, "window": window, "lookback": lookback, "times": times}
-    return _shown(about, "lateness", document, **asked, late=_lateness(document, lookback))
+    return _shown(about, "lateness", document, **asked, late=_lateness(document))
 
 
-def _late(operations: Operations, about: Document, lookback: int) -> Document | None:
+def _late(operations: Operations, about: Document) -> Document | None:
     """Return how late the rows of a table come; None if it cannot be told."""
     try:
-        return _lateness(operations.table_lateness(about["table"]), lookback)
+        return _lateness(operations.table_lateness(about["table"]))
     except CalveError:
         return None
 
 
-def _lateness(document: Document, lookback: int) -> Document | None:
-    """Return the sentence about a lookback, and the curve."""
-    lookbacks = document["lookbacks"]
-    if not lookbacks:
+def _lateness(document: Document) -> Document | None:
+    """Return the sentence about the lookback that was asked for, and the curve."""
+    asked = document["lookback"]
+    if asked is None:
         return None
-    chosen = max((one for one in lookbacks if one["days"] <= lookback), key=lambda one: int(one["days"]))
-    enough = next(one for one in lookbacks if one["days"] == document["misses_none_days"])
-    points = [(float(one["days"]), 1.0 - one["missed_share"]) for one in lookbacks]
+    enough = next(one for one in document["lookbacks"] if one["days"] == document["misses_none_days"])
+    curve = [(one["within_ms"] / _DAY, one["share_at_least"], one["share_at_most"]) for one in document["curve"]]
+    share = _between(_percent(asked["missed_rows"], document), _percent(asked["missed_rows_at_most"], document))
     return {
-        "days": lookback,
-        "missed": chosen,
-        "share": _percent(chosen["missed_share"]),
-        "enough": enough,
-        "rest": _rest(chosen, enough, document["window_days"]),
-        "chart": lateness(points, window=float(lookback)),
+        "days": asked["days"],
+        "share": share,
+        "enough": enough["days"],
+        "rest": _rest(asked, enough, document["window_days"]),
+        "chart": lateness(curve, lookback=asked["days"], missed=share),
+        "is_band": any(least != most for _, least, most in curve),
     }
 
 
-def _percent(share: float) -> str:
+def _percent(rows: int, document: Document) -> str:
+    share = rows / document["rows"]
     if 0 < share < 0.001:
         return "less than 0.1 %"
-    return f"{share * 100:.1f} %".replace(".0 %", " %")
+    return f"{share * 100:.1f} %".replace(".0 %", " %") if rows else ""
 
 
-def _rest(chosen: Mapping[str, Any], enough: Mapping[str, Any], window: int) -> str:
+def _between(least: str, most: str) -> str:
+    """Return how much is missed, where partitions tell the time of rows only as a period."""
+    if not most:
+        return "none"
+    return most if least == most else f"{least} to {most}" if least else f"up to {most}"
+
+
+def _rest(asked: Mapping[str, Any], enough: Mapping[str, Any], window: int) -> str:
     """Return the rest of the sentence: how many rows, and what it would take to miss none."""
-    if not chosen["missed_rows"]:
-        return f"and reads the data {chosen['times_re_read']:g} times more."
-    missed = f"({number(chosen['missed_rows'])} in {window} days)"
+    if not asked["missed_rows_at_most"]:
+        return f"and reads the data {asked['times_re_read']:g} times more."
+    least, most = ((number(rows) if rows else "") for rows in (asked["missed_rows"], asked["missed_rows_at_most"]))
+    missed = f"({_between(least, most)} in {window} days)"
     return f"{missed}; {enough['days']} days miss none and re-read {enough['times_re_read']:g} times the data."
 
 

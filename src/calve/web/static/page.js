@@ -1,6 +1,6 @@
 // @ts-check
-// What every page does besides htmx: forms of actions in a dialog, and what a live update leaves alone. Keys are in
-// elements/keyboard.js.
+// What every page does besides htmx: forms of actions in a dialog, forms that are sent when a choice changes, and what a
+// live update leaves alone. Keys are in elements/keyboard.js.
 
 const dialog = /** @type {HTMLDialogElement} */ (document.getElementById("dialog"));
 
@@ -39,4 +39,18 @@ async function open(address) {
 /** @type {any} */ (window).htmx.registerExtension("kept", {
   /** @param {Element} element @param {{attrName: string}} detail */
   htmx_before_morph_attr: (element, { attrName }) => !(attrName === "open" && element instanceof HTMLDetailsElement),
+});
+
+// Without scripts, such a form has a button, and a slider says where it stood.
+/** @type {number | undefined} */
+let waiting;
+document.addEventListener("change", ({ target }) => {
+  const form = target instanceof Element ? /** @type {HTMLFormElement | null} */ (target.closest("form[data-submit]")) : null;
+  clearTimeout(waiting);
+  if (form) waiting = setTimeout(() => form.requestSubmit(), 300); // a slider moves on with each key
+});
+document.addEventListener("input", ({ target }) => {
+  if (!(target instanceof HTMLInputElement) || target.type !== "range") return;
+  const shown = target.parentElement?.querySelector("output");
+  if (shown) shown.textContent = target.value;
 });

@@ -4,20 +4,21 @@
  *   data-href="/x?row={row}&column={column}" data-checkpoint="52"><p>caption</p><pre>2026-03-26⇥..cc.o</pre></grid-map>
  * Draws lines of letters, read by grid-data.js, as cells; {number} in data-href counts them from data-first (1) on.
  */
-import { draw, FOOT, labelWidth } from "./grid.js";
-import { readGrid } from "./grid-data.js";
+import { draw, measure } from "./grid.js";
+import { readGrid, tellParts } from "./grid-data.js";
 import { part, shadow } from "./shadow.js";
 
 const CSS = `
   .scroll { overflow: auto; max-height: 70vh; scrollbar-width: thin }
   canvas { position: sticky; left: 0; top: 0; display: block }
   .tip { position: absolute; z-index: 2; pointer-events: none; background: var(--picture-text); color: var(--picture-panel);
-    padding: 2px 8px; border-radius: 6px; font-size: .75rem; white-space: nowrap; translate: -50% calc(-100% - 6px) }
-  .tip:empty { display: none }
+    padding: 2px 8px; border-radius: 6px; font-size: .75rem; width: max-content; max-width: 100%; translate: -50% calc(-100% - 6px) }
+  .tip:empty, .parts:empty { display: none }
+  .parts { display: flex; flex-wrap: wrap; gap: 4px 16px; margin: 8px 0 0; font-size: .8125rem } .parts a { color: inherit }
 `;
 const HTML = `
   <div class="scroll" tabindex="0" role="application"><div class="space"><canvas aria-hidden="true"></canvas></div></div>
-  <div class="tip" role="status"></div><div class="hidden"><slot></slot></div>
+  <p class="parts"></p><div class="tip" role="status"></div><div class="hidden"><slot></slot></div>
 `;
 
 class GridMap extends HTMLElement {
@@ -28,7 +29,7 @@ class GridMap extends HTMLElement {
   probe = this.root.appendChild(document.createElement("i"));
   /** @type {[string, string][]} */ columns = [];
   /** @type {import("./grid.js").Grid} */
-  grid = { rows: [], wide: 1, cell: 0, head: 0, legend: {}, left: 0, top: 0, cursor: -1, checkpoint: -1, axis: "", colour: (name) => this.colour(name) };
+  grid = { rows: [], wide: 1, cell: 0, head: 0, notes: 0, foot: 0, dates: [], legend: {}, left: 0, top: 0, cursor: -1, checkpoint: -1, axis: "", colour: (name) => this.colour(name) };
   letters = "";
   first = 1;
 
@@ -53,13 +54,13 @@ class GridMap extends HTMLElement {
   }
 
   async read() {
-    const data = await readGrid(this);
+    const data = await readGrid(this), { legend = "{}", first = 1, checkpoint = -1, axis = "" } = this.dataset;
     if (!data) return;
     ({ letters: this.letters, columns: this.columns, rows: this.grid.rows } = data);
-    const { legend = "{}", first = 1, checkpoint = -1, axis = "" } = this.dataset;
     this.first = Number(first);
     Object.assign(this.grid, { legend: JSON.parse(legend), checkpoint: data.checkpoint ?? Number(checkpoint), axis });
     if (data.unread) setTimeout(() => this.isConnected && this.read(), 1000); // the server reads on
+    tellParts(part(this.root, ".parts"), data);
     this.box.setAttribute("aria-label", this.querySelector("p, caption")?.textContent ?? "Grid");
     this.arrange();
   }
@@ -68,7 +69,7 @@ class GridMap extends HTMLElement {
   arrange() {
     const room = this.clientWidth, context = this.canvas.getContext("2d"), { grid, letters } = this;
     if (!room || !context) return;
-    grid.head = Math.min(labelWidth(context, grid.rows), room / 3);
+    measure(context, room, grid, letters ? [] : this.columns);
     if (letters) {
       grid.cell = Math.max(4, Math.min(14, Math.floor(Math.sqrt((room * 400) / letters.length))));
       grid.wide = Math.floor(room / grid.cell);
@@ -78,8 +79,7 @@ class GridMap extends HTMLElement {
       grid.wide = grid.rows.reduce((most, [, line]) => Math.max(most, line.length), Math.max(1, this.columns.length));
       grid.cell = Math.max(6, Math.min(18, (room - grid.head - 2) / grid.wide));
     }
-    const full = Math.ceil(grid.rows.length * grid.cell) + (letters ? 0 : FOOT), height = Math.min(full, innerHeight * 0.7);
-    const space = part(this.root, ".space");
+    const full = Math.ceil(grid.rows.length * grid.cell) + grid.foot, height = Math.min(full, innerHeight * 0.7), space = part(this.root, ".space");
     Object.assign(space.style, { width: `${grid.head + grid.wide * grid.cell}px`, height: `${full}px` });
     Object.assign(this.canvas, { width: room * devicePixelRatio, height: height * devicePixelRatio });
     Object.assign(this.canvas.style, { width: `${room}px`, height: `${height}px` });
@@ -131,8 +131,8 @@ class GridMap extends HTMLElement {
     if (isShown && !isIn(y - scroll.scrollTop, 0, scroll.clientHeight)) scroll.scrollTop = y - scroll.clientHeight / 2;
     const place = this.letters ? `${cursor + this.first}` : [row?.[0], row?.[2], this.columns[cursor % grid.wide]?.[1]].filter(Boolean).join(" · ");
     this.tip.textContent = letter === undefined ? "" : `${place}: ${grid.legend[letter]?.text ?? "nothing"}`;
-    this.tip.style.left = `${Math.min(Math.max(90, x - scroll.scrollLeft), this.clientWidth - 90)}px`;
-    this.tip.style.top = `${Math.max(24, y - scroll.scrollTop)}px`;
+    const half = this.tip.offsetWidth / 2 + 1, left = Math.max(half, Math.min(x - scroll.scrollLeft, this.clientWidth - half));
+    Object.assign(this.tip.style, { left: `${left}px`, top: `${Math.max(this.tip.offsetHeight + 6, y - scroll.scrollTop)}px` });
     this.draw();
   }
 

@@ -4,14 +4,17 @@
  */
 
 const FONT = "11px Inter, system-ui, sans-serif";
-export const FOOT = 18;
+const FOOT = 18, NOTES_FROM = 640, DATE = 64;
 
 /**
  * @typedef {object} Grid
  * @property {import("./grid-data.js").Row[]} rows
  * @property {number} wide columns
  * @property {number} cell pixels
- * @property {number} head pixels that the labels take
+ * @property {number} head pixels that the labels take, and the notes with them
+ * @property {number} notes pixels that the notes take
+ * @property {number} foot pixels below the cells
+ * @property {string[]} dates of the columns, if they have any
  * @property {Record<string, {tone: string, faint?: boolean, text: string}>} legend
  * @property {number} left what is scrolled out of view
  * @property {number} top
@@ -21,12 +24,21 @@ export const FOOT = 18;
  * @property {(name: string) => string} colour
  */
 
-/** Return how wide the labels of the rows are. @param {CanvasRenderingContext2D} context @param {import("./grid-data.js").Row[]} rows */
-export function labelWidth(context, rows) {
+/**
+ * Choose how much room the labels, the notes and the foot take; the notes only where there is plenty.
+ * @param {CanvasRenderingContext2D} context @param {number} room @param {Grid} grid @param {[string, string][]} columns
+ */
+export function measure(context, room, grid, columns) {
   context.font = FONT;
-  let longest = "";
-  for (const [label] of rows) if (label.length > longest.length) longest = label;
-  return longest ? context.measureText(longest).width + 10 : 0;
+  const [label, note] = [0, 2].map((place) => {
+    let longest = "";
+    for (const row of grid.rows) if ((row[place] ?? "").length > longest.length) longest = row[place] ?? "";
+    return longest ? context.measureText(longest).width + 10 : 0;
+  });
+  grid.notes = room < NOTES_FROM ? 0 : note;
+  grid.head = Math.min(label, room / 3) + grid.notes;
+  grid.dates = columns.every(([, text]) => /^\d{4}-\d\d-\d\d/.test(text)) ? columns.map(([, text]) => text.slice(5, 10)) : [];
+  grid.foot = columns.length ? FOOT * (grid.dates.length ? 2 : 1) : 0;
 }
 
 /** @param {CanvasRenderingContext2D} context @param {number} width @param {number} height @param {Grid} grid */
@@ -50,7 +62,7 @@ function cells(context, width, height, { rows, wide, cell, head, legend, left, t
   const x1 = Math.floor(left / cell), x2 = Math.min(wide, Math.ceil((left + width - head) / cell));
   for (const [letter, { tone, faint }] of Object.entries(legend)) {
     if (letter === ".") continue;
-    const shape = inner >= 7 ? SHAPES[tone] ?? square : rectangle;
+    const shape = tone === "off" ? dash : inner >= 7 ? SHAPES[tone] ?? square : rectangle;
     context.beginPath();
     for (let y = y1; y < y2; y++) {
       const line = rows[y][1];
@@ -68,6 +80,8 @@ function cells(context, width, height, { rows, wide, cell, head, legend, left, t
 /** @typedef {(context: CanvasRenderingContext2D, x: number, y: number, size: number) => void} Shape */
 /** @type {Shape} */
 const rectangle = (context, x, y, size) => context.rect(x, y, size, size);
+/** @type {Shape} */
+const dash = (context, x, y, size) => context.rect(x, y + size / 2 - 1, size, Math.max(1, size / 4));
 /** @type {Shape} */
 const square = (context, x, y, size) => context.roundRect(x, y, size, size, 2.5);
 /** @type {Shape} */
@@ -88,10 +102,15 @@ const triangle = (context, x, y, size) => {
 const SHAPES = { bad: triangle, late: circle, wait: hollow };
 
 /** Draw the checkpoint and the chosen cell. @param {CanvasRenderingContext2D} context @param {number} height @param {Grid} grid */
-function lines(context, height, { rows, wide, cell, head, left, top, cursor, checkpoint, axis, colour }) {
-  const x = head + checkpoint * cell - left - 1, foot = Math.min(height, rows.length * cell - top + FOOT);
+function lines(context, height, { rows, wide, cell, head, foot: room, dates, left, top, cursor, checkpoint, axis, colour }) {
+  const x = head + checkpoint * cell - left - 1, foot = Math.min(height, rows.length * cell - top + room);
   context.textAlign = "left";
   context.fillStyle = colour("--picture-soft");
+  for (let place = 0, next = 0; place < dates.length; place++) {
+    if (dates[place] === dates[place - 1] || place * cell < next) continue;
+    context.fillText(dates[place], head + place * cell - left, foot - FOOT - 4);
+    next = place * cell + DATE;
+  }
   if (axis && !(checkpoint >= 0 && x < head + context.measureText(axis).width + 80)) context.fillText(axis, head, foot - 4);
   context.fillStyle = context.strokeStyle = colour("--picture-text");
   context.lineWidth = 1.5;
@@ -101,7 +120,7 @@ function lines(context, height, { rows, wide, cell, head, left, top, cursor, che
   context.setLineDash([3, 3]);
   context.beginPath();
   context.moveTo(x, 0);
-  context.lineTo(x, foot - FOOT + 3);
+  context.lineTo(x, foot - room + 3);
   context.stroke();
   context.setLineDash([]);
   context.textAlign = checkpoint > wide - 8 ? "right" : "left";
@@ -109,13 +128,16 @@ function lines(context, height, { rows, wide, cell, head, left, top, cursor, che
 }
 
 /** @param {CanvasRenderingContext2D} context @param {number} height @param {Grid} grid */
-function labels(context, height, { rows, cell, head, top, colour }) {
+function labels(context, height, { rows, cell, head, notes, top, colour }) {
   if (!head) return;
   context.fillStyle = colour("--picture-soft");
   context.textAlign = "right";
   context.textBaseline = "middle";
   const every = Math.ceil(16 / cell), first = Math.ceil(Math.floor(top / cell) / every) * every;
-  for (let row = first; row < rows.length && row * cell - top < height; row += every)
-    context.fillText(rows[row][0], head - 8, Math.max(6, row * cell - top + cell / 2 - 1), head - 8);
+  for (let row = first; row < rows.length && row * cell - top < height; row += every) {
+    const y = Math.max(6, row * cell - top + cell / 2 - 1);
+    context.fillText(rows[row][0], head - notes - 8, y, head - notes - 8);
+    if (notes) context.fillText(rows[row][2] ?? "", head - 8, y, notes - 8);
+  }
   context.textBaseline = "alphabetic";
 }

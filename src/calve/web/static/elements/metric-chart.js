@@ -1,51 +1,54 @@
 // @ts-check
 /**
- * <metric-chart time data-unit="ms" data-limit="432000000" data-limit-text="may be removed" height="220">
- *   <svg>…</svg> <table><caption>Lag</caption><thead><tr><th>time<th data-tone="late">orders</thead>
- *   <tbody><tr><td data-value="1774505520">06:12<td data-value="840000">14 min</table></metric-chart>
- * Draws a table as lines with uPlot, which is loaded when the first chart comes into view. The first column is x, in
- * seconds if the chart has the attribute time; data-unit (ms, s, bytes, share) is that of the others, which the pointer
- * shows as their cells write them. From data-limit on, the chart is marked. Without JavaScript, and for readers of
- * screens, the children stay: the table, and a picture by the server if there is one.
+ * <metric-chart height="220"><table><caption>Lag</caption><thead><tr><th>time<th data-tone="late">orders</thead>
+ *   <tbody><tr><td data-value="1774505520">06:12<td>14</table></metric-chart>
+ * Draws a table as lines with uPlot, which is loaded when the first chart comes into view. With the attribute
+ * time, the first column is in seconds; with time="xy", all are. What is below a column with data-band is filled. The children
+ * stay for readers of screens and without JavaScript: the table, or a picture beside a hidden one.
  */
-import { options } from "./chart-plot.js";
 import { part, shadow } from "./shadow.js";
 
 const VENDOR = new URL("../vendor/", import.meta.url);
-const CSS = `
-  .chart { min-height: 120px } .failed + .hidden { all: unset }
-  .u-legend { font-size: .75rem; color: var(--picture-text); text-align: left }
-  .tip { position: absolute; z-index: 2; pointer-events: none; background: var(--picture-text); color: var(--picture-panel);
-    padding: 4px 10px; border-radius: 6px; font-size: .75rem; white-space: pre; line-height: 1.5 }
-  .tip:empty { display: none }
-`;
-const HTML = `<div class="chart" aria-hidden="true"></div><div class="hidden"><slot></slot></div><div class="tip" aria-hidden="true"></div>`;
-/** @type {Promise<any> | undefined} */
+const TONES = ["done", "run", "late", "ok", "bad", "wait"];
+const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
+const CSS = `.chart { min-height: 120px } .failed + .hidden { all: unset }`;
+const HTML = `<div class="chart" aria-hidden="true"></div><div class="hidden"><slot></slot></div>`;
+/** @type {Promise<[any, CSSStyleSheet]> | undefined} */
 let library;
 
-/** Load uPlot, which is a script and not a module. @returns {Promise<any>} */
+/** Load uPlot, which is a script and not a module, and its style. @returns {Promise<[any, CSSStyleSheet]>} */
 function uPlot() {
-  library ??= new Promise((resolve, reject) => {
+  library ??= Promise.all([plots(), sheet()]);
+  return library;
+}
+
+/** @returns {Promise<any>} */
+function plots() {
+  return new Promise((resolve, reject) => {
     const script = document.createElement("script");
     script.src = new URL("uplot.iife.min.js", VENDOR).href;
     script.onload = () => resolve(/** @type {any} */ (window).uPlot);
     script.onerror = reject;
     document.head.append(script);
   });
-  return library;
 }
+
+async function sheet() {
+  const answer = await fetch(new URL("uplot.min.css", VENDOR));
+  return new CSSStyleSheet().replace(await answer.text());
+}
+
+/** Return a time in seconds as the pages write it, in UTC. @param {number} at */
+const moment = (at) => new Date(at * 1000).toISOString().slice(0, 16).replace("T", " ");
+/** Return the hour, or the day at its beginning. @param {number} at */
+const clock = (at) => (at % 86_400 ? moment(at).slice(11) : moment(at).slice(5, 10));
 
 class MetricChart extends HTMLElement {
   root = shadow(this, CSS, HTML);
   chart = part(this.root, ".chart");
-  tip = part(this.root, ".tip");
   probe = this.root.appendChild(document.createElement("i"));
 
   connectedCallback() {
-    const style = document.createElement("link");
-    style.rel = "stylesheet";
-    style.href = new URL("uplot.min.css", VENDOR).href;
-    if (!this.root.querySelector("link")) this.root.prepend(style);
     this.seen = new IntersectionObserver(([entry]) => { if (entry.isIntersecting) this.begin(); });
     this.seen.observe(this);
   }
@@ -53,19 +56,20 @@ class MetricChart extends HTMLElement {
   disconnectedCallback() {
     for (const one of [this.seen, this.watch, this.themed, this.resized]) one?.disconnect();
     this.plot?.destroy();
-    this.plot = null;
   }
 
   async begin() {
     this.seen?.disconnect();
     try {
-      this.library = await uPlot();
+      const [library, sheet] = await uPlot();
+      this.library = library;
+      if (!this.root.adoptedStyleSheets.includes(sheet)) this.root.adoptedStyleSheets.push(sheet);
     } catch {
-      return this.chart.classList.add("failed"); // then the children are shown
+      return this.chart.classList.add("failed"); // then the table is shown
     }
     this.draw();
-    this.watch = new MutationObserver(() => this.refresh());
-    this.watch.observe(this, { attributes: true, childList: true, characterData: true, subtree: true });
+    this.watch = new MutationObserver(() => this.draw());
+    this.watch.observe(this, { childList: true, characterData: true, subtree: true });
     this.themed = new MutationObserver(() => this.draw());
     this.themed.observe(document.documentElement, { attributes: true });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (this.isConnected) this.draw(); });
@@ -83,55 +87,43 @@ class MetricChart extends HTMLElement {
     return getComputedStyle(this.probe).color;
   }
 
-  /** @returns {HTMLElement[]} */
-  get heads() { return [...this.querySelectorAll("thead th")].map((one) => /** @type {HTMLElement} */ (one)); }
-
   /** Read the table: a list for each column. @returns {(number | null)[][]} */
   data() {
-    this.rows = [...this.querySelectorAll("tbody tr")].map((row) => /** @type {HTMLElement[]} */ ([...row.children]));
-    return this.heads.map((_, column) => (this.rows ?? []).map((row) => {
-      const text = row[column]?.dataset.value ?? row[column]?.textContent?.replaceAll(",", "").trim() ?? "";
+    const rows = [...this.querySelectorAll("tbody tr")].map((row) => [...row.children].map((cell) => {
+      const text = /** @type {HTMLElement} */ (cell).dataset.value ?? cell.textContent?.replaceAll(",", "").trim() ?? "";
       return text === "" || Number.isNaN(Number(text)) ? null : Number(text);
     }));
-  }
-
-  /** Show other numbers of the same lines in the same chart: where the pointer is, and what is zoomed, stays. */
-  refresh() {
-    if (this.drawn === this.kind()) this.plot?.setData(this.data(), !this.isZoomed); else this.draw();
-  }
-
-  kind() { return JSON.stringify([{ ...this.dataset }, this.hasAttribute("time"), this.heads.map((head) => [head.textContent, head.dataset.tone])]); }
-
-  get isZoomed() {
-    const { scales: { x }, data: [at] } = this.plot;
-    return x.min > at[0] || x.max < at[at.length - 1];
+    return [...this.querySelectorAll("thead th")].map((_, column) => rows.map((row) => row[column] ?? null));
   }
 
   draw() {
+    const [first, ...others] = /** @type {HTMLElement[]} */ ([...this.querySelectorAll("thead th")]);
+    const soft = this.colour("--picture-soft"), line = { stroke: this.colour("--picture-line"), width: 1 };
+    const axis = { stroke: soft, grid: line, ticks: line, font: "11px Inter, system-ui, sans-serif" };
+    const time = this.hasAttribute("time"), isAll = this.getAttribute("time") === "xy";
+    const clocks = { ...axis, values: (/** @type {any} */ _, /** @type {number[]} */ ticks) => ticks.map(clock) };
+    /** @param {boolean} isTime @returns {(plot: any, at: number | null) => string | number} */
+    const value = (isTime) => (_, at) => (at === null || !isTime ? at ?? "" : moment(at));
+    const own = others.filter((head) => !head.dataset.tone);
+    const series = others.map((head) => ({
+      label: head.textContent,
+      value: value(isAll),
+      stroke: this.colour(`--tone-${head.dataset.tone ?? TONES[own.indexOf(head) % TONES.length]}`),
+      dash: head.dataset.tone ? [] : DASHES[own.indexOf(head) % DASHES.length],
+      width: "band" in head.dataset ? 0 : 2,
+      ...("band" in head.dataset ? { fill: this.colour("--picture-band"), fillTo: (/** @type {any} */ plot) => plot.scales.y.min } : {}),
+      spanGaps: true,
+      points: { show: false },
+    }));
     this.plot?.destroy();
-    this.drawn = this.kind();
-    const data = this.data();
     this.plot = new this.library({
       ...this.size(),
-      ...options({
-        heads: this.heads,
-        isTime: this.hasAttribute("time"),
-        isPoint: data[0]?.length === 1,
-        colour: (name) => this.colour(name),
-        point: () => this.point(),
-        ...this.dataset,
-      }),
+      series: [{ label: first?.textContent, value: value(time) }, ...series],
+      axes: [time ? clocks : axis, isAll ? clocks : axis],
+      scales: { x: { time }, y: { time: isAll } },
       tzDate: (/** @type {number} */ at) => this.library.tzDate(new Date(at * 1000), "Etc/UTC"),
-    }, data, this.chart);
-  }
-
-  /** Show the values at the pointer, as the cells of the table write them. */
-  point() {
-    const { idx = null, left = 0 } = this.plot?.cursor ?? {}, row = idx === null ? undefined : this.rows?.[idx];
-    const lines = this.heads.map((head, column) => [head.textContent, row?.[column]?.textContent?.trim()]);
-    this.tip.textContent = row && left >= 0 ? [lines[0][1], ...lines.slice(1).filter(([, text]) => text).map((one) => one.join(": "))].join("\n") : "";
-    const right = this.chart.clientWidth - this.tip.offsetWidth, at = left + this.plot.over.offsetLeft;
-    Object.assign(this.tip.style, { top: "8px", left: `${Math.max(0, at + 12 > right ? at - this.tip.offsetWidth - 12 : at + 12)}px` });
+      cursor: { drag: { x: true, y: false } },
+    }, this.data(), this.chart);
   }
 }
 
