@@ -6,6 +6,7 @@ from math import ceil
 from typing import Annotated, Any
 
 from calve.access import Permission, namespaces
+from calve.addresses import instance_page, workflow_page
 from calve.engine import SET_ASIDE, FailedRun, RecentRun, RunStatus, WorkflowOrder, WorkflowQuery, WorkflowRow
 from calve.engine.views import approval_json
 from calve.operations import shapes
@@ -103,7 +104,7 @@ def _instance_found_json(run: RecentRun) -> Document:
     return {
         "kind": "instance",
         "title": f"{run.workflow_id} {run.instance_id}",
-        "path": f"/workflows/{run.workflow_id}/instances/{run.instance_id}",
+        "path": instance_page(run.workflow_id, run.instance_id),
         "matches": [{"field": "instance", "value": str(run.instance_id)}],
         "workflow_id": run.workflow_id,
         **recent_run_json(run),
@@ -121,7 +122,7 @@ def _found_json(row: WorkflowRow, text: str) -> Document:
     return {
         "kind": "workflow",
         "title": workflow_id,
-        "path": f"/workflows/{workflow_id}",
+        "path": workflow_page(workflow_id),
         "matches": [{"field": kind, "value": _around(value, text)} for value, kind in found.items()][:MATCHES],
         "workflow_id": workflow_id,
         "owner": row.owner,

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 from fastapi import Query
 from pydantic import BeforeValidator, Field
 
+from calve.addresses import instance_page
 from calve.api import Call, Paged
 from calve.engine import RunStatus
 from calve.operations import READ, Operations
@@ -37,7 +38,7 @@ def iterations(
     part = page if at is None else replace(page, cursor=str(at - 1))
     document = operations.list_iterations(workflow_id, instance_id, loop, part, [RunStatus(status)] if status else None)
     legend = status_legend(document["legend"])
-    instance = f"/workflows/{quote(workflow_id, safe='')}/instances/{instance_id}"
+    instance = instance_page(workflow_id, instance_id)
     filters = {"status": str(status)} if status else {}
     values = {
         "workflow_id": workflow_id,

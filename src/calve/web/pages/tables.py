@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from fastapi import Query
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
+from calve.addresses import table_page
 from calve.api import Call, Paged
 from calve.capture.inspection import LEGEND
 from calve.errors import CalveError, RequestInvalid
@@ -59,7 +60,7 @@ def _urgency(lag: Mapping[str, Any]) -> tuple[bool, float]:
 
 def place_of(table: str) -> str:
     """Return the address of the page of a table."""
-    return f"/tables/{quote(table, safe='')}"
+    return table_page(table)
 
 
 def _shown(about: Document, tab: str, document: Any, **values: Any) -> Page:

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from fastapi import Query, Request
 
+from calve.addresses import instance_page, workflow_page
 from calve.api import Call, Paged, WebCaller
 from calve.definition import to_json, to_yaml
 from calve.engine import RunStatus
@@ -53,7 +54,7 @@ class _Chosen:
     @property
     def base(self) -> str:
         """The address of the workflow."""
-        return f"/workflows/{self.workflow_id}"
+        return workflow_page(self.workflow_id)
 
     def address(self, **query: Any) -> str:
         """Return the address of a part of the page."""
@@ -169,7 +170,7 @@ def _node(
     detail = kind + (f" · {duration(took)}" if took is not None else "")
     place = chosen.address(tab="definition")
     if newest is not None:
-        place = f"{chosen.base}/instances/{newest['workflow_instance_id']}?{urlencode({'step': step_id})}"
+        place = instance_page(chosen.workflow_id, newest["workflow_instance_id"], step_id)
     return NodeText(step_id, detail=detail, status=status, href=place)
 
 
@@ -334,7 +335,7 @@ def start(call: Call, request: Request, workflow_id: str, version: _Text = "acti
         "fields": asked,
         "given": given,
         "commands": _commands(str(request.base_url), workflow_id, version, {one.name: one for one in asked}, given),
-        "next": f"/workflows/{workflow_id}?tab=runs",
+        "next": f"{workflow_page(workflow_id)}?tab=runs",
     }
     is_fragment = request.headers.get("x-calve-fragment") == "1"
     template = "workflows/_start.html" if is_fragment else "workflows/start.html"
