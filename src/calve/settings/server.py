@@ -57,6 +57,12 @@ class ServerSettings(Section):
     """Below how many free bytes in ``home`` the server reports itself as degraded."""
     graphql: GraphqlSettings = GraphqlSettings()
 
+    @property
+    def local_url(self) -> str:
+        """The address as a browser on this machine reaches it."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - it listens on all
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
 
 class ClientSettings(Section):
     """The server that commands use, instead of this project's own state."""
