@@ -29,6 +29,7 @@ THEME = "calve_theme"
 FLASH = "calve_flash"
 _FLASH_SECONDS = 60
 _MENU = (
+    ("/instances", "Instances", "list_instances", "engine"),
     ("/approvals", "Approvals", "list_approvals", "engine"),
     ("/breakpoints", "Breakpoints", "list_all_breakpoints", "engine"),
     ("/triggers", "Triggers", "list_triggers", "triggers"),
