@@ -13,6 +13,7 @@ from calve.operations import shapes
 from calve.operations.caller import Caller
 from calve.operations.declaration import Argument, Document, Topic, operation
 from calve.operations.documents import recent_run_json
+from calve.operations.jumps import jumps
 from calve.operations.paging import FIRST, Page, page_json
 from calve.operations.policy import READ_SOMEWHERE
 from calve.operations.steps import paused_rows
@@ -76,6 +77,15 @@ class Overviews(Topic):
             str, Argument("The text; a workflow and a number find an instance.", min_length=1, max_length=128)
         ],
         page: Page = FIRST,
+        *,
+        include: Annotated[
+            str,
+            Argument(
+                "What to find besides: jumps (steps, tables, consumers and captures; START WORKFLOW finds its form).",
+                pattern="^(jumps)?$",
+                examples=["jumps"],
+            ),
+        ] = "",
     ) -> Document:
         """Find workflows by id, owner, tag, step, table or any text of the definition, and instances by number."""
         page, granted = page.forward(), namespaces(self.call.principal, Permission.READ)
@@ -92,12 +102,22 @@ class Overviews(Topic):
         document = page_json(
             found, page, lambda row: _found_json(row, q.strip()), lambda row: workflow_cursor(row, WorkflowOrder.MATCH)
         )
-        numbered = _NUMBERED.match(q.strip()) if page.cursor is None else None
+        if page.cursor is not None:
+            return document
+        if include:
+            every = [*document["elements"], *jumps(self.call, q.strip(), found, granted)]
+            document["elements"] = sorted(every, key=lambda one: not _is_named(one, q.strip().lower()))
+        numbered = _NUMBERED.match(q.strip())
         if numbered is not None:
             word, number = numbered["word"], int(numbered["number"])
             runs = state.instances_numbered(number, contains=word, namespaces=granted)
             document["elements"][:0] = [_instance_found_json(run) for run in runs]
         return document
+
+
+def _is_named(found: Document, text: str) -> bool:
+    """Tell whether what was found is what the text names, rather than something that holds it."""
+    return found["kind"] == "action" or text in found["title"].lower()
 
 
 def _instance_found_json(run: RecentRun) -> Document:

@@ -77,6 +77,6 @@ def _bars(workflow: Mapping[str, Any], now: int) -> list[dict[str, Any]]:
 def search(call: Call, page: Paged, q: _Filter = "") -> Page:
     """Show where a text stands; what the palette in the header finds, for those without JavaScript."""
     text = q.strip()
-    found = Operations(call).search(text, page) if text else {"elements": [], "page_info": {}}
+    found = Operations(call).search(text, page, include="jumps") if text else {"elements": [], "page_info": {}}
     address = f"/search?{urlencode({'q': text})}"
     return Page("workflows/search.html", "Search", found, {"q": text, "address": address})
