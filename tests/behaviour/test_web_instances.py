@@ -116,6 +116,16 @@ def test_the_log_begins_with_its_end(client: TestClient, playground: Playground)
     }
 
 
+def test_what_one_looks_for_in_a_log_keeps_the_page_as_it_is(client: TestClient, playground: Playground) -> None:
+    """The run, the view and the attempt stay chosen."""
+    found = client.get(f"/api/v3{PAGE}/steps/extract", headers=JSON).json()
+    playground.state.append_log(LogChunk(found["step_instance_uuid"], 0, "one\n"))
+    page = answer_of(client.get(f"{PAGE}?run=1&view=time&step=extract&attempt=1&tab=log"))
+    hidden = {one.attributes["name"]: one.attributes["value"] for one in page.all("input", type="hidden")}
+    chosen = {"run": "1", "view": "time", "step": "extract", "attempt": "1", "tab": "log"}
+    assert chosen.items() <= hidden.items()
+
+
 LOOP = f"{PAGE}/iterations/loop"
 
 

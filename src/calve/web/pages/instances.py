@@ -93,11 +93,11 @@ class _Address:
 
     def __init__(self, workflow_id: str, instance_id: int, query: Mapping[str, Any]) -> None:
         self.base = instance_page(workflow_id, instance_id)
-        self._query = query
+        self.query = query
 
     def __call__(self, **changed: Any) -> str:
         """Return the address with other values of its query."""
-        query = {name: value for name, value in {**self._query, **changed}.items() if value is not None}
+        query = {name: value for name, value in {**self.query, **changed}.items() if value is not None}
         return f"{self.base}?{urlencode(query)}" if query else self.base
 
 
