@@ -37,8 +37,8 @@ def triggers(call: Call, page: Paged, workflow_id: _Name = "", view: _Name = "")
     views = [("", "/triggers", "List"), ("calendar", "/triggers?view=calendar", "Next 24 hours")]
     if view == "calendar":
         document = Operations(call).all_upcoming_starts()
-        values = {"view": view, "views": views, "hours": by_hour(document["elements"])}
-        return Page("signals/triggers.html", "Triggers", document, values, here="more", regions=("calendar",))
+        hours = {"view": view, "views": views, "hours": by_hour(document["elements"])}
+        return Page("signals/triggers.html", "Triggers", document, hours, here="more", regions=("calendar",))
     document = Operations(call).list_triggers(page, workflow_id or None)
     values = {
         "view": "",
