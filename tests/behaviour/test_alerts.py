@@ -212,6 +212,29 @@ def test_a_step_that_waits_for_signals_and_a_new_version_are_told(place: Place) 
     ]
 
 
+LOOP = """
+Properties:
+  alerting: {pagerduties: [one], type_configs: {STEP_FAILURE: {granularity: STEP}}}
+Workflow:
+  id: w
+  jobs:
+    - foreach:
+        id: every
+        ranges: {i: {from: 1, to: 2}}
+        jobs: [{job: {id: a, type: Shell, shell: {script: x}}}]
+"""
+
+
+def test_a_step_of_a_loop_leads_to_its_instance(place: Place) -> None:
+    """Not to the instance that has the number of the iteration."""
+    place.playground.push(LOOP)
+    place.playground.script.parts["a"] = FATAL_ERROR
+    place.playground.start()
+    place.turn()
+    pages = {message.alert.step_id: message.alert.page for message in place.one.sent if message.alert.step_id}
+    assert pages["a"] == "/workflows/w/instances/1?step=every%2F1%2Fa"
+
+
 def test_it_goes_on_whatever_happens(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     """A database that is away, another process that was faster, a mistake of ours."""
     faults: list[Exception] = [StoreUnavailable("away"), Conflict("faster"), RuntimeError("odd")]

@@ -416,7 +416,7 @@ def test_workers_and_the_queue_are_shown(site: Site, ann: dict[str, str], root: 
     queue = site.get("/queue", headers=ann)
     assert (queue["tasks"]["run"]["claimed"], queue["set_aside"]["count"]) == (2, 1)
     assert queue["set_aside"]["elements"][0]["workflow_id"] == "sales.c"
-    assert seen["scheduler"] == {"late_since": None}
+    assert seen["scheduler"] == {"late_since": None, "last_heartbeat": None, "is_silent": False}
     play.state.release(held)
     play.state.retire("other")
     play.settle()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 from tests.engines import wait_for
 from tests.receivers import receiving
 
@@ -39,7 +40,7 @@ level = "info"
 
 
 def test_a_failure_is_told_while_calve_is_up(tmp_path: Path) -> None:
-    """By a real process, to a real receiver: an alert at once, spans at the latest when it ends."""
+    """By a real process, to a real receiver: an alert at once, with a link that works; spans before it ends."""
     (tmp_path / "w.yaml").write_text(WORKFLOW)
     with receiving() as receiver, (tmp_path / "err").open("w") as errors:
         (tmp_path / "calve.toml").write_text(SETTINGS.format(url=receiver.url))
@@ -47,14 +48,17 @@ def test_a_failure_is_told_while_calve_is_up(tmp_path: Path) -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as up:
             try:
                 assert up.stdout is not None
-                assert json.loads(up.stdout.readline())["event"] == "up"
+                started = json.loads(up.stdout.readline())
+                assert started["event"] == "up"
                 assert entry.run(["-C", str(tmp_path), "push", str(tmp_path / "w.yaml")]) == 0
                 assert entry.run(["-C", str(tmp_path), "run", "w", "--no-wait"]) == 0
                 wait_for(lambda: any(path == "/alerts" for path, _, _ in receiver.requests), 120)
+                (alert,) = (json.loads(body) for path, _, body in receiver.requests if path == "/alerts")
+                assert alert["url"] == f"{started['url']}/workflows/w/instances/1"
+                assert "Instance 1" in httpx.get(alert["url"]).text
             finally:
                 up.send_signal(signal.SIGTERM)
                 up.communicate(timeout=60)
-        (alert,) = (json.loads(body) for path, _, body in receiver.requests if path == "/alerts")
         assert (alert["type"], alert["title"]) == ("STEP_FAILURE", "w 1 failed")
         assert any(path == "/v1/traces" for path, _, _ in receiver.requests)
     for line in (tmp_path / "err").read_text().splitlines():

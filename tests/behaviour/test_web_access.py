@@ -12,6 +12,7 @@ from tests.servers import services_on
 from calve.access import csrf_of, parse_grants
 from calve.api import create_app
 from calve.api.access import guarded
+from calve.engine import Breakpoint
 from calve.web import add_pages
 
 JSON = {"accept": "application/json"}
@@ -71,6 +72,27 @@ def test_the_menu_and_the_buttons_are_those_that_one_may_use(client: TestClient,
         client.post("/actions/set_tag_permit", data={"csrf": csrf, "tag": "x", "max_allowed": "1"}).status_code == 403
     )
     assert client.post("/actions/add_user", data={"csrf": csrf, "name": "x", "password": PASSWORD}).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/users", "/tokens", "/tag-permits", "/breakpoints"])
+def test_a_long_list_has_pages(client: TestClient, house: Gatehouse, playground: Playground, path: str) -> None:
+    """All of them together hold what the document holds."""
+    for number in range(3):
+        house.office.add_user(f"user{number}", PASSWORD, parse_grants(["viewer"]), LOCAL)
+        house.token("viewer")
+        playground.state.set_tag_permit(f"tag{number}", 1, 1)
+        playground.engine.pause(Breakpoint("sales.flow", "hold", instance_id=number + 1))
+    _sign_in(client, house, "ada", "admin")
+    rows: list[str] = []
+    link = f"{path}?limit=2"
+    while link:
+        page = answer_of(client.get(link))
+        rows += [one.text for one in page.all("tr")[1:] if "Remove" in one.text or path != "/breakpoints"]
+        link = next((one.attributes["href"] for one in page.all("a", rel="next")), "")
+        link = f"{link}&limit=2" if link else ""
+    document = client.get(path, headers=JSON).json()
+    whole = document["breakpoints"] if path == "/breakpoints" else document
+    assert len(rows) == len(whole) == len(set(rows)) > 3
 
 
 def test_every_button_that_is_shown_may_be_pressed(client: TestClient, house: Gatehouse) -> None:

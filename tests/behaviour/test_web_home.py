@@ -27,7 +27,7 @@ def client(playground: Playground) -> Iterator[TestClient]:
 
 def _cards(page: Parsed) -> dict[str, str]:
     """Return what the cards say, by where they lead."""
-    cards = [one for one in page.all("a") if one.attributes.get("class") == "card"]
+    cards = [one for one in page.all("a") if "card" in one.attributes.get("class", "").split()]
     return {one.attributes["href"]: " ".join(one.text.split()) for one in cards}
 
 
@@ -62,6 +62,33 @@ def test_what_waits_for_a_person_is_shown_with_its_question(client: TestClient, 
     cards = _cards(answer_of(client.get("/")))
     assert cards["/workflows/sales.ask/instances/1?step=ok"].startswith("Go?")
     assert "breakpoint in sales.a 1" in cards["/workflows/sales.a/instances/1?step=load"]
+
+
+def test_all_of_a_column_can_be_shown(client: TestClient, playground: Playground) -> None:
+    """What a column leaves out is one click away: its entries, and from there the list of instances."""
+    playground.script.parts["load"] = Outcome(State.FATAL_ERROR, message="no disk")
+    for number in range(8):
+        playground.push(JOB.format(f"sales.a{number}"))
+        playground.start(f"sales.a{number}")
+    cards = _cards(answer_of(client.get("/")))
+    assert cards["/?all=failed"] == "2 more"
+    cards = _cards(answer_of(client.get("/?all=failed")))
+    assert {f"/workflows/sales.a{number}/instances/1?step=load" for number in range(8)} <= cards.keys()
+    answer = answer_of(client.get(next(link for link in cards if link.startswith("/instances"))))
+    assert {f"/workflows/sales.a{number}/instances/1" for number in range(8)} <= answer.links
+
+
+def test_a_silent_scheduler_is_told(playground: Playground) -> None:
+    """By its last record, also if no trigger is late."""
+    triggers = playground.store.triggers
+    app = create_app(services_on(playground), extend=add_pages)
+    with TestClient(app, headers=HTML) as client:
+        now = playground.state.now()
+        triggers.beat(now - 1_000)
+        assert "silent" not in answer_of(client.get("/")).one("main").text
+        triggers.beat(now - 600_000)
+        for path in ("/", "/workers"):
+            assert "The scheduler is silent." in answer_of(client.get(path)).one("main").text
 
 
 def test_home_shows_the_workflows_that_ran_last_first(client: TestClient, playground: Playground) -> None:

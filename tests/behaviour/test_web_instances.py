@@ -168,6 +168,16 @@ def test_an_attempt_that_is_missing_is_said_beside_the_graph(client: TestClient,
     assert "Run 1 has no step" in _text(page)
 
 
+def test_what_one_looks_for_in_a_log_keeps_the_page_as_it_is(client: TestClient, playground: Playground) -> None:
+    """The run, the view and the attempt stay chosen."""
+    found = client.get(f"/api/v3{PAGE}/steps/extract", headers=JSON).json()
+    playground.state.append_log(LogChunk(found["step_instance_uuid"], 0, "one\n"))
+    page = answer_of(client.get(f"{PAGE}?run=1&view=time&step=extract&attempt=1&tab=log"))
+    hidden = {one.attributes["name"]: one.attributes["value"] for one in page.all("input", type="hidden")}
+    chosen = {"run": "1", "view": "time", "step": "extract", "attempt": "1", "tab": "log"}
+    assert chosen.items() <= hidden.items()
+
+
 LOOP = f"{PAGE}/iterations/loop"
 
 

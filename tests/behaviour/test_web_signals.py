@@ -9,6 +9,7 @@ from tests.pages import Parsed, answer_of
 from tests.servers import services_on
 
 from calve.api import create_app
+from calve.triggers import Scheduler, TimeTriggers, TriggerType
 from calve.web import add_pages
 from calve.web.pages.signals import waits_for
 
@@ -29,6 +30,7 @@ TWINS = {
     "/signals?name=demo.ready": "/signals?name=demo.ready",
     "/signals/demo.ready/instances/1": "/signals/demo.ready/instances/1/lineage",
     "/triggers": "/triggers",
+    "/triggers?view=calendar": "/triggers/upcoming",
     "/approvals": "/approvals",
     "/breakpoints": "/breakpoints",
     "/workers": "/workers",
@@ -77,6 +79,28 @@ def test_a_signal_names_who_sent_it(client: TestClient) -> None:
         "/workflows/demo.flow/instances/1?step=send" in answer_of(client.get("/signals/demo.ready/instances/1")).links
     )
     assert "No signal has this name" in answer_of(client.get("/signals?name=nothing")).one("main").text
+
+
+def test_the_calendar_shows_what_starts_next(client: TestClient, playground: Playground) -> None:
+    """Hour by hour over all workflows; what starts often in an hour is counted, and what is disabled is left out."""
+    assert "No time trigger" in answer_of(client.get("/triggers?view=calendar")).one("main").text
+    for name, cron in (("demo.often", "*/10 * * * *"), ("demo.daily", "0 23 * * *"), ("demo.off", "0 23 * * *")):
+        playground.push(
+            f"Trigger: {{cron: '{cron}'}}\nWorkflow: {{id: {name}, jobs: [{{job: {{id: a, type: NoOp}}}}]}}"
+        )
+    client.post("/actions/change_properties", data={"workflow_id": "demo.off", "time_trigger_disabled": "true"})
+    Scheduler(
+        playground.tools, playground.store.triggers, {TriggerType.TIME: TimeTriggers()}, clock=playground.clock
+    ).turn()
+    page = answer_of(client.get("/triggers?view=calendar"))
+    rows = [" ".join(row.text.split()) for row in page.all("tr")[1:]]
+    assert rows[:2] == [
+        "2023-11-14 22:00 22:20 demo.often ×4",
+        "2023-11-14 23:00 23:00 demo.daily, 23:00 demo.often ×6",
+    ]
+    assert len(rows) == 25
+    assert not any("demo.off" in row.replace("demo.often", "") for row in rows)
+    assert "/workflows/demo.often?tab=triggers" in page.links
 
 
 def test_only_those_who_are_asked_see_the_buttons_of_an_approval(client: TestClient) -> None:

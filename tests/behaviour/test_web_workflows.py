@@ -280,6 +280,6 @@ def test_search_is_a_page_and_the_document_of_the_palette(client: TestClient) ->
     for form in page.all("form", role="search"):
         assert form.attributes["action"] == "/search"
     twin = client.get("/search", params={"q": "flow"}, headers=JSON).json()
-    assert twin == client.get("/api/v3/search", params={"q": "flow"}, headers=JSON).json()
+    assert twin == client.get("/api/v3/search", params={"q": "flow", "include": "jumps"}, headers=JSON).json()
     assert "Search by id" in _text(answer_of(client.get("/search")))
     assert "Nothing is called" in _text(answer_of(client.get("/search", params={"q": EVIL[:20] + "?"})))

@@ -265,6 +265,28 @@ def test_the_palette_opens_by_a_key_and_leads_to_what_is_found(browser: Browser,
     page.close()
 
 
+def test_the_palette_jumps_to_pages_tables_and_actions(browser: Browser, url: str) -> None:
+    """To the entries of the menu, to what the page can do, and to the form that starts a workflow."""
+    page = browser.new_page()
+    page.goto(f"{url}/users")
+    page.keyboard.press("/")
+    options = page.locator("dialog.palette").get_by_role("option")
+    expect(options.filter(has_text="Audit log")).to_be_visible()
+    page.keyboard.type("add a us")
+    expect(options).to_have_text(["actionAdd a user"])
+    for text, kind, place in [
+        ("audit l", "page", "**/audit"),
+        ("playback_table", "table", "**/tables/playback.playback_table"),
+        ("start churn", "action", "**/workflows/members.churn/start"),
+    ]:
+        page.locator("dialog.palette input").fill(text)
+        expect(options.first).to_contain_text(kind)
+        page.keyboard.press("Enter")
+        page.wait_for_url(place)
+        page.keyboard.press("/")
+    page.close()
+
+
 def test_lists_are_walked_by_keys(browser: Browser, url: str) -> None:
     """By j and k; Enter opens, g and h leads home."""
     with watched(browser, url) as site:

@@ -156,6 +156,21 @@ def test_the_server_of_the_client_is_set(load: Load) -> None:
     assert load("", CALVE_CLIENT__URL="http://c").client.url == "http://c"
 
 
+@pytest.mark.parametrize(
+    ("toml", "served", "public"),
+    [
+        ("", "http://127.0.0.1:8765", "http://127.0.0.1:8765"),
+        ("", "", ""),
+        ('server.url = "https://calve.example.com/"', "http://127.0.0.1:1", "https://calve.example.com"),
+        ('access.hosts = ["calve.example.com"]', "http://127.0.0.1:8765", ""),
+        ('access.oidc.redirect_url = "https://c.example.com/api/v3/access/oidc/callback"', "", "https://c.example.com"),
+    ],
+)
+def test_links_lead_to_where_people_reach_the_server(load: Load, toml: str, served: str, public: str) -> None:
+    """As the settings say; else where it is served, if that is enough for everybody."""
+    assert load(toml).public_url(served) == public
+
+
 def test_what_steps_reach_is_set(load: Load, tmp_path: Path) -> None:
     """Hosts, databases, a daemon and a cluster; by default no host and no database."""
     nothing = load()
@@ -239,6 +254,8 @@ def test_an_unknown_variable_is_named_with_the_nearest(load: Load, variable: str
     ("toml", "said"),
     [
         ("[store", "not valid TOML"),
+        ('server.url = "calve.example.com"', "server.url"),
+        ('server.url = "https://calve.example.com/path"', "server.url"),
         ("store = 1", "store is a table"),
         ("[store]\nurl = 1", "store.url"),
         ("catalogs = 1", "catalogs"),

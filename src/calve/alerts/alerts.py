@@ -98,7 +98,10 @@ class Alerts:
 
     def _of_event(self, event: Event) -> Iterable[Message]:
         found = self.happenings.load(event.run_uuid) if is_of_interest(event) else None
-        return () if found is None else of_event(event, found, self.policy)
+        if found is None:
+            return ()
+        around = self.happenings.ancestors(found.run.uuid) if found.run.is_inline else ()
+        return of_event(event, found, self.policy, around)
 
     def _watch(self) -> None:
         """Check running instances now and then; the time of the last check is in the store, so one process does it."""

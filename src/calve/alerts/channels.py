@@ -14,7 +14,7 @@ from typing import Any, assert_never
 
 import httpx
 
-from calve.alerts.model import Message
+from calve.alerts.model import Alert, Message
 from calve.alerts.ports import Channel
 from calve.errors import AlertNotSent, ParamError
 from calve.settings import AlertSettings, EmailChannel, SlackChannel, WebhookChannel
@@ -23,22 +23,33 @@ Resolve = Callable[[str], str]
 """Returns the text of a secret by its name."""
 
 
-def channels_of(settings: AlertSettings, secret: Resolve) -> Mapping[str, Channel]:
-    """Return the channels by name; their secrets are read whenever something is sent."""
-    return {name: _channel(settings.channels[name], secret) for name in settings.channels}
+def channels_of(settings: AlertSettings, secret: Resolve, server: str = "") -> Mapping[str, Channel]:
+    """Return the channels by name.
+
+    Args:
+        settings: of alerts.
+        secret: reads secrets, whenever something is sent.
+        server: the address of the server whose pages messages link to; empty if unknown.
+    """
+    return {name: _channel(settings.channels[name], secret, server) for name in settings.channels}
 
 
-def _channel(settings: EmailChannel | SlackChannel | WebhookChannel, secret: Resolve) -> Channel:
+def _channel(settings: EmailChannel | SlackChannel | WebhookChannel, secret: Resolve, server: str) -> Channel:
     # What they send with takes longer to import than most commands take.
     match settings:
         case EmailChannel():
-            return Email(settings, secret)
+            return Email(settings, secret, server)
         case SlackChannel():
-            return SlackHook(settings, secret)
+            return SlackHook(settings, secret, server)
         case WebhookChannel():
-            return Webhook(settings, secret)
+            return Webhook(settings, secret, server)
         case _:
             assert_never(settings)
+
+
+def _link(alert: Alert, server: str) -> str:
+    """Return the whole address of the page that shows an alert; empty if the server's is unknown."""
+    return server + alert.page if server and alert.page else ""
 
 
 SECONDS = 15
@@ -48,8 +59,8 @@ SECONDS = 15
 class Email:
     """Sends messages through a mail server."""
 
-    def __init__(self, settings: EmailChannel, secret: Callable[[str], str]) -> None:
-        self._settings, self._secret = settings, secret
+    def __init__(self, settings: EmailChannel, secret: Resolve, server: str = "") -> None:
+        self._settings, self._secret, self._server_url = settings, secret, server
 
     def send(self, message: Message, now: int) -> None:
         """Send a message to its own addresses, or to those of the channel.
@@ -61,7 +72,7 @@ class Email:
         if not to:
             raise AlertNotSent("The channel has no recipients.", remedy="Set `to`.", is_final=True)
         try:
-            mail = _mail(message, self._settings.sender, to, now)
+            mail = _mail(message, self._settings.sender, to, now, _link(message.alert, self._server_url))
         except ValueError as error:
             raise AlertNotSent(f"The e-mail is invalid: {error}", is_final=True) from None
         try:
@@ -95,7 +106,7 @@ class Email:
             raise AlertNotSent(error.message, remedy=error.remedy) from None
 
 
-def _mail(message: Message, sender: str, to: tuple[str, ...], now: int) -> EmailMessage:
+def _mail(message: Message, sender: str, to: tuple[str, ...], now: int, link: str) -> EmailMessage:
     mail = EmailMessage()
     mail["Subject"] = f"[calve] {' '.join(message.alert.title.split())}"
     mail["From"] = sender
@@ -104,7 +115,7 @@ def _mail(message: Message, sender: str, to: tuple[str, ...], now: int) -> Email
     # The same id at each try: mail programs show a repeated message once.
     mail["Message-ID"] = f"<{message.id}@calve>"
     mail["Auto-Submitted"] = "auto-generated"
-    mail.set_content(f"{message.alert.title}\n\n{message.alert.text}".strip() + "\n")
+    mail.set_content("\n\n".join(part for part in (message.alert.title, message.alert.text, link) if part) + "\n")
     return mail
 
 
@@ -129,8 +140,8 @@ _MARK = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 class SlackHook:
     """Sends messages to an incoming webhook of Slack, or of a service with the same format."""
 
-    def __init__(self, settings: SlackChannel, secret: Resolve) -> None:
-        self._settings, self._secret = settings, secret
+    def __init__(self, settings: SlackChannel, secret: Resolve, server: str = "") -> None:
+        self._settings, self._secret, self._server = settings, secret, server
 
     def send(self, message: Message, now: int) -> None:
         """Send a message.
@@ -139,15 +150,15 @@ class SlackHook:
             AlertNotSent: it could not be sent.
         """
         del now
-        body = json.dumps(_slack_body(message)).encode()
+        body = json.dumps(_slack_body(message, _link(message.alert, self._server))).encode()
         _post(_resolved(self._secret, self._settings.url_secret), body, {ID: message.id})
 
 
 class Webhook:
     """Sends messages as JSON, signed if there is a key."""
 
-    def __init__(self, settings: WebhookChannel, secret: Resolve) -> None:
-        self._settings, self._secret = settings, secret
+    def __init__(self, settings: WebhookChannel, secret: Resolve, server: str = "") -> None:
+        self._settings, self._secret, self._server = settings, secret, server
 
     def send(self, message: Message, now: int) -> None:
         """Send a message.
@@ -157,7 +168,8 @@ class Webhook:
         """
         settings = self._settings
         url = settings.url or _resolved(self._secret, settings.url_secret or "")
-        body = json.dumps({"id": message.id, **message.alert.as_json()}).encode()
+        link = _link(message.alert, self._server) or None
+        body = json.dumps({"id": message.id, **message.alert.as_json(), "url": link}).encode()
         headers = {ID: message.id}
         if settings.key_secret is not None:
             headers[SIGNATURE] = signature(_resolved(self._secret, settings.key_secret), body, now // 1_000)
@@ -170,10 +182,10 @@ def signature(key: str, body: bytes, seconds: int) -> str:
     return f"t={seconds},v1={signed}"
 
 
-def _slack_body(message: Message) -> dict[str, Any]:
+def _slack_body(message: Message, link: str) -> dict[str, Any]:
     alert, route = message.alert, message.route
     people = " ".join(f"<@{user.removeprefix('@')}>" for user in route.mention)
-    text = "\n".join(part for part in (people, f"*{_plain(alert.title)}*", _plain(alert.text)) if part)
+    text = "\n".join(part for part in (people, f"*{_plain(alert.title)}*", _plain(alert.text), _plain(link)) if part)
     return {"text": text, **({"channel": route.to[0]} if route.to else {})}
 
 

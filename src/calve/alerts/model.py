@@ -27,6 +27,8 @@ class Alert:
     """One line."""
     text: str = ""
     """Details."""
+    page: str = ""
+    """The address of the page that shows it, without that of the server."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the alert as plain JSON."""

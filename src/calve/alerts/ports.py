@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from calve.alerts.model import Message, MessageStatus, StoredMessage
-from calve.engine import Event, Run, RunStatus, Snapshot, VersionRecord
+from calve.engine import Ancestor, Event, Run, RunStatus, Snapshot, VersionRecord
 
 
 class EventSource(Protocol):
@@ -16,6 +16,10 @@ class EventSource(Protocol):
 
     def load(self, run_uuid: str) -> Snapshot | None:
         """Return a run and the newest attempt of each of its steps."""
+        ...
+
+    def ancestors(self, run_uuid: str) -> list[Ancestor]:
+        """Return the attempts that a run belongs to, from that of the root."""
         ...
 
     def instances(

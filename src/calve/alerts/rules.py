@@ -1,15 +1,16 @@
 """Which events and delays lead to alerts. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from calve.addresses import instance_page, workflow_page
 from calve.alerts.model import Alert, Message
 from calve.alerts.policy import Policy, Wish, alerting_of
 from calve.definition.model import AlertType, Tct
 from calve.definition.params import InitiatorType
-from calve.engine import STEP_EVENT, Attempt, Event, Run, RunStatus, Snapshot, StepStatus, VersionRecord
+from calve.engine import STEP_EVENT, Ancestor, Attempt, Event, Run, RunStatus, Snapshot, StepStatus, VersionRecord
 
 _FAILED = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
 _MINUTE = 60_000
@@ -23,10 +24,10 @@ def is_of_interest(event: Event) -> bool:
     return event.step_id is None and event.after in {status.value for status in RunStatus if status.is_terminal}
 
 
-def of_event(event: Event, found: Snapshot, policy: Policy) -> Iterator[Message]:
-    """Yield the messages for an event; ``found`` is its run."""
+def of_event(event: Event, found: Snapshot, policy: Policy, around: Sequence[Ancestor] = ()) -> Iterator[Message]:
+    """Yield the messages for an event; ``found`` is its run, ``around`` what that belongs to if it is an iteration."""
     if event.kind == STEP_EVENT:
-        yield from _of_step(event, found, policy)
+        yield from _of_step(event, found, policy, around)
     elif not found.run.is_inline:
         yield from _of_end(event, found, policy)
         yield from of_time(found.run, event.at, policy)
@@ -63,9 +64,9 @@ def of_waiting(found: Snapshot, now: int, policy: Policy) -> Iterator[Message]:
             if is_waiting and wish.after is not None and (since or 0) + wish.after < now:
                 alert = _alert(AlertType.DEPENDENCY_LATE, found.run, now, f"{attempt.uuid}/{wish.after}")
                 said = f"{_name(found.run)}: step {attempt.step_id} waits for signals since {_time(since or 0)}"
-                yield Message(
-                    replace(alert, step_id=attempt.step_id, status=attempt.status.value, title=said), wish.route
-                )
+                page = _page(found.run, attempt.step_id)
+                told = replace(alert, step_id=attempt.step_id, status=attempt.status.value, title=said, page=page)
+                yield Message(told, wish.route)
 
 
 def of_version(version: VersionRecord, properties: Mapping[str, object], policy: Policy) -> Iterator[Message]:
@@ -73,8 +74,8 @@ def of_version(version: VersionRecord, properties: Mapping[str, object], policy:
     for wish in policy.wishes(AlertType.DEFINITION_CHANGE, version.workflow_id, properties):
         title = f"{version.workflow_id}: {version.author or 'somebody'} pushed version {version.version_id}"
         key = f"{AlertType.DEFINITION_CHANGE}/{version.workflow_id}/{version.version_id}"
-        kind = AlertType.DEFINITION_CHANGE
-        yield Message(Alert(key, kind, version.workflow_id, version.created_at, title=title), wish.route)
+        kind, page = AlertType.DEFINITION_CHANGE, workflow_page(version.workflow_id)
+        yield Message(Alert(key, kind, version.workflow_id, version.created_at, title=title, page=page), wish.route)
 
 
 def may_come_again(alert: Alert, *, is_live: bool, definitions: int | None) -> bool:
@@ -105,7 +106,7 @@ def _of_end(event: Event, found: Snapshot, policy: Policy) -> Iterator[Message]:
     yield from (Message(told, wish.route) for wish in wishes)
 
 
-def _of_step(event: Event, found: Snapshot, policy: Policy) -> Iterator[Message]:
+def _of_step(event: Event, found: Snapshot, policy: Policy, around: Sequence[Ancestor]) -> Iterator[Message]:
     run, status = found.run, StepStatus(event.after or StepStatus.NOT_CREATED)
     attempt = next((each for each in found.attempts if each.step_id == event.step_id), None)
     kind = AlertType.BREAKPOINT_HIT if status is StepStatus.PAUSED else AlertType.STEP_FAILURE
@@ -116,7 +117,8 @@ def _of_step(event: Event, found: Snapshot, policy: Policy) -> Iterator[Message]
     alert = _alert(kind, run, event.at, f"{run.uuid}/{event.seq}")
     title = f"{_name(run)}: step {event.step_id} {said}"
     text = "" if attempt is None else _last_word(attempt)
-    told = replace(alert, step_id=event.step_id, status=status.value, title=title, text=text)
+    page = _page(run, event.step_id, around)
+    told = replace(alert, step_id=event.step_id, status=status.value, title=title, text=text, page=page)
     yield from (Message(told, wish.route) for wish in wishes)
 
 
@@ -159,7 +161,20 @@ def _by(tct: Tct, run: Run) -> int:
 
 
 def _alert(kind: AlertType, run: Run, at: int, key: str) -> Alert:
-    return Alert(f"{kind}/{key}", kind, run.owner_workflow, at, run.instance_id, run.run_id)
+    return Alert(f"{kind}/{key}", kind, run.owner_workflow, at, run.instance_id, run.run_id, page=_page(run))
+
+
+def _page(run: Run, step_id: str | None = None, around: Sequence[Ancestor] = ()) -> str:
+    """Return the page of a run or a step; an iteration is shown on the page of the instance that it belongs to."""
+    if not run.is_inline:
+        return instance_page(run.workflow_id, run.instance_id, step_id)
+    outer = [at for at, one in enumerate(around) if one.workflow_id == run.owner_workflow]
+    if not outer:
+        return workflow_page(run.owner_workflow)
+    instance, *loops = around[outer[-1] :]
+    inside = [part for one in loops for part in (str(one.instance_id), one.step_id)]
+    path = [instance.step_id, *inside, str(run.instance_id), *([step_id] if step_id else [])]
+    return instance_page(instance.workflow_id, instance.instance_id, "/".join(path))
 
 
 def _name(run: Run) -> str:

@@ -155,18 +155,19 @@ class Project:
         return worker_on(tools, settings, self.secrets, runtimes, options=options, listener=listener)
 
     def background_services(
-        self, listener: "Callable[[SchedulerRound], None]" = lambda _: None
+        self, listener: "Callable[[SchedulerRound], None]" = lambda _: None, served: str = ""
     ) -> list[BackgroundService]:
         """Return what runs beside the scheduler, each in a thread of its own.
 
         Args:
             listener: called with every round of a scheduler.
+            served: the address at which this process serves the web UI, if it does.
         """
         from calve.triggers.tables import LagSampler
 
         valid_through = valid_through_on(self.store, self.lake, self.engine.tools, self.settings.triggers)
         lag = LagSampler(self.tables.take_samples)
-        return [*self.schedulers(listener), self.watcher(), lag, valid_through, *self.followers(), self.pruner()]
+        return [*self.schedulers(listener), self.watcher(), lag, valid_through, *self.followers(served), self.pruner()]
 
     def schedulers(self, listener: "Callable[[SchedulerRound], None]" = lambda _: None) -> "list[Scheduler]":
         """Return the schedulers, which start workflows by their triggers.
@@ -188,12 +189,13 @@ class Project:
         """Return what deletes records older than their retention."""
         return pruner_on(self.store, self.engine.tools, self.settings)
 
-    def followers(self) -> list[BackgroundService]:
+    def followers(self, served: str = "") -> list[BackgroundService]:
         """Return what keeps lineage, and what sends alerts and lineage if the settings ask for it, from now on."""
         settings = self.settings
         found: list[Alerts | Lineage] = [lineage_keeper_on(self.store, self.lake)]
         if settings.alerts.channels:
-            found.append(alerts_on(self.store, self.engine.tools, settings.alerts, self.secrets))
+            server = settings.public_url(served)
+            found.append(alerts_on(self.store, self.engine.tools, settings.alerts, self.secrets, server))
         if settings.lineage.is_wanted:
             found.append(lineage_on(self.store, self.lake, settings.lineage, self.secrets))
         for each in found:
@@ -236,7 +238,8 @@ class ProjectAdministration:
         """
         from calve.alerts import channels_of
 
-        known = channels_of(self.project.settings.alerts, self.project.secrets)
+        settings = self.project.settings
+        known = channels_of(settings.alerts, self.project.secrets, settings.public_url())
         if channel not in known:
             names = ", ".join(known) or "none"
             raise RequestInvalid(

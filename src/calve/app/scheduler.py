@@ -74,11 +74,11 @@ class BackgroundService(Protocol):
         ...
 
 
-def alerts_on(store: Store, tools: "Tools", settings: AlertSettings, secret: "Secrets") -> "Alerts":
-    """Return what sends alerts."""
+def alerts_on(store: Store, tools: "Tools", settings: AlertSettings, secret: "Secrets", server: str) -> "Alerts":
+    """Return what sends alerts, with links to the pages of a server."""
     from calve.alerts import Alerts, Policy, channels_of
 
-    channels = channels_of(settings, secret)
+    channels = channels_of(settings, secret, server)
     return Alerts(tools.state, store.alerts, channels, Policy.of(settings), tools.clock, settings.tries)
 
 
@@ -104,7 +104,7 @@ def test_message(channel: str, to: tuple[str, ...]) -> "Message":
 
     text = "If you read this, the channel works. Nothing has happened."
     title = f"A test of the channel {channel}"
-    alert = Alert(f"test/{new_id()}", AlertType.RUN_SUCCESS, "", now_ms(), title=title, text=text)
+    alert = Alert(f"test/{new_id()}", AlertType.RUN_SUCCESS, "", now_ms(), title=title, text=text, page="/")
     return Message(alert, Route(channel, to))
 
 

@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 class SchedulerThreads:
     """The schedulers and background services of a project, a thread for each."""
 
-    def __init__(self, project: "Project", listener: "Callable[[SchedulerRound], None]" = lambda _: None) -> None:
+    def __init__(
+        self, project: "Project", listener: "Callable[[SchedulerRound], None]" = lambda _: None, served: str = ""
+    ) -> None:
         self._workplace = project
         self._stop = threading.Event()
         self._errors: list[BaseException] = []
         self._threads = [
             threading.Thread(target=self._run, args=(each,), name=f"calve-{type(each).__name__.lower()}", daemon=True)
-            for each in project.background_services(listener)
+            for each in project.background_services(listener, served)
         ]
 
     def start(self) -> None:
@@ -48,10 +50,16 @@ class SchedulerThreads:
 
 @contextmanager
 def scheduler_threads(
-    project: "Project", listener: "Callable[[SchedulerRound], None]" = lambda _: None
+    project: "Project", listener: "Callable[[SchedulerRound], None]" = lambda _: None, served: str = ""
 ) -> Iterator[SchedulerThreads]:
-    """Run the schedulers and background services of a project until the block ends; call a listener with every turn."""
-    threads = SchedulerThreads(project, listener)
+    """Run the schedulers and background services of a project until the block ends; call a listener with every turn.
+
+    Args:
+        project: the project.
+        listener: what is called.
+        served: the address at which this process serves the web UI, if it does.
+    """
+    threads = SchedulerThreads(project, listener, served)
     threads.start()
     try:
         yield threads

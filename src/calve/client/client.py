@@ -11,6 +11,7 @@ import httpx
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
+from calve.addresses import instance_page
 from calve.client.events import EventStream, wait
 from calve.client.server import Server
 from calve.operations import DEFAULT, PREFIX, Document, Operation, Operations, Page, Parameter, Place
@@ -139,7 +140,7 @@ class Client(Operations):
 
     def view_url(self, run: Mapping[str, Any]) -> str | None:
         """Return the address of the page that shows an instance; None if the server has no such page."""
-        place = f"/workflows/{quote(run['workflow_id'], safe='')}/instances/{run['workflow_instance_id']}"
+        place = instance_page(run["workflow_id"], run["workflow_instance_id"])
         return f"{self.server.url}{place}" if self.server.has_page(place) else None
 
 

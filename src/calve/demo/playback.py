@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from calve.addresses import instance_page
 from calve.demo.events import WINDOW, Shape, day
 from calve.demo.figures import STAGES, Day, Lane, Part, Stage
 from calve.demo.runs import Runs, SucceededRun
@@ -81,6 +82,8 @@ class Playback:
     ) -> None:
         self._runs, self._shape, self._tell, self._days = runs, shape, tell, days
         self._writes = TableWrites(lake)
+        self.page = "/"
+        """The page of the newest run of the incremental pipeline's first stage."""
         folder = _folder()
         self._tables = (folder / "tables.sql").read_text(encoding="utf-8")
         self._workflows = {
@@ -121,6 +124,8 @@ class Playback:
             self._tell(f"{day(at)}: {lane}, {stage}")
             params = {"day": day(at).isoformat()} if lane == "lookback" else {}
             ended = self._runs.run(self._workflows[lane, stage], params)
+            if (lane, stage) == ("incremental", STAGES[0]):
+                self.page = instance_page(ended.run.workflow_id, ended.run.instance_id)
             written = self._writes.written(f"{lane}.{TABLES[stage]}")
             stages[stage] = measured(ended, stage, written.rows, written.bytes)
         return Lane(stages)

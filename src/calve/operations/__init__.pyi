@@ -35,7 +35,13 @@ from .logs import (
     reader_of as reader_of,
 )
 from .maintenance import Maintenance as Maintenance
-from .paging import DEFAULT as DEFAULT, LIMIT as LIMIT, Page as Page, look_through as look_through
+from .paging import (
+    DEFAULT as DEFAULT,
+    LIMIT as LIMIT,
+    Page as Page,
+    look_through as look_through,
+    page_of_list as page_of_list,
+)
 from .permits import Permits as Permits
 from .policy import (
     ADMINISTER as ADMINISTER,

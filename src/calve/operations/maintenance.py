@@ -17,6 +17,7 @@ from calve.operations.overviews import GRACE
 from calve.operations.policy import ADMINISTER, EDIT_EVERYWHERE, READ_EVERYWHERE, READ_SOMEWHERE
 from calve.operations.triggers import Table
 from calve.settings import parse_duration
+from calve.triggers import SILENT
 from calve.triggers.signals import announced_json
 
 _SHOWN = 50
@@ -98,7 +99,7 @@ class Maintenance(Topic):
             "running": sum(load.held for load in alive),
             "last_heartbeat": max((load.worker.heartbeat_at for load in alive), default=None),
             "now": now,
-            "scheduler": {"late_since": _late_since(self.call)},
+            "scheduler": _scheduler_json(self.call, now),
             "elements": [_worker_json(self.call, load) for load in loads],
         }
 
@@ -166,14 +167,16 @@ def _worker_json(call: Caller, load: Workload) -> Document:
     }
 
 
-def _late_since(call: Caller) -> int | None:
-    """Return when the time trigger was due that should have fired first; None if none is late.
-
-    Schedulers keep no heartbeat: that triggers fire is what shows that one is alive.
-    """
+def _scheduler_json(call: Caller, now: int) -> Document:
+    """Return whether a scheduler is alive, and since when a time trigger is late: one may be alive and stuck."""
     state = call.services.triggers
+    last = None if state is None else state.last_beat()
     late = [] if state is None else state.overdue(call.engine.tools.clock() - GRACE, limit=1)
-    return late[0].due_at if late else None
+    return {
+        "late_since": late[0].due_at if late else None,
+        "last_heartbeat": last,
+        "is_silent": last is not None and now - last > SILENT,
+    }
 
 
 def _alert_json(stored: StoredMessage) -> Document:

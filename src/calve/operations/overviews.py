@@ -6,12 +6,14 @@ from math import ceil
 from typing import Annotated, Any
 
 from calve.access import Permission, namespaces
+from calve.addresses import instance_page, workflow_page
 from calve.engine import SET_ASIDE, FailedRun, RecentRun, RunStatus, WorkflowOrder, WorkflowQuery, WorkflowRow
 from calve.engine.views import approval_json
 from calve.operations import shapes
 from calve.operations.caller import Caller
 from calve.operations.declaration import Argument, Document, Topic, operation
 from calve.operations.documents import recent_run_json
+from calve.operations.jumps import jumps
 from calve.operations.paging import FIRST, Page, page_json
 from calve.operations.policy import READ_SOMEWHERE
 from calve.operations.steps import paused_rows
@@ -75,6 +77,15 @@ class Overviews(Topic):
             str, Argument("The text; a workflow and a number find an instance.", min_length=1, max_length=128)
         ],
         page: Page = FIRST,
+        *,
+        include: Annotated[
+            str,
+            Argument(
+                "What to find besides: jumps (steps, tables, consumers and captures; START WORKFLOW finds its form).",
+                pattern="^(jumps)?$",
+                examples=["jumps"],
+            ),
+        ] = "",
     ) -> Document:
         """Find workflows by id, owner, tag, step, table or any text of the definition, and instances by number."""
         page, granted = page.forward(), namespaces(self.call.principal, Permission.READ)
@@ -91,7 +102,12 @@ class Overviews(Topic):
         document = page_json(
             found, page, lambda row: _found_json(row, q.strip()), lambda row: workflow_cursor(row, WorkflowOrder.MATCH)
         )
-        numbered = _NUMBERED.match(q.strip()) if page.cursor is None else None
+        if page.cursor is not None:
+            return document
+        if include:
+            every = [*document["elements"], *jumps(self.call, q.strip(), found, granted)]
+            document["elements"] = sorted(every, key=lambda one: not _is_named(one, q.strip().lower()))
+        numbered = _NUMBERED.match(q.strip())
         if numbered is not None:
             word, number = numbered["word"], int(numbered["number"])
             runs = state.instances_numbered(number, contains=word, namespaces=granted)
@@ -99,11 +115,16 @@ class Overviews(Topic):
         return document
 
 
+def _is_named(found: Document, text: str) -> bool:
+    """Tell whether what was found is what the text names, rather than something that holds it."""
+    return found["kind"] == "action" or text in found["title"].lower()
+
+
 def _instance_found_json(run: RecentRun) -> Document:
     return {
         "kind": "instance",
         "title": f"{run.workflow_id} {run.instance_id}",
-        "path": f"/workflows/{run.workflow_id}/instances/{run.instance_id}",
+        "path": instance_page(run.workflow_id, run.instance_id),
         "matches": [{"field": "instance", "value": str(run.instance_id)}],
         "workflow_id": run.workflow_id,
         **recent_run_json(run),
@@ -121,7 +142,7 @@ def _found_json(row: WorkflowRow, text: str) -> Document:
     return {
         "kind": "workflow",
         "title": workflow_id,
-        "path": f"/workflows/{workflow_id}",
+        "path": workflow_page(workflow_id),
         "matches": [{"field": kind, "value": _around(value, text)} for value, kind in found.items()][:MATCHES],
         "workflow_id": workflow_id,
         "owner": row.owner,

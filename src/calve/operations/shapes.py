@@ -197,7 +197,11 @@ class Workers(Shape):
     now: int
     """The clock of the database."""
     scheduler: dict[str, Any]
-    """``late_since``: when the time trigger was due that should have fired first; null if none is late."""
+    """``late_since``: when the time trigger was due that should have fired first; null if none is late.
+
+    ``last_heartbeat``: when a scheduler last said that it runs; null if none ever did. ``is_silent``: whether that is
+    too long ago.
+    """
     elements: list[dict[str, Any]]
 
 

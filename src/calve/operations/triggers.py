@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-from calve.access import Permission
+from calve.access import Permission, namespaces
 from calve.errors import CalveError
 from calve.operations import shapes
 from calve.operations.arguments import OfWorkflow, WorkflowId
@@ -15,6 +15,10 @@ from calve.triggers import Trigger, TriggerType, upcoming
 from calve.triggers.tables import latest_latency
 
 _PART = LIMIT + 1
+_CALENDAR = 200
+"""How many triggers a list of what comes next is made of, those that fire first …"""
+_FIRES = 200
+"""… and how often each of them fires in it at most."""
 Table = Annotated[str, Argument("The table.", pattern=r"^[^\x00-\x1f\x7f/]{1,512}$", examples=["db.events"])]
 
 
@@ -49,11 +53,32 @@ class Triggers(Topic):
         count: Annotated[int, Argument("How many times at most.", ge=1, le=100)] = 10,
     ) -> Document:
         """List the next times at which the time triggers of a workflow start it; none while they are disabled."""
-        is_disabled = self.call.engine.workflow(workflow_id).properties.get("time_trigger_disabled", False)
-        kind, now = TriggerType.TIME, self.call.engine.tools.clock()
-        triggers = [] if is_disabled else self.call.triggers.triggers(workflow_id=workflow_id, kind=kind)
+        if self._is_disabled(workflow_id):
+            return {"elements": []}
+        now = self.call.engine.tools.clock()
+        triggers = self.call.triggers.triggers(workflow_id=workflow_id, kind=TriggerType.TIME)
         found = sorted((at, one.trigger_id) for one in triggers for at in _upcoming(one, now, count))
         return {"elements": [{"at": at, "trigger_id": trigger_id} for at, trigger_id in found[:count]]}
+
+    @operation("GET /triggers/upcoming", READ_SOMEWHERE, id="list_all_upcoming_starts", is_slow=True)
+    def all_upcoming_starts(
+        self, hours: Annotated[int, Argument("How many hours ahead.", ge=1, le=168)] = 24
+    ) -> Document:
+        """List when time triggers start workflows in the next hours; not those of workflows that disable them."""
+        now, granted = self.call.engine.tools.clock(), namespaces(self.call.principal, Permission.READ)
+        until = now + hours * 3_600_000
+        due = self.call.triggers.overdue(until, limit=_CALENDAR + 1, namespaces=granted)
+        seen = [one for one in due[:_CALENDAR] if not self._is_disabled(one.workflow_id)]
+        times = [(one, _upcoming(one, now, _FIRES)) for one in seen]
+        found = sorted((at, one.workflow_id, one.trigger_id) for one, every in times for at in every if at <= until)
+        return {
+            "until": until,
+            "has_more": len(due) > _CALENDAR or any(len(every) == _FIRES and every[-1] <= until for _, every in times),
+            "elements": [{"at": at, "workflow_id": name, "trigger_id": trigger} for at, name, trigger in found],
+        }
+
+    def _is_disabled(self, workflow_id: str) -> bool:
+        return bool(self.call.engine.workflow(workflow_id).properties.get("time_trigger_disabled", False))
 
     @operation("GET /triggers/waiting", READ_SOMEWHERE, id="list_waiting_triggers", is_slow=True)
     def waiting_triggers(self, workflow_id: OfWorkflow = None) -> list[str]:

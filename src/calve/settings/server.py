@@ -3,12 +3,16 @@
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from calve.settings.fields import Duration, Section
 
 THREADS = 3
 """How many requests a server process handles concurrently by default."""
+
+
+def _without_slash(value: object) -> object:
+    return value.removesuffix("/") if isinstance(value, str) else value
 
 
 class GraphqlSettings(Section):
@@ -37,6 +41,8 @@ class ServerSettings(Section):
     """The address; one that other machines can reach requires ``[access]``."""
     port: Annotated[int, Field(ge=0, le=65_535)] = 8765
     """0 takes a free one."""
+    url: Annotated[str | None, BeforeValidator(_without_slash), Field(pattern=r"^https?://[^/?#\s@]+$")] = None
+    """The address under which people reach it, for links to its pages."""
     processes: Annotated[int, Field(ge=1, le=64)] = 1
     """How many processes ``calve server`` has."""
     threads: Annotated[int, Field(ge=1, le=64)] = THREADS
@@ -50,6 +56,12 @@ class ServerSettings(Section):
     min_free: Annotated[int, Field(ge=0)] = 67_108_864
     """Below how many free bytes in ``home`` the server reports itself as degraded."""
     graphql: GraphqlSettings = GraphqlSettings()
+
+    @property
+    def local_url(self) -> str:
+        """The address as a browser on this machine reaches it."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - it listens on all
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 
 class ClientSettings(Section):

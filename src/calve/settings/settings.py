@@ -95,6 +95,15 @@ class Settings(Section):
         """The names of secrets that calve itself uses, for alerts and others: the values of ``…_secret`` settings."""
         return frozenset(_secrets_in(self))
 
+    def public_url(self, served: str = "") -> str:
+        """Return the address under which people reach the web UI, for links; empty if unknown.
+
+        Args:
+            served: where this process serves it, if it does: enough where nobody comes from elsewhere.
+        """
+        by_oidc = (self.access.oidc.redirect_url or "").rpartition("/api/")[0]
+        return self.server.url or by_oidc or ("" if self.access.hosts else served)
+
     @model_validator(mode="after")
     def _default_catalog_exists(self) -> Self:
         if self.default_catalog not in self.catalogs:

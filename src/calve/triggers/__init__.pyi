@@ -1,4 +1,5 @@
 from .model import (
+    SILENT as SILENT,
     Evaluation as Evaluation,
     Fire as Fire,
     Trigger as Trigger,

@@ -98,6 +98,10 @@ class TriggerKind(Protocol):
         ...
 
 
+SILENT = 150_000
+"""How many milliseconds after its last record a scheduler counts as silent: it may sleep for a minute, and be busy."""
+
+
 class TriggerState(Protocol):
     """Stores the triggers of active versions. ``Changes.marks`` updates them, together with what they start."""
 
@@ -126,6 +130,14 @@ class TriggerState(Protocol):
 
     def next_due(self, kinds: Iterable[TriggerType] = TriggerType) -> int | None:
         """Return when the next trigger of some kinds is due; None if none has a time."""
+        ...
+
+    def beat(self, now: int) -> None:
+        """Record that a scheduler runs."""
+        ...
+
+    def last_beat(self) -> int | None:
+        """Return when a scheduler last said that it runs; None if none ever did."""
         ...
 
     def seqs(self, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:

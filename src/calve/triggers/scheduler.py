@@ -18,6 +18,8 @@ BATCH = 100
 """How many workflows are synced, and triggers evaluated, in one round."""
 LONGEST_SLEEP = 60.0
 """Seconds that the scheduler sleeps at most if nothing wakes it."""
+BEAT = 20_000
+"""How many milliseconds pass at least until the scheduler records again that it runs."""
 SHORTEST_SLEEP = 0.1
 """Seconds that it sleeps at least, so that a busy store does not keep it busy too."""
 _BACKOFF = (5_000, 30_000, 120_000, 600_000, 3_600_000)
@@ -86,11 +88,13 @@ class Scheduler:
         self._state = state
         self._kinds = kinds
         self._listener = listener
+        self._beat_at = 0
 
     def run(self, stop: threading.Event) -> None:
         """Run rounds until ``stop`` is set; the caller that sets it also wakes the store."""
         while not stop.is_set():
             try:
+                self._beat()
                 turn = self.turn()
                 self._listener(turn)
                 if not turn.is_full and not stop.wait(SHORTEST_SLEEP):
@@ -99,6 +103,12 @@ class Scheduler:
             except StoreError as error:
                 log.warning("%s", error.message)
                 stop.wait(random.uniform(0.1, 1.0))  # noqa: S311 - so that not all processes return in the same moment
+
+    def _beat(self) -> None:
+        now = self._clock()
+        if now - self._beat_at >= BEAT:
+            self._state.beat(now)
+            self._beat_at = now
 
     def turn(self) -> SchedulerRound:
         """Synchronise the triggers of changed workflows, then evaluate all that are due."""

@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from markupsafe import Markup
 
 from calve import __version__
+from calve.addresses import instance_page, table_page, workflow_page
 from calve.api.access import RequestInfo, page_token, set_cookie
 from calve.errors import AccessError
 from calve.operations import Operation, Scope, declared
@@ -28,6 +29,7 @@ THEME = "calve_theme"
 FLASH = "calve_flash"
 _FLASH_SECONDS = 60
 _MENU = (
+    ("/instances", "Instances", "list_instances", "engine"),
     ("/approvals", "Approvals", "list_approvals", "engine"),
     ("/breakpoints", "Breakpoints", "list_all_breakpoints", "engine"),
     ("/triggers", "Triggers", "list_triggers", "triggers"),
@@ -67,7 +69,13 @@ def environment() -> Environment:
         since=_since,
     )
     made.globals.update(
-        static=static_files.address, elements=static_files.elements, region=_region, version=__version__
+        static=static_files.address,
+        elements=static_files.elements,
+        region=_region,
+        version=__version__,
+        workflow_page=workflow_page,
+        instance_page=instance_page,
+        table_page=table_page,
     )
     return made
 

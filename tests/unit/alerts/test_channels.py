@@ -3,6 +3,7 @@
 import smtplib
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from email import message_from_bytes
 from typing import Any
 
@@ -34,10 +35,10 @@ def to(*people: str, mention: tuple[str, ...] = ()) -> Message:
     return Message(ALERT, Route("c", people, mention))
 
 
-def channel(**settings: Any) -> Any:
+def channel(server: str = "", **settings: Any) -> Any:
     """Return a channel of these settings."""
     parsed = AlertSettings.model_validate({"channels": {"c": settings}})
-    return channels_of(parsed, secret)["c"]
+    return channels_of(parsed, secret, server)["c"]
 
 
 @pytest.fixture
@@ -147,6 +148,23 @@ def test_slack_gets_its_own_form(receiver: Receiver) -> None:
     slack.send(to("#data", mention=("@ann", "bob")), NOW)
     text = "*w 1 failed*\nstep &lt;!channel&gt; &amp; co"
     assert receiver.documents == [{"text": text}, {"text": f"<@ann> <@bob>\n{text}", "channel": "#data"}]
+
+
+def test_each_channel_links_to_the_page(receiver: Receiver, inbox: tuple[Inbox, int]) -> None:
+    """Where the server's address is known; else none does, and the webhook says null."""
+    SECRETS["slack"] = receiver.url
+    kept, port = inbox
+    alert = replace(ALERT, page="/workflows/w/instances/1?step=loop%2F3%2Fjob")
+    message = Message(alert, Route("c", ("ops@example.com",)))
+    for server in ("https://calve.example.com", ""):
+        email(port, server=server).send(message, NOW)
+        channel(server, type="slack", url_secret="slack").send(message, NOW)
+        channel(server, type="webhook", url=receiver.url).send(message, NOW)
+    link = f"https://calve.example.com{alert.page}"
+    slack, hook, slack_without, hook_without = receiver.documents
+    assert [link in str(mail.get_payload()) for mail in kept.mails] == [True, False]
+    assert (link in slack["text"], "://" in slack_without["text"]) == (True, False)
+    assert (hook["url"], hook_without["url"]) == (link, None)
 
 
 def test_a_webhook_is_signed(receiver: Receiver) -> None:

@@ -12,6 +12,7 @@ from calve.definition.params import InitiatorType
 from calve.engine import (
     RUN_EVENT,
     STEP_EVENT,
+    Ancestor,
     Attempt,
     Event,
     Initiator,
@@ -69,6 +70,25 @@ def alerting(**given: Any) -> Run:
 def ways(messages: Any) -> list[tuple[str, tuple[str, ...]]]:
     """Return where messages go."""
     return [(message.route.channel, message.route.to) for message in messages]
+
+
+def test_an_alert_names_its_page() -> None:
+    """Of the instance or the step; of a step in a loop that of the instance around it, as its number is the loop's."""
+    by_step = alerting(slack={"channels": ["#c"]}, type_configs={"STEP_FAILURE": {"granularity": "STEP"}})
+    (message,) = of_event(*ended(), policy({"on": ["failure"], "channels": ["hook"]}))
+    assert message.alert.page == "/workflows/sales.daily/instances/3"
+    (message,) = of_event(*stepped(StepStatus.FATALLY_FAILED, by_step), policy())
+    assert message.alert.page == "/workflows/sales.daily/instances/3?step=load"
+    inside = replace(by_step, workflow_id="loop-2", instance_id=7, inline_step="inner", parent=PARENT)
+    around = [
+        Ancestor("parent", 1, 1, "child", 1),
+        Ancestor("sales.daily", 3, 1, "outer", 1),
+        Ancestor("loop-1", 2, 1, "inner", 1),
+    ]
+    (message,) = of_event(*stepped(StepStatus.FATALLY_FAILED, inside), policy(), around)
+    assert message.alert.page == "/workflows/sales.daily/instances/3?step=outer%2F2%2Finner%2F7%2Fload"
+    (message,) = of_event(*stepped(StepStatus.FATALLY_FAILED, inside), policy())
+    assert message.alert.page == "/workflows/sales.daily"
 
 
 def test_a_failure_is_told_by_a_rule() -> None:

@@ -1,15 +1,14 @@
 """``calve demo``: the playback pipeline with a lookback window and incrementally, side by side."""
 
-import shutil
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from calve.app import WorkerThread
+from calve.cli.demo_project import clear, tidy, view_of
 from calve.cli.interrupts import counted
 from calve.cli.output import print_json, print_table
 from calve.cli.state import State, json_option
@@ -37,7 +36,9 @@ _A_DAY = 6
     metavar="FRACTION",
     help="Late events, as a fraction of those on time.",
 )
-@click.option("--keep", is_flag=True, help="Keep the demo's lake and state to look at.")
+@click.option(
+    "--keep/--no-keep", default=True, show_default=True, help="Keep the demo's lake and state, to see in the browser."
+)
 @json_option
 @click.pass_obj
 def demo(state: State, rows: int, days: int, late: float, *, keep: bool) -> int:
@@ -48,31 +49,37 @@ def demo(state: State, rows: int, days: int, late: float, *, keep: bool) -> int:
       calve demo --rows 500000 --days 5
 
     Two workflows clean and aggregate generated playback events each way, day by day; some events are late, some arrive
-    twice. Both ways must give the same tables. The demo runs on this machine, in a folder of its own, <home>/demo,
-    which every run creates anew; your lake is not touched. The report with charts is <home>/demo/report.html.
+    twice. Both ways must give the same tables. The demo runs on this machine, in a project of its own, <home>/demo,
+    which every run creates anew; your lake is not touched. The report with charts is <home>/demo/report.html. The last
+    line says how to see its runs in the browser.
 
     Ctrl-C stops it, including Spark.
     """
     from calve.demo import COLUMNS, headline, report, rows as lines, settings_in
 
     home = state.settings.home / "demo"
-    shutil.rmtree(home, ignore_errors=True)
-    result = _played(settings_in(home, state.settings), rows, days, late, is_quiet=state.json)
+    settings = settings_in(home, state.settings)
+    clear(settings)
+    result, shown = _played(settings, rows, days, late, is_quiet=state.json)
     page = home / "report.html"
     page.write_text(report(result), encoding="utf-8")
+    view = view_of(settings, shown) if keep else None
     if not keep:
-        _tidy(home)
+        tidy(home)
     if state.json:
-        print_json({**result.as_json(), "report": str(page)})
+        print_json({**result.as_json(), "report": str(page), "view": view})
     else:
         print_table(COLUMNS, lines(result))
         for line in headline(result):
             click.echo(line)
         click.echo(f"Report: {page}")
+        if view is not None:
+            click.echo(f"To see its runs in the browser: {view['command']}\nThen open {view['url']}")
     return 0 if result.is_equal else 1
 
 
-def _played(settings: "Settings", rows: int, days: int, late: float, *, is_quiet: bool) -> "Result":
+def _played(settings: "Settings", rows: int, days: int, late: float, *, is_quiet: bool) -> "tuple[Result, str]":
+    """Run both pipelines; return the figures, and the page of a run."""
     from calve.app import open_project
     from calve.demo import LANES, Playback, Result, Runs, Shape
 
@@ -90,7 +97,7 @@ def _played(settings: "Settings", rows: int, days: int, late: float, *, is_quiet
             found = playback.play(number, LANES if number % 2 == 0 else LANES[::-1])
             result = Result(rows, late, (*result.days, found))
             shown.compare(result)
-        return result
+        return result, playback.page
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +142,3 @@ def _bars(total: int) -> "Iterator[_Shown]":
 
         yield _Shown(tell, compare)
         progress.update(whole, description="done", completed=total)
-
-
-def _tidy(home: Path) -> None:
-    """Delete everything but the report."""
-    for found in home.iterdir():
-        if found.is_dir():
-            shutil.rmtree(found, ignore_errors=True)
-        elif found.suffix != ".html":
-            found.unlink(missing_ok=True)

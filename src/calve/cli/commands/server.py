@@ -81,7 +81,7 @@ def ui(state: State, *, is_printed: bool) -> None:
 
     The server must be running: calve up, or calve server.
     """
-    url = state.settings.client.url or _own_url(state)
+    url = state.settings.client.url or state.settings.server.local_url
     _check_up(url)
     if state.json:
         print_json({"url": url})
@@ -89,13 +89,6 @@ def ui(state: State, *, is_printed: bool) -> None:
     click.echo(url)
     if not is_printed:
         click.launch(url)
-
-
-def _own_url(state: State) -> str:
-    """Return the address of this project's server as its settings have it, as a browser on this machine reaches it."""
-    given = state.settings.server
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(given.host, given.host)  # noqa: S104 - it listens on all addresses
-    return f"http://[{host}]:{given.port}" if ":" in host else f"http://{host}:{given.port}"
 
 
 def _check_up(url: str) -> None:

@@ -123,7 +123,7 @@ def up(state: State, slots: int | None, processes: int | None, host: str | None,
     with (
         state.open_project(waits=True) as project,
         served(project, host, port) as serving,
-        scheduler_threads(project) as schedulers,
+        scheduler_threads(project, served=serving.url) as schedulers,
     ):
         workers.run(lambda: _say(state, _hint(state, serving.url), event="up", url=serving.url), schedulers.check)
 
@@ -154,7 +154,7 @@ def _work(
         worker.take()
         with (
             served(project, host, port) if is_up else nullcontext() as serving,
-            scheduler_threads(project) if is_up else nullcontext() as schedulers,
+            scheduler_threads(project, served=serving.url) if serving else nullcontext() as schedulers,
         ):
             url = {} if serving is None else {"url": serving.url}
             hint = greeting if serving is None else _hint(state, serving.url)

@@ -16,6 +16,7 @@ from calve.store.tables import (
     IS_INSTANCE,
     IS_LIVE,
     IS_UNSYNCED,
+    follower,
     run,
     signal_name,
     signal_subscription,
@@ -42,6 +43,8 @@ _NEXT = (
     .order_by(trigger.c.due_at)
     .limit(1)
 )
+_BEAT = "scheduler"
+"""The row of ``follower`` that schedulers record the time in."""
 _PLACE = tuple_(trigger.c.workflow_id, trigger.c.trigger_id)
 _BEGINNING = {"is_begun": False, "error": None, "failures": 0}
 
@@ -95,6 +98,21 @@ class SqlTriggerState:
         """Return when the next trigger of some kinds is due; None if none is by itself."""
         with self._transactions.read() as connection:
             return connection.scalar(_NEXT, {"kinds": [kind.value for kind in kinds]})
+
+    def beat(self, now: int) -> None:
+        """Record that a scheduler runs."""
+
+        def work(transaction: Transaction) -> None:
+            statement = transaction.insert(follower).values(name=_BEAT, seq=now)
+            changed = statement.on_conflict_do_update(index_elements=[follower.c.name], set_={"seq": now})
+            transaction.connection.execute(changed)
+
+        self._transactions.write("beat", work)
+
+    def last_beat(self) -> int | None:
+        """Return when a scheduler last said that it runs; None if none ever did."""
+        with self._transactions.read() as connection:
+            return connection.scalar(select(follower.c.seq).where(follower.c.name == _BEAT))
 
     def seqs(self, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
         """Return how often triggers were changed, by workflow and trigger."""

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from fastapi import Query
 
-from calve.api import Call
+from calve.api import Call, Paged
 from calve.operations import ADMINISTER, AUDIT, SIGNED_IN, Operations
 from calve.web.page import Page, Pages
+from calve.web.pages.parts import part_of
 
 pages = Pages("access", is_slow=True)
 _LINES = 50
@@ -14,21 +15,24 @@ _Before = Annotated[int | None, Query(ge=1, lt=2**63)]
 
 
 @pages.get("/users", "users_page", ADMINISTER)
-def users(call: Call) -> Page:
+def users(call: Call, page: Paged) -> Page:
     """List the users and their roles."""
-    return Page("access/users.html", "Users", Operations(call).users(), here="more")
+    document = Operations(call).users()
+    return Page("access/users.html", "Users", document, {"part": part_of(document, page, "name")}, here="more")
 
 
 @pages.get("/tokens", "tokens_page", SIGNED_IN)
-def tokens(call: Call) -> Page:
+def tokens(call: Call, page: Paged) -> Page:
     """List one's own tokens; an administrator sees all."""
-    return Page("access/tokens.html", "Tokens", Operations(call).tokens(), here="more")
+    document = Operations(call).tokens()
+    return Page("access/tokens.html", "Tokens", document, {"part": part_of(document, page, "token_id")}, here="more")
 
 
 @pages.get("/secrets", "secrets_page", ADMINISTER)
-def secrets(call: Call) -> Page:
+def secrets(call: Call, page: Paged) -> Page:
     """List the names of secrets; nothing shows their texts."""
-    return Page("access/secrets.html", "Secrets", Operations(call).secrets(), here="more")
+    document = Operations(call).secrets()
+    return Page("access/secrets.html", "Secrets", document, {"part": part_of(document, page, "name")}, here="more")
 
 
 @pages.get("/audit", "audit_page", AUDIT)

@@ -6,12 +6,12 @@ from urllib.parse import urlencode
 
 from fastapi import Query
 
+from calve.addresses import table_page
 from calve.api import Call, Paged
 from calve.namespaces import workflow_of
 from calve.operations import READ_SOMEWHERE, Operations
 from calve.web.live import SELDOM
 from calve.web.page import Page, Pages
-from calve.web.pages.table_map import place_of
 
 pages = Pages("captures", is_slow=True)
 
@@ -32,7 +32,7 @@ def captures(call: Call, page: Paged, consumer: _Text = "") -> Page:
     """List captures, newest first: all, or those of a consumer."""
     document = Operations(call).list_captures(page, consumer=consumer or None)
     query = urlencode({"consumer": consumer} if consumer else {})
-    values = {"consumer": consumer, "address": f"/captures?{query}", "tones": TONES, "place": place_of, "at": _at}
+    values = {"consumer": consumer, "address": f"/captures?{query}", "tones": TONES, "place": table_page, "at": _at}
     return Page("captures/list.html", "Captures", document, values, here="tables", regions=("captures",))
 
 
@@ -43,7 +43,7 @@ def capture(call: Call, capture_id: str) -> Page:
     document = operations.capture(capture_id)
     values = {
         "tones": TONES,
-        "place": place_of,
+        "place": table_page,
         "at": _at,
         "workflow_id": workflow_of(document["consumer"]),
         "workflow_of": workflow_of,

@@ -1,5 +1,9 @@
 """Home: what needs a person, and the workflows that ran last."""
 
+from typing import Annotated
+
+from fastapi import Query
+
 from calve.api import Call
 from calve.operations import READ_SOMEWHERE, Operations, Page as Part
 from calve.web.page import Page, Pages
@@ -12,8 +16,11 @@ _CARDS = 6
 
 
 @pages.get("/", "home_page", READ_SOMEWHERE, live=True, every=EVERY)
-def home(call: Call) -> Page:
-    """Show what failed, what is late or behind, what waits for a person, and the workflows that ran last."""
+def home(call: Call, whole: Annotated[str, Query(alias="all", max_length=20)] = "") -> Page:
+    """Show what failed, what is late or behind, what waits for a person, and the workflows that ran last.
+
+    ``all`` names a column of which everything is shown.
+    """
     operations = Operations(call)
     behind = behind_of(operations)
     document = {
@@ -27,6 +34,7 @@ def home(call: Call) -> Page:
         "bars": run_bars(document["workflows"], call.engine.tools.clock()),
         "lag": lag_by_workflow(behind),
         "shown": _CARDS,
+        "whole": whole,
     }
     regions = ("health", "attention", "workflows")
     return Page("home/home.html", "What needs you", document, values, here="home", regions=regions)

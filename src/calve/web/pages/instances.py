@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from fastapi import Query, Request
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
+from calve.addresses import instance_page, workflow_page
 from calve.api import Call, WebCaller
 from calve.errors import CalveError, WorkflowMissing
 from calve.operations import READ, RUN, Operations
@@ -94,12 +95,12 @@ class _Address:
     """The address of the page, and of parts of it: the URL is the state of the page."""
 
     def __init__(self, workflow_id: str, instance_id: int, query: Mapping[str, Any]) -> None:
-        self.base = f"/workflows/{quote(workflow_id, safe='')}/instances/{instance_id}"
-        self._query = query
+        self.base = instance_page(workflow_id, instance_id)
+        self.query = query
 
     def __call__(self, **changed: Any) -> str:
         """Return the address with other values of its query."""
-        query = {name: value for name, value in {**self._query, **changed}.items() if value is not None}
+        query = {name: value for name, value in {**self.query, **changed}.items() if value is not None}
         return f"{self.base}?{urlencode(query)}" if query else self.base
 
 
@@ -375,4 +376,4 @@ def restart(call: Call, request: Request, workflow_id: str, instance_id: int, st
 @pages.get("/workflows/{workflow_id}/instances", "instances_page", READ)
 def instances(workflow_id: str, call: Call) -> Response:  # noqa: ARG001 - pages take the caller
     """Lead to the runs of the workflow."""
-    return RedirectResponse(f"/workflows/{quote(workflow_id, safe='')}?tab=runs", 303)
+    return RedirectResponse(f"{workflow_page(workflow_id)}?tab=runs", 303)

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 from fastapi import Query
 from pydantic import BeforeValidator, Field
 
+from calve.addresses import instance_page
 from calve.api import Call, Paged
 from calve.engine import RunStatus
 from calve.operations import READ, Operations
@@ -48,7 +49,7 @@ def iterations(
     statuses, params = [RunStatus(status)] if status else None, [param] if param else None
     document = operations.list_iterations(workflow_id, instance_id, loop, part, statuses, params, run)
     legend = status_legend(document["legend"])
-    instance = f"/workflows/{quote(workflow_id, safe='')}/instances/{instance_id}"
+    instance = instance_page(workflow_id, instance_id)
     filters = {name: str(value) for name, value in (("status", status), ("param", param), ("run", run)) if value}
     values = {
         "workflow_id": workflow_id,

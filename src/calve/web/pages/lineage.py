@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from fastapi import Query
 from markupsafe import Markup
 
+from calve.addresses import table_page, workflow_page
 from calve.api import Call
 from calve.operations import READ_SOMEWHERE, Operations
 from calve.web.formats import number, since
@@ -15,7 +15,6 @@ from calve.web.graph_svg import NodeText, arrange, graph_svg
 from calve.web.legend import Tone
 from calve.web.live import SELDOM
 from calve.web.page import Page, Pages
-from calve.web.pages.table_map import place_of
 
 pages = Pages("lineage", is_slow=True)
 
@@ -38,15 +37,11 @@ def lineage(call: Call, table: _Text = "", workflow: _Text = "", depth: Annotate
         "depth": depth,
         "picture": _picture(document, chosen, now) if 0 < len(names) <= _MOST_NODES else None,
         "edges": sorted(document["edges"], key=lambda one: (one["workflow_id"], one["direction"], one["table"])),
-        "place": place_of,
-        "workflow_place": _workflow_place,
+        "place": table_page,
+        "workflow_place": workflow_page,
         "tones": _WORDS,
     }
     return Page("lineage/lineage.html", "Lineage", document, values, here="lineage", regions=("lineage",))
-
-
-def _workflow_place(workflow_id: str) -> str:
-    return f"/workflows/{quote(workflow_id, safe='')}"
 
 
 def _picture(document: Document, chosen: set[str], now: int) -> Markup:
@@ -58,7 +53,7 @@ def _picture(document: Document, chosen: set[str], now: int) -> Markup:
             _freshness(node, document["edges"], now),
             status=_WORDS[tones[node["id"]]],
             tone=tones[node["id"]],
-            href=place_of(node["name"]) if node["kind"] == "table" else _workflow_place(node["name"]),
+            href=table_page(node["name"]) if node["kind"] == "table" else workflow_page(node["name"]),
             is_selected=node["id"] in chosen,
         )
         for node in document["nodes"]

@@ -1,6 +1,6 @@
 """Signals and triggers: what was announced and what came of it, and what starts workflows by itself."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -12,6 +12,7 @@ from calve.web.page import Page, Pages
 
 pages = Pages("signals", is_slow=True)
 _EVERY = 2.0
+_HOUR = 3_600_000
 _Name = Annotated[str, Query(max_length=256)]
 
 
@@ -31,15 +32,30 @@ def signal(call: Call, name: str, number: str) -> Page:
 
 
 @pages.get("/triggers", "triggers_page", READ_SOMEWHERE, live=True, every=_EVERY)
-def triggers(call: Call, page: Paged, workflow_id: _Name = "") -> Page:
-    """List triggers: when each fires next, and what it waits for."""
+def triggers(call: Call, page: Paged, workflow_id: _Name = "", view: _Name = "") -> Page:
+    """List triggers: when each fires next, and what it waits for; or, as a calendar, what starts in the next day."""
+    views = [("", "/triggers", "List"), ("calendar", "/triggers?view=calendar", "Next 24 hours")]
+    if view == "calendar":
+        document = Operations(call).all_upcoming_starts()
+        hours = {"view": view, "views": views, "hours": by_hour(document["elements"])}
+        return Page("signals/triggers.html", "Triggers", document, hours, here="more", regions=("calendar",))
     document = Operations(call).list_triggers(page, workflow_id or None)
     values = {
+        "view": "",
+        "views": views,
         "workflow_id": workflow_id,
         "address": f"/triggers?{urlencode({'workflow_id': workflow_id} if workflow_id else {})}",
         "waits_for": waits_for,
     }
     return Page("signals/triggers.html", "Triggers", document, values, here="more", regions=("triggers",))
+
+
+def by_hour(starts: Iterable[Mapping[str, Any]]) -> list[tuple[int, list[tuple[str, list[int]]]]]:
+    """Return the hours in which something starts: each with its workflows, and when in it they start."""
+    hours: dict[int, dict[str, list[int]]] = {}
+    for one in starts:
+        hours.setdefault(one["at"] - one["at"] % _HOUR, {}).setdefault(one["workflow_id"], []).append(one["at"])
+    return [(hour, list(workflows.items())) for hour, workflows in hours.items()]
 
 
 def waits_for(trigger: Mapping[str, Any]) -> str:

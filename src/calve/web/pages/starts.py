@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 
 from calve.access import PrincipalKind
+from calve.addresses import workflow_page
 from calve.api import Call, WebCaller, problem_of
 from calve.definition import to_yaml
 from calve.errors import CalveError
@@ -59,7 +60,7 @@ def start_form(
         "wrong": wrong,
         "error": None if wrong else error,
         "commands": _commands(call, request, workflow_id, version, [one for one in asked if one.text]),
-        "next": f"/workflows/{workflow_id}?tab=runs",
+        "next": f"{workflow_page(workflow_id)}?tab=runs",
     }
     is_fragment = request.headers.get("x-calve-fragment") == "1"
     template = "workflows/_start.html" if is_fragment else "workflows/start.html"

@@ -3,9 +3,12 @@
 from calve.api import Call, Paged
 from calve.operations import READ_SOMEWHERE, Operations
 from calve.web.page import Page, Pages
+from calve.web.pages.parts import part_of
 
 pages = Pages("steps")
 _EVERY = 1.0
+_PLACE = ("workflow_id", "step_id", "workflow_version_id", "workflow_instance_id", "workflow_run_id", "step_attempt_id")
+"""What tells breakpoints apart."""
 
 
 @pages.get("/approvals", "approvals_page", READ_SOMEWHERE, live=True, every=_EVERY)
@@ -16,7 +19,8 @@ def approvals(call: Call, page: Paged) -> Page:
 
 
 @pages.get("/breakpoints", "breakpoints_page", READ_SOMEWHERE, live=True, every=_EVERY)
-def breakpoints(call: Call) -> Page:
+def breakpoints(call: Call, page: Paged) -> Page:
     """List breakpoints, and the attempts that are paused at them."""
     document = Operations(call).all_breakpoints()
-    return Page("steps/breakpoints.html", "Breakpoints", document, here="more", regions=("breakpoints",))
+    values = {"part": part_of(document["breakpoints"], page, *_PLACE)}
+    return Page("steps/breakpoints.html", "Breakpoints", document, values, here="more", regions=("breakpoints",))

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
+from calve.addresses import table_page
 from calve.capture.inspection import LEGEND
 from calve.web.formats import clock, number, size
 from calve.web.legend import change_legend, legend_json, legend_list
@@ -12,11 +13,6 @@ from calve.web.legend import change_legend, legend_json, legend_list
 Document = dict[str, Any]
 COMMITS, PARTITIONS = 2_000, 500
 """How many of them one part of a map shows."""
-
-
-def place_of(table: str) -> str:
-    """Return the address of the page of a table."""
-    return f"/tables/{quote(table, safe='')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +37,13 @@ class Part:
             "skip_partitions": self.skip_partitions,
         }
         query = urlencode({name: value for name, value in given.items() if value})
-        return f"{place_of(self.table)}{below}" + (f"?{query}" if query else "")
+        return f"{table_page(self.table)}{below}" + (f"?{query}" if query else "")
 
 
 def grid_of(part: Part, drawn: Document | None) -> Document:
     """Return what ``<grid-map>`` is given: the letters, or where to get them."""
     onward = f"&{urlencode({'consumer': part.consumer})}" if part.consumer else ""
-    grid = {"href": f"{place_of(part.table)}/snapshots?snapshot={{column}}{onward}"}
+    grid = {"href": f"{table_page(part.table)}/snapshots?snapshot={{column}}{onward}"}
     if drawn is None:
         legend = change_legend(LEGEND)
         return {

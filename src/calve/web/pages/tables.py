@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from fastapi import Query, Request
 from starlette.responses import RedirectResponse, Response
 
+from calve.addresses import table_page
 from calve.api import Call, Document as JsonAnswer, Paged
 from calve.capture.inspection import SECONDS
 from calve.errors import CalveError, RequestInvalid
@@ -19,7 +20,7 @@ from calve.web.charts import Series, band_of, lag_against_expiry, lateness
 from calve.web.formats import duration, number
 from calve.web.live import SELDOM
 from calve.web.page import Page, Pages
-from calve.web.pages.table_map import COMMITS, PARTITIONS, Part, grid_of, map_of, place_of
+from calve.web.pages.table_map import COMMITS, PARTITIONS, Part, grid_of, map_of
 
 pages = Pages("tables", is_slow=True)
 
@@ -50,7 +51,7 @@ def tables(
     document = _read_on(listed) if is_live else listed()
     filters = {"search": search, "all": "true" if is_all else ""}
     query = urlencode({name: value for name, value in filters.items() if value})
-    values = {"search": search, "is_all": is_all, "address": f"/tables?{query}", "worst": _worst, "place": place_of}
+    values = {"search": search, "is_all": is_all, "address": f"/tables?{query}", "worst": _worst, "place": table_page}
     return Page("tables/list.html", "Tables", document, values, here="tables", regions=("tables",))
 
 
@@ -77,7 +78,7 @@ def _urgency(lag: Mapping[str, Any]) -> tuple[bool, float]:
 
 def _shown(about: Document, tab: str, document: Any, **values: Any) -> Page:
     """Return one tab of a table, its region; ``about`` is the table itself, which all of them tell of."""
-    common = {"about": about, "tab": tab, "place": place_of(about["table"]), "workflow_of": workflow_of}
+    common = {"about": about, "tab": tab, "place": table_page(about["table"]), "workflow_of": workflow_of}
     return Page(f"tables/{tab}.html", about["table"], document, common | values, here="tables", regions=("tab",))
 
 
@@ -212,7 +213,7 @@ def late(
     except RequestInvalid:
         if column or not times:
             raise
-        return RedirectResponse(f"{place_of(about['table'])}/lateness?{urlencode({'column': times[0]})}", 303)
+        return RedirectResponse(f"{table_page(about['table'])}/lateness?{urlencode({'column': times[0]})}", 303)
     asked = {"column": column, "window": window, "lookback": lookback, "times": times}
     return _shown(about, "lateness", document, **asked, late=_lateness(document))
 

@@ -1,15 +1,19 @@
 """What runs a project: workers and their queue, limits of tags, alerts, job templates."""
 
 from typing import Annotated, Literal
+from urllib.parse import urlencode
 
 from fastapi import Query
 
-from calve.api import Call
+from calve.api import Call, Paged
 from calve.operations import READ_EVERYWHERE, READ_SOMEWHERE, Operations
 from calve.web.page import Page, Pages
+from calve.web.pages.parts import part_of
 
 pages = Pages("workers", is_slow=True)
 _EVERY = 3.0
+_ALERTS = 1_000
+"""How many alerts there are pages of, the newest ones."""
 _Status = Annotated[Literal["", "waiting", "sent", "given_up"], Query()]
 _Text = Annotated[str, Query(max_length=128)]
 
@@ -23,16 +27,22 @@ def workers(call: Call) -> Page:
 
 
 @pages.get("/tag-permits", "tag_permits_page", READ_SOMEWHERE, live=True, every=_EVERY)
-def tag_permits(call: Call) -> Page:
+def tag_permits(call: Call, page: Paged) -> Page:
     """List how many steps with a tag may run at once, and how many do."""
-    return Page("workers/permits.html", "Tag permits", Operations(call).permits(), here="more", regions=("permits",))
+    document = Operations(call).permits()
+    values = {"part": part_of(document, page, "tag")}
+    return Page("workers/permits.html", "Tag permits", document, values, here="more", regions=("permits",))
 
 
 @pages.get("/alerts", "alerts_page", READ_EVERYWHERE, live=True, every=_EVERY)
-def alerts(call: Call, status: _Status = "") -> Page:
+def alerts(call: Call, page: Paged, status: _Status = "") -> Page:
     """List the alerts that were sent, wait, or could not be sent, newest first."""
-    document = Operations(call).alerts(status or None)
-    values = {"status": status, "channels": sorted({one["channel"] for one in document})}
+    document = Operations(call).alerts(status or None, _ALERTS)
+    values = {
+        "status": status,
+        "part": part_of(document, page, "id"),
+        "address": f"/alerts?{urlencode({'status': status} if status else {})}",
+    }
     return Page("workers/alerts.html", "Alerts", document, values, here="more", regions=("alerts",))
 
 

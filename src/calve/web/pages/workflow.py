@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 from fastapi import Query
 
+from calve.addresses import instance_page, workflow_page
 from calve.api import Call, Paged, WebCaller
 from calve.definition import to_json, to_yaml
-from calve.engine import RunStatus
 from calve.errors import CalveError
 from calve.operations import READ, Operations, Page as Part
 from calve.web.formats import duration, shown
@@ -20,6 +20,7 @@ from calve.web.graph_svg import NodeText, arrange, graph_svg
 from calve.web.highlight import diff_html, json_html, left_out, yaml_html
 from calve.web.legend import legend_json, legend_list, status_legend
 from calve.web.page import Page, Pages
+from calve.web.pages.instance_lists import Filtered, InstanceFilters
 from calve.web.pages.workflows import behind_of, run_bars
 
 pages = Pages("workflow", is_slow=True)
@@ -32,7 +33,6 @@ _VERSIONS = Part(limit=20)
 _FIXED = frozenset({"CONSTANT", "IMMUTABLE"})
 """Modes of params that a start cannot set."""
 _Text = Annotated[str, Query(max_length=128)]
-_Version = Annotated[int | None, Query(ge=1, lt=2**31)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +42,18 @@ class _Chosen:
     workflow_id: str
     tab: str
     page: Part
-    version: int | None
     is_json: bool
-    since: str
-    until: str
-    status: str
-    initiator: str
+    filters: InstanceFilters
 
     @property
     def base(self) -> str:
         """The address of the workflow."""
-        return f"/workflows/{self.workflow_id}"
+        return workflow_page(self.workflow_id)
 
     def address(self, **query: Any) -> str:
         """Return the address of a part of the page."""
         given = {name: value for name, value in query.items() if value not in {None, ""}}
-        return f"{self.base}?{urlencode(given)}" if given else self.base
+        return f"{self.base}?{urlencode(given, doseq=True)}" if given else self.base
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +70,14 @@ def workflow(
     page: Paged,
     workflow_id: str,
     *,
+    filters: Filtered,
     tab: _Text = "graph",
-    version: _Version = None,
     format_: Annotated[str, Query(alias="format", max_length=4)] = "yaml",
-    since: Annotated[str, Query(alias="from", max_length=40)] = "",
-    until: Annotated[str, Query(alias="to", max_length=40)] = "",
-    status: _Text = "",
-    initiator: _Text = "",
 ) -> Page:
     """Show a part of a workflow: the graph, unless ``tab`` names another."""
     operations = Operations(call)
     name = tab if tab in TABS else "graph"
-    chosen = _Chosen(workflow_id, name, page, version, format_ == "json", since, until, status, initiator)
+    chosen = _Chosen(workflow_id, name, page, format_ == "json", filters)
     overview = operations.workflow(workflow_id)
     shown_version = operations.version(workflow_id, "default")
     made = _MAKERS[name](call, operations, chosen, shown_version)
@@ -168,31 +160,16 @@ def _node(
     detail = kind + (f" · {duration(took)}" if took is not None else "")
     place = chosen.address(tab="definition")
     if newest is not None:
-        place = f"{chosen.base}/instances/{newest['workflow_instance_id']}?{urlencode({'step': step_id})}"
+        place = instance_page(chosen.workflow_id, newest["workflow_instance_id"], step_id)
     return NodeText(step_id, detail=detail, status=status, href=place)
 
 
 def _runs(call: WebCaller, operations: Operations, chosen: _Chosen, version: Document) -> _Tab:
     del version
-    status = [RunStatus(chosen.status)] if chosen.status in list(RunStatus) else None
-    document = operations.list_instances(
-        page=chosen.page,
-        workflow_id=chosen.workflow_id,
-        statuses=status,
-        since=chosen.since or None,
-        until=chosen.until or None,
-        initiator=chosen.initiator or None,
-        version=chosen.version,
-    )
+    document = chosen.filters.listed(operations, chosen.page, chosen.workflow_id)
     grid = operations.grid(chosen.workflow_id, runs=_RUNS)
     letters = "".join(run["steps"] for run in grid["runs"])
-    filters = {
-        "status": status[0].value if status else "",
-        "from": chosen.since,
-        "to": chosen.until,
-        "initiator": chosen.initiator,
-        "version": chosen.version,
-    }
+    query = chosen.filters.query()
     legend = status_legend(grid["legend"])
     now = call.engine.tools.clock()
     values = {
@@ -204,10 +181,9 @@ def _runs(call: WebCaller, operations: Operations, chosen: _Chosen, version: Doc
             "count": len(grid["runs"]),
             "steps": len(grid["steps"]),
         },
-        "filters": filters,
-        "statuses": [one.value for one in RunStatus],
-        "list_address": chosen.address(tab="runs", **filters),
-        "is_filtered": any(filters.values()),
+        "filters": chosen.filters,
+        "list_address": chosen.address(tab="runs", **query),
+        "is_filtered": bool(query),
     }
     return _Tab(document, values)
 
@@ -229,10 +205,11 @@ def _definition(call: WebCaller, operations: Operations, chosen: _Chosen, versio
     versions = operations.list_versions(chosen.workflow_id, _VERSIONS)
     listed = [{"is_active": one["is_active"], **one["metadata"]} for one in versions["elements"]]
     values = {"versions": listed, "has_more": versions["page_info"]["has_next_page"], "warnings": [], "diff": None}
-    if chosen.since and chosen.until:
-        document = operations.diff(chosen.workflow_id, chosen.since, chosen.until)
+    older, newer, wanted = chosen.filters.since, chosen.filters.until, chosen.filters.version
+    if older and newer:
+        document = operations.diff(chosen.workflow_id, older, newer)
         return _Tab(document, {**values, "diff": document, "code": diff_html(document["diff"]), "left_out": 0})
-    document = operations.version(chosen.workflow_id, chosen.version) if chosen.version else version
+    document = operations.version(chosen.workflow_id, wanted) if wanted else version
     text = to_json(document["workflow"], indent=2) if chosen.is_json else to_yaml(document["workflow"])
     code = json_html(text) if chosen.is_json else yaml_html(text)
     warnings = _warnings(call, operations, document)

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from fastapi import Query
 
+from calve.addresses import instance_page
 from calve.api import Call, Paged
 from calve.errors import RequestInvalid
 from calve.operations import READ_SOMEWHERE, Operations, Page as Part
@@ -63,12 +64,11 @@ def run_bars(document: Mapping[str, Any], now: int) -> dict[str, list[dict[str, 
 
 def _bars(workflow: Mapping[str, Any], now: int) -> list[dict[str, Any]]:
     """Return the last runs of a workflow for its bars, oldest first."""
-    place = f"/workflows/{workflow['workflow_id']}/instances"
     return [
         {
             "status": run["status"],
             "ms": max(0, run.get("end_time", now) - run.get("start_time", run["create_time"])),
-            "href": f"{place}/{run['workflow_instance_id']}",
+            "href": instance_page(workflow["workflow_id"], run["workflow_instance_id"]),
             "title": f"instance {run['workflow_instance_id']}: {run['status'].replace('_', ' ').lower()}",
         }
         for run in reversed(workflow["runs"])
@@ -79,6 +79,6 @@ def _bars(workflow: Mapping[str, Any], now: int) -> list[dict[str, Any]]:
 def search(call: Call, page: Paged, q: _Filter = "") -> Page:
     """Show where a text stands; what the palette in the header finds, for those without JavaScript."""
     text = q.strip()
-    found = Operations(call).search(text, page) if text else {"elements": [], "page_info": {}}
+    found = Operations(call).search(text, page, include="jumps") if text else {"elements": [], "page_info": {}}
     address = f"/search?{urlencode({'q': text})}"
     return Page("workflows/search.html", "Search", found, {"q": text, "address": address})

@@ -2,11 +2,26 @@
 /**
  * <command-palette src="/api/v3/search"><form action="/search"><input name="q"></form></command-palette>
  * "/" or Ctrl-K, or a click on the form, opens a dialog that asks src?q= as one types. Without JavaScript the form searches.
+ * It also finds what the page itself leads to: the entries of the navigation, and the actions of its buttons. The server
+ * has left out of both what the viewer may not do.
  */
 import { isTyping } from "./keyboard.js";
 
 const PAUSE = 120;
+const LOCAL = /** @type {[string, string][]} */ ([["page", "header.top nav a[href]"], ["action", "main a[data-dialog][href]"]]);
 let count = 0;
+
+/**
+ * What the page leads to: everything in its navigation for no text, otherwise what a text stands in.
+ * @param {string} text
+ * @returns {{kind: string, title: string, path: string}[]}
+ */
+function local(text) {
+  const found = LOCAL.flatMap(([kind, where]) => [.../** @type {NodeListOf<HTMLAnchorElement>} */ (document.querySelectorAll(where))]
+    .map((link) => ({ kind, title: (link.textContent ?? "").trim().replace(/…$/, ""), path: link.href })));
+  const unique = found.filter(({ path }, at) => found.findIndex((one) => one.path === path) === at);
+  return unique.filter(({ title }) => title.toLowerCase().includes(text.toLowerCase()));
+}
 
 class CommandPalette extends HTMLElement {
   connectedCallback() {
@@ -62,14 +77,16 @@ class CommandPalette extends HTMLElement {
   async ask() {
     const text = this.input?.value.trim() ?? "";
     this.asked?.abort();
-    if (!text) return this.show([]);
+    const near = local(text);
+    this.show(near);
+    if (!text) return;
     const { signal } = this.asked = new AbortController();
     const source = this.getAttribute("src") ?? "/api/v3/search";
     try {
-      const answer = await fetch(`${source}?q=${encodeURIComponent(text)}`, { signal, headers: { Accept: "application/json" } });
+      const answer = await fetch(`${source}?include=jumps&q=${encodeURIComponent(text)}`, { signal, headers: { Accept: "application/json" } });
       if (!answer.ok) return this.say(`The search failed: ${answer.status}`);
       const found = (await answer.json()).elements ?? [];
-      if (found.length) this.show(found); else this.say(`Nothing is called ${text}`);
+      if (near.length + found.length) this.show([...near, ...found]); else this.say(`Nothing is called ${text}`);
     } catch (error) {
       if (!signal.aborted) this.say("The server does not answer");
     }

@@ -1,0 +1,74 @@
+"""The project in which the demo runs: made anew by each demo, and left to be looked at."""
+
+import shutil
+import socket
+from contextlib import closing, suppress
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from calve.errors import CalveError, StoreBusy
+from calve.settings import ServerSettings, load
+
+if TYPE_CHECKING:
+    from calve.settings import Settings
+
+_STATE = "state.db"
+_PORTS = 20
+"""How many ports are tried, from that of the settings on."""
+
+
+def clear(settings: "Settings") -> None:
+    """Delete what an earlier demo has left, and make the folder a project.
+
+    Raises:
+        StoreBusy: a process runs the workflows of the earlier one.
+    """
+    from calve.store import open_store
+
+    if (settings.home / _STATE).is_file():
+        try:
+            with open_store(settings.store.url) as store, store.hold_scheduler():
+                pass
+        except StoreBusy as error:
+            raise StoreBusy(
+                f"The last demo is still open: {error.message}", remedy="Stop that process (calve up) first."
+            ) from error
+        except CalveError:
+            pass  # whatever is wrong with it, it is deleted
+    shutil.rmtree(settings.home, ignore_errors=True)
+    settings.home.mkdir(parents=True)
+    (settings.home / "calve.toml").write_text('# The project of calve demo, which the next demo deletes.\nhome = "."\n')
+
+
+def tidy(home: Path) -> None:
+    """Delete everything but the report."""
+    for found in home.iterdir():
+        if found.is_dir():
+            shutil.rmtree(found, ignore_errors=True)
+        elif found.suffix != ".html":
+            found.unlink(missing_ok=True)
+
+
+def view_of(settings: "Settings", page: str) -> dict[str, str] | None:
+    """Return the command that serves the demo's project, and the address that a page has then.
+
+    None if variables of this environment would lead the command to another project.
+    """
+    loaded = load(settings.home)
+    if (loaded.store, loaded.catalogs) != (settings.store, settings.catalogs):
+        return None
+    server = loaded.server
+    port = _free_port(server)
+    chosen = f" --port {port}" if port != server.port else ""
+    url = server.model_copy(update={"port": port}).local_url
+    return {"command": f"calve -C {quote(str(settings.home))} up{chosen}", "url": url + page}
+
+
+def _free_port(server: ServerSettings) -> int:
+    """Return the port of the settings; if another server has it, the next one that is free."""
+    first = server.port or ServerSettings().port
+    for port in range(first, first + _PORTS):
+        with suppress(OSError), closing(socket.create_server((server.host, port))):
+            return port
+    return first
