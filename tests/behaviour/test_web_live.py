@@ -125,7 +125,7 @@ def test_a_page_that_comes_back_is_brought_up_to_date_at_once(site: Site, monkey
 
 
 def test_pages_about_the_lake_and_the_project_are_live(playground: Playground, tmp_path: Path) -> None:
-    """Each is rendered again while it is open; a capture that is closed does not change any more."""
+    """Each is rendered again while it is open, but not what changes seldom, nor a capture that is closed."""
     with lakeside_on(playground, tmp_path) as lakeside:
         write_history(lakeside)
         opened = lakeside.captures.capture(["db.events"], "demo.daily/take", Wanted()).capture_id
@@ -145,7 +145,8 @@ def test_pages_about_the_lake_and_the_project_are_live(playground: Playground, t
                 (message,) = _messages(site.client, address, 1, **{"last-event-id": "0"})
                 assert REGION.format(region) in message["data"], path
             lakeside.captures.commit(opened or "")
-            assert "hx-sse:connect" not in site.client.get(f"/captures/{opened}", headers=HTML).text
+            for path in (f"/captures/{opened}", "/tables/db.events/about", "/tables/db.events/lateness"):
+                assert "hx-sse:connect" not in site.client.get(path, headers=HTML).text
 
 
 def test_a_list_of_tables_is_completed_while_it_is_open(

@@ -134,7 +134,7 @@ def _page(request: Request, call: WebCaller, make: Callable[[], Page | Response]
     made = make()
     if isinstance(made, Response):
         return made
-    return answered(request, call, made, live=f"/live{_address(request, after=after)}" if made.regions else "")
+    return answered(request, call, made, live=f"/live{_address(request, after=after)}" if live and made.regions else "")
 
 
 def answered(request: Request, call: WebCaller, page: Page, *, live: str = "") -> Response:
