@@ -29,6 +29,7 @@ CONFIRM = {
 _LEADS_TO = {
     "start_workflow": "/workflows/{workflow_id}/instances/{workflow_instance_id}",
     "delete_workflow": "/workflows",
+    "delete_job_template": "/job-templates",
 }
 """Where an action leads to rather than back; the names in braces stand for what the answer says."""
 
