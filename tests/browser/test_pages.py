@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,11 +14,14 @@ from tests.engines import BUSY, DONE, FATAL_ERROR
 from tests.pages import Parsed, parse
 from tests.projects import WebProject, filled_project
 
+from calve.engine import Outcome, StepContext
+
 LOOKS: dict[str, tuple[ViewportSize, Theme, dict[str, Any]]] = {
     "light": (DESK, "light", ALL),
     "dark phone": (PHONE, "dark", OF_LOOK),
 }
 """How pages are loaded, and what is looked for then; each is seen in the other theme as well."""
+_SUCCEEDED = re.compile("succeeded", re.IGNORECASE)
 _WORKFLOW = """
 Workflow: {{id: {}, dag: sequential, jobs: [
   {{job: {{id: first, type: Shell, shell: {{script: 'true'}}}}}},
@@ -107,7 +111,7 @@ def test_a_page_is_live_and_leaves_alone_what_one_types(browser: Browser, made: 
         field.press_sequentially("wrote")
         made.playground.script.parts["live"] = DONE
         made.playground.advance(3_600)
-        expect(page.locator("#summary h1 + .status")).to_have_text(re.compile("succeeded", re.IGNORECASE))
+        expect(page.locator("#summary h1 + .status")).to_have_text(_SUCCEEDED)
         expect(field).to_be_focused()
         expect(field).to_have_value("wrote")
         assert page.evaluate("window.isSame")
@@ -124,11 +128,39 @@ def test_a_page_catches_up_when_the_server_was_away(browser: Browser, made: WebP
     made.playground.script.parts["away"] = DONE
     made.playground.advance(3_600)
     with site.up():
-        expect(page.locator("#summary h1 + .status")).to_have_text(
-            re.compile("succeeded", re.IGNORECASE), timeout=20_000
-        )
+        expect(page.locator("#summary h1 + .status")).to_have_text(_SUCCEEDED, timeout=20_000)
         assert page.evaluate("window.isSame")
         page.close()
+
+
+def test_nothing_is_lost_when_the_server_is_killed_in_mid_stream(browser: Browser, made: WebProject) -> None:
+    """Lines of a log that came before, meanwhile and after are there once each, in order; the status follows."""
+    at, lines = _instance(made, "killed", BUSY), count(1)
+
+    def says(context: StepContext) -> Outcome:
+        context.log(f"line {next(lines)} of it\n")
+        return BUSY
+
+    made.playground.script.parts["killed"] = says
+    site, page = Site(made), browser.new_page()
+    with site.process() as url:
+        made.playground.advance(3_600)
+        page.goto(f"{url}{at}?step=killed&tab=log")
+        page.evaluate("window.isSame = true")
+        expect(page.locator("#log")).to_contain_text("line 1 of it")
+        made.playground.advance(3_600)
+        expect(page.locator("#log")).to_contain_text("line 2 of it")
+    made.playground.advance(3_600)
+    with site.process():
+        made.playground.advance(3_600)
+        expect(page.locator("#log")).to_contain_text("line 4 of it", timeout=30_000)
+        made.playground.script.parts["killed"] = DONE
+        made.playground.advance(3_600)
+        expect(page.locator("#summary h1 + .status")).to_have_text(_SUCCEEDED, timeout=30_000)
+        text = page.evaluate("(log => (log.shadowRoot ?? log).textContent)(document.querySelector('#log'))")
+        assert re.findall(r"line (\d) of it", text) == ["1", "2", "3", "4"]
+        assert page.evaluate("window.isSame")
+    page.close()
 
 
 def test_a_restart_is_explained_in_a_dialog_and_done(browser: Browser, made: WebProject, url: str) -> None:
@@ -149,7 +181,30 @@ def test_a_restart_is_explained_in_a_dialog_and_done(browser: Browser, made: Web
         expect(page.locator(".flash")).to_be_visible()
         made.playground.settle()
         expect(page.locator("#summary")).to_contain_text("run 2")
-        expect(page.locator("#summary h1 + .status")).to_have_text(re.compile("succeeded", re.IGNORECASE))
+        expect(page.locator("#summary h1 + .status")).to_have_text(_SUCCEEDED)
+
+
+def test_what_opens_on_a_page_is_clean_too(browser: Browser, url: str) -> None:
+    """The palette, before and after something is found, the list of keys, and the menus."""
+    wrong: list[Wrong] = []
+    for viewport, theme, rules in LOOKS.values():
+        with watched(browser, url, viewport=viewport, theme=theme) as site:
+            page = site.open("/workflows")
+            page.keyboard.press("/")
+            wrong += site.wrong("the empty palette", rules, "dialog.palette")
+            page.keyboard.type("members")
+            expect(page.locator("dialog.palette [role=option]").first).to_be_visible()
+            wrong += site.wrong("the palette", rules, "dialog.palette")
+            page.keyboard.press("Escape")
+            expect(page.locator("dialog.palette")).to_have_count(0)
+            page.keyboard.press("?")
+            expect(page.locator("dialog.keys")).to_be_visible()
+            wrong += site.wrong("the keys", rules, "dialog.keys")
+            page.keyboard.press("Escape")
+            for menu in page.locator("header details.menu summary").all():
+                menu.click()
+                wrong += site.wrong("a menu", rules, "header")
+    assert wrong == []
 
 
 def test_the_palette_opens_by_a_key_and_leads_to_what_is_found(browser: Browser, url: str) -> None:

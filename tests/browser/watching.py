@@ -1,12 +1,16 @@
 """Pages in a browser as tests watch them: in every look, with everything that goes wrong on them."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, ViewportSize, expect
 from tests.projects import WebProject
 
 from calve.api import listen, serve
@@ -46,6 +50,19 @@ class Site:
         with serve(web_on(self.made.project, "127.0.0.1"), listener, drain=1) as serving:
             yield serving.url
 
+    @contextmanager
+    def process(self) -> Iterator[str]:
+        """Serve from a process of its own, which is killed when the block ends."""
+        command = [sys.executable, "-m", "calve", "-C", str(self.made.folder), "server", "--json", "--port"]
+        with subprocess.Popen([*command, str(self.port)], stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            url: str = json.loads(process.stdout.readline())["url"]
+            self.port = urlsplit(url).port or 0
+            try:
+                yield url
+            finally:
+                process.kill()
+
 
 @dataclass
 class Watched:
@@ -61,9 +78,13 @@ class Watched:
     def __post_init__(self) -> None:
         self.page.context.add_init_script(_REPORTING)
         self.page.on("pageerror", lambda error: self.faults.append(f"{self.page.url}: {error}"))
-        self.page.on("console", lambda said: self._fault(said.text) if said.type == "error" else None)
+        self.page.on("console", self._said)
         self.page.on("dialog", lambda dialog: self.faults.append(f"a script ran: {dialog.message}"))
         self.page.on("request", lambda asked: self._check(asked.url))
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self._fault(f"{message.text} {message.location['url']}")
 
     def _fault(self, text: str) -> None:
         self.faults.append(f"{self.page.url}: {text}")

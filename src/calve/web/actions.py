@@ -76,7 +76,8 @@ def _label(operation: Operation) -> str:
 
 
 def _rest_path(operation: Operation, arguments: dict[str, Any]) -> str:
-    return PREFIX + operation.path.replace(":path}", "}").format_map(arguments)
+    defaults = {one.name: one.default for one in operation.parameters}
+    return PREFIX + operation.path.replace(":path}", "}").format_map(defaults | arguments)
 
 
 def _form_page(

@@ -197,7 +197,7 @@ def _stream_of(handler: Callable[..., Page], every: float, thread: Thread) -> Ca
             return {name: rendered_region(page.template, name, values) for name in page.regions}
 
         start = event_number(last_event_id, after) or 0
-        chosen = (arguments.get("workflow_id"), arguments.get("instance_id"))
+        chosen = (arguments.get("workflow_id") or None, arguments.get("instance_id"))
         return await in_thread(stream, call, chosen, start, regions, every, thread)
 
     return _described(
