@@ -5,6 +5,12 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
+from calve.access import Permission
+from calve.operations import declared
+
+_FOR_ALL = {Permission.PUBLIC, Permission.SIGNED_IN, Permission.READ, Permission.LOGS}
+GUARDED = [one for _, one in declared() if not one.is_read and one.policy.permission not in _FOR_ALL]
+"""What changes something, and takes more than a viewer has."""
 _VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _EVALUATED = ("hx-on", "hx-vals:js", "hx-live", "on")
 """What the names of attributes begin with that a browser would evaluate as a script."""

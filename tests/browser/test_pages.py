@@ -2,37 +2,26 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from itertools import count
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, ViewportSize, expect
+from tests.browser.watching import ALL, DESK, OF_LOOK, PHONE, Site, Theme, Wrong, watched
 from tests.engines import BUSY, DONE, FATAL_ERROR
 from tests.pages import Parsed, parse
 from tests.projects import WebProject, filled_project
 
-from calve.api import listen, serve
-from calve.app import web_on
+from calve.engine import Outcome, StepContext
 
-AXE = Path(__file__).parents[1] / "data" / "axe.min.js"
-DESK, PHONE = {"width": 1280, "height": 900}, {"width": 400, "height": 800}
-LOOKS: dict[str, dict[str, Any]] = {
-    "light": {"viewport": DESK, "color_scheme": "light"},
-    "dark phone": {"viewport": PHONE, "color_scheme": "dark"},
+LOOKS: dict[str, tuple[ViewportSize, Theme, dict[str, Any]]] = {
+    "light": (DESK, "light", ALL),
+    "dark phone": (PHONE, "dark", OF_LOOK),
 }
-CHECKED: dict[str, dict[str, Any]] = {
-    "light": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]},
-    "dark phone": {"type": "rule", "values": ["color-contrast", "scrollable-region-focusable", "target-size"]},
-}
-"""What axe looks for: everything once, then what depends on colors and width."""
-_VIOLATIONS = """async (runOnly) => {
-  const { violations } = await axe.run(document, { resultTypes: ["violations"], runOnly });
-  return violations.map(({ id, nodes }) => [id, ...nodes.slice(0, 3).map((node) => node.html + node.failureSummary)]);
-}"""
+"""How pages are loaded, and what is looked for then; each is seen in the other theme as well."""
+_SUCCEEDED = re.compile("succeeded", re.IGNORECASE)
 _WORKFLOW = """
 Workflow: {{id: {}, dag: sequential, jobs: [
   {{job: {{id: first, type: Shell, shell: {{script: 'true'}}}}}},
@@ -45,24 +34,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebProject]:
     """Give a project with data."""
     with filled_project(tmp_path_factory.mktemp("project")) as filled:
         yield filled
-
-
-@dataclass
-class Site:
-    """A server of the project, which can be stopped and started again at the same address."""
-
-    made: WebProject
-    url: str = ""
-    port: int = 0
-
-    @contextmanager
-    def up(self) -> Iterator[str]:
-        """Serve until the block ends."""
-        listener = listen("127.0.0.1", self.port)
-        self.port = listener.getsockname()[1]
-        with serve(web_on(self.made.project, "127.0.0.1"), listener, drain=1) as serving:
-            self.url = serving.url
-            yield serving.url
 
 
 @pytest.fixture(scope="module")
@@ -95,42 +66,6 @@ def _tabs(path: str, page: Parsed) -> list[str]:
     return list(chosen.values())
 
 
-@dataclass
-class Watched:
-    """A page in a browser, and what went wrong on it."""
-
-    page: Page
-    url: str
-    faults: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.page.on("console", lambda said: self.faults.append(said.text) if said.type == "error" else None)
-        self.page.on("dialog", lambda dialog: self.faults.append(f"a script ran: {dialog.message}"))
-        self.page.on("request", lambda asked: self._check(asked.url))
-
-    def _check(self, address: str) -> None:
-        if not address.startswith((self.url, "data:")):
-            self.faults.append(f"asked for {address}")
-
-    def open(self, path: str) -> Page:
-        """Open a page of the server; it has to be there."""
-        answer = self.page.goto(self.url + path)
-        assert answer is not None
-        assert answer.ok, f"{path}: {answer.status}"
-        return self.page
-
-
-@contextmanager
-def watched(browser: Browser, url: str, **given: Any) -> Iterator[Watched]:
-    """Give a page in a browser; fail if it breaks, breaks its policy, or asks for anything elsewhere."""
-    context = browser.new_context(**{"viewport": DESK, **given})
-    found = Watched(context.new_page(), url)
-    yield found
-    context.close()
-    assert found.faults == []
-
-
 def _instance(made: WebProject, name: str, second: Any) -> str:
     """Start an instance of two steps, whose second one does something; return its address."""
     made.playground.push(_WORKFLOW.format(f"browser.{name}", name))
@@ -142,15 +77,12 @@ def _instance(made: WebProject, name: str, second: Any) -> str:
 @pytest.mark.parametrize("look", LOOKS)
 def test_every_page_is_clean(browser: Browser, pages: list[str], url: str, look: str) -> None:
     """No error, no breach of the policy, nothing from elsewhere or wider than the window; all can see and reach it."""
-    script, wrong = AXE.read_text(encoding="utf-8"), []
-    with watched(browser, url, **LOOKS[look]) as site:
+    viewport, theme, rules = LOOKS[look]
+    wrong: list[Wrong] = []
+    with watched(browser, url, viewport=viewport, theme=theme) as site:
         for path in pages:
-            page = site.open(path)
-            expect(page.locator("main h1")).to_be_visible()
-            if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
-                wrong.append((path, "is wider than the window"))
-            page.evaluate(script)
-            wrong += [(path, one) for one in page.evaluate(_VIOLATIONS, CHECKED[look])]
+            expect(site.open(path).locator("main h1")).to_be_visible()
+            wrong += site.wrong(path, rules)
     assert wrong == []
 
 
@@ -179,7 +111,7 @@ def test_a_page_is_live_and_leaves_alone_what_one_types(browser: Browser, made: 
         field.press_sequentially("wrote")
         made.playground.script.parts["live"] = DONE
         made.playground.advance(3_600)
-        expect(page.locator("#summary h1 + .status")).to_have_text(re.compile("succeeded", re.IGNORECASE))
+        expect(page.locator("#summary h1 + .status")).to_have_text(_SUCCEEDED)
         expect(field).to_be_focused()
         expect(field).to_have_value("wrote")
         assert page.evaluate("window.isSame")
@@ -223,11 +155,39 @@ def test_a_page_catches_up_when_the_server_was_away(browser: Browser, made: WebP
     made.playground.script.parts["away"] = DONE
     made.playground.advance(3_600)
     with site.up():
-        expect(page.locator("#summary h1 + .status")).to_have_text(
-            re.compile("succeeded", re.IGNORECASE), timeout=20_000
-        )
+        expect(page.locator("#summary h1 + .status")).to_have_text(_SUCCEEDED, timeout=20_000)
         assert page.evaluate("window.isSame")
         page.close()
+
+
+def test_nothing_is_lost_when_the_server_is_killed_in_mid_stream(browser: Browser, made: WebProject) -> None:
+    """Lines of a log that came before, meanwhile and after are there once each, in order; the status follows."""
+    at, lines = _instance(made, "killed", BUSY), count(1)
+
+    def says(context: StepContext) -> Outcome:
+        context.log(f"line {next(lines)} of it\n")
+        return BUSY
+
+    made.playground.script.parts["killed"] = says
+    site, page = Site(made), browser.new_page()
+    with site.process() as url:
+        made.playground.advance(3_600)
+        page.goto(f"{url}{at}?step=killed&tab=log")
+        page.evaluate("window.isSame = true")
+        expect(page.locator("#log")).to_contain_text("line 1 of it")
+        made.playground.advance(3_600)
+        expect(page.locator("#log")).to_contain_text("line 2 of it")
+    made.playground.advance(3_600)
+    with site.process():
+        made.playground.advance(3_600)
+        expect(page.locator("#log")).to_contain_text("line 4 of it", timeout=30_000)
+        made.playground.script.parts["killed"] = DONE
+        made.playground.advance(3_600)
+        expect(page.locator("#summary h1 + .status")).to_have_text(_SUCCEEDED, timeout=30_000)
+        text = page.evaluate("(log => (log.shadowRoot ?? log).textContent)(document.querySelector('#log'))")
+        assert re.findall(r"line (\d) of it", text) == ["1", "2", "3", "4"]
+        assert page.evaluate("window.isSame")
+    page.close()
 
 
 def test_a_restart_is_explained_in_a_dialog_and_done(browser: Browser, made: WebProject, url: str) -> None:
@@ -248,7 +208,30 @@ def test_a_restart_is_explained_in_a_dialog_and_done(browser: Browser, made: Web
         expect(page.locator(".flash")).to_be_visible()
         made.playground.settle()
         expect(page.locator("#summary")).to_contain_text("run 2")
-        expect(page.locator("#summary h1 + .status")).to_have_text(re.compile("succeeded", re.IGNORECASE))
+        expect(page.locator("#summary h1 + .status")).to_have_text(_SUCCEEDED)
+
+
+def test_what_opens_on_a_page_is_clean_too(browser: Browser, url: str) -> None:
+    """The palette, before and after something is found, the list of keys, and the menus."""
+    wrong: list[Wrong] = []
+    for viewport, theme, rules in LOOKS.values():
+        with watched(browser, url, viewport=viewport, theme=theme) as site:
+            page = site.open("/workflows")
+            page.keyboard.press("/")
+            wrong += site.wrong("the empty palette", rules, "dialog.palette")
+            page.keyboard.type("members")
+            expect(page.locator("dialog.palette [role=option]").first).to_be_visible()
+            wrong += site.wrong("the palette", rules, "dialog.palette")
+            page.keyboard.press("Escape")
+            expect(page.locator("dialog.palette")).to_have_count(0)
+            page.keyboard.press("?")
+            expect(page.locator("dialog.keys")).to_be_visible()
+            wrong += site.wrong("the keys", rules, "dialog.keys")
+            page.keyboard.press("Escape")
+            for menu in page.locator("header details.menu summary").all():
+                menu.click()
+                wrong += site.wrong("a menu", rules, "header")
+    assert wrong == []
 
 
 def test_the_palette_opens_by_a_key_and_leads_to_what_is_found(browser: Browser, url: str) -> None:

@@ -30,6 +30,7 @@ CONFIRM = {
 _LEADS_TO = {
     "start_workflow": "/workflows/{workflow_id}/instances/{workflow_instance_id}",
     "delete_workflow": "/workflows",
+    "delete_job_template": "/job-templates",
 }
 """Where an action leads to rather than back; the names in braces stand for what the answer says."""
 
@@ -76,7 +77,8 @@ def _label(operation: Operation) -> str:
 
 
 def _rest_path(operation: Operation, arguments: dict[str, Any]) -> str:
-    return PREFIX + operation.path.replace(":path}", "}").format_map(arguments)
+    defaults = {one.name: one.default for one in operation.parameters}
+    return PREFIX + operation.path.replace(":path}", "}").format_map(defaults | arguments)
 
 
 def _form_page(

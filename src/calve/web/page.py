@@ -199,7 +199,7 @@ def _stream_of(handler: Callable[..., Page], every: float, thread: Thread) -> Ca
             return rendered_regions(page.template, {**frame(request, call), **page.context()})
 
         start = event_number(last_event_id, after) or 0
-        chosen = (arguments.get("workflow_id"), arguments.get("instance_id"))
+        chosen = (arguments.get("workflow_id") or None, arguments.get("instance_id"))
         is_due = bool(told) or last_event_id is not None
         return await in_thread(stream, call, chosen, start, regions, every, thread, is_due=is_due)
 

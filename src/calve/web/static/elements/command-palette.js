@@ -113,8 +113,9 @@ class CommandPalette extends HTMLElement {
         part.textContent = text;
         link.append(part);
       }
-      item.id = `${this.list?.id}-${place}`;
-      item.setAttribute("role", "option");
+      link.id = `${this.list?.id}-${place}`;
+      link.setAttribute("role", "option"); // an option may not hold a link
+      item.setAttribute("role", "presentation");
       item.append(link);
       return item;
     }));
