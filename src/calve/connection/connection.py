@@ -33,7 +33,7 @@ _FILES = frozenset({".yaml", ".yml", ".json"})
 _OFTEN = 0.1
 _LAG = ("consumer", "table", "pending_commits", "pending_files", "pending_records", "age_seconds", "expires_in_seconds")
 _CAPTURES = ("capture_id", "consumer", "number", "status", "created_at", "closed_at")
-_CHECKPOINTS = ("consumer", "table", "snapshot_id", "committed_at")
+_CHECKPOINTS = ("consumer", "table", "snapshot_id", "moved_at")
 _INSTANCES = ("workflow_id", "workflow_instance_id", "workflow_run_id", "status", "create_time", "end_time")
 
 

@@ -117,6 +117,16 @@ def test_lag_counts_what_is_not_committed(lake: Connection) -> None:
     assert "<td>db.events</td>" in lag._repr_html_()
 
 
+def test_every_column_of_a_notebook_is_one_of_the_documents(lake: Connection) -> None:
+    """A column that no document has would always be empty."""
+    with lake.capture("db.events", consumer="daily"):
+        pass
+    lake.push(PIPELINE)
+    lake.run("demo", wait=False)
+    for records in (lake.lag(), lake.captures(), lake.checkpoints(), lake.instances()):
+        assert [name for name in records.columns if name not in records[0]] == []
+
+
 def test_a_change_shows_itself_in_a_notebook(lake: Connection) -> None:
     """Its table, files, rows and ranges."""
     change = lake.plan("db.events", consumer="daily", ranges=["day"])
