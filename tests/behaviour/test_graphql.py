@@ -190,6 +190,7 @@ def test_signals_are_announced_and_traced(site: Site) -> None:
     assert [one["name"] for one in ask(site, "{ signals { } }".replace(" { }", ""))["signals"]] == ["team.day"]
     assert ask(site, '{ signalLineage(name: "team.day") }')["signalLineage"]["started"] == []
     assert refusal(site, '{ signalLineage(name: "none") }')[0] == "signal_missing"
+    assert refusal(site, '{ signalLineage(name: "team.day", seq: -1) }')[0] == "signal_missing"
 
 
 def test_mistakes_are_told_with_their_codes(site: Site) -> None:
@@ -465,6 +466,16 @@ def test_everybody_sees_what_he_may_see(playground: Playground) -> None:
         ]
         assert {refusal(site, query)[0] for query in forbidden} == {"forbidden"}
     assert len(runs) == len(playground.state.instances())
+
+
+def test_signals_of_others_do_not_hide_one_s_own(playground: Playground) -> None:
+    """However many newer ones there are that the caller may not see."""
+    with site_on(playground) as site:
+        for name in ("team.s", *(f"unseen.s{number}" for number in range(3))):
+            ask(site, f'mutation {{ announce(name: "{name}") }}')
+    viewer = Principal("v", PrincipalKind.USER, {"team": Role.VIEWER})
+    with _as(playground, viewer) as site:
+        assert [one["name"] for one in ask(site, "{ signals(first: 2) }")["signals"]] == ["team.s"]
 
 
 def test_nobody_learns_the_schema_who_may_read_nothing(playground: Playground) -> None:

@@ -147,4 +147,4 @@ def _place(cursor: str) -> tuple[int, str, int]:
 
 
 def _number(number: str | int) -> int | None:
-    return int(number) if str(number).isdecimal() else None
+    return number if isinstance(number, int) else int(number) if number.isdecimal() else None
