@@ -1,7 +1,5 @@
 """What can be read."""
 
-from typing import Any
-
 import strawberry
 from fastapi.encoders import jsonable_encoder
 
