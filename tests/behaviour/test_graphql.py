@@ -21,7 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from calve.access import ANONYMOUS, Principal, PrincipalKind, Role
-from calve.api.app import Everybody
+from calve.api.app import FixedPrincipal
 from calve.api.graphql import server
 from calve.api.graphql.limits import LOG, check_size
 from calve.api.graphql.server import SCHEMA
@@ -425,7 +425,7 @@ class _Named:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         name = dict(scope["headers"]).get(b"x-caller", b"me").decode()
         principal = Principal(name, PrincipalKind.USER, {"": Role.VIEWER})
-        await Everybody(self._app, principal)(scope, receive, send)
+        await FixedPrincipal(self._app, principal)(scope, receive, send)
 
 
 def _named(playground: Playground) -> Any:
@@ -433,7 +433,7 @@ def _named(playground: Playground) -> Any:
 
 
 def _as(playground: Playground, principal: Principal) -> Any:
-    return site_on(playground, middleware=[Middleware(Everybody, principal=principal)])
+    return site_on(playground, middleware=[Middleware(FixedPrincipal, principal=principal)])
 
 
 def test_everybody_sees_what_he_may_see(playground: Playground) -> None:
@@ -535,7 +535,7 @@ def test_captures_are_shown_to_who_may_read_their_workflow(playground: Playgroun
             captures.commit(captures.capture(["db.events"], consumer).capture_id or "")
         viewer = Principal("v", PrincipalKind.USER, {"team": Role.VIEWER})
         services = services_on(playground, captures=captures)
-        with site_on(playground, services, middleware=[Middleware(Everybody, principal=viewer)]) as site:
+        with site_on(playground, services, middleware=[Middleware(FixedPrincipal, principal=viewer)]) as site:
             found = ask(site, "{ captures checkpoints }")
     assert [one["consumer"] for one in found["captures"]] == ["team.w/load"]
     assert found["captures"][0]["status"] == "committed"

@@ -1,5 +1,6 @@
 """The documentation is complete: what the code offers is described, and what is linked is there."""
 
+import pkgutil
 import re
 import subprocess
 import sys
@@ -159,6 +160,25 @@ def test_every_page_is_in_the_navigation() -> None:
     """mkdocs.yml names every page of the documentation once, and no other."""
     named = re.findall(r":\s+(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert sorted(named) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+
+
+def test_docstrings_name_what_exists() -> None:
+    """Such as the port that a module of the store implements."""
+    named = {
+        name
+        for file in sorted((ROOT / "src").rglob("*.py"))
+        for name in re.findall(r"``(calve(?:\.\w+)+)``", file.read_text(encoding="utf-8"))
+    }
+    assert {name for name in named if not _exists(name)} == {"calve.toml", "calve.step_runtimes", "calve.step_types"}
+
+
+def _exists(name: str) -> bool:
+    """Tell whether a dotted name is that of a module, or of something in one."""
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
