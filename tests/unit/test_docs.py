@@ -130,11 +130,11 @@ def test_every_check_of_doctor_is_described() -> None:
     assert [check for check in CHECKS if f"`{check}`" not in section] == []
 
 
-def test_the_tables_of_settings_are_up_to_date() -> None:
-    """They are made from the fields and their docstrings: make settings-docs."""
-    made = subprocess.run(
-        [sys.executable, "scripts/settings_docs.py", "--check"], cwd=ROOT, check=False, capture_output=True, text=True
-    )
+@pytest.mark.parametrize("script", ["settings_docs", "ways"])
+def test_generated_documentation_is_up_to_date(script: str) -> None:
+    """The tables of settings: make settings-docs. The drawings of the architecture: make ways."""
+    command = [sys.executable, f"scripts/{script}.py", "--check"]
+    made = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     assert (made.returncode, made.stderr) == (0, "")
 
 
