@@ -64,9 +64,9 @@ def page(text: str) -> str:
 
 
 def _row(key: tuple[str, ...]) -> str:
-    section: type[Section] = Settings
+    section: Any = Settings
     for part in key[:-1]:
-        section = section.model_fields[part].annotation  # type: ignore[assignment] - known_keys goes down sections
+        section = section.model_fields[part].annotation
     path, field = ".".join(key), section.model_fields[key[-1]]
     meaning, default = _meaning(section, key[-1])
     validators = [getattr(one, "func", None) for one in field.metadata]
