@@ -20,7 +20,7 @@ from websockets.sync.client import connect
 from calve.access import OidcClient, Permission, Provider, Role, csrf_of
 from calve.api import WebServices, create_app
 from calve.api.access import ProviderHttp, guarded
-from calve.api.routing import Guard, policy_of
+from calve.api.routes import Guard, policy_of
 from calve.errors import SettingsInvalid
 from calve.operations import READ_SOMEWHERE, PermissionScope, Policy
 from calve.web import add_pages

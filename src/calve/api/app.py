@@ -15,7 +15,7 @@ from calve.api.graphql import routers as graphql_routers
 from calve.api.limits import CleanHeaders, SmallBodies, SmallHeaders
 from calve.api.openapi import describe
 from calve.api.problems import handle_errors
-from calve.api.routing import check_policies, operation_routers
+from calve.api.routes import check_policies, operation_routers
 from calve.api.status import about_routes, health_routes
 
 

@@ -35,7 +35,7 @@ from .logs import (
     reader_of as reader_of,
 )
 from .maintenance import Maintenance as Maintenance
-from .paging import DEFAULT as DEFAULT, LIMIT as LIMIT, Page as Page
+from .pages import DEFAULT as DEFAULT, LIMIT as LIMIT, Page as Page
 from .permits import Permits as Permits
 from .policy import (
     ADMINISTER as ADMINISTER,

@@ -23,7 +23,7 @@ from pydantic.fields import FieldInfo
 
 from calve.errors import RequestInvalid
 from calve.operations.caller import Caller
-from calve.operations.paging import Page
+from calve.operations.pages import Page
 from calve.operations.policy import PermissionScope, Policy
 
 Document = dict[str, Any]

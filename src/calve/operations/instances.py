@@ -36,7 +36,7 @@ from calve.operations.arguments import (
 from calve.operations.caller import Caller
 from calve.operations.declaration import Argument, Document, Topic, operation, request
 from calve.operations.documents import action_event, present
-from calve.operations.paging import FIRST, Page, bad_cursor, page_json, page_of_numbers
+from calve.operations.pages import FIRST, Page, bad_cursor, page_json, page_of_numbers
 from calve.operations.policy import EDIT, READ, READ_SOMEWHERE, RUN
 from calve.operations.requests import (
     ActionRequest,

@@ -15,7 +15,7 @@ from calve.api.access.control import AccessControl
 from calve.api.access.cookies import SESSION, cookie_in, set_cookie
 from calve.api.access.requests import RequestInfo
 from calve.api.access.sign_in import ACCESS, ControlDep, RequestDep
-from calve.api.routing import Routes
+from calve.api.routes import Routes
 from calve.errors import AccessError, ProviderFailed, RequestInvalid, Unauthenticated
 from calve.operations import PUBLIC
 

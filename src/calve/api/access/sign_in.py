@@ -14,7 +14,7 @@ from calve.api.access.cookies import DEVICE, SESSION, cookie_in, set_cookie
 from calve.api.access.requests import RequestInfo
 from calve.api.caller import principal_of
 from calve.api.responses import Document
-from calve.api.routing import Routes
+from calve.api.routes import Routes
 from calve.operations import PREFIX, PUBLIC, SIGNED_IN, principal_json
 
 ACCESS = f"{PREFIX}/access"

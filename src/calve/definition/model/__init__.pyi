@@ -1,4 +1,4 @@
-from .alerting import (
+from .alerts import (
     AlertConfig as AlertConfig,
     Alerting as Alerting,
     AlertType as AlertType,
