@@ -82,6 +82,11 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("unknown table", "plan db.nothing --consumer golden"),
 )
 
+TYPED = {"user add": "correct-horse-battery\n"}
+"""What commands are given on standard input."""
+MISSING = frozenset({"rest missing", "rest missing instance", "rest not found"})
+"""Requests for what does not exist. That any other is answered with 404 is a mistake in its path."""
+
 # (name, method, path, body); asked of a server after the commands.
 _W = "/api/v3/workflows"
 REQUESTS: tuple[tuple[str, str, str, Any], ...] = (
@@ -128,8 +133,8 @@ REQUESTS: tuple[tuple[str, str, str, Any], ...] = (
     ("rest checkpoints", "GET", "/api/v3/checkpoints", None),
     ("rest lag", "GET", "/api/v3/lag", None),
     ("rest events", "GET", "/api/v3/events?workflow_id=golden.pipeline", None),
-    ("rest me", "GET", "/auth/me", None),
-    ("rest audit", "GET", "/auth/audit", None),
+    ("rest me", "GET", "/api/v3/access/me", None),
+    ("rest audit", "GET", "/api/v3/access/audit", None),
     ("rest push", "POST", f"{_W}/yaml", "pipeline.yaml"),
     ("rest not found", "GET", "/api/v3/nothing", None),
     ("openapi", "GET", "/api/v3/openapi.json", None),
@@ -166,7 +171,7 @@ def play(folder: Path, python: str = sys.executable) -> dict[str, Any]:
     _make_table(folder, python)
     for name, line in COMMANDS:
         command = [python, "-m", "calve", *line.split(), "--json"]
-        done = subprocess.run(command, check=False, cwd=folder, stdin=subprocess.DEVNULL, **_CAPTURED)
+        done = subprocess.run(command, check=False, cwd=folder, input=TYPED.get(name, ""), **_CAPTURED)
         answers[name] = {"exit": done.returncode, "printed": _parsed(done.stdout)}
     with _server(folder, python) as client:
         for name, method, path, body in REQUESTS:

@@ -19,7 +19,7 @@ from tests.servers import services_on
 
 from calve.access import Principal, PrincipalKind, Role
 from calve.api import create_app
-from calve.api.app import Everybody
+from calve.api.app import FixedPrincipal
 from calve.app import captures_on, tables_on
 from calve.capture import Captures, Wanted
 from calve.lake import Lake, TableName
@@ -128,7 +128,7 @@ def write_history(lakeside: Lakeside) -> None:
 @contextmanager
 def browser(playground: Playground, lakeside: Lakeside, who: Principal | None = None) -> Iterator[TestClient]:
     """Give a browser at a server with that lake; of somebody, or at the machine of the server."""
-    given: Any = {} if who is None else {"middleware": [Middleware(Everybody, principal=who)]}
+    given: Any = {} if who is None else {"middleware": [Middleware(FixedPrincipal, principal=who)]}
     app = create_app(services(playground, lakeside), extend=add_pages, **given)
     with TestClient(app, follow_redirects=False) as client:
         client.headers.update(HTML)

@@ -1,4 +1,4 @@
-"""Valid text: Unicode characters, without NUL. Pure.
+"""Valid text, which is Unicode characters without NUL; and names quoted for SQL. Pure.
 
 JSON can write half of a surrogate pair, and Python's strings can hold it, but UTF-8 cannot: such a value could be
 stored, but not shown. PostgreSQL stores no NUL. So both are refused where values come in.
@@ -59,6 +59,11 @@ def text_fault(value: Any, place: str = "") -> str | None:
 def only_text(text: str) -> str:
     """Return a text with invalid characters replaced, for messages that are stored as they are."""
     return text if text.isascii() and "\0" not in text else _NO_CHARACTER.sub("\ufffd", text)
+
+
+def quoted(*parts: str) -> str:
+    """Return the parts of a name as one, quoted for Spark SQL."""
+    return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
 
 
 def _found(text: str) -> str | None:

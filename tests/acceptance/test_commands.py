@@ -242,3 +242,17 @@ def test_a_capture_needs_neither_spark_nor_arrow(project: Project, import_of: Ca
     project.append(1)
     arguments = ["-C", str(project.folder), *CAPTURE]
     assert not {"pyspark", "pyarrow"} & import_of(f"from calve.cli.entry import run; assert run({arguments!r}) == 0")
+
+
+@pytest.mark.parametrize(("command", "most"), [("lag", 123), ("captures", 122)])
+def test_a_short_answer_loads_little_of_calve(
+    project: Project, import_of: Callable[[str], set[str]], command: str, most: int
+) -> None:
+    """A tenth more than when this was written, at most: each module is paid for at every start (bench/startup.py)."""
+    project.append(1)
+    assert project.calve(*CAPTURE).code == 0
+    arguments = ["-C", str(project.folder), command, "--json"]
+    loaded = import_of(f"from calve.cli.entry import run; assert run({arguments!r}) == 0")
+    ours = sorted(name for name in loaded if name.partition(".")[0] == "calve")
+    assert len(ours) <= most, "\n".join(ours)
+    assert not {"fastapi", "pyarrow", "pyspark"} & loaded

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.golden import ANSWERS, differences, play
+from tests.golden import ANSWERS, MISSING, differences, play
 
 
 def test_json_of_commands_rest_and_graphql_is_what_it_was(tmp_path: Path) -> None:
@@ -13,3 +13,9 @@ def test_json_of_commands_rest_and_graphql_is_what_it_was(tmp_path: Path) -> Non
     assert now.keys() == before.keys()
     found = [difference for name in before for difference in differences(before[name], now[name], name)]
     assert not found, "\n".join(found)
+
+
+def test_requests_of_the_scenario_are_for_something() -> None:
+    """A path that leads nowhere would guard nothing."""
+    recorded = json.loads(ANSWERS.read_text())
+    assert {name for name, answer in recorded.items() if answer.get("status") == 404} == MISSING

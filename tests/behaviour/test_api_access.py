@@ -20,9 +20,9 @@ from websockets.sync.client import connect
 from calve.access import OidcClient, Permission, Provider, Role, csrf_of
 from calve.api import WebServices, create_app
 from calve.api.access import ProviderHttp, guarded
-from calve.api.routing import Guard, policy_of
+from calve.api.routes import Guard, policy_of
 from calve.errors import SettingsInvalid
-from calve.operations import READ_SOMEWHERE, Policy, Scope
+from calve.operations import READ_SOMEWHERE, PermissionScope, Policy
 from calve.web import add_pages
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def test_no_route_does_what_a_role_may_not(site: Site, playground: Playground, h
         tried = [("nobody", nobody)] + [
             (str(role), headers) for role, headers in weak.items() if policy.permission not in role.permissions
         ]
-        if policy.scope is not Scope.SOMEWHERE:
+        if policy.scope is not PermissionScope.SOMEWHERE:
             tried.append(("stranger", stranger))
         for kind, headers in tried:
             answer = _ask(site, method, _filled(path, "finance.w"), headers=headers)
@@ -168,7 +168,7 @@ def test_no_list_tells_of_other_namespaces(site: Site, playground: Playground, h
     site.client.headers.update(bearer(house.token("viewer@sales")))
     for method, path, policy in _walk(playground, house):
         is_stream = path.endswith("/events") or path.startswith("/live/")
-        if method == "GET" and policy.scope is Scope.SOMEWHERE and not is_stream:
+        if method == "GET" and policy.scope is PermissionScope.SOMEWHERE and not is_stream:
             assert "finance" not in _ask(site, method, _filled(path, "sales.seen")).text, path
 
 

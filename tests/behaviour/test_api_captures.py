@@ -10,7 +10,7 @@ from tests.engines import Playground
 from tests.servers import Site, services_on, site_on
 
 from calve.access import Principal, PrincipalKind, Role
-from calve.api.app import Everybody
+from calve.api.app import FixedPrincipal
 from calve.app import captures_on
 from calve.errors import StoreUnavailable
 from calve.lake import Lake
@@ -76,7 +76,7 @@ def test_captures_of_others_are_not_seen(playground: Playground, lake: Lake) -> 
     captures.commit(foreign.capture_id or "")
     ann = Principal("ann", PrincipalKind.USER, {"demo": Role.EDITOR})
     services = services_on(playground, captures=captures)
-    with site_on(playground, services, middleware=[Middleware(Everybody, principal=ann)]) as site:
+    with site_on(playground, services, middleware=[Middleware(FixedPrincipal, principal=ann)]) as site:
         for path in ("/captures", "/checkpoints", "/checkpoints/log", "/lag"):
             assert site.get(path)["elements"] == []
         site.get(f"/captures/{foreign.capture_id}", 404)

@@ -9,7 +9,7 @@ from tests.engines import Playground
 from tests.servers import Site, site_on
 
 from calve.api.access import guarded
-from calve.operations import logs, paging, signals, triggers
+from calve.operations import logs, pages, signals, triggers
 from calve.store import Store
 from calve.triggers import TriggerType, WantedTrigger
 from calve.triggers.signals import Signals
@@ -24,7 +24,7 @@ JOB = "Workflow: {{id: {}, jobs: [{{job: {{id: a, type: NoOp}}}}]}}"
 def site(playground: Playground, house: Gatehouse, store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """Give a server that looks through a little at a time, with something to see among much of others."""
     for module, name, value in (
-        (paging, "LOOKS", 2),
+        (pages, "LOOKS", 2),
         (logs, "_EVENTS", 5),
         (signals, "_PART", 5),
         (triggers, "_PART", 5),

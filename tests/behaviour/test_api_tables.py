@@ -12,7 +12,7 @@ from tests.lakeside import NOW, TODAY, Lakeside, append, day, keep_chain, lakesi
 from tests.servers import Site, site_on
 
 from calve.access import Principal, PrincipalKind, Role
-from calve.api.app import Everybody
+from calve.api.app import FixedPrincipal
 from calve.app import tables_on
 from calve.capture import Operation
 
@@ -178,7 +178,7 @@ def test_tables_that_are_not_granted_do_not_exist(playground: Playground, tmp_pa
         for name, namespace in (("ann", "demo"), ("bob", "other")):
             who = Principal(name, PrincipalKind.USER, {namespace: Role.VIEWER})
             given = services(playground, lakeside)
-            with site_on(playground, given, middleware=[Middleware(Everybody, principal=who)]) as site:
+            with site_on(playground, given, middleware=[Middleware(FixedPrincipal, principal=who)]) as site:
                 for path in READS:
                     site.get(f"/tables/db.events{path}")
                     missing, hidden = (f"/tables/{table}{path}" for table in ("db.nothing", "db.secret"))
@@ -250,7 +250,7 @@ def test_the_lag_of_others_is_not_shown(playground: Playground, lakeside: Lakesi
     tables_on(lakeside.lake, playground.store).take_samples()
     ann = Principal("ann", PrincipalKind.USER, {"other": Role.VIEWER})
     given = services(playground, lakeside)
-    with site_on(playground, given, middleware=[Middleware(Everybody, principal=ann)]) as site:
+    with site_on(playground, given, middleware=[Middleware(FixedPrincipal, principal=ann)]) as site:
         assert site.get("/lag/behind")["elements"] == []
         assert site.get("/tables/db.events/lag-history")["consumers"] == []
         site.get("/tables/db.events/lag-history?consumer=demo.daily", 403)
@@ -294,7 +294,7 @@ def test_lineage_ends_where_the_rights_end(playground: Playground, lakeside: Lak
     keep_chain(playground, lakeside)
     ann = Principal("ann", PrincipalKind.USER, {"other": Role.VIEWER})
     given = services(playground, lakeside)
-    with site_on(playground, given, middleware=[Middleware(Everybody, principal=ann)]) as site:
+    with site_on(playground, given, middleware=[Middleware(FixedPrincipal, principal=ann)]) as site:
         for path in ("/lineage", "/lineage?table=db.events", "/lineage?workflow=other.agg"):
             found = site.get(path)
             assert {one["workflow_id"] for one in found["edges"]} == {"other.agg"}

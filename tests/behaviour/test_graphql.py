@@ -21,7 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from calve.access import ANONYMOUS, Principal, PrincipalKind, Role
-from calve.api.app import Everybody
+from calve.api.app import FixedPrincipal
 from calve.api.graphql import server
 from calve.api.graphql.limits import LOG, check_size
 from calve.api.graphql.server import SCHEMA
@@ -190,6 +190,7 @@ def test_signals_are_announced_and_traced(site: Site) -> None:
     assert [one["name"] for one in ask(site, "{ signals { } }".replace(" { }", ""))["signals"]] == ["team.day"]
     assert ask(site, '{ signalLineage(name: "team.day") }')["signalLineage"]["started"] == []
     assert refusal(site, '{ signalLineage(name: "none") }')[0] == "signal_missing"
+    assert refusal(site, '{ signalLineage(name: "team.day", seq: -1) }')[0] == "signal_missing"
 
 
 def test_mistakes_are_told_with_their_codes(site: Site) -> None:
@@ -424,7 +425,7 @@ class _Named:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         name = dict(scope["headers"]).get(b"x-caller", b"me").decode()
         principal = Principal(name, PrincipalKind.USER, {"": Role.VIEWER})
-        await Everybody(self._app, principal)(scope, receive, send)
+        await FixedPrincipal(self._app, principal)(scope, receive, send)
 
 
 def _named(playground: Playground) -> Any:
@@ -432,7 +433,7 @@ def _named(playground: Playground) -> Any:
 
 
 def _as(playground: Playground, principal: Principal) -> Any:
-    return site_on(playground, middleware=[Middleware(Everybody, principal=principal)])
+    return site_on(playground, middleware=[Middleware(FixedPrincipal, principal=principal)])
 
 
 def test_everybody_sees_what_he_may_see(playground: Playground) -> None:
@@ -465,6 +466,16 @@ def test_everybody_sees_what_he_may_see(playground: Playground) -> None:
         ]
         assert {refusal(site, query)[0] for query in forbidden} == {"forbidden"}
     assert len(runs) == len(playground.state.instances())
+
+
+def test_signals_of_others_do_not_hide_one_s_own(playground: Playground) -> None:
+    """However many newer ones there are that the caller may not see."""
+    with site_on(playground) as site:
+        for name in ("team.s", *(f"unseen.s{number}" for number in range(3))):
+            ask(site, f'mutation {{ announce(name: "{name}") }}')
+    viewer = Principal("v", PrincipalKind.USER, {"team": Role.VIEWER})
+    with _as(playground, viewer) as site:
+        assert [one["name"] for one in ask(site, "{ signals(first: 2) }")["signals"]] == ["team.s"]
 
 
 def test_nobody_learns_the_schema_who_may_read_nothing(playground: Playground) -> None:
@@ -524,7 +535,7 @@ def test_captures_are_shown_to_who_may_read_their_workflow(playground: Playgroun
             captures.commit(captures.capture(["db.events"], consumer).capture_id or "")
         viewer = Principal("v", PrincipalKind.USER, {"team": Role.VIEWER})
         services = services_on(playground, captures=captures)
-        with site_on(playground, services, middleware=[Middleware(Everybody, principal=viewer)]) as site:
+        with site_on(playground, services, middleware=[Middleware(FixedPrincipal, principal=viewer)]) as site:
             found = ask(site, "{ captures checkpoints }")
     assert [one["consumer"] for one in found["captures"]] == ["team.w/load"]
     assert found["captures"][0]["status"] == "committed"

@@ -13,7 +13,6 @@ from calve.access import LOOPBACK
 from calve.app import open_project
 from calve.cli import entry
 from calve.cli.commands.server import served
-from calve.cli.state import State
 from calve.settings import load
 from calve.testing import PyIcebergWriter
 
@@ -143,7 +142,8 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     writer.create("db.events", {"id": "long", "day": "int", "n": "long"}, days=True)
     writer.append([{"id": number, "day": 1, "n": 0} for number in (1, 2)])
     writer.close()
-    monkeypatch.setattr(State, "user", LOOPBACK.name)  # on a loopback address, the server knows nobody by name
+    # On a loopback address, the server knows nobody by name.
+    monkeypatch.setattr("getpass.getuser", lambda: LOOPBACK.name)
     with open_project(settings) as opened, served(opened, "127.0.0.1", 0) as serving:
         places = Places(project, elsewhere, serving.url, monkeypatch, capsys)
         assert places.here("run w.yaml")[0] == 1

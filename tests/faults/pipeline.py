@@ -19,13 +19,14 @@ from tests.faults.worker_pool import PATIENCE, send, wait_until
 from tests.memory import new_folder
 
 from calve import settings
-from calve.app import Project, open_captures, open_deliveries, open_project
+from calve.app import Project, deliveries_on, open_captures, open_lake, open_project
 from calve.capture import Captures, Status, StoredCapture
 from calve.definition import installed, load
 from calve.engine import Address, Attempt, Run, StartStatus, StepStatus
 from calve.lake import Lake, session_conf
 from calve.settings import Settings
 from calve.steps.spark.client import configure, connect, release
+from calve.store import open_store
 from calve.testing import PyIcebergWriter
 
 if TYPE_CHECKING:
@@ -355,8 +356,8 @@ class Pipeline:
     def collect(self) -> None:
         """Remove what nobody needs any more, however new it is."""
         assert [problem for each in self.captures.collect_garbage(timedelta(0)) for problem in each.problems] == []
-        with open_deliveries(self.settings) as deliveries:
-            deliveries.collect(timedelta(0))
+        with open_lake(self.settings) as lake, open_store(self.settings.store.url) as store:
+            deliveries_on(lake, store).collect(timedelta(0))
 
     def check_clean(self) -> None:
         """Fail unless everything can be removed that the workers left: ICDC tables, their files, tags and branches."""

@@ -1,5 +1,6 @@
 """The documentation is complete: what the code offers is described, and what is linked is there."""
 
+import pkgutil
 import re
 import subprocess
 import sys
@@ -20,7 +21,6 @@ from calve.cli.commands.doctor import CHECKS, Finding
 from calve.cli.entry import COMMANDS, calve as cli
 from calve.definition import installed, load
 from calve.errors import CalveError
-from calve.settings.keys import known_keys, variable_of
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -130,13 +130,12 @@ def test_every_check_of_doctor_is_described() -> None:
     assert [check for check in CHECKS if f"`{check}`" not in section] == []
 
 
-def test_every_setting_is_described() -> None:
-    """settings.md has every key, and the variable that overrides it."""
-    page = _read("reference/settings.md")
-    keys = list(known_keys())
-    variables = [variable_of(key) for key in keys]
-    assert [".".join(key) for key in keys if f"`{'.'.join(key)}`" not in page] == []
-    assert [variable for variable in variables if f"`{variable}" not in page] == []
+@pytest.mark.parametrize("script", ["settings_docs", "ways"])
+def test_generated_documentation_is_up_to_date(script: str) -> None:
+    """The tables of settings: make settings-docs. The drawings of the architecture: make ways."""
+    command = [sys.executable, f"scripts/{script}.py", "--check"]
+    made = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert (made.returncode, made.stderr) == (0, "")
 
 
 def test_every_error_code_is_described() -> None:
@@ -161,6 +160,25 @@ def test_every_page_is_in_the_navigation() -> None:
     """mkdocs.yml names every page of the documentation once, and no other."""
     named = re.findall(r":\s+(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert sorted(named) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+
+
+def test_docstrings_name_what_exists() -> None:
+    """Such as the port that a module of the store implements."""
+    named = {
+        name
+        for file in sorted((ROOT / "src").rglob("*.py"))
+        for name in re.findall(r"``(calve(?:\.\w+)+)``", file.read_text(encoding="utf-8"))
+    }
+    assert {name for name in named if not _exists(name)} == {"calve.toml", "calve.step_runtimes", "calve.step_types"}
+
+
+def _exists(name: str) -> bool:
+    """Tell whether a dotted name is that of a module, or of something in one."""
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -146,6 +146,12 @@ def test_the_environment_wins(load: Load, tmp_path: Path) -> None:
     assert found.catalogs["second"].kind == "rest"
 
 
+def test_a_variable_sets_a_property_of_the_object_store_of_logs(load: Load) -> None:
+    """As one of a catalog, by the name that PyIceberg gives it."""
+    found = load("[logs]\nproperties = {'s3.region' = 'a'}", CALVE_LOGS__PROPERTIES__S3__ACCESS_KEY_ID="id")
+    assert found.logs.properties == {"s3.region": "a", "s3.access-key-id": "id"}
+
+
 def test_the_server_of_the_client_is_set(load: Load) -> None:
     """By a file, or by the two variables with short names; the token is never shown."""
     assert load().client.url is None

@@ -1,4 +1,7 @@
-"""Access control: users, tokens, roles, the audit log and secrets; independent of HTTP."""
+"""Access control: users, tokens, roles, the audit log and secrets; independent of HTTP.
+
+Import principals, permissions, accounts and secrets from here; ``calve.api.access`` applies them to requests.
+"""
 
 from lazy_loader import attach_stub
 

@@ -23,9 +23,9 @@ from .permissions import (
     Role as Role,
     allows as allows,
     allows_somewhere as allows_somewhere,
+    local_principal as local_principal,
     namespaces as namespaces,
     parse_grants as parse_grants,
-    visible as visible,
     written as written,
 )
 from .ports import AccessState as AccessState, SecretState as SecretState

@@ -1,13 +1,14 @@
 """Permissions, roles, and in which namespaces they hold. Pure."""
 
+import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 
 from calve.errors import RequestInvalid
-from calve.namespaces import ROOT, covers, namespace_of
+from calve.namespaces import ROOT, covers
 
 
 class Permission(StrEnum):
@@ -101,9 +102,15 @@ def namespaces(principal: Principal, permission: Permission) -> tuple[str, ...]:
     return tuple(sorted(one for one in granted if not any(covers(other, one) for other in granted if other != one)))
 
 
-def visible(principal: Principal, permission: Permission, workflow_ids: Iterable[str]) -> list[str]:
-    """Return those workflows on which a caller has a permission."""
-    return [one for one in workflow_ids if allows(principal, permission, namespace_of(one))]
+def local_principal() -> Principal:
+    """Return the user who runs this program on the project itself, where they may do everything."""
+    import getpass
+
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):  # a container may know its user by number only
+        name = str(os.getuid())
+    return replace(LOOPBACK, name=name)
 
 
 def limited(grants: Grants, by: Grants) -> dict[str, Role]:

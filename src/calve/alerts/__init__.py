@@ -1,4 +1,7 @@
-"""Alerts: who is notified when something happens to a workflow, and how."""
+"""Alerts: who is notified when something happens to a workflow, and how.
+
+Import ``Alerts``, its records, and the port that the store implements.
+"""
 
 from lazy_loader import attach_stub
 

@@ -15,7 +15,7 @@ from calve.api.graphql import routers as graphql_routers
 from calve.api.limits import CleanHeaders, SmallBodies, SmallHeaders
 from calve.api.openapi import describe
 from calve.api.problems import handle_errors
-from calve.api.routing import check_policies, operation_routers
+from calve.api.routes import check_policies, operation_routers
 from calve.api.status import about_routes, health_routes
 
 
@@ -44,7 +44,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         middleware=[
-            *([Middleware(Everybody, principal=LOOPBACK)] if middleware is None else middleware),
+            *([Middleware(FixedPrincipal, principal=LOOPBACK)] if middleware is None else middleware),
             Middleware(SmallHeaders),
             Middleware(CleanHeaders),
             Middleware(SmallBodies, limit=services.body_limit),
@@ -67,15 +67,15 @@ def routers() -> Sequence[APIRouter]:
     return (*operation_routers(specials), health_routes.router, about_routes.router)
 
 
-class Everybody:
-    """Takes everybody for the same one."""
+class FixedPrincipal:
+    """Takes every caller for the same principal."""
 
     def __init__(self, app: ASGIApp, principal: Principal) -> None:
         self._app = app
         self._principal = principal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Note who asks."""
+        """Note the principal."""
         if scope["type"] != "lifespan":
             scope.setdefault("state", {})["principal"] = self._principal
         await self._app(scope, receive, send)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from calve.api.caller import WebCaller
 from calve.api.responses import Document, Stream, Watch
-from calve.api.routing import Special
+from calve.api.routes import Special
 from calve.api.threads import in_thread
 from calve.engine import Event
 from calve.operations import ChosenEvents, Page, event_json, event_number, page_of_events

@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from calve.api.caller import WebCaller
 from calve.api.responses import Document, Stream, Watch
-from calve.api.routing import Special
+from calve.api.routes import Special
 from calve.api.threads import in_thread
 from calve.engine import MOST, PAGE, Attempt, LogPage, LogReader
 from calve.operations import check_log_part, matches_json, reader_of, step_address

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from calve.api.caller import Call
 from calve.api.responses import Document
-from calve.api.routing import Routes
+from calve.api.routes import Routes
 from calve.errors import CalveError
 from calve.operations import PREFIX, PUBLIC, READ_EVERYWHERE, READ_SOMEWHERE
 from calve.telemetry import CONTENT_TYPE

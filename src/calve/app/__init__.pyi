@@ -11,7 +11,6 @@ from .captures import (
     deliveries_on as deliveries_on,
     has_closed_tables as has_closed_tables,
     open_captures as open_captures,
-    open_deliveries as open_deliveries,
     open_lake as open_lake,
     tables_on as tables_on,
 )

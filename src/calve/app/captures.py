@@ -35,13 +35,6 @@ def open_captures(settings: Settings | None = None) -> "Iterator[Captures]":
 
 
 @contextmanager
-def open_deliveries(settings: Settings) -> "Iterator[Deliveries]":
-    """Open the lake and the state database of a project, ready to deliver."""
-    with open_lake(settings) as lake, open_store(settings.store.url) as store:
-        yield deliveries_on(lake, store)
-
-
-@contextmanager
 def open_lake(settings: Settings) -> "Iterator[Lake]":
     """Open the lake of a project; each catalog is opened when it is first used."""
     from calve.lake import Lake

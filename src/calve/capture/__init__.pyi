@@ -19,6 +19,7 @@ from .manifests import (
     write_manifest_list as write_manifest_list,
 )
 from .model import (
+    CHANGES as CHANGES,
     Adoption as Adoption,
     Artifacts as Artifacts,
     Checkpoint as Checkpoint,

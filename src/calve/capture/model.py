@@ -18,6 +18,10 @@ class Operation(StrEnum):
     REPLACE = "replace"
 
 
+CHANGES = tuple(operation for operation in Operation if operation is not Operation.REPLACE)
+"""What may be captured: compaction is never a change."""
+
+
 class Mode(StrEnum):
     """What a capture leaves behind."""
 

@@ -11,7 +11,8 @@ from calve.capture.icdc import NewTable, Site, clone, equality_keys, removed_row
 from calve.capture.model import Exactness, Mode, Operation
 from calve.capture.report import DeleteKeys, Names
 from calve.errors import ChangeUnsupported, RequestInvalid
-from calve.lake import TableName, quoted
+from calve.lake import TableName
+from calve.texts import quoted
 
 LINEAGE = "_last_updated_sequence_number"
 

@@ -12,7 +12,7 @@ import click
 from calve.cli.output import print_json
 from calve.cli.session import Document, Session
 from calve.cli.state import State
-from calve.cli.views import OVER, failed, headline, live_view, log_command, moved, name_of, waiting
+from calve.cli.views import failed, headline, is_over, live_view, log_command, moved, name_of, waiting
 from calve.errors import CalveError, WorkflowMissing
 
 Show = Callable[[Document], None]
@@ -41,7 +41,7 @@ def follow(
         if found is None:  # the workflow was deleted
             return run
         show(found)
-        if found["status"] in OVER:
+        if is_over(found):
             return found
         changed.wait(_OFTEN)
 
@@ -86,7 +86,7 @@ def _live(session: Session) -> "Iterator[Show]":
         def show(run: Document) -> None:
             newest.clear()
             newest.update(run)
-            if run["status"] in OVER:
+            if is_over(run):
                 live.update(live_view(_whole(session, run), session.now()))
             else:
                 draw()  # not at every change: a loop of thousands has too many
@@ -129,7 +129,7 @@ class _Lines:
         for event in self._events(run):
             if event.get("after") is not None and event["after"] not in _PASSED:
                 self._print(run, event)
-        if run["status"] not in OVER:  # the summary says the rest
+        if not is_over(run):  # the summary says the rest
             self._found = None
             self._look()
 

@@ -2,15 +2,12 @@
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from calve.errors import RequestInvalid
 from calve.texts import check_text
-
-if TYPE_CHECKING:
-    from calve.engine import Address
 
 params_option = click.option(
     "-p",
@@ -40,13 +37,6 @@ def parse_param(given: str) -> tuple[str, Any]:
 def _refuse(word: str) -> None:
     """Refuse NaN and Infinity, which are not JSON; they are text."""
     raise ValueError(word)
-
-
-def address(workflow: str, instance: int, path: str | None = None, run_id: int | None = None) -> "Address":
-    """Return the address of an instance or of a step in it, such as ``job`` or ``loop/3/job``."""
-    from calve.engine import Address
-
-    return Address(workflow, instance, run_id, tuple(part for part in (path or "").split("/") if part))
 
 
 def read_hidden(what: str, *, confirm: bool = False) -> str:

@@ -103,9 +103,9 @@ class State:
     @cached_property
     def principal(self) -> "Principal":
         """The user who runs the command; on the project itself, they may do everything."""
-        from calve.access import LOOPBACK, Principal
+        from calve.access import local_principal
 
-        return Principal(self.user, LOOPBACK.kind, LOOPBACK.grants)
+        return local_principal()
 
     def check_here(self) -> None:
         """Refuse a command that works on the files and databases of this project, if ``CALVE_URL`` names a server.
@@ -120,17 +120,6 @@ class State:
                 f"{context.command_path} works on the project's own files and databases, not through the server {url}.",
                 remedy="Run it where the project is, and unset CALVE_URL and [client] url.",
             )
-
-    @cached_property
-    def user(self) -> str:
-        """The user who runs the command."""
-        import getpass
-        import os
-
-        try:
-            return getpass.getuser()
-        except (KeyError, OSError):  # a container may know its user by number only
-            return str(os.getuid())
 
     @property
     def wants_traceback(self) -> bool:

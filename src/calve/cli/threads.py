@@ -16,7 +16,7 @@ class SchedulerThreads:
     def __init__(
         self, project: "Project", listener: "Callable[[SchedulerRound], None]" = lambda _: None, served: str = ""
     ) -> None:
-        self._workplace = project
+        self._project = project
         self._stop = threading.Event()
         self._errors: list[BaseException] = []
         self._threads = [
@@ -32,7 +32,7 @@ class SchedulerThreads:
     def end(self) -> None:
         """Ask all threads to end, and wait for them."""
         self._stop.set()
-        self._workplace.engine.state.wake()
+        self._project.engine.state.wake()
         for thread in self._threads:
             thread.join()
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from calve.cli.session import Document
 
 STEP_COLUMNS = ("step", "status", "attempt", "took", "")
-OVER = frozenset({"SUCCEEDED", "FAILED", "STOPPED", "TIMED_OUT"})
-"""The statuses of instances that have ended."""
 _BRIEF, _BRIEF_LINES = 160, 2
 _RUN_COLUMNS = ("workflow", "instance", "run", "status", "created", "took", "")
 
@@ -41,12 +39,19 @@ def took(start: int | None, end: int | None, now: int) -> str:
     return "" if start is None else duration(max(0, (now if end is None else end) - start) / 1_000)
 
 
+def is_over(run: "Document") -> bool:
+    """Tell whether an instance has ended."""
+    from calve.engine import RunStatus
+
+    return RunStatus(run["status"]).is_terminal
+
+
 def headline(run: "Document", now: int) -> str:
     """Return one line about a run."""
     number = run["workflow_run_id"]
     name = name_of(run) + (f" run {number}" if number > 1 else "")
     lasted = took(run.get("start_time"), run.get("end_time"), now)
-    after = f" {'in' if run['status'] in OVER else 'for'} {lasted}" if lasted else ""
+    after = f" {'in' if is_over(run) else 'for'} {lasted}" if lasted else ""
     queued = " (queued)" if run.get("is_queued") else ""
     return f"{name} {run['status']}{after}{queued}" + (f": {run['message']}" if run.get("message") else "")
 
@@ -70,7 +75,7 @@ def live_view(run: "Document", now: int) -> "Group":
     for step, row in zip(run["steps"], step_rows(run, now), strict=True):
         style = colour(step["status"])
         table.add_row(*(Text(str(cell), style=style if at == 1 else "") for at, cell in enumerate(row)))
-    over = run["status"] in OVER  # a summary follows then
+    over = is_over(run)  # a summary follows then
     return Group(table, *(Text(line) for line in ([] if over else details(run, now))))
 
 

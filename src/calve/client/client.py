@@ -79,7 +79,7 @@ class Client(Operations):
 
     def pages(self, listed: Callable[..., Document], *, limit: int = DEFAULT, **given: Any) -> Iterator[Document]:
         """Yield all elements of a list, page by page; the server says how long a page is."""
-        del limit
+        del limit  # that of a call in this process, which costs nothing; an answer over HTTP has a limit of its own
         return super().pages(listed, limit=DEFAULT, **given)
 
     def request_id(self, given: str | None) -> str | None:

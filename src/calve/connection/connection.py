@@ -1,6 +1,5 @@
 """A connection to a project of this machine, or to a server."""
 
-import getpass
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -10,8 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from calve.access import LOOPBACK, Principal
-from calve.capture import CaptureReport
+from calve.access import local_principal
+from calve.capture import CHANGES, CaptureReport
 from calve.connection.change import Change
 from calve.connection.notebook import Document, Graph, Instance, Records
 from calve.errors import RequestInvalid
@@ -27,13 +26,11 @@ if TYPE_CHECKING:
 
 Definition = str | Path | Mapping[str, Any]
 """The path of a YAML or JSON file, its text, or the parsed document."""
-ALL_OPERATIONS = ("append", "overwrite", "delete")
-"""What ``operations="all"`` stands for; compaction is never a change."""
 _FILES = frozenset({".yaml", ".yml", ".json"})
 _OFTEN = 0.1
 _LAG = ("consumer", "table", "pending_commits", "pending_files", "pending_records", "age_seconds", "expires_in_seconds")
 _CAPTURES = ("capture_id", "consumer", "number", "status", "created_at", "closed_at")
-_CHECKPOINTS = ("consumer", "table", "snapshot_id", "committed_at")
+_CHECKPOINTS = ("consumer", "table", "snapshot_id", "moved_at")
 _INSTANCES = ("workflow_id", "workflow_instance_id", "workflow_run_id", "status", "create_time", "end_time")
 
 
@@ -70,7 +67,7 @@ class Connection(AbstractContextManager["Connection"]):
             return self._stack.enter_context(Client(self._url, self._token))
         from calve.operations import Caller, Operations
 
-        return Operations(Caller(self._project, Principal(_user(), LOOPBACK.kind, LOOPBACK.grants)))
+        return Operations(Caller(self._project, local_principal()))
 
     @cached_property
     def _project(self) -> "Project":
@@ -242,7 +239,7 @@ def _listed(tables: str | Sequence[str]) -> list[str]:
 
 def _operations(wanted: str | Sequence[str]) -> list[str]:
     if wanted == "all":
-        return list(ALL_OPERATIONS)
+        return [operation.value for operation in CHANGES]
     return _listed(wanted)
 
 
@@ -262,12 +259,3 @@ def _definition(given: "Definition | Workflow") -> "Definition":
     if isinstance(given, str) and "\n" not in given and _is_definition(given):
         return Path(given)
     return given if isinstance(given, str | Path | Mapping) else given.to_json()
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container may know its user by number only
-        import os
-
-        return str(os.getuid())

@@ -1,4 +1,7 @@
-"""The demo: the playback pipeline of the examples on generated events, with a lookback window and incrementally."""
+"""The demo: the playback pipeline of the examples on generated events, with a lookback window and incrementally.
+
+Only ``calve demo`` imports it.
+"""
 
 from lazy_loader import attach_stub
 

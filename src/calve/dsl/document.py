@@ -7,7 +7,7 @@ from typing import Any
 
 from calve.definition import Mark, Node, Problem, Problems, did_you_mean
 from calve.dsl.graph import Edge, Graph, Otherwise, Step
-from calve.dsl.location import Described, Location, Unfit
+from calve.dsl.location import Described, Location, Unsupported
 from calve.errors import DefinitionInvalid
 
 
@@ -39,9 +39,9 @@ class Document:
 
     def _entry(self, value: Any, location: Location, path: str) -> Node | None:
         """Return a node, or report why there is none."""
-        if isinstance(value, Described) and isinstance(value.value, Unfit):
+        if isinstance(value, Described) and isinstance(value.value, Unsupported):
             return self._entry(value.value, value.location, path)
-        if not isinstance(value, Unfit):
+        if not isinstance(value, Unsupported):
             return self.node(value, location, path)
         self.report(location, value.code, value.message, hint=value.hint, path=path)
         return None

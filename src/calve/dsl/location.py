@@ -29,7 +29,7 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
-class Unfit:
+class Unsupported:
     """A value that cannot be part of a definition; ``Workflow.build`` reports why."""
 
     message: str

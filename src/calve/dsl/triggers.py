@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from calve.definition.model import THROUGH, VALID_THROUGH
+from calve.definition.model import THROUGH, VALID_THROUGH, DataOperation
 from calve.dsl.location import Described, here
 from calve.dsl.signals import Signal, on
 from calve.dsl.values import Value, expr, located_param
@@ -15,7 +15,6 @@ Duration: TypeAlias = int | str
 _WORDS = frozenset({"hourly", "daily", "weekly", "monthly", "yearly"})
 
 CatchUp: TypeAlias = Literal["all", "latest", "none"]
-Operation: TypeAlias = Literal["append", "overwrite", "delete"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ def on_valid_through(*tables: str) -> Trigger:
 
 def incremental(
     *source_tables: str,
-    data_operations: Sequence[Operation] = (),
+    data_operations: Sequence[DataOperation] = (),
     min_files: int | None = None,
     min_bytes: int | None = None,
     max_delay: Duration | None = None,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from calve.definition.forms import misspelt
-from calve.dsl.location import Described, Unfit, here
+from calve.dsl.location import Described, Unsupported, here
 
 Type: TypeAlias = Literal[
     "STRING",
@@ -105,7 +105,7 @@ def param(
         meta: Notes, kept beside the param.
     """
     known = as_param(value)
-    if isinstance(known, Unfit):
+    if isinstance(known, Unsupported):
         return Param(known, here())
     if type == "MAP" and isinstance(value, Mapping):
         known["value"] = {name: located_param(item) for name, item in value.items()}
@@ -127,10 +127,10 @@ def refer(name: str) -> Reference:
     return Reference(name, name if name.isidentifier() else f"params.get('{name}')")
 
 
-def as_param(value: Any) -> dict[str, Any] | Unfit:
+def as_param(value: Any) -> dict[str, Any] | Unsupported:
     """Return a value as a definition spells it, with the type that YAML would infer."""
     match value:
-        case Param(Unfit() as unfit):
+        case Param(Unsupported() as unfit):
             return unfit
         case Param(fields):
             return dict(fields)
@@ -144,21 +144,21 @@ def as_param(value: Any) -> dict[str, Any] | Unfit:
         case _ if (kind := _kind(value)) is not None:
             return {"type": kind, "value": _plain(value)}
         case _:
-            return Unfit(f"a param cannot hold {_shown(value)}", _advice(value))
+            return Unsupported(f"a param cannot hold {_shown(value)}", _advice(value))
 
 
-def _as_array(items: list[Any]) -> dict[str, Any] | Unfit:
+def _as_array(items: list[Any]) -> dict[str, Any] | Unsupported:
     kinds = {_kind(item) for item in items} or {"STRING"}
     if kinds == {"LONG", "DOUBLE"}:
         kinds = {"DOUBLE"}
     if len(kinds) > 1 or None in kinds:
-        return Unfit("a list holds texts, numbers or booleans, all of one type")
+        return Unsupported("a list holds texts, numbers or booleans, all of one type")
     return {"type": f"{kinds.pop()}_ARRAY", "value": [_plain(item) for item in items]}
 
 
-def _as_map(entries: Mapping[Any, Any]) -> dict[str, Any] | Unfit:
+def _as_map(entries: Mapping[Any, Any]) -> dict[str, Any] | Unsupported:
     if not all(isinstance(key, str) for key in entries):
-        return Unfit("the names in a map are texts")
+        return Unsupported("the names in a map are texts")
     if entries and all(_kind(item) == "STRING" for item in entries.values()):
         return {"type": "STRING_MAP", "value": {key: _plain(item) for key, item in entries.items()}}
     return {"type": "MAP", "value": {key: located_param(item) for key, item in entries.items()}}
@@ -234,11 +234,11 @@ def _copied(value: Any) -> Any:
             return value
 
 
-def _twice(name: str) -> Unfit:
+def _twice(name: str) -> Unsupported:
     """Return the problem of a param that is given twice."""
-    return Unfit(f"the param {name} is given twice", code="said_twice")
+    return Unsupported(f"the param {name} is given twice", code="said_twice")
 
 
-def _misspelt(name: str, meant: str) -> Unfit:
+def _misspelt(name: str, meant: str) -> Unsupported:
     hint = f'write params={{"{name}": …}} if you mean a param of that name'
-    return Unfit(f"{name} looks like {meant}", hint, code="misspelt_key")
+    return Unsupported(f"{name} looks like {meant}", hint, code="misspelt_key")

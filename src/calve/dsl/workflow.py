@@ -19,7 +19,7 @@ from calve.definition import (
     to_json,
     to_yaml,
 )
-from calve.definition.model import Definition
+from calve.definition.model import Definition, Properties
 from calve.dsl.document import Document, steps_of
 from calve.dsl.graph import Graph
 from calve.dsl.location import here
@@ -32,17 +32,7 @@ Rule: TypeAlias = Literal[
 ]
 
 _FIELDS = ("name", "description", "tags", "timeout", "criticality", "instance_step_concurrency")
-_PROPERTIES = (
-    "owner",
-    "access_control",
-    "run_strategy",
-    "step_concurrency",
-    "alerting",
-    "alerting_disabled",
-    "signal_trigger_disabled",
-    "time_trigger_disabled",
-    "incremental_trigger_disabled",
-)
+_PROPERTIES = tuple(name for name in Properties.model_fields if name not in _FIELDS)
 _BESIDE = ("is_active", "git_info", "extra_info")
 
 COLLECTED: ContextVar["list[Workflow] | None"] = ContextVar("calve_dsl_collected", default=None)

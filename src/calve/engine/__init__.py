@@ -1,4 +1,7 @@
-"""How an instance moves: states, decisions, retries, loops, run strategies; the worker; its ports."""
+"""How an instance moves: states, decisions, retries, loops, run strategies; the worker; its ports.
+
+Import ``Engine``, its records and its ports from here, and documents from ``views``; all else is its own.
+"""
 
 from lazy_loader import attach_stub
 

@@ -1,4 +1,7 @@
-"""The safe expression language (SEL) of Maestro: parse, evaluate, lint and analyse expressions. Pure."""
+"""The safe expression language (SEL) of Maestro: parse, evaluate, lint and analyse expressions. Pure.
+
+Import what parses, checks and evaluates expressions from here; others also use the arithmetic of ``java``.
+"""
 
 from lazy_loader import attach_stub
 

@@ -7,8 +7,8 @@ from calve.expressions.failures import class_cast, illegal_argument, null_pointe
 from calve.expressions.java import to_int
 from calve.expressions.joda import (
     UTC,
+    DateField,
     DateTime as Instant,
-    Field,
     Formatter as Pattern,
     Unit,
     Zone as TimeZone,
@@ -131,20 +131,20 @@ def _moving(unit: Unit, direction: int) -> Method:
     return Method((int,), move)
 
 
-def _setting(field: Field) -> Method:
+def _setting(field: DateField) -> Method:
     return Method((int,), lambda run, instant, value: new_datetime(run, instant.with_field(field, value)))
 
 
-def _getting(field: Field) -> Method:
+def _getting(field: DateField) -> Method:
     return Method((), lambda run, instant: new_long(run, instant.get(field)))
 
 
-def _property(run: Run, instant: Instant, field: Field) -> Value:
+def _property(run: Run, instant: Instant, field: DateField) -> Value:
     run.charge()
     return Property(instant.property(field))
 
 
-def _asking(field: Field) -> Method:
+def _asking(field: DateField) -> Method:
     return Method((), lambda run, instant: _property(run, instant, field))
 
 
@@ -162,19 +162,19 @@ def _capital(name: str) -> str:
 
 
 _CALENDAR_FIELDS = (
-    Field.WEEKYEAR,
-    Field.MONTH_OF_YEAR,
-    Field.WEEK_OF_WEEKYEAR,
-    Field.DAY_OF_YEAR,
-    Field.DAY_OF_MONTH,
-    Field.DAY_OF_WEEK,
-    Field.HOUR_OF_DAY,
-    Field.MINUTE_OF_HOUR,
-    Field.SECOND_OF_MINUTE,
-    Field.MILLIS_OF_SECOND,
-    Field.MILLIS_OF_DAY,
+    DateField.WEEKYEAR,
+    DateField.MONTH_OF_YEAR,
+    DateField.WEEK_OF_WEEKYEAR,
+    DateField.DAY_OF_YEAR,
+    DateField.DAY_OF_MONTH,
+    DateField.DAY_OF_WEEK,
+    DateField.HOUR_OF_DAY,
+    DateField.MINUTE_OF_HOUR,
+    DateField.SECOND_OF_MINUTE,
+    DateField.MILLIS_OF_SECOND,
+    DateField.MILLIS_OF_DAY,
 )
-_DAY_FIELDS = (Field.MINUTE_OF_DAY, Field.SECOND_OF_DAY)
+_DAY_FIELDS = (DateField.MINUTE_OF_DAY, DateField.SECOND_OF_DAY)
 _IN_ZONE = Method(
     (TimeZone,), lambda run, instant, zone: new_datetime(run, instant.in_zone(zone or UTC)), takes_none=True
 )
@@ -196,8 +196,8 @@ _METHODS: dict[str, Method] = {
     "getMillis0": Method((), lambda run, instant: new_long(run, instant.millis)),
     **{f"plus{_capital(unit)}1": _moving(unit, 1) for unit in Unit},
     **{f"minus{_capital(unit)}1": _moving(unit, -1) for unit in Unit},
-    **{f"with{_capital(field)}1": _setting(field) for field in (Field.YEAR, *_CALENDAR_FIELDS)},
-    **{f"get{_capital(field)}0": _getting(field) for field in (Field.YEAR, *_CALENDAR_FIELDS, *_DAY_FIELDS)},
+    **{f"with{_capital(field)}1": _setting(field) for field in (DateField.YEAR, *_CALENDAR_FIELDS)},
+    **{f"get{_capital(field)}0": _getting(field) for field in (DateField.YEAR, *_CALENDAR_FIELDS, *_DAY_FIELDS)},
     **{f"{field}0": _asking(field) for field in (*_CALENDAR_FIELDS, *_DAY_FIELDS)},
 }
 

@@ -1,4 +1,7 @@
-"""The lake: its catalogs, files and Spark, all configured from one definition."""
+"""The lake: its catalogs, files and Spark, all configured from one definition.
+
+Import ``Lake``, names of tables and rights from here; PyIceberg and Spark are loaded when they are first used.
+"""
 
 from lazy_loader import attach_stub
 

@@ -38,4 +38,4 @@ from .spark_conf import (
     session_conf as session_conf,
 )
 from .sql_catalog import SqlCatalog as SqlCatalog
-from .table_name import TableName as TableName, quoted as quoted
+from .table_name import TableName as TableName

@@ -3,11 +3,7 @@
 from dataclasses import dataclass
 
 from calve.errors import RequestInvalid
-
-
-def quoted(*parts: str) -> str:
-    """Return the parts of a name as one, quoted for Spark SQL."""
-    return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
+from calve.texts import quoted
 
 
 @dataclass(frozen=True, slots=True, order=True)

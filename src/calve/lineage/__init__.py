@@ -1,4 +1,7 @@
-"""OpenLineage events of the steps that read and write tables."""
+"""OpenLineage events of the steps that read and write tables.
+
+Import ``Lineage``, which sends events, and ``graph``, which says what steps really read and wrote.
+"""
 
 from lazy_loader import attach_stub
 

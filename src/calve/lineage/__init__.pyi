@@ -3,7 +3,7 @@ from .edges import (
     Direction as Direction,
     Edge as Edge,
     EdgeState as EdgeState,
-    Sight as Sight,
+    Visibility as Visibility,
     graph as graph,
 )
 from .emitter import EDGES as EDGES, NAME as NAME, Lineage as Lineage, senders_of as senders_of

@@ -129,7 +129,7 @@ def _edge(
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Visibility:
     """What somebody may see of the graph."""
 
     workflow: Callable[[str], bool]
@@ -141,19 +141,19 @@ class Sight:
 
 
 def graph(
-    state: EdgeState, sight: Sight, *, tables: Sequence[TableName], workflows: Sequence[str], depth: int
+    state: EdgeState, visibility: Visibility, *, tables: Sequence[TableName], workflows: Sequence[str], depth: int
 ) -> list[Edge]:
     """Return the edges around some tables and workflows, so many steps away; without any of them, the newest edges.
 
     What may not be seen is not passed through.
     """
     if not tables and not workflows:
-        return sight.of(state.newest(MOST_EDGES))
+        return visibility.of(state.newest(MOST_EDGES))
     found: dict[tuple[str, str, Direction, TableName], Edge] = {}
     seen_tables, seen_workflows = set(tables), set(workflows)
     new_tables, new_workflows = list(tables), list(workflows)
     for _ in range(depth):
-        edges = sight.of(state.edges(new_workflows, new_tables, MOST_EDGES))
+        edges = visibility.of(state.edges(new_workflows, new_tables, MOST_EDGES))
         found |= {(one.workflow_id, one.step_id, one.direction, one.table): one for one in edges}
         new_tables = sorted({one.table for one in edges} - seen_tables)
         new_workflows = sorted({one.workflow_id for one in edges} - seen_workflows)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from calve.merging.identifiers import quoted
+from calve.texts import quoted
 
 Value = int | Decimal | str
 MOST_INTERVALS = 100  # a predicate of more ranges costs more to evaluate than it saves

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, assert_never
 from calve.errors import SourceUnstable
 from calve.merging import statistics
 from calve.merging.bounds import KeyRange, all_hold
-from calve.merging.identifiers import quoted
 from calve.merging.plans import (
     MOST_BROADCAST_WHOLE,
     AppendAll,
@@ -24,6 +23,7 @@ from calve.merging.plans import (
     Replace,
 )
 from calve.merging.request import DELETED, HAD, MergeRequest
+from calve.texts import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

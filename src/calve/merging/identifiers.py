@@ -1,4 +1,4 @@
-"""Names in SQL, quoted with backticks."""
+"""Names in SQL, taken apart, and what may stand after FROM."""
 
 import re
 
@@ -28,11 +28,6 @@ def parts(name: str) -> tuple[str, ...]:
         if name[at] != ".":
             raise ValueError(f"{name!r} is not a name")
         at += 1
-
-
-def quoted(*of: str) -> str:
-    """Return the parts as one quoted name."""
-    return ".".join(f"`{part.replace('`', '``')}`" for part in of)
 
 
 def selecting(text: str) -> str:

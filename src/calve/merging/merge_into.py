@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from calve.merging import plans, statistics
 from calve.merging.execution import Merged, MergeFrames, MergeLog, run
-from calve.merging.identifiers import quoted, selecting
+from calve.merging.identifiers import selecting
 from calve.merging.plans import AppendAll, LookUp, MergeSome, MergeSource, MergeTarget, Nothing, OneMerge, Plan, Replace
 from calve.merging.request import MergeRequest, request
+from calve.texts import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -6,7 +6,8 @@ from typing import Literal, cast
 
 from calve.errors import RequestInvalid
 from calve.merging.bounds import KeyRange, all_hold
-from calve.merging.identifiers import parts, quoted
+from calve.merging.identifiers import parts
+from calve.texts import quoted
 
 WhenMatched = Literal["update", "ignore", "delete"]
 WhenNotMatched = Literal["insert", "ignore"]

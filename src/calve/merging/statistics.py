@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from calve.errors import RequestInvalid, TableMissing
 from calve.merging.bounds import Interval, KeyRange, all_hold, is_ordered, range_of, reading
-from calve.merging.identifiers import quoted
 from calve.merging.plans import MergeSource, MergeTarget
 from calve.merging.request import MergeRequest
+from calve.texts import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

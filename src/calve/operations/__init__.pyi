@@ -35,7 +35,7 @@ from .logs import (
     reader_of as reader_of,
 )
 from .maintenance import Maintenance as Maintenance
-from .paging import (
+from .pages import (
     DEFAULT as DEFAULT,
     LIMIT as LIMIT,
     Page as Page,
@@ -54,8 +54,8 @@ from .policy import (
     READ_SOMEWHERE as READ_SOMEWHERE,
     RUN as RUN,
     SIGNED_IN as SIGNED_IN,
+    PermissionScope as PermissionScope,
     Policy as Policy,
-    Scope as Scope,
 )
 from .requests import RestartRequest as RestartRequest, StartRequest as StartRequest
 from .signals import Signals as Signals, seen_lineage as seen_lineage

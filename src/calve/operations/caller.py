@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from calve.access import Actor, Permission, Principal, allows, namespaces
 from calve.errors import RequestInvalid, WorkflowMissing
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from calve.triggers import TriggerState
     from calve.triggers.signals import Signals
 
+_T = TypeVar("_T")
 _READING = frozenset({Permission.READ, Permission.LOGS})
 
 
@@ -130,87 +131,38 @@ class Caller:
 
     @property
     def captures(self) -> "Captures":
-        """The captures, as far as the caller may use them.
-
-        Raises:
-            RequestInvalid: there is no lake.
-        """
-        captures = self.services.captures
-        if captures is None:
-            raise RequestInvalid("This server has no lake.")
-        return captures.for_caller(CaptureRights(self))
+        """The captures, as far as the caller may use them."""
+        return _present(self.services.captures, "has no lake").for_caller(CaptureRights(self))
 
     @property
     def tables(self) -> "Tables":
-        """The tables, as far as the caller may see them.
-
-        Raises:
-            RequestInvalid: there is no lake.
-        """
-        tables = self.services.tables
-        if tables is None:
-            raise RequestInvalid("This server has no lake.")
-        return tables.for_caller(CaptureRights(self))
+        """The tables, as far as the caller may see them."""
+        return _present(self.services.tables, "has no lake").for_caller(CaptureRights(self))
 
     @property
     def lineage(self) -> "EdgeState":
-        """Which steps read and wrote which tables.
-
-        Raises:
-            RequestInvalid: it is not kept.
-        """
-        lineage = self.services.lineage
-        if lineage is None:
-            raise RequestInvalid("This server keeps no lineage.")
-        return lineage
+        """Which steps read and wrote which tables."""
+        return _present(self.services.lineage, "keeps no lineage")
 
     @property
     def signals(self) -> "Signals":
-        """The signals.
-
-        Raises:
-            RequestInvalid: there are none.
-        """
-        signals = self.services.signals
-        if signals is None:
-            raise RequestInvalid("This server has no signals.")
-        return signals
+        """The signals."""
+        return _present(self.services.signals, "has no signals")
 
     @property
     def triggers(self) -> "TriggerState":
-        """The triggers.
-
-        Raises:
-            RequestInvalid: there are none.
-        """
-        triggers = self.services.triggers
-        if triggers is None:
-            raise RequestInvalid("This server has no triggers.")
-        return triggers
+        """The triggers."""
+        return _present(self.services.triggers, "has no triggers")
 
     @property
     def accounts(self) -> "Accounts":
-        """Users, tokens and the audit log.
-
-        Raises:
-            RequestInvalid: there are none.
-        """
-        accounts = self.services.accounts
-        if accounts is None:
-            raise RequestInvalid("This server has no users.")
-        return accounts
+        """Users, tokens and the audit log."""
+        return _present(self.services.accounts, "has no users")
 
     @property
     def administration(self) -> "Administration":
-        """What administrators look after.
-
-        Raises:
-            RequestInvalid: nothing.
-        """
-        administration = self.services.administration
-        if administration is None:
-            raise RequestInvalid("This server cannot be administered.")
-        return administration
+        """What administrators look after."""
+        return _present(self.services.administration, "cannot be administered")
 
     @property
     def actor(self) -> Actor:
@@ -268,6 +220,17 @@ class Caller:
         if len(address.path) > 1:
             with suppress(WorkflowMissing, RequestInvalid):  # the operation itself reports what is missing
                 find(self.engine.state, address, lambda run: self.require(permission, run.owner_workflow))
+
+
+def _present(service: _T | None, otherwise: str) -> _T:
+    """Return a service.
+
+    Raises:
+        RequestInvalid: this server does not have it.
+    """
+    if service is None:
+        raise RequestInvalid(f"This server {otherwise}.")
+    return service
 
 
 @dataclass(frozen=True, slots=True)

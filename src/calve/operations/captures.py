@@ -25,7 +25,7 @@ from calve.operations import shapes
 from calve.operations.arguments import Word
 from calve.operations.caller import Caller
 from calve.operations.declaration import Argument, Document, StrictBody, Topic, jsonable, operation, request
-from calve.operations.paging import FIRST, LIMIT, Page, look_through, page_json, page_of_list
+from calve.operations.pages import FIRST, LIMIT, Page, look_through, page_json, page_of_list
 from calve.operations.policy import EDIT_SOMEWHERE, READ_SOMEWHERE, RUN_SOMEWHERE
 
 Table = Annotated[str, Field(min_length=1, max_length=512, examples=["db.events"])]

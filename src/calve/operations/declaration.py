@@ -23,8 +23,8 @@ from pydantic.fields import FieldInfo
 
 from calve.errors import RequestInvalid
 from calve.operations.caller import Caller
-from calve.operations.paging import Page
-from calve.operations.policy import Policy, Scope
+from calve.operations.pages import Page
+from calve.operations.policy import PermissionScope, Policy
 
 Document = dict[str, Any]
 """What operations answer: JSON's own types, in Maestro's shape where Maestro has the document."""
@@ -258,8 +258,10 @@ class Operation:
             Unauthenticated: the caller is not signed in.
             Forbidden: the caller lacks the permission.
         """
-        workflow_id = arguments["workflow_id"] if self.policy.scope is Scope.WORKFLOW else ""
-        if self.is_read or self.policy.scope is Scope.SOMEWHERE:
+        workflow_id = arguments["workflow_id"] if self.policy.scope is PermissionScope.WORKFLOW else ""
+        # call.require also notes who asked for which change, for the audit log: reads are not noted, and an operation
+        # that is allowed somewhere requires the permission for each workflow that it meets, by itself.
+        if self.is_read or self.policy.scope is PermissionScope.SOMEWHERE:
             self.policy.check(call.principal, workflow_id)
         else:
             call.require(self.policy.permission, workflow_id)

@@ -28,7 +28,7 @@ from calve.operations.arguments import InstanceId, StepPath, WorkflowId, step_ad
 from calve.operations.declaration import Argument, Document, Topic, jsonable, operation
 from calve.operations.documents import present, recent_run_json
 from calve.operations.instances import OfParams, Statuses, params_of
-from calve.operations.paging import FIRST, Page, look_through, page_json
+from calve.operations.pages import FIRST, Page, look_through, page_json
 from calve.operations.policy import READ
 
 CELLS = 20_000

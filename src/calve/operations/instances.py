@@ -37,7 +37,7 @@ from calve.operations.arguments import (
 from calve.operations.caller import Caller
 from calve.operations.declaration import Argument, Document, Topic, operation, request
 from calve.operations.documents import action_event, present
-from calve.operations.paging import FIRST, Page, bad_cursor, page_json, page_of_numbers
+from calve.operations.pages import FIRST, Page, bad_cursor, page_json, page_of_numbers
 from calve.operations.policy import EDIT, READ, READ_SOMEWHERE, RUN
 from calve.operations.requests import (
     ActionRequest,
@@ -426,17 +426,8 @@ class Instances(Topic):
     ) -> Document:
         """List instances of all workflows, newest first."""
         page = page.forward()
-        query = InstanceQuery(
-            statuses=statuses or (),
-            since=milliseconds(since),
-            until=milliseconds(until),
-            tag=tag,
-            initiator=initiator,
-            version=version,
-            params=params_of(param),
-            namespaces=namespaces(self.call.principal, Permission.READ),
-            limit=page.limit + 1,
-        )
+        query = _query(page, statuses, since, until, tag, initiator, version, param)
+        query = replace(query, namespaces=namespaces(self.call.principal, Permission.READ))
         if workflow_id is not None and query.is_filtered:
             self.call.require(Permission.READ, workflow_id)
             return _filtered(self.call, replace(query, workflow_id=workflow_id), page)
@@ -491,19 +482,9 @@ class Instances(Topic):
         param: OfParams = None,
     ) -> Document:
         """List the instances of a workflow, the highest number first."""
-        query = InstanceQuery(
-            workflow_id=workflow_id,
-            statuses=statuses or (),
-            since=milliseconds(since),
-            until=milliseconds(until),
-            tag=tag,
-            initiator=initiator,
-            version=version,
-            params=params_of(param),
-            limit=page.limit + 1,
-        )
+        query = _query(page, statuses, since, until, tag, initiator, version, param)
         if query.is_filtered:
-            return _filtered(self.call, query, page.forward())
+            return _filtered(self.call, replace(query, workflow_id=workflow_id), page.forward())
         cursor = page.number()
         place: dict[str, int | None] = {"after": cursor or 0} if page.is_backward else {"before": cursor}
         found = self.call.engine.state.numbered(workflow_id, statuses=query.statuses, limit=query.limit, **place)
@@ -536,6 +517,28 @@ class Instances(Topic):
         if not run.is_inline:
             raise RequestInvalid(f"{workflow_id} instance {instance_id} is not an iteration of a loop.")
         return [*_ancestors(self.call, run)][::-1]
+
+
+def _query(
+    page: Page,
+    statuses: Statuses,
+    since: Since,
+    until: Until,
+    tag: OfTag,
+    initiator: OfInitiator,
+    version: OfVersion,
+    param: OfParams,
+) -> InstanceQuery:
+    return InstanceQuery(
+        statuses=statuses or (),
+        since=milliseconds(since),
+        until=milliseconds(until),
+        tag=tag,
+        initiator=initiator,
+        version=version,
+        params=params_of(param),
+        limit=page.limit + 1,
+    )
 
 
 def _filtered(call: Caller, query: InstanceQuery, page: Page) -> Document:

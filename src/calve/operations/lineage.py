@@ -5,7 +5,7 @@ from typing import Annotated
 
 from calve.capture.inspection import LagSample
 from calve.lake import TableName
-from calve.lineage import MOST_EDGES, Direction, Edge, Sight, graph
+from calve.lineage import MOST_EDGES, Direction, Edge, Visibility, graph
 from calve.namespaces import workflow_of
 from calve.operations.arguments import OfWorkflow
 from calve.operations.declaration import Argument, Document, Topic, operation
@@ -34,8 +34,10 @@ class Lineage(Topic):
         """
         call, tables = self.call, self.call.tables
         wanted = [] if table is None else [tables.load(table).name]
-        sight = Sight(call.may_read, tables.may_see())
-        edges = graph(call.lineage, sight, tables=wanted, workflows=[] if workflow is None else [workflow], depth=depth)
+        visibility = Visibility(call.may_read, tables.may_see())
+        edges = graph(
+            call.lineage, visibility, tables=wanted, workflows=[] if workflow is None else [workflow], depth=depth
+        )
         samples = tables.newest_samples()
         lags = {(workflow_of(one.consumer), one.table): one for one in samples}
         names = {one: tables.short(one) for one in {*wanted, *(edge.table for edge in edges)}}

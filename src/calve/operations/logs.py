@@ -14,7 +14,7 @@ from calve.operations.arguments import InstanceId, OfWorkflow, StepPath, Workflo
 from calve.operations.caller import Caller
 from calve.operations.declaration import Argument, Document, Topic, operation
 from calve.operations.documents import event_json, present
-from calve.operations.paging import FIRST, Page, look_through, page_json
+from calve.operations.pages import FIRST, Page, look_through, page_json
 from calve.operations.policy import LOGS, READ_SOMEWHERE
 
 _MOST_FOUND = 1_000

@@ -14,7 +14,7 @@ from calve.operations.caller import Caller
 from calve.operations.declaration import Argument, Document, Topic, operation
 from calve.operations.documents import recent_run_json
 from calve.operations.jumps import jumps
-from calve.operations.paging import FIRST, Page, page_json
+from calve.operations.pages import FIRST, Page, page_json
 from calve.operations.policy import READ_SOMEWHERE
 from calve.operations.steps import paused_rows
 from calve.operations.triggers import trigger_json

@@ -9,7 +9,7 @@ from calve.errors import Forbidden, Unauthenticated
 from calve.namespaces import ROOT, namespace_of
 
 
-class Scope(StrEnum):
+class PermissionScope(StrEnum):
     """Where a permission has to hold."""
 
     WORKFLOW = "workflow"
@@ -25,7 +25,7 @@ class Policy:
     """The permission that an operation takes, and its scope."""
 
     permission: Permission
-    scope: Scope = Scope.WORKFLOW
+    scope: PermissionScope = PermissionScope.WORKFLOW
 
     def check(self, principal: Principal, workflow_id: str) -> None:
         """Refuse a caller who lacks the permission.
@@ -39,11 +39,11 @@ class Policy:
             Forbidden: the caller lacks the permission.
         """
         match self.scope:
-            case Scope.WORKFLOW:
+            case PermissionScope.WORKFLOW:
                 require(principal, self.permission, namespace_of(workflow_id))
-            case Scope.EVERYWHERE:
+            case PermissionScope.EVERYWHERE:
                 require(principal, self.permission, ROOT)
-            case Scope.SOMEWHERE:
+            case PermissionScope.SOMEWHERE:
                 if not allows_somewhere(principal, self.permission):
                     raise (Unauthenticated() if principal == ANONYMOUS else Forbidden())
             case _:
@@ -54,15 +54,15 @@ READ = Policy(Permission.READ)
 RUN = Policy(Permission.RUN)
 EDIT = Policy(Permission.EDIT)
 LOGS = Policy(Permission.LOGS)
-READ_SOMEWHERE = Policy(Permission.READ, Scope.SOMEWHERE)
-RUN_SOMEWHERE = Policy(Permission.RUN, Scope.SOMEWHERE)
-EDIT_SOMEWHERE = Policy(Permission.EDIT, Scope.SOMEWHERE)
-READ_EVERYWHERE = Policy(Permission.READ, Scope.EVERYWHERE)
-EDIT_EVERYWHERE = Policy(Permission.EDIT, Scope.EVERYWHERE)
-PUBLIC = Policy(Permission.PUBLIC, Scope.EVERYWHERE)
-SIGNED_IN = Policy(Permission.SIGNED_IN, Scope.EVERYWHERE)
-ADMINISTER = Policy(Permission.ADMINISTER, Scope.EVERYWHERE)
-AUDIT = Policy(Permission.AUDIT, Scope.EVERYWHERE)
+READ_SOMEWHERE = Policy(Permission.READ, PermissionScope.SOMEWHERE)
+RUN_SOMEWHERE = Policy(Permission.RUN, PermissionScope.SOMEWHERE)
+EDIT_SOMEWHERE = Policy(Permission.EDIT, PermissionScope.SOMEWHERE)
+READ_EVERYWHERE = Policy(Permission.READ, PermissionScope.EVERYWHERE)
+EDIT_EVERYWHERE = Policy(Permission.EDIT, PermissionScope.EVERYWHERE)
+PUBLIC = Policy(Permission.PUBLIC, PermissionScope.EVERYWHERE)
+SIGNED_IN = Policy(Permission.SIGNED_IN, PermissionScope.EVERYWHERE)
+ADMINISTER = Policy(Permission.ADMINISTER, PermissionScope.EVERYWHERE)
+AUDIT = Policy(Permission.AUDIT, PermissionScope.EVERYWHERE)
 
 
 def require(principal: Principal, permission: Permission, namespace: str) -> None:

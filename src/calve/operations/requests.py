@@ -1,5 +1,6 @@
 """The bodies of requests. Maestro's ignore unknown fields, unless one looks like a misspelt field of ours."""
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any
 
@@ -121,22 +122,9 @@ class RestartRequest(_Body):
 
     def as_restart(self, initiator: Initiator) -> dict[str, Any]:
         """Return what the engine is asked for."""
-        plain, defined = split_params(self.run_params)
-        by_step = {step_id: split_params(given) for step_id, given in self.step_run_params.items()}
         policy = self.restart_policy or self.run_policy
-        return {
-            "policy": policy if policy in _POLICIES else RunPolicy.RESTART_FROM_INCOMPLETE,
-            "params": plain,
-            "definitions": defined,
-            "step_params": {step_id: given for step_id, (given, _) in by_step.items() if given},
-            "step_definitions": {step_id: given for step_id, (_, given) in by_step.items() if given},
-            "skip": tuple(self.skip),
-            "is_latest": self.latest,
-            "keep": tuple(self.keep),
-            "request_id": self.request_id,
-            "refuse_unknown_params": self.refuse_unknown_params,
-            "initiator": initiator,
-        }
+        known = policy if policy in _POLICIES else RunPolicy.RESTART_FROM_INCOMPLETE
+        return {"policy": known, **_as_restart(self, self.step_run_params, initiator)}
 
 
 class StepRestartRequest(_Body):
@@ -158,21 +146,26 @@ class StepRestartRequest(_Body):
 
     def as_restart(self, step_id: str, initiator: Initiator) -> dict[str, Any]:
         """Return what the engine is asked for."""
-        plain, defined = split_params(self.run_params)
-        given = {**self.other_step_run_params, step_id: self.step_run_params}
-        by_step = {name: split_params(params) for name, params in given.items()}
-        return {
-            "params": plain,
-            "definitions": defined,
-            "step_params": {name: values for name, (values, _) in by_step.items() if values},
-            "step_definitions": {name: values for name, (_, values) in by_step.items() if values},
-            "skip": tuple(self.skip),
-            "is_latest": self.latest,
-            "keep": tuple(self.keep),
-            "request_id": self.request_id,
-            "refuse_unknown_params": self.refuse_unknown_params,
-            "initiator": initiator,
-        }
+        return _as_restart(self, {**self.other_step_run_params, step_id: self.step_run_params}, initiator)
+
+
+def _as_restart(
+    request: RestartRequest | StepRestartRequest, step_params: Mapping[str, Params], initiator: Initiator
+) -> dict[str, Any]:
+    plain, defined = split_params(request.run_params)
+    by_step = {step_id: split_params(given) for step_id, given in step_params.items()}
+    return {
+        "params": plain,
+        "definitions": defined,
+        "step_params": {step_id: values for step_id, (values, _) in by_step.items() if values},
+        "step_definitions": {step_id: values for step_id, (_, values) in by_step.items() if values},
+        "skip": tuple(request.skip),
+        "is_latest": request.latest,
+        "keep": tuple(request.keep),
+        "request_id": request.request_id,
+        "refuse_unknown_params": request.refuse_unknown_params,
+        "initiator": initiator,
+    }
 
 
 class ActionRequest(_Body):

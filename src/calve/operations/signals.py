@@ -12,7 +12,7 @@ from calve.operations import shapes
 from calve.operations.arguments import InstanceId, WorkflowId
 from calve.operations.caller import Caller
 from calve.operations.declaration import Argument, Document, Topic, operation, request
-from calve.operations.paging import FIRST, LIMIT, Page, bad_cursor, look_through, page_json
+from calve.operations.pages import FIRST, LIMIT, Page, bad_cursor, look_through, page_json
 from calve.operations.policy import READ, READ_SOMEWHERE, RUN_SOMEWHERE
 from calve.operations.requests import RequestId
 from calve.triggers.signals import announced_json, lineage_json, signal_json
@@ -147,4 +147,4 @@ def _place(cursor: str) -> tuple[int, str, int]:
 
 
 def _number(number: str | int) -> int | None:
-    return int(number) if str(number).isdecimal() else None
+    return number if isinstance(number, int) else int(number) if number.isdecimal() else None

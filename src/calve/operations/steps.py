@@ -49,7 +49,7 @@ from calve.operations.caller import Caller
 from calve.operations.declaration import Argument, Document, Topic, operation
 from calve.operations.documents import action_event, breakpoint_json, paused_json
 from calve.operations.instances import overview
-from calve.operations.paging import FIRST, LIMIT, Page, bad_cursor, page_json
+from calve.operations.pages import FIRST, LIMIT, Page, bad_cursor, page_json
 from calve.operations.policy import READ, READ_SOMEWHERE, RUN, RUN_SOMEWHERE
 from calve.operations.requests import ActionRequest, BreakpointRequest, OutputRequest
 

@@ -20,7 +20,7 @@ from calve.lineage import MOST_EDGES, Direction, Edge
 from calve.namespaces import workflow_of
 from calve.operations import shapes
 from calve.operations.declaration import Argument, Document, Topic, jsonable, operation
-from calve.operations.paging import FIRST, Page, page_of_list
+from calve.operations.pages import FIRST, Page, page_of_list
 from calve.operations.policy import READ_SOMEWHERE
 
 if TYPE_CHECKING:

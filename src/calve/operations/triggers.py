@@ -9,7 +9,7 @@ from calve.operations import shapes
 from calve.operations.arguments import OfWorkflow, WorkflowId
 from calve.operations.declaration import Argument, Document, Topic, operation
 from calve.operations.documents import present
-from calve.operations.paging import FIRST, LIMIT, Page, bad_cursor, look_through, page_json
+from calve.operations.pages import FIRST, LIMIT, Page, bad_cursor, look_through, page_json
 from calve.operations.policy import READ, READ_SOMEWHERE, RUN_SOMEWHERE
 from calve.triggers import Trigger, TriggerType, upcoming
 from calve.triggers.tables import latest_latency

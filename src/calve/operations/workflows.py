@@ -26,7 +26,7 @@ from calve.operations.documents import (
     workflow_json,
     workflow_overview_json,
 )
-from calve.operations.paging import FIRST, Page, bad_cursor, page_json, page_of_numbers
+from calve.operations.pages import FIRST, Page, bad_cursor, page_json, page_of_numbers
 from calve.operations.policy import EDIT, EDIT_SOMEWHERE, READ, READ_SOMEWHERE
 from calve.operations.requests import JSON_BODY, YAML_BODY, PropertiesRequest, TagBody
 from calve.operations.triggers import trigger_json

@@ -1,4 +1,7 @@
-"""Retention: how long records are kept, and what deletes them."""
+"""Retention: how long records are kept, and what deletes them.
+
+Import ``Pruner``, and the port and the records that the store implements it with.
+"""
 
 from lazy_loader import attach_stub
 

@@ -1,4 +1,7 @@
-"""Settings: ``calve.toml``, overridden by the environment, which nothing else reads."""
+"""Settings: ``calve.toml``, overridden by the environment, which nothing else reads.
+
+Import ``load`` and the sections from here; nothing else reads the file or the environment.
+"""
 
 from lazy_loader import attach_stub
 

@@ -12,14 +12,19 @@ class EmailChannel(Section):
 
     type: Literal["email"]
     host: str
+    """The mail server."""
     port: Annotated[int, Field(ge=1, le=65_535)] = 587
+    """Its port."""
     security: Literal["starttls", "tls", "none"] = "starttls"
+    """``starttls``, ``tls`` (from the first byte, port 465 as a rule) or ``none``."""
     user: str | None = None
+    """The name to sign in with."""
     password_secret: str | None = None
     """The name of the secret that holds the password."""
     sender: str
+    """The address that messages come from."""
     to: Words = ()
-    """Recipients of what the rules send here; definitions name their own addresses."""
+    """The recipients of what the rules send here; definitions name their own addresses."""
 
 
 class SlackChannel(Section):
@@ -27,7 +32,7 @@ class SlackChannel(Section):
 
     type: Literal["slack"]
     url_secret: str
-    """The name of the secret with the webhook's address, which is a credential in itself."""
+    """The name of the secret that holds the address."""
 
 
 class WebhookChannel(Section):
@@ -35,10 +40,11 @@ class WebhookChannel(Section):
 
     type: Literal["webhook"]
     url: str | None = None
+    """The address, if it is not a secret."""
     url_secret: str | None = None
-    """The name of the secret with the address, if it is secret."""
+    """The name of the secret that holds the address."""
     key_secret: str | None = None
-    """The name of the secret with which messages are signed."""
+    """The name of the secret that messages are signed with."""
 
     @model_validator(mode="after")
     def _has_one_address(self) -> Self:
@@ -54,11 +60,14 @@ class AlertRule(Section):
     """Which alerts of which workflows go where."""
 
     on: Annotated[tuple[Literal["failure", "success", "long_running", "late"], ...], BeforeValidator(words)]
+    """Some of ``failure``, ``success``, ``long_running`` and ``late``."""
     channels: Annotated[Words, Field(min_length=1)]
+    """The names of channels."""
     workflows: Words = ("*",)
-    """Patterns of their ids, such as ``sales.*``."""
+    """Patterns of workflow ids, such as ``sales.*``."""
     after: Duration | None = None
-    """long_running: how long a run may take; late: how long after its scheduled time it must have ended."""
+    """Required by ``long_running`` and ``late``: how long a run may take, and how long after its scheduled time it must
+    have ended."""
 
     @model_validator(mode="after")
     def _knows_how_long(self) -> Self:
@@ -71,7 +80,9 @@ class AlertSettings(Section):
     """Channels and rules of alerts."""
 
     channels: dict[str, Channel] = Field(default_factory=dict)
+    """Where alerts can be sent."""
     rules: Annotated[tuple[AlertRule, ...], BeforeValidator(from_json)] = ()
+    """Which alerts go to which channels."""
     tries: Annotated[int, Field(ge=1, le=100)] = 10
     """How often sending a message is tried before it is given up."""
 

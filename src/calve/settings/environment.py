@@ -1,9 +1,9 @@
 """Variables: those that override keys of the file, and those for other programs.
 
 A variable's name is the key's path, joined by two underscores: ``CALVE_STORE__URL`` is ``[store] url``. In
-the free-form tables (a catalog's properties, ``[spark.conf]``) two underscores mean a dot and one means a
-hyphen, as in PyIceberg: ``CALVE_CATALOGS__LAKE__S3__ACCESS_KEY_ID`` is ``s3.access-key-id``. An empty
-variable counts as unset.
+the free-form tables (a catalog's properties, ``[spark.conf]``, ``[logs.properties]``) two underscores mean a
+dot and one means a hyphen, as in PyIceberg: ``CALVE_CATALOGS__LAKE__S3__ACCESS_KEY_ID`` is
+``s3.access-key-id``. An empty variable counts as unset.
 """
 
 import os
@@ -70,6 +70,8 @@ def _path_of(variable: str, raw: Mapping[str, Any]) -> Key:
             return _free(key, raw, "catalogs", _same(name, raw, "catalogs"))
         case "spark", ["conf", *key] if key:
             return _free(key, raw, "spark", "conf")
+        case "logs", ["properties", *key] if key:
+            return _free(key, raw, "logs", "properties")
         case "alerts", ["channels", name, key]:
             return ("alerts", "channels", _same(name, raw, "alerts", "channels", made=name), key)
         case "connections" | "secrets", [*names] if names:  # the dots of the name say whose it is

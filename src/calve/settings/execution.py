@@ -31,37 +31,41 @@ class WorkerSettings(Section):
     drain: Duration = timedelta(seconds=5)
     """How long steps may go on after a worker was asked to stop; it ends four seconds later, whatever runs."""
     tries: Annotated[int, Field(ge=1)] = 2
-    """How many workers may die while they hold a task before its instance fails."""
+    """How many workers may die while they hold a task before it is set aside and its instance fails."""
     keep_files: Duration = timedelta(days=1)
-    """How long the folders of attempts are kept after a failed run; after a successful one, they are deleted."""
+    """How long the folders of attempts are kept under ``<home>/attempts`` after a failed run; after a successful one,
+    workers delete them within a minute."""
     environment: Words = ()
-    """Variables of the worker that programs of steps get, besides PATH and similar ones; ``AWS_*`` is allowed."""
+    """Variables of the worker that programs of steps get, besides ``PATH`` and similar ones: names, or patterns such as
+    ``AWS_*``."""
     run_as: Annotated[dict[str, str], BeforeValidator(from_json)] = Field(default_factory=dict)
-    """The user that programs of a namespace, and of those below it, run as; ``*`` is all namespaces."""
+    """The user that programs of a namespace, and of those below it, run as; ``*`` is all namespaces. The worker has to
+    run as root."""
     sandbox: Literal["none", "bubblewrap"] = "none"
-    """The sandbox of steps' programs."""
+    """``bubblewrap`` runs programs of steps in a sandbox; the program ``bwrap`` must be installed."""
     sandbox_writable: Words = ()
-    """Files and folders that programs in a sandbox can write to, besides the folder of their attempt."""
+    """Files and folders that programs in a sandbox can write to, besides the folder of their attempt; applications of
+    ``spark-submit`` that write to the embedded lake need ``.calve/lake`` here."""
 
 
 class StepLogSettings(Section):
     """How much of steps' logs is kept, and where."""
 
     head: Annotated[Size, Field(ge=1_000, le=100_000_000)] = 4_000_000
-    """How many of the first bytes of a log the state database stores."""
+    """How many of the first bytes of a step's log the state database stores."""
     tail: Annotated[Size, Field(ge=1_000, le=100_000_000)] = 4_000_000
-    """How many of the last bytes."""
+    """How many of its last bytes the state database stores."""
     location: str | None = None
-    """Where whole logs are stored: a folder, or an address of an object store; nowhere, if it is not set."""
+    """Where whole logs are stored: a folder, or an address of an object store; without it, nowhere."""
     properties: Strings = Field(default_factory=dict)
-    """Credentials of the object store, by PyIceberg's property names."""
+    """Properties of that object store, by PyIceberg's names."""
 
 
 class HttpSettings(Section):
     """Which hosts Http steps may call."""
 
     allow: Words = ()
-    """Allowed hosts: names, ``*.`` with a domain, addresses and ranges; none, if it is empty."""
+    """The hosts that ``Http`` steps may call: names, ``*.`` with a domain, addresses and ranges; without any, none."""
 
     @field_validator("allow")
     @classmethod
@@ -76,14 +80,17 @@ class DockerSettings(Section):
     """Where Docker steps run."""
 
     host: str = "unix:///var/run/docker.sock"
-    """The daemon: ``unix:///PATH``, ``tcp://HOST:PORT`` or ``https://HOST:PORT``."""
+    """The daemon of ``Docker`` steps: ``unix:///PATH``, ``tcp://HOST:PORT`` or ``https://HOST:PORT``. Default:
+    ``DOCKER_HOST``, else ``unix:///var/run/docker.sock``."""
 
 
 class KubernetesSettings(Section):
     """Where Kubernetes steps run."""
 
     config: Path | None = None
-    """The kubeconfig; by default ``KUBECONFIG``, ``~/.kube/config``, or the cluster that calve runs in."""
+    """The kubeconfig of ``Kubernetes`` steps. Default: ``KUBECONFIG``, ``~/.kube/config``, or the cluster that calve
+    runs in."""
     context: str | None = None
-    """The context of the kubeconfig; by default its current one."""
+    """The context of the kubeconfig. Default: its current one."""
     namespace: str = "default"
+    """The namespace of steps that name none."""

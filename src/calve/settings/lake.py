@@ -18,6 +18,7 @@ class CatalogSettings(Section):
     """One Iceberg catalog, by PyIceberg's property names."""
 
     properties: Strings
+    """Properties of the catalog, by PyIceberg's names."""
     spark: Strings = Field(default_factory=dict)
     """Properties for Spark only; they override the derived ones."""
 
@@ -41,14 +42,19 @@ class SparkSettings(Section):
     """How Spark is started or reached."""
 
     master: str = "local[*]"
+    """Where a Spark that calve starts runs."""
     remote: str | None = None
-    """``sc://…`` of a running Spark Connect server; nothing is started then."""
+    """The address ``sc://…`` of a running Spark Connect server; calve starts no Spark then."""
     driver_memory: str = "2g"
+    """The memory of the driver of a Spark that calve starts."""
     conf: Strings = Field(default_factory=dict)
+    """Settings of Spark."""
     packages: Words = ()
-    """More Maven coordinates for Spark."""
+    """Maven coordinates of more jars for Spark."""
     jars_cache: Path
+    """The folder that keeps jars; it follows ``XDG_CACHE_HOME``. Default: ``~/.cache/calve/jars``."""
     java_home: Path | None = None
+    """The Java to use, 17 or 21; without it, the one on ``PATH``. Default: ``JAVA_HOME``."""
 
     @field_validator("conf")
     @classmethod
@@ -65,14 +71,17 @@ class LakeSettings(Section):
     """Limits on what other writers put into the lake."""
 
     max_metadata_bytes: Annotated[int, Field(ge=1_048_576)] = 67_108_864
-    """Largest metadata file of a table, compressed or not; a larger one counts as damaged."""
+    """The largest metadata file of a table, compressed or not; a larger one counts as damaged (``lake_corrupt``).
+    Position-delete files may be four times as large (and have 16,777,216 rows by default), and all manifests of one
+    table sixteen times."""
 
 
 class CaptureSettings(Section):
     """The artifacts of captures in the lake."""
 
     namespace: str = "icdc"
+    """The namespace of ICDC tables, in the catalog of their source."""
     location: str | None = None
-    """The folder for their tables; by default the catalog's warehouse."""
+    """The folder for ICDC tables; without it, the location of their namespace, else the catalog's warehouse."""
     lease_max_age: Duration = timedelta(days=7)
-    """How long a forgotten capture protects its source's files from expiry."""
+    """After how long expiry ignores a lease that nobody removed."""

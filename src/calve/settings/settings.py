@@ -27,30 +27,32 @@ class StoreSettings(Section):
     """The state database."""
 
     url: str
-    """An SQLAlchemy address: ``sqlite:///…`` or ``postgresql+psycopg://…``."""
+    """The state database, for everything that calve stores outside the lake: ``sqlite:///…`` or
+    ``postgresql+psycopg://…``. Default: ``sqlite:///<home>/state.db``."""
 
 
 class RetentionSettings(Section):
     """How long records are kept; ``never``, or 0, is for ever."""
 
     alerts: Age = timedelta(days=30)
-    """Messages that were sent or given up."""
+    """How long messages of alerts are kept after they were sent or given up."""
     audit: Age = timedelta(days=400)
-    """Lines of the audit log."""
+    """How long lines of the audit log are kept."""
     credentials: Age = timedelta(days=30)
-    """Tokens and sessions that expired or were revoked."""
+    """How long tokens and sessions are kept after they expired or were revoked."""
     events: Age = timedelta(days=400)
-    """Events of instances that ended."""
+    """How long events of instances that ended are kept."""
     instances: Age = timedelta(days=90)
-    """Instances that ended, with everything that belongs to them."""
+    """How long instances are kept after their end, with their runs, attempts, events and logs; ``never`` or ``0`` keeps
+    them for ever."""
     lag: Age = timedelta(days=90)
-    """How far consumers were behind, every five minutes."""
+    """How long samples of consumers' lag are kept, taken every five minutes."""
     logs: Age = timedelta(days=90)
-    """The logs of steps."""
+    """How long the logs of steps are kept after their end."""
     signals: Age = timedelta(days=90)
-    """Signals that started or released something."""
+    """How long signals are kept that started or released something."""
     unused_signals: Age = timedelta(days=400)
-    """Signals that have not, so far."""
+    """How long signals are kept that did not, so far."""
 
 
 class Settings(Section):
@@ -59,17 +61,19 @@ class Settings(Section):
     project: Path = Field(exclude=True)
     """The folder that holds ``calve.toml``."""
     home: Path
-    """The folder for state, and for the embedded lake."""
+    """The folder for state, and for the embedded lake. Default: ``.calve``."""
     store: StoreSettings
     catalogs: Annotated[dict[str, CatalogSettings], Field(min_length=1)]
+    """The Iceberg catalogs. Default: one catalog ``lake``."""
     default_catalog: str
+    """The catalog of names without one, also Spark's default. Default: ``lake``, else the first one."""
     default_namespace: Annotated[str, Field(min_length=1)] = "default"
-    """The namespace of names without one, here and in Spark."""
+    """The namespace of names without one, also Spark's. calve does not create it."""
     spark: SparkSettings
     lake: LakeSettings = LakeSettings()
     capture: CaptureSettings = CaptureSettings()
     connections: dict[str, str] = Field(default_factory=dict)
-    """The databases of SQL steps: SQLAlchemy addresses by name; a name with dots belongs to that namespace."""
+    """The databases of ``SQL`` steps: SQLAlchemy addresses by name; a name with dots belongs to that namespace."""
     http: HttpSettings = HttpSettings()
     docker: DockerSettings = DockerSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
@@ -86,9 +90,11 @@ class Settings(Section):
     access: AccessSettings = AccessSettings()
     secret_store: SecretStoreSettings
     secrets: dict[str, str] = Field(default={}, exclude=True, repr=False)
-    """The texts of SECRET params by name; set by the environment rather than by a file."""
+    """The texts of ``SECRET`` params by name; set them by variables rather than in a file."""
     failpoints: str | None = None
+    """For tests of calve itself: where to die or fail."""
     debug: bool = False
+    """Whether every error is printed with its traceback."""
 
     @property
     def own_secrets(self) -> frozenset[str]:

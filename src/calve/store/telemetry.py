@@ -1,4 +1,4 @@
-"""How things stand, and what has happened (the port is ``calve.telemetry.ports.TelemetryState``)."""
+"""How things stand, and what has happened (the port is ``calve.telemetry.TelemetryState``)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

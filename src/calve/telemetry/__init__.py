@@ -1,4 +1,7 @@
-"""Telemetry: metrics, traces and logs of calve itself."""
+"""Telemetry: metrics, traces and logs of calve itself.
+
+Import what counts, traces and logs, and the port ``TelemetryState``, which says where the figures come from.
+"""
 
 from lazy_loader import attach_stub
 

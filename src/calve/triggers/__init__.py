@@ -1,4 +1,7 @@
-"""Triggers: what starts workflows by time, by signals, and by changes of tables."""
+"""Triggers: what starts workflows by time, by signals, and by changes of tables.
+
+Import the scheduler, time triggers and the ports from here, the other kinds from ``signals`` and ``tables``.
+"""
 
 from lazy_loader import attach_stub
 

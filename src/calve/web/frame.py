@@ -12,7 +12,7 @@ from calve import __version__
 from calve.addresses import instance_page, table_page, workflow_page
 from calve.api.access import RequestInfo, page_token, set_cookie
 from calve.errors import AccessError
-from calve.operations import Operation, Scope, declared
+from calve.operations import Operation, PermissionScope, declared
 from calve.web import formats, static_files
 from calve.web.legend import tone_of
 
@@ -114,7 +114,7 @@ def operations() -> "Mapping[str, Operation]":
 def may(call: "WebCaller", operation_id: str, workflow_id: str = "") -> bool:
     """Tell whether the caller may perform an operation on a workflow: the pages show no button that is refused."""
     policy = operations()[operation_id].policy
-    if policy.scope is Scope.SOMEWHERE and workflow_id:
+    if policy.scope is PermissionScope.SOMEWHERE and workflow_id:
         return call.may(policy.permission, workflow_id)
     try:
         policy.check(call.principal, workflow_id)

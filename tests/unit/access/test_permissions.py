@@ -13,7 +13,6 @@ from calve.access import (
     allows,
     allows_somewhere,
     namespaces,
-    visible,
 )
 from calve.namespaces import ROOT, namespace_of
 
@@ -83,12 +82,6 @@ def test_the_best_role_that_covers_a_namespace_counts() -> None:
     assert namespaces(ann, Permission.READ) == ("sales",)
     assert namespaces(ann, Permission.EDIT) == ("sales.eu",)
     assert namespaces(ann, Permission.ADMINISTER) == ()
-
-
-def test_a_list_holds_only_what_may_be_seen() -> None:
-    """Workflows of other namespaces are left out."""
-    ids = ["orders", "sales.orders", "sales.eu.orders", "finance.orders"]
-    assert visible(somebody(sales=Role.VIEWER), Permission.READ, ids) == ["sales.orders", "sales.eu.orders"]
 
 
 @given(st.dictionaries(NAMES, st.sampled_from(Role), max_size=4), st.sampled_from(Permission), NAMES)

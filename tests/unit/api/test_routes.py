@@ -7,7 +7,7 @@ from fastapi.routing import APIRoute  # noqa: TID253 - what is looked at
 
 from calve.api import access
 from calve.api.app import routers
-from calve.api.routing import check_policies, policy_of
+from calve.api.routes import check_policies, policy_of
 from calve.errors import SettingsInvalid
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "rest.md"

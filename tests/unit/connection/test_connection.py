@@ -117,6 +117,14 @@ def test_lag_counts_what_is_not_committed(lake: Connection) -> None:
     assert "<td>db.events</td>" in lag._repr_html_()
 
 
+def test_every_column_of_a_notebook_is_one_of_the_documents(lake: Connection) -> None:
+    """A column that no document has would always be empty."""
+    with lake.capture("db.events", consumer="daily"):
+        pass
+    for records in (lake.lag(), lake.captures(), lake.checkpoints()):
+        assert [name for name in records.columns if name not in records[0]] == []
+
+
 def test_a_change_shows_itself_in_a_notebook(lake: Connection) -> None:
     """Its table, files, rows and ranges."""
     change = lake.plan("db.events", consumer="daily", ranges=["day"])
@@ -145,6 +153,7 @@ def test_a_workflow_is_pushed_and_run(project: Connection, tmp_path: Path) -> No
     assert project.run(str(tmp_path / "demo.yaml")).succeeded
     assert [one["workflow_id"] for one in project.instances()] == ["demo", "described", "demo"]
     assert "described" in project.instances("described")._repr_html_()
+    assert [name for name in project.instances().columns if name not in project.instances()[0]] == []
 
 
 def test_a_run_that_is_not_awaited_is_left_to_a_worker(project: Connection) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from calve.definition import Mark, Node, Problems
 from calve.definition.forms import yaml_params
 from calve.dsl import Workflow, expr, foreach, ip_capture, ip_commit, noop, param, secret, spark
-from calve.dsl.location import Described, Unfit
+from calve.dsl.location import Described, Unsupported
 from calve.dsl.values import as_param
 from calve.errors import DefinitionInvalid, RequestInvalid
 
@@ -26,7 +26,7 @@ values = st.recursive(scalars | st.lists(scalars, max_size=3), lambda inner: st.
 def _bare(made: Any) -> Any:
     """Return a param without the locations inside it; nothing where a value has none."""
     match made:
-        case Unfit():
+        case Unsupported():
             return None
         case Described(value):
             return _bare(value)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from calve.merging.identifiers import parts, quoted, selecting
+from calve.merging.identifiers import parts, selecting
+from calve.texts import quoted
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,12 @@ from typing import Any, get_type_hints
 import pytest
 
 from calve.access import LOOPBACK, Permission, Principal, PrincipalKind, Role
+from calve.capture import CHANGES
 from calve.client import Client
+from calve.definition.model import DATA_OPERATIONS, Properties
 from calve.errors import Forbidden
 from calve.operations import Caller, Operation, Operations, Place, declared
+from calve.operations.requests import PropertiesRequest
 
 ALL = [one for _, one in declared()]
 
@@ -68,3 +71,14 @@ def test_what_needs_no_services_is_answered() -> None:
     """By the function itself."""
     nobody: Any = None
     assert "SUCCEEDED" in Operations(Caller(nobody, LOOPBACK)).instance_actions()
+
+
+def test_a_request_changes_every_property() -> None:
+    """But for tags, which have operations of their own; the others of its fields reset one."""
+    asked = {name for name in PropertiesRequest.model_fields if not name.startswith("reset_")}
+    assert asked == Properties.model_fields.keys() - {"tags"}
+
+
+def test_definitions_and_captures_name_the_same_operations() -> None:
+    """Neither of the two packages may import the other."""
+    assert tuple(CHANGES) == DATA_OPERATIONS

@@ -6,11 +6,11 @@ from .origins import Rules as Rules, rules as rules
 from .requests import RequestInfo as RequestInfo
 from .routes import ROUTERS as ROUTERS, guarded as guarded
 from .sign_in import (
-    At as At,
     Bootstrap as Bootstrap,
-    From as From,
+    ControlDep as ControlDep,
+    PrincipalDep as PrincipalDep,
+    RequestDep as RequestDep,
     SignIn as SignIn,
-    Who as Who,
     bootstrapped as bootstrapped,
     set_session as set_session,
     signed_in as signed_in,

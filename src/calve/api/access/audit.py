@@ -8,7 +8,7 @@ from starlette.types import Message, Scope, Send
 
 from calve.access import ANONYMOUS, Act, Authenticator, Permission, Principal, who
 from calve.api.access.requests import RequestInfo
-from calve.api.routing import policy_of
+from calve.api.routes import policy_of
 from calve.api.threads import in_thread
 from calve.errors import CalveError
 from calve.operations import Asked

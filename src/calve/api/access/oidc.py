@@ -14,8 +14,8 @@ from calve.access import ANONYMOUS, OF_PROVIDER, Actor, Provider, SignInRequest,
 from calve.api.access.control import AccessControl
 from calve.api.access.cookies import SESSION, cookie_in, set_cookie
 from calve.api.access.requests import RequestInfo
-from calve.api.access.sign_in import ACCESS, At, From
-from calve.api.routing import Routes
+from calve.api.access.sign_in import ACCESS, ControlDep, RequestDep
+from calve.api.routes import Routes
 from calve.errors import AccessError, ProviderFailed, RequestInvalid, Unauthenticated
 from calve.operations import PUBLIC
 
@@ -70,7 +70,7 @@ _COOKIE_SECONDS = 600
 
 
 @routes.get("/begin", "oidc_begin", PUBLIC)
-def oidc_begin(at: At, info: From, next: str = "/") -> Response:  # noqa: A002 - the usual name of it
+def oidc_begin(at: ControlDep, info: RequestDep, next: str = "/") -> Response:  # noqa: A002 - the usual name of it
     """Go to the identity provider to sign in."""
     begun = _provider(at).begin()
     answer = RedirectResponse(begun.url, 303)
@@ -82,7 +82,7 @@ def oidc_begin(at: At, info: From, next: str = "/") -> Response:  # noqa: A002 -
 
 
 @routes.get("/callback", "oidc_callback", PUBLIC)
-def oidc_callback(at: At, info: From, request: Request) -> Response:
+def oidc_callback(at: ControlDep, info: RequestDep, request: Request) -> Response:
     """Come back from the identity provider."""
     provider, kept = _provider(at), _kept(info)
     begun = SignInRequest("", kept["state"], kept["nonce"], kept["verifier"])

@@ -14,7 +14,7 @@ from calve.api.access.cookies import DEVICE, SESSION, cookie_in, set_cookie
 from calve.api.access.requests import RequestInfo
 from calve.api.caller import principal_of
 from calve.api.responses import Document
-from calve.api.routing import Routes
+from calve.api.routes import Routes
 from calve.operations import PREFIX, PUBLIC, SIGNED_IN, principal_json
 
 ACCESS = f"{PREFIX}/access"
@@ -37,11 +37,11 @@ async def _principal(request: Request) -> Principal:
     return principal_of(request)
 
 
-At = Annotated[AccessControl, Depends(_control)]
+ControlDep = Annotated[AccessControl, Depends(_control)]
 """What lets people in."""
-From = Annotated[RequestInfo, Depends(_info)]
+RequestDep = Annotated[RequestInfo, Depends(_info)]
 """The request as the middleware saw it."""
-Who = Annotated[Principal, Depends(_principal)]
+PrincipalDep = Annotated[Principal, Depends(_principal)]
 """Who asks."""
 
 
@@ -71,7 +71,7 @@ _YEAR = 365 * 86_400
 
 
 @routes.post("/sign-in", "sign_in", PUBLIC)
-async def sign_in(at: At, info: From, body: SignIn) -> Response:
+async def sign_in(at: ControlDep, info: RequestDep, body: SignIn) -> Response:
     """Sign in with a name and a password."""
     return _begun(await signed_in(at, info, body), info)
 
@@ -89,7 +89,7 @@ async def signed_in(at: AccessControl, info: RequestInfo, body: SignIn) -> Signe
 
 
 @routes.post("/bootstrap", "bootstrap", PUBLIC, is_slow=True)
-def bootstrap(at: At, info: From, body: Bootstrap) -> Response:
+def bootstrap(at: ControlDep, info: RequestDep, body: Bootstrap) -> Response:
     """Become the first administrator."""
     return _begun(bootstrapped(at, info, body), info)
 
@@ -105,7 +105,7 @@ def bootstrapped(at: AccessControl, info: RequestInfo, body: Bootstrap) -> Signe
 
 
 @routes.post("/sign-out", "sign_out", SIGNED_IN)
-def sign_out(at: At, info: From, principal: Who) -> Response:
+def sign_out(at: ControlDep, info: RequestDep, principal: PrincipalDep) -> Response:
     """End the session."""
     answer = Document({})
     signed_out(answer, at, info, principal)
@@ -120,7 +120,7 @@ def signed_out(answer: Response, at: AccessControl, info: RequestInfo, principal
 
 
 @routes.get("/me", "who_am_i", SIGNED_IN)
-async def who_am_i(info: From, principal: Who) -> Response:
+async def who_am_i(info: RequestDep, principal: PrincipalDep) -> Response:
     """Say who is signed in, and what they may do."""
     token = page_token(principal, info)
     return Document(principal_json(principal) | ({} if token is None else {"csrf": token}))

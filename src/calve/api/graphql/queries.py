@@ -1,13 +1,11 @@
 """What can be read."""
 
 from functools import partial
-from typing import Any
 
 import strawberry
 from fastapi.encoders import jsonable_encoder
 
 from calve.access import Permission, namespaces
-from calve.api.caller import WebCaller
 from calve.api.graphql.limits import FEW
 from calve.api.graphql.types import (
     Instance,
@@ -22,9 +20,7 @@ from calve.api.graphql.types import (
 )
 from calve.api.graphql.values import JSON, Info, Long, described
 from calve.engine import RunStatus
-from calve.engine.views import approval_json
-from calve.operations import Page, look_through
-from calve.triggers.signals import lineage_json, signal_json
+from calve.operations import Operations, Page, look_through
 
 
 @described
@@ -74,29 +70,20 @@ class Query:
     @strawberry.field
     def approvals(self, info: Info, workflow_id: str | None = None, first: int = FEW, after: str = "") -> list[JSON]:
         """Return the Approval steps that wait for people, oldest first; ``after`` is the step_instance_uuid of one."""
-        found = info.context.engine.approvals(
-            workflow_id=workflow_id,
-            after=after,
-            limit=count(first),
-            namespaces=namespaces(info.context.principal, Permission.READ),
-        )
-        return [JSON(approval_json(one)) for one in found]
+        page = Page(count(first), after or None)
+        found = Operations(info.context).list_approvals(page, workflow_id)
+        return [JSON(one) for one in found["elements"]]
 
     @strawberry.field
     def signals(self, info: Info, name: str | None = None, first: int = FEW) -> list[JSON]:
         """Return the newest signals, of one name or of all."""
-        found = info.context.signals.list(name=name, limit=count(first))
-        return [JSON(signal_json(one)) for one in found if info.context.may(Permission.READ, one.name)]
+        found = Operations(info.context).list_signals(Page(count(first)), name)
+        return [JSON(one) for one in found["elements"]]
 
     @strawberry.field
     def signal_lineage(self, info: Info, name: str, seq: Long | None = None) -> JSON:
         """Return a signal, and what it started and released, as far as the caller may see that."""
-        info.context.require(Permission.READ, name)
-        document = lineage_json(info.context.signals.lineage(name, None if seq is None else int(seq)))
-        parties = {key: [one for one in document[key] if _sees(info.context, one)] for key in ("started", "released")}
-        sender = document["sent_by"]
-        shown = sender if sender is not None and _sees(info.context, sender) else None
-        return JSON({**document, **parties, "sent_by": shown})
+        return JSON(Operations(info.context).lineage(name, "latest" if seq is None else int(seq)))
 
     @strawberry.field
     def captures(self, info: Info, consumer: str | None = None, first: int = FEW) -> list[JSON]:
@@ -111,7 +98,3 @@ class Query:
         """Return up to where each consumer has committed each table."""
         found = info.context.captures.checkpoints(consumer)
         return [JSON(jsonable_encoder(one)) for one in found[: count(first)]]
-
-
-def _sees(call: WebCaller, party: dict[str, Any]) -> bool:
-    return call.may(Permission.READ, str(party["workflow_id"]))

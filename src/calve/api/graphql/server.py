@@ -30,7 +30,7 @@ from calve.api.graphql.queries import Query
 from calve.api.graphql.subscriptions import Subscription
 from calve.api.graphql.values import CONFIG
 from calve.api.responses import Document
-from calve.api.routing import Guard, Routes
+from calve.api.routes import Guard, Routes
 from calve.api.threads import Abandoned, Deadline
 from calve.errors import CalveError, RequestInvalid
 from calve.operations import READ_SOMEWHERE

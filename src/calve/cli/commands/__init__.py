@@ -1,1 +1,4 @@
-"""The commands of ``calve``, a module for each topic; ``calve.cli.entry`` lists them, and nobody else imports them."""
+"""The commands of ``calve``, a module for each topic.
+
+Only ``calve.cli.entry`` imports them, each when its command is called.
+"""

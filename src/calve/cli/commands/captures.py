@@ -9,15 +9,15 @@ from calve.cli.output import moment, print_json, print_table, size
 from calve.cli.session import Document
 from calve.cli.state import State
 
-_OPERATIONS = ("append", "overwrite", "delete")
-
 
 def _operations(_: click.Context, __: click.Parameter, value: str) -> list[str]:
     """Split a comma-separated list, and refuse unknown operations."""
+    from calve.capture import CHANGES
+
     names = [name.strip() for name in value.split(",") if name.strip()]
-    strange = [name for name in names if name not in _OPERATIONS]
+    strange = [name for name in names if name not in CHANGES]
     if strange or not names:
-        raise click.BadParameter(f"{', '.join(strange) or 'nothing'} is not among {', '.join(_OPERATIONS)}.")
+        raise click.BadParameter(f"{', '.join(strange) or 'nothing'} is not among {', '.join(CHANGES)}.")
     return names
 
 

@@ -11,9 +11,8 @@ from calve.cli.live_views import follow, print_restart, shown
 from calve.cli.output import print_json, print_table
 from calve.cli.session import Document, Session
 from calve.cli.state import State, json_option
-from calve.cli.views import OVER, STEP_COLUMNS, details, headline, print_approvals, print_runs, step_rows
+from calve.cli.views import STEP_COLUMNS, details, headline, is_over, print_approvals, print_runs, step_rows
 
-_STATUSES = ("CREATED", "IN_PROGRESS", "PAUSED", "SUCCEEDED", "FAILED", "STOPPED", "TIMED_OUT")
 _FEW = 10
 
 
@@ -96,9 +95,11 @@ def _instances(
 
 def _recent(session: Session, workflow: str | None) -> list[Document]:
     """Return the instances that have not ended, and the last ones that have."""
-    live = [status for status in _STATUSES if status not in OVER]
+    from calve.engine import RunStatus
+
+    live = [status for status in RunStatus if not status.is_terminal]
     last = _instances(session, workflow, limit=_FEW)
-    return _instances(session, workflow, live) + [run for run in last if run["status"] in OVER]
+    return _instances(session, workflow, live) + [run for run in last if is_over(run)]
 
 
 def _print_list(state: State, session: Session, runs: list[Document]) -> None:
@@ -119,5 +120,5 @@ def _print_one(state: State, session: Session, run: Document, *, is_latest: bool
     print_table(STEP_COLUMNS, step_rows(run, now), numbers=False)
     for line in details(run, now):
         click.echo(line)
-    if is_latest and run["status"] in OVER and run["failures"]:
+    if is_latest and is_over(run) and run["failures"]:
         print_restart(session, run)

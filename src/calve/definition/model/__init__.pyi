@@ -1,4 +1,4 @@
-from .alerting import (
+from .alerts import (
     AlertConfig as AlertConfig,
     Alerting as Alerting,
     AlertType as AlertType,
@@ -44,11 +44,13 @@ from .steps import (
     WhileStep as WhileStep,
 )
 from .triggers import (
+    DATA_OPERATIONS as DATA_OPERATIONS,
     NAME_BYTES as NAME_BYTES,
     THROUGH as THROUGH,
     VALID_THROUGH as VALID_THROUGH,
     CatchUp as CatchUp,
     CronTrigger as CronTrigger,
+    DataOperation as DataOperation,
     IncrementalTrigger as IncrementalTrigger,
     IntervalTrigger as IntervalTrigger,
     Operator as Operator,

@@ -1,7 +1,7 @@
 """What starts a workflow: time, signals, or a change of its source tables."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, StrictInt, model_validator
 from pydantic_core import PydanticCustomError
@@ -117,11 +117,16 @@ class SignalTrigger(Model):
         return self
 
 
+DataOperation = Literal["append", "overwrite", "delete"]
+"""What a change may be made of: the operations of snapshots but for compaction, which changes nothing."""
+DATA_OPERATIONS: tuple[str, ...] = get_args(DataOperation)
+
+
 class IncrementalTrigger(Model):
     """Its source tables hold changes that the workflow has not committed."""
 
     source_tables: tuple[str, ...] = Field(min_length=1)
-    data_operations: tuple[Literal["append", "overwrite", "delete"], ...] = ()
+    data_operations: tuple[DataOperation, ...] = ()
     min_files: Annotated[StrictInt, Field(ge=1)] | None = None
     min_bytes: Annotated[StrictInt, Field(ge=1)] | None = None
     max_delay: ParsableLong | None = None

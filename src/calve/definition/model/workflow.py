@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainSerializer, StrictBool, StrictInt, model_validator
 from pydantic_core import PydanticCustomError
 
-from calve.definition.model.alerting import Alerting
+from calve.definition.model.alerts import Alerting
 from calve.definition.model.fields import Description, Model, ParsableLong, Tags, Title, WorkflowId
 from calve.definition.model.params import Params
 from calve.definition.model.steps import ForeachStep, Step, WhileStep

@@ -65,7 +65,6 @@ from .retries import (
     ParsedRetryPolicy as ParsedRetryPolicy,
     Retries as Retries,
     RetryReason as RetryReason,
-    human_duration as human_duration,
     parse_duration as parse_duration,
     parse_retry_policy as parse_retry_policy,
 )

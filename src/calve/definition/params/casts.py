@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from calve.definition.model import ParamType
-from calve.definition.params.json_text import scalar_text
 from calve.definition.params.secrets import Secret, SecretText
 from calve.errors import ParamError
-from calve.expressions.java import parse_long
+from calve.expressions.java import double_text, parse_long
 
 NESTING = 64
 """How deep maps may be nested."""
@@ -19,6 +18,17 @@ _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,10})?")
 _ARRAY_CLASSES = {str: "[Ljava.lang.String;", bool: "[Z", int: "[J", float: "[D"}
 _OBJECTS = "[Ljava.lang.Object;"
 _SHOWN = 200
+
+
+def scalar_text(value: bool | float | str) -> str:  # noqa: FBT001 - a value, not a flag
+    """Return a scalar as Java prints it: ``true``, ``3.0``, ``1.0E10``."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return double_text(value)
+        case _:
+            return str(value)
 
 
 @dataclass(frozen=True, slots=True)

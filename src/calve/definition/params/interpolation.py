@@ -6,9 +6,10 @@ from enum import Enum
 from typing import Any
 
 from calve.definition.model import MapParam, Param, SecretParam, StringArrayParam, StringMapParam, StringParam
-from calve.definition.params.json_text import json_scalar, quoted, scalar_text
+from calve.definition.params.casts import scalar_text
 from calve.definition.params.secrets import Secret, SecretText, joined, restored
 from calve.errors import ParamError
+from calve.expressions.java import json_escaped, json_scalar
 
 SIZE_LIMIT = 750_000
 """The most characters of all params of one instance, and so of any text among them."""
@@ -138,13 +139,13 @@ def _json(value: Any) -> Iterator[str | Secret]:
             yield from ('"', Secret(name, quotings + 1), '"')
         case SecretText(parts):
             quoted_parts = (
-                quoted(part) if isinstance(part, str) else Secret(part.name, part.quotings + 1) for part in parts
+                json_escaped(part) if isinstance(part, str) else Secret(part.name, part.quotings + 1) for part in parts
             )
             yield from ('"', *quoted_parts, '"')
         case Mapping():
             yield "{"
             for index, (key, member) in enumerate(value.items()):
-                yield f'{"," if index else ""}"{quoted(key)}":'
+                yield f'{"," if index else ""}"{json_escaped(key)}":'
                 yield from _json(member)
             yield "}"
         case list() | tuple():

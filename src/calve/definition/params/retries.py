@@ -61,15 +61,6 @@ def as_written(value: int | str) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def human_duration(seconds: int) -> str:
-    """Return a readable duration: ``29h 5m 10s``."""
-    sign = "-" if seconds < 0 else ""
-    minutes, rest = divmod(abs(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    parts = [f"{sign}{number}{unit}" for number, unit in ((hours, "h"), (minutes, "m"), (rest, "s")) if number]
-    return " ".join(parts) or "0s"
-
-
 RETRY_LIMIT = 99
 BACKOFF_LIMIT_SECONDS = 86_400
 EXPONENT_LIMIT = 2**31 - 1

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from calve.definition.params.json_text import quoted
 from calve.errors import ParamError
+from calve.expressions.java import json_escaped
 
 HIDDEN = "***"
 """What is shown in place of a secret."""
@@ -106,7 +106,7 @@ def _text(secret: Secret, resolve: Resolve) -> str:
         raise ParamError(f"The secret [{secret.name}] has no text", secret=secret.name)
     text: str = found
     for _ in range(secret.quotings):
-        text = quoted(text)
+        text = json_escaped(text)
     return text
 
 

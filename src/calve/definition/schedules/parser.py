@@ -18,7 +18,7 @@ _PART = re.compile(r"(?P<first>\*|\w+)?(-(?P<last>\w+))?(/(?P<step>\w+))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class CronField:
     """One field of a cron expression: its range and names."""
 
     name: str
@@ -77,18 +77,18 @@ class Field:
         return int(text)
 
 
-SECOND = Field("second", 0, 59, 59, can_wrap=True)
-MINUTE = Field("minute", 0, 59, 59)
-HOUR = Field("hour", 0, 23, 23)
-DAY = Field("day of the month", 1, 31, 31)
-MONTH = Field("month", 1, 12, 12, {name: number for number, name in enumerate(MONTHS, 1)})
-WEEKDAY = Field("day of the week", 0, 7, 7, {name: number for number, name in enumerate(WEEKDAYS)})
+SECOND = CronField("second", 0, 59, 59, can_wrap=True)
+MINUTE = CronField("minute", 0, 59, 59)
+HOUR = CronField("hour", 0, 23, 23)
+DAY = CronField("day of the month", 1, 31, 31)
+MONTH = CronField("month", 1, 12, 12, {name: number for number, name in enumerate(MONTHS, 1)})
+WEEKDAY = CronField("day of the week", 0, 7, 7, {name: number for number, name in enumerate(WEEKDAYS)})
 
 QUARTZ_MINUTE, QUARTZ_HOUR, QUARTZ_DAY, QUARTZ_MONTH = (
     replace(each, can_wrap=True) for each in (MINUTE, HOUR, DAY, MONTH)
 )
 QUARTZ_WEEKDAY = replace(WEEKDAY, low=1, names={name: number for number, name in enumerate(WEEKDAYS, 1)}, can_wrap=True)
-YEAR = Field("year", 1970, 2099, 129)
+YEAR = CronField("year", 1970, 2099, 129)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

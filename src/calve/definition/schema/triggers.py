@@ -1,11 +1,12 @@
 """Triggers and signals."""
 
+from calve.definition.model import DATA_OPERATIONS
 from calve.definition.schema.shapes import DURATION, ONE_OR_MORE, TEXT, TEXTS, count, described, ref
 from calve.definition.step_types import Schema
 
 _CATCH_UP: Schema = {"enum": ["all", "latest", "none", "ALL", "LATEST", "NONE"]}
 
-_OPERATION = {"enum": ["append", "overwrite", "delete"]}
+_OPERATION: Schema = {"enum": list(DATA_OPERATIONS)}
 
 
 def triggers() -> dict[str, Schema]:

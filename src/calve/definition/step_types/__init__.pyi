@@ -30,7 +30,6 @@ from .references import (
     file_references as file_references,
     files_of as files_of,
     named_files as named_files,
-    step_references as step_references,
     unresolved_references as unresolved_references,
 )
 from .registry import (

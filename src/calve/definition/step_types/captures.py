@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from calve.definition.document import Node, entry, text
-from calve.definition.model import ParamType
+from calve.definition.model import DATA_OPERATIONS, ParamType
 from calve.definition.problems import Problems, did_you_mean
 from calve.definition.step_types.step_params import fields
 from calve.definition.step_types.step_type import (
@@ -19,8 +19,6 @@ from calve.definition.step_types.step_type import (
     Outputs,
     StepType,
 )
-
-OPERATIONS = ("append", "overwrite", "delete")
 
 _OF_CAPTURE = (
     Output("capture_id", ParamType.STRING, "The id of the capture; `calve show ID` shows it in full."),
@@ -63,7 +61,7 @@ _DATA_OPERATIONS = Field(
     TEXTS,
     "The kinds of snapshots to capture; other kinds in the range are an error, except compaction.",
     default=["append"],
-    choices=OPERATIONS,
+    choices=DATA_OPERATIONS,
 )
 _RANGE_COLUMNS = Field("range_columns", TEXTS, "The columns to report the changed range of.")
 _SHARED = (

@@ -11,7 +11,6 @@ from calve.definition.params import (
     is_reference,
     line_and_column,
     literal_texts,
-    needs,
     references,
     shown,
     unresolved_index,
@@ -56,19 +55,6 @@ def files_of(step_type: StepType, params: Params, resolve: Callable[[str], Any])
 def named_files(step_type: StepType, params: Params) -> tuple[FileField, ...]:
     """Return the files of a step whose paths are literals in its definition."""
     return files_of(step_type, params, lambda text: DYNAMIC if references(text) else interpolate(text, {}))
-
-
-def step_references(step_type: StepType, params: Params, read: Callable[[str], str | None]) -> frozenset[str]:
-    """Return every name that a step refers to: in its params, and in the files that ``read`` finds.
-
-    Args:
-        step_type: which fields name files.
-        params: the definitions of the step's params.
-        read: gives the text of a file by its path; None for one that is not here.
-    """
-    texts = [read(file.path) or "" for file in named_files(step_type, params)]
-    names = {name for param in params.values() for name in needs(param)}
-    return frozenset(names.union(*(references(text) for text in texts)))
 
 
 def file_references(step_type: StepType, params: Params, read: Callable[[str], str | None]) -> frozenset[str] | None:

@@ -29,7 +29,7 @@ _LONGEST_NUMBER = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Unfit:
+class Unsupported:
     """Why a value is refused."""
 
     code: str
@@ -37,7 +37,7 @@ class Unfit:
     hint: str
 
 
-def resolve(text: str) -> bool | int | float | str | Unfit | None:
+def resolve(text: str) -> bool | int | float | str | Unsupported | None:
     """Return the value of a scalar without quotes, by the core schema of YAML 1.2."""
     if text in _WORDS:
         return _WORDS[text]
@@ -50,7 +50,7 @@ def resolve(text: str) -> bool | int | float | str | Unfit | None:
     if _FLOAT.fullmatch(text):
         return _number(text, None)
     if _NOT_FINITE.fullmatch(text):
-        return Unfit("not_finite", f"{text} cannot be stored as a number", "quote it if you mean text")
+        return Unsupported("not_finite", f"{text} cannot be stored as a number", "quote it if you mean text")
     return text
 
 
@@ -59,7 +59,7 @@ def looks_boolean(text: str) -> bool:
     return text.lower() in _BOOLEANS_OF_YAML_1_1
 
 
-def _number(text: str, base: int | None) -> int | float | Unfit:
+def _number(text: str, base: int | None) -> int | float | Unsupported:
     # The length comes first, because converting digits takes more than linear time.
     if len(text) > _LONGEST_NUMBER:
         return _unfit(f"the number {text[:20]}… has {len(text)} characters, which is too many")
@@ -68,8 +68,8 @@ def _number(text: str, base: int | None) -> int | float | Unfit:
     return number if fits else _unfit(f"the number {text} does not fit in 64 bits")
 
 
-def _unfit(message: str) -> Unfit:
-    return Unfit("number_too_large", message, "quote it if you mean text")
+def _unfit(message: str) -> Unsupported:
+    return Unsupported("number_too_large", message, "quote it if you mean text")
 
 
 MAX_DEPTH = 50
@@ -158,7 +158,7 @@ class Composer:
         if self._waits_for_key():
             self._open[-1].is_lost = True
             hint = "quote it if you mean text"
-            self.refuse(mark, Unfit("key_not_text", "a list or a mapping cannot be a key", hint))
+            self.refuse(mark, Unsupported("key_not_text", "a list or a mapping cannot be a key", hint))
         path = self._path()
         if len(path) > MAX_PATH:
             raise Halted("path_too_long", "the keys that lead here are too long", mark)
@@ -176,14 +176,14 @@ class Composer:
     def alias(self, name: str, mark: Mark) -> None:
         """Refuse an alias."""
         self._count(mark)
-        self.refuse(mark, Unfit("alias", f"the alias *{name} is not supported", "write the value out"))
+        self.refuse(mark, Unsupported("alias", f"the alias *{name} is not supported", "write the value out"))
         if self._waits_for_key():
             self._open[-1].key = _LOST
             self._open[-1].is_lost = True
             return
         self._place(Node(None, mark, self._path(), self._key_mark()))
 
-    def refuse(self, mark: Mark, unfit: Unfit) -> None:
+    def refuse(self, mark: Mark, unfit: Unsupported) -> None:
         """Report a problem at a position, and go on unless there are too many."""
         self.problems.add(Node(None, mark, self._path()), unfit.code, unfit.message, hint=unfit.hint)
         self._refused += 1
@@ -215,7 +215,7 @@ class Composer:
         value = resolve(text) if is_plain else text
         if isinstance(value, str):
             value = _unfit_text(text) or value
-        if isinstance(value, Unfit):
+        if isinstance(value, Unsupported):
             self.refuse(mark, value)
             return None
         if is_plain and self._warned < MAX_PROBLEMS and looks_boolean(text):
@@ -260,25 +260,25 @@ def _shown(key: str) -> str:
     return json.dumps(key if len(key) <= _KEY_SHOWN else f"{key[:_KEY_SHOWN]}…", ensure_ascii=False)
 
 
-def _unfit_text(text: str) -> Unfit | None:
+def _unfit_text(text: str) -> Unsupported | None:
     if len(text) > MAX_SCALAR:
-        return Unfit("text_too_long", f"this text has more than {MAX_SCALAR} characters", "keep it in a file")
+        return Unsupported("text_too_long", f"this text has more than {MAX_SCALAR} characters", "keep it in a file")
     if not text.isprintable() and (found := _NEVER_TEXT.search(text)):
-        return Unfit("character", f"\\u{ord(found[0]):04x} is not allowed in a text", "remove it")
+        return Unsupported("character", f"\\u{ord(found[0]):04x} is not allowed in a text", "remove it")
     return None
 
 
-def _unfit_key(text: str) -> Unfit | None:
+def _unfit_key(text: str) -> Unsupported | None:
     if len(text) > MAX_KEY:
-        return Unfit("key_too_long", f"this key has more than {MAX_KEY} characters", "")
+        return Unsupported("key_too_long", f"this key has more than {MAX_KEY} characters", "")
     return _unfit_text(text)
 
 
-def _unfit_entry(text: str, entries: dict[str, Node], *, is_plain: bool) -> Unfit | None:
+def _unfit_entry(text: str, entries: dict[str, Node], *, is_plain: bool) -> Unsupported | None:
     if is_plain and text == "<<":
-        return Unfit("merge_key", "the merge key << is not supported", "write its keys out")
+        return Unsupported("merge_key", "the merge key << is not supported", "write its keys out")
     if text in entries:
         first = entries[text].key_mark or entries[text].mark
         where = f"line {first.line}, column {first.column}"
-        return Unfit("duplicate_key", f"the key {_shown(text)} is already used at {where}", "keep one of them")
+        return Unsupported("duplicate_key", f"the key {_shown(text)} is already used at {where}", "keep one of them")
     return None

@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from calve.definition.document import Mark
-from calve.definition.syntax.composer import MAX_KEY, Composer, Halted, Unfit
+from calve.definition.syntax.composer import MAX_KEY, Composer, Halted, Unsupported
 
 _MESSAGES: tuple[tuple[str, str, str], ...] = (
     # a part of the message of PyYAML or libyaml, our message, a hint
@@ -155,11 +155,11 @@ def _feed(event: Any, composer: Composer) -> None:
 def _refuse_properties(event: Any, mark: Mark, composer: Composer) -> None:
     if event.anchor is not None:
         hint = "write the value out where it is needed"
-        composer.refuse(mark, Unfit("anchor", f"the anchor &{event.anchor} is not supported", hint))
+        composer.refuse(mark, Unsupported("anchor", f"the anchor &{event.anchor} is not supported", hint))
     if event.tag is not None:
         name = event.tag.replace("tag:yaml.org,2002:", "!!")
         hint = "remove it; quote a value that is a text"
-        composer.refuse(mark, Unfit("tag", f"the tag {name[:_TAG_SHOWN]} is not allowed", hint))
+        composer.refuse(mark, Unsupported("tag", f"the tag {name[:_TAG_SHOWN]} is not allowed", hint))
 
 
 def _refusal(text: str, offset: int) -> Halted:

@@ -67,9 +67,3 @@ class JobTemplate(Model):
         own = {key: item for key, item in value.items() if key not in {*known, "definition"}}
         extra = {**known.pop("extra_info", {}), **own}
         return {"metadata": {**known, "extra_info": extra}, "definition": value["definition"]}
-
-    def as_request(self) -> dict[str, Any]:
-        """Return the push request of this template."""
-        written = self.as_json()
-        extra = written["metadata"].pop("extra_info", {})
-        return {**written["metadata"], **extra, "definition": written["definition"]}

@@ -49,6 +49,7 @@ def quarantine(tools: Tools, task: Task, why: str) -> Changes:
     run = found.run
     reason = set_aside_message(run, why)
     for attempt in found.attempts:
+        # A restarted run also has attempts of the runs before it, whose results it keeps: those have ended.
         if attempt.run_uuid == run.uuid and not attempt.status.is_final:
             failed = with_status(with_message(attempt, now, reason, "ERROR"), StepStatus.INTERNALLY_FAILED, now)
             changes.attempts.append(failed)

@@ -66,6 +66,7 @@ class Transactions:
                 return
             state, attempt = found
             work.agenda[task.run_uuid] = None
+            # An action that was requested while the step ran counts, whatever the step has come to.
             if state.run.action is not None:
                 attempt = request_action(work, state, attempt, replace(state.run.action, is_upstream=True))
             if attempt.action is not None:

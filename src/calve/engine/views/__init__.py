@@ -1,4 +1,7 @@
-"""What others see of the engine's records: overviews of instances, and documents in Maestro's shape."""
+"""What others see of the engine's records: overviews of instances, and documents in Maestro's shape.
+
+Import documents, and the functions that make them, from here; nothing here changes a record.
+"""
 
 from lazy_loader import attach_stub
 

@@ -10,7 +10,7 @@ from calve.engine.control_steps import FOREACH_KEY, SUBWORKFLOW_KEY, WHILE_KEY
 from calve.engine.instances import Blueprint
 from calve.engine.model import FLAGS, Attempt, IterationRecord, Json, Leaf, Leaves, Run, RunPolicy, StepStatus
 from calve.engine.views.document import Document
-from calve.engine.views.sources import Child, Loop, StepSource
+from calve.engine.views.sources import Child, LoopState, StepSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +223,7 @@ def _foreach(run: Run, attempt: Attempt, kept: Json, source: StepSource | None) 
     )
 
 
-def _foreach_overview(loop: Loop) -> ForeachOverview:
+def _foreach_overview(loop: LoopState) -> ForeachOverview:
     over = Counter(each.status.value for each in loop.iterations if each.status.is_terminal)
     live = Counter(each.status.value for each in loop.iterations if not each.status.is_terminal)
     return ForeachOverview(
@@ -284,7 +284,7 @@ def _all_but(leaves: Leaves, last: Leaves) -> RollupOverview:
     return rollup({status: number for status, number in left.items() if number}, named)
 
 
-def _loop_values(attempt: Attempt, loop: Loop) -> dict[str, list[Any]]:
+def _loop_values(attempt: Attempt, loop: LoopState) -> dict[str, list[Any]]:
     names = Parameter.from_stored(attempt.params["loop_params"]).result
     return {name: [_shown(each.params[name]) for each in loop.iterations if name in each.params] for name in names}
 

@@ -56,7 +56,7 @@ class Child:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class LoopState:
     """The iterations of a loop."""
 
     iterations: tuple[IterationRecord, ...]
@@ -71,7 +71,7 @@ class StepSource:
 
     of_run: RunSource
     child: Child | None = None
-    loop: Loop | None = None
+    loop: LoopState | None = None
 
 
 def run_source(
@@ -178,9 +178,9 @@ def _of_while(tools: Tools, run: Run, attempt: Attempt, of_run: RunSource, may_r
 
 def _loop(
     state: EngineState, run: Run, name: str, may_read: MayRead, first: int | None = None, *, with_params: bool = False
-) -> Loop:
+) -> LoopState:
     iterations = state.iterations(name, with_params=with_params)
-    return Loop(tuple(iterations), _leaves(state, Scope(run.root_uuid, name), may_read), first)
+    return LoopState(tuple(iterations), _leaves(state, Scope(run.root_uuid, name), may_read), first)
 
 
 def _child(tools: Tools, run: Run, may_read: MayRead) -> Child:

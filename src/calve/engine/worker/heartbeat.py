@@ -59,6 +59,7 @@ class Heartbeat:
         self._reap()
         late = state.overdue(self.clock())
         if late:
+            # Several workers may find the same run late: a second task for it is the same row (decision 0013).
             state.commit(Changes(tasks=[NewTask(TaskKind.RUN, run_uuid) for run_uuid in late]))
 
     def _reap(self) -> None:

@@ -35,6 +35,7 @@ class Recorder:
                 log.warning("attempt %s was given to another worker; its outcome here is dropped", task.key)
                 return None
             except (Conflict, StoreError) as error:
+                # Only conflicts are counted: a database comes back, and the work that was done is not to be repeated.
                 conflicts += isinstance(error, Conflict)
                 if conflicts > len(RETRY_DELAYS):
                     raise

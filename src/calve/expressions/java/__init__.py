@@ -1,4 +1,7 @@
-"""What SEL takes from Java: numbers, String.format, regular expressions, the order of a HashMap, JSON. Pure."""
+"""What SEL takes from Java: numbers, String.format, regular expressions, the order of a HashMap, JSON. Pure.
+
+Definitions write JSON and read numbers with it too, as they have to do so like Java.
+"""
 
 from lazy_loader import attach_stub
 

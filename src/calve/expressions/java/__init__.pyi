@@ -1,6 +1,6 @@
 from .format import FormatFailed as FormatFailed, Shown as Shown, format_java as format_java
 from .hash_map import HashMap as HashMap
-from .json import json_text as json_text
+from .json import json_escaped as json_escaped, json_scalar as json_scalar, json_text as json_text
 from .numbers import (
     INT_MAX as INT_MAX,
     INT_MIN as INT_MIN,

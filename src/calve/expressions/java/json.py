@@ -39,10 +39,11 @@ def _parts(content: Any) -> Any:
                 yield from _parts(element)
             yield "]"
         case _:
-            yield _simple(content)
+            yield json_scalar(content)
 
 
-def _simple(content: Any) -> str:
+def json_scalar(content: Any) -> str:
+    """Return a scalar as JSON; a number that JSON has no way to write becomes a string."""
     match content:
         case None:
             return "null"
@@ -57,7 +58,12 @@ def _simple(content: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    return f'"{_ESCAPED.sub(_escape, text)}"'
+    return f'"{json_escaped(text)}"'
+
+
+def json_escaped(text: str) -> str:
+    """Return a text as it is written between the quotes of a JSON string."""
+    return _ESCAPED.sub(_escape, text)
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -1,4 +1,7 @@
-"""The part of Joda-Time that expressions use: date-times, time zones, formatters. Pure."""
+"""The part of Joda-Time that expressions use: date-times, time zones, formatters. Pure.
+
+Only expressions import it: everything else calculates with Python's dates.
+"""
 
 from lazy_loader import attach_stub
 

@@ -7,17 +7,17 @@ from calve.expressions.java import LONG_MAX, LONG_MIN, wrap
 from calve.expressions.joda import gregorian
 from calve.expressions.joda.elements import Element, Fraction, Literal, Number, Offset, printed, text_of
 from calve.expressions.joda.errors import InstantMissing, difference_of, int_of, quotient_of
-from calve.expressions.joda.fields import RULES, Field, Unit, checked, moved_by
+from calve.expressions.joda.fields import RULES, DateField, Unit, checked, moved_by
 from calve.expressions.joda.gregorian import DAY, HOUR, MINUTE, SECOND
 from calve.expressions.joda.parsers import Found, Parser, one_of, optional, parsed, sequence
 from calve.expressions.joda.zones import UTC, Zone, fixed_zone
 
-_YEAR = Number(Field.YEAR, 4, 9, is_signed=True)
-_MONTH = Number(Field.MONTH_OF_YEAR, 2, 2)
-_DAY = Number(Field.DAY_OF_MONTH, 2, 2)
-_HOUR = Number(Field.HOUR_OF_DAY, 2, 2)
-_MINUTE = Number(Field.MINUTE_OF_HOUR, 2, 2)
-_SECOND = Number(Field.SECOND_OF_MINUTE, 2, 2)
+_YEAR = Number(DateField.YEAR, 4, 9, is_signed=True)
+_MONTH = Number(DateField.MONTH_OF_YEAR, 2, 2)
+_DAY = Number(DateField.DAY_OF_MONTH, 2, 2)
+_HOUR = Number(DateField.HOUR_OF_DAY, 2, 2)
+_MINUTE = Number(DateField.MINUTE_OF_HOUR, 2, 2)
+_SECOND = Number(DateField.SECOND_OF_MINUTE, 2, 2)
 _OFFSET = Offset(colons=True, zero="Z", at_most_minutes=False)
 _DASH = Literal("-")
 _COLON = Literal(":")
@@ -35,12 +35,12 @@ def _date() -> Parser:
         optional(sequence(_DASH.parse, _MONTH.parse, optional(sequence(_DASH.parse, _DAY.parse)))),
     )
     week_date = sequence(
-        Number(Field.WEEKYEAR, 4, 9, is_signed=True).parse,
+        Number(DateField.WEEKYEAR, 4, 9, is_signed=True).parse,
         Literal("-W").parse,
-        Number(Field.WEEK_OF_WEEKYEAR, 2, 2).parse,
-        optional(sequence(_DASH.parse, Number(Field.DAY_OF_WEEK, 1, 1).parse)),
+        Number(DateField.WEEK_OF_WEEKYEAR, 2, 2).parse,
+        optional(sequence(_DASH.parse, Number(DateField.DAY_OF_WEEK, 1, 1).parse)),
     )
-    ordinal_date = sequence(_YEAR.parse, _DASH.parse, Number(Field.DAY_OF_YEAR, 3, 3).parse)
+    ordinal_date = sequence(_YEAR.parse, _DASH.parse, Number(DateField.DAY_OF_YEAR, 3, 3).parse)
     return one_of(calendar_date, week_date, ordinal_date)
 
 
@@ -120,11 +120,11 @@ class DateTime:
         """Return the same instant in another zone."""
         return DateTime(self.millis, zone)
 
-    def get(self, field: Field) -> int:
+    def get(self, field: DateField) -> int:
         """Return the value of a field."""
         return RULES[field].get(self.zone.to_local(self.millis))
 
-    def with_field(self, field: Field, value: int) -> "DateTime":
+    def with_field(self, field: DateField, value: int) -> "DateTime":
         """Return this with another value of a field; raise if the value is out of range or in a gap."""
         local = RULES[field].put(self.zone.to_local(self.millis), value)
         changed = self._at_local(local)
@@ -153,7 +153,7 @@ class DateTime:
         midnight = DateTime(self.zone.nearest_instant_of(start, near=morning), self.zone)
         return DateTime(midnight.zone.earlier_instant(midnight.millis), midnight.zone)
 
-    def property(self, field: Field) -> "Property":
+    def property(self, field: DateField) -> "Property":
         """Return a field together with this date-time."""
         return Property(self, field)
 
@@ -167,7 +167,7 @@ class Property:
     """A field of a date-time."""
 
     datetime: DateTime
-    field: Field
+    field: DateField
 
     def get(self) -> int:
         """Return the field's value."""

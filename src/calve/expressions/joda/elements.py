@@ -6,7 +6,7 @@ from typing import Protocol
 
 from calve.expressions.java import INT_MAX
 from calve.expressions.joda.errors import JodaError, is_long
-from calve.expressions.joda.fields import RULES, Field, Rule, counter
+from calve.expressions.joda.fields import RULES, DateField, Rule, counter
 from calve.expressions.joda.gregorian import padded
 from calve.expressions.joda.parsers import Found
 from calve.expressions.joda.zones import UTC, Zone, available_ids, offset_in, printed_offset, zone_for_id
@@ -27,27 +27,27 @@ _MONTHS = (
 )
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
-_WORDS: dict[Field, tuple[str, ...]] = {
-    Field.ERA: ("BC", "AD"),
-    Field.HALFDAY_OF_DAY: ("AM", "PM"),
-    Field.MONTH_OF_YEAR: _MONTHS,
-    Field.DAY_OF_WEEK: _DAYS,
+_WORDS: dict[DateField, tuple[str, ...]] = {
+    DateField.ERA: ("BC", "AD"),
+    DateField.HALFDAY_OF_DAY: ("AM", "PM"),
+    DateField.MONTH_OF_YEAR: _MONTHS,
+    DateField.DAY_OF_WEEK: _DAYS,
 }
 _LONGEST_ABBREVIATION = 3
 
 
-def text_of(field: Field, value: int) -> str:
+def text_of(field: DateField, value: int) -> str:
     """Return the name of a month, day, era or half of the day, else the number."""
     words = _WORDS.get(field)
     return words[value - RULES[field].lowest] if words else str(value)
 
 
-def short_text_of(field: Field, value: int) -> str:
+def short_text_of(field: DateField, value: int) -> str:
     """Return the abbreviated name of a value."""
     return text_of(field, value)[:_LONGEST_ABBREVIATION]
 
 
-def _spellings(field: Field) -> dict[str, int]:
+def _spellings(field: DateField) -> dict[str, int]:
     """Return every accepted spelling of a field's words: long and short, as written, lower and upper case."""
     found: dict[str, int] = {}
     for value, word in enumerate(_WORDS[field], RULES[field].lowest):
@@ -56,8 +56,8 @@ def _spellings(field: Field) -> dict[str, int]:
     return found
 
 
-SPELLINGS: dict[Field, dict[str, int]] = {field: _spellings(field) for field in _WORDS}
-SPELLINGS[Field.ERA] |= {"BCE": 0, "bce": 0, "CE": 1, "ce": 1}
+SPELLINGS: dict[DateField, dict[str, int]] = {field: _spellings(field) for field in _WORDS}
+SPELLINGS[DateField.ERA] |= {"BCE": 0, "bce": 0, "CE": 1, "ce": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _folded_character(character: str) -> str:
 class Number:
     """A field as a number."""
 
-    field: Field
+    field: DateField
     digits: int
     """The fewest digits to print."""
     most_digits: int
@@ -160,7 +160,7 @@ def _int_in(text: str, start: int, end: int) -> int:
 class TwoDigitYear:
     """A year by its last two digits, in the hundred years around a pivot."""
 
-    field: Field
+    field: DateField
     pivot: int
     is_lenient: bool
     """Whether a year with another number of digits is parsed as it is."""
@@ -201,7 +201,7 @@ class TwoDigitYear:
 class Word:
     """A field as a word."""
 
-    field: Field
+    field: DateField
     is_short: bool = False
 
     def printed(self, moment: Moment) -> str:
@@ -252,7 +252,7 @@ class Fraction:
 @cache
 def _fraction_rule(of: int) -> Rule:
     """Return the rule of the milliseconds of a unit, which Joda-Time calls those of a second whatever the unit."""
-    return counter(Field.MILLIS_OF_SECOND, 1, of)
+    return counter(DateField.MILLIS_OF_SECOND, 1, of)
 
 
 @dataclass(frozen=True, slots=True)

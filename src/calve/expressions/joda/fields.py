@@ -25,7 +25,7 @@ FOREVER = 2**70
 """A length greater than that of any unit."""
 
 
-class Field(StrEnum):
+class DateField(StrEnum):
     """A field, by Joda-Time's name."""
 
     ERA = "era"
@@ -86,7 +86,7 @@ def floor_to(unit: int) -> Callable[[int], int]:
     return lambda local: wrap(local - local % unit)
 
 
-def counter(field: Field, unit: int, span: int) -> Rule:
+def counter(field: DateField, unit: int, span: int) -> Rule:
     """Return the rule of a field of the time of day."""
     count = span // unit
 
@@ -97,7 +97,7 @@ def counter(field: Field, unit: int, span: int) -> Rule:
     return Rule(unit, span, 0, lambda _: count - 1, lambda local: local // unit % count, put, floor_to(unit))
 
 
-def _clock(field: Field, hours: Rule) -> Rule:
+def _clock(field: DateField, hours: Rule) -> Rule:
     """Return the rule of an hour as a clock shows it: 12 or 24 instead of 0."""
     count = hours.highest(0) + 1
 
@@ -107,7 +107,7 @@ def _clock(field: Field, hours: Rule) -> Rule:
     return Rule(hours.unit, hours.span, 1, lambda _: count, lambda local: hours.get(local) or count, put, hours.floor)
 
 
-def _day(field: Field, span: int, highest: Callable[[int], int], get: Callable[[int], int]) -> Rule:
+def _day(field: DateField, span: int, highest: Callable[[int], int], get: Callable[[int], int]) -> Rule:
     """Return the rule of a field that counts days."""
 
     def put(local: int, value: int) -> int:
@@ -123,7 +123,7 @@ def _days_in_month_at(local: int) -> int:
 
 
 def _put_month(local: int, month: int) -> int:
-    checked(Field.MONTH_OF_YEAR, month, 1, 12)
+    checked(DateField.MONTH_OF_YEAR, month, 1, 12)
     return gregorian.with_month(local, gregorian.year_of(local), month)
 
 
@@ -134,7 +134,7 @@ def _floor_month(local: int) -> int:
 
 def _put_week(local: int, week: int) -> int:
     # Joda-Time looks at the year only for a week that not every year has.
-    checked(Field.WEEK_OF_WEEKYEAR, week, 1, 52 if week <= 52 else _weeks_at(local))
+    checked(DateField.WEEK_OF_WEEKYEAR, week, 1, 52 if week <= 52 else _weeks_at(local))
     return wrap(local + (week - gregorian.week_of(local)) * WEEK)
 
 
@@ -147,7 +147,7 @@ def _floor_week(local: int) -> int:
 
 
 def _put_year(local: int, year: int) -> int:
-    return gregorian.with_year(local, checked(Field.YEAR, year, YEAR_MIN, YEAR_MAX))
+    return gregorian.with_year(local, checked(DateField.YEAR, year, YEAR_MIN, YEAR_MAX))
 
 
 def _floor_year(local: int) -> int:
@@ -156,7 +156,7 @@ def _floor_year(local: int) -> int:
 
 def _put_weekyear(local: int, weekyear: int) -> int:
     # Joda-Time checks the absolute value, and the least int has none: its error names that int.
-    checked(Field.WEEKYEAR, weekyear if weekyear == INT_MIN else abs(weekyear), YEAR_MIN, YEAR_MAX)
+    checked(DateField.WEEKYEAR, weekyear if weekyear == INT_MIN else abs(weekyear), YEAR_MIN, YEAR_MAX)
     return gregorian.with_weekyear(local, weekyear)
 
 
@@ -171,7 +171,7 @@ def _year_of_era(local: int) -> int:
 
 
 def _put_year_of_era(local: int, value: int) -> int:
-    checked(Field.YEAR_OF_ERA, value, 1, YEAR_MAX)
+    checked(DateField.YEAR_OF_ERA, value, 1, YEAR_MAX)
     return _put_year(local, value if gregorian.year_of(local) > 0 else 1 - value)
 
 
@@ -181,17 +181,17 @@ def _unsigned_year(local: int) -> int:
 
 
 def _put_unsigned_year(local: int, value: int) -> int:
-    checked(Field.YEAR_OF_ERA, value, 0, YEAR_MAX)
+    checked(DateField.YEAR_OF_ERA, value, 0, YEAR_MAX)
     return _put_year(local, value if gregorian.year_of(local) >= 0 else -value)
 
 
 def _put_century(local: int, value: int) -> int:
-    checked(Field.CENTURY_OF_ERA, value, 0, YEAR_MAX // 100)
+    checked(DateField.CENTURY_OF_ERA, value, 0, YEAR_MAX // 100)
     return _put_unsigned_year(local, value * 100 + _unsigned_year(local) % 100)
 
 
 def _put_year_of_century(local: int, value: int) -> int:
-    checked(Field.YEAR_OF_CENTURY, value, 0, 99)
+    checked(DateField.YEAR_OF_CENTURY, value, 0, 99)
     return _put_unsigned_year(local, _unsigned_year(local) // 100 * 100 + value)
 
 
@@ -204,7 +204,7 @@ def _era(local: int) -> int:
 
 
 def _put_era(local: int, value: int) -> int:
-    if checked(Field.ERA, value, 0, 1) == _era(local):
+    if checked(DateField.ERA, value, 0, 1) == _era(local):
         return local
     return gregorian.with_year(local, -gregorian.year_of(local))
 
@@ -213,12 +213,12 @@ def _floor_era(local: int) -> int:
     return gregorian.day_number(1, 1, 1) * DAY if _era(local) else LONG_MIN
 
 
-_HOUR_OF_DAY = counter(Field.HOUR_OF_DAY, HOUR, DAY)
-_HOUR_OF_HALFDAY = counter(Field.HOUR_OF_HALFDAY, HOUR, HALFDAY)
+_HOUR_OF_DAY = counter(DateField.HOUR_OF_DAY, HOUR, DAY)
+_HOUR_OF_HALFDAY = counter(DateField.HOUR_OF_HALFDAY, HOUR, HALFDAY)
 
-RULES: dict[Field, Rule] = {
-    Field.ERA: Rule(FOREVER, FOREVER, 0, lambda _: 1, _era, _put_era, _floor_era),
-    Field.CENTURY_OF_ERA: Rule(
+RULES: dict[DateField, Rule] = {
+    DateField.ERA: Rule(FOREVER, FOREVER, 0, lambda _: 1, _era, _put_era, _floor_era),
+    DateField.CENTURY_OF_ERA: Rule(
         CENTURY,
         FOREVER,
         0,
@@ -227,37 +227,39 @@ RULES: dict[Field, Rule] = {
         _put_century,
         _floor_century,
     ),
-    Field.YEAR_OF_ERA: Rule(YEAR, FOREVER, 1, lambda _: YEAR_MAX, _year_of_era, _put_year_of_era, _floor_year),
-    Field.YEAR_OF_CENTURY: Rule(
+    DateField.YEAR_OF_ERA: Rule(YEAR, FOREVER, 1, lambda _: YEAR_MAX, _year_of_era, _put_year_of_era, _floor_year),
+    DateField.YEAR_OF_CENTURY: Rule(
         YEAR, CENTURY, 0, lambda _: 99, lambda local: _unsigned_year(local) % 100, _put_year_of_century, _floor_year
     ),
-    Field.YEAR: Rule(YEAR, FOREVER, YEAR_MIN, lambda _: YEAR_MAX, gregorian.year_of, _put_year, _floor_year),
-    Field.WEEKYEAR: Rule(
+    DateField.YEAR: Rule(YEAR, FOREVER, YEAR_MIN, lambda _: YEAR_MAX, gregorian.year_of, _put_year, _floor_year),
+    DateField.WEEKYEAR: Rule(
         YEAR, FOREVER, YEAR_MIN, lambda _: YEAR_MAX, gregorian.weekyear_of, _put_weekyear, _floor_weekyear
     ),
-    Field.MONTH_OF_YEAR: Rule(
+    DateField.MONTH_OF_YEAR: Rule(
         MONTH, YEAR, 1, lambda _: 12, lambda local: gregorian.date_of(local)[1], _put_month, _floor_month
     ),
-    Field.WEEK_OF_WEEKYEAR: Rule(WEEK, YEAR, 1, _weeks_at, gregorian.week_of, _put_week, _floor_week),
-    Field.DAY_OF_YEAR: _day(
-        Field.DAY_OF_YEAR,
+    DateField.WEEK_OF_WEEKYEAR: Rule(WEEK, YEAR, 1, _weeks_at, gregorian.week_of, _put_week, _floor_week),
+    DateField.DAY_OF_YEAR: _day(
+        DateField.DAY_OF_YEAR,
         YEAR,
         lambda local: gregorian.days_in_year(gregorian.year_of(local)),
         gregorian.day_of_year,
     ),
-    Field.DAY_OF_MONTH: _day(Field.DAY_OF_MONTH, MONTH, _days_in_month_at, lambda local: gregorian.date_of(local)[2]),
-    Field.DAY_OF_WEEK: _day(Field.DAY_OF_WEEK, WEEK, lambda _: 7, gregorian.day_of_week),
-    Field.HALFDAY_OF_DAY: counter(Field.HALFDAY_OF_DAY, HALFDAY, DAY),
-    Field.HOUR_OF_HALFDAY: _HOUR_OF_HALFDAY,
-    Field.CLOCKHOUR_OF_HALFDAY: _clock(Field.CLOCKHOUR_OF_HALFDAY, _HOUR_OF_HALFDAY),
-    Field.CLOCKHOUR_OF_DAY: _clock(Field.CLOCKHOUR_OF_DAY, _HOUR_OF_DAY),
-    Field.HOUR_OF_DAY: _HOUR_OF_DAY,
-    Field.MINUTE_OF_DAY: counter(Field.MINUTE_OF_DAY, MINUTE, DAY),
-    Field.MINUTE_OF_HOUR: counter(Field.MINUTE_OF_HOUR, MINUTE, HOUR),
-    Field.SECOND_OF_DAY: counter(Field.SECOND_OF_DAY, SECOND, DAY),
-    Field.SECOND_OF_MINUTE: counter(Field.SECOND_OF_MINUTE, SECOND, MINUTE),
-    Field.MILLIS_OF_DAY: counter(Field.MILLIS_OF_DAY, 1, DAY),
-    Field.MILLIS_OF_SECOND: counter(Field.MILLIS_OF_SECOND, 1, SECOND),
+    DateField.DAY_OF_MONTH: _day(
+        DateField.DAY_OF_MONTH, MONTH, _days_in_month_at, lambda local: gregorian.date_of(local)[2]
+    ),
+    DateField.DAY_OF_WEEK: _day(DateField.DAY_OF_WEEK, WEEK, lambda _: 7, gregorian.day_of_week),
+    DateField.HALFDAY_OF_DAY: counter(DateField.HALFDAY_OF_DAY, HALFDAY, DAY),
+    DateField.HOUR_OF_HALFDAY: _HOUR_OF_HALFDAY,
+    DateField.CLOCKHOUR_OF_HALFDAY: _clock(DateField.CLOCKHOUR_OF_HALFDAY, _HOUR_OF_HALFDAY),
+    DateField.CLOCKHOUR_OF_DAY: _clock(DateField.CLOCKHOUR_OF_DAY, _HOUR_OF_DAY),
+    DateField.HOUR_OF_DAY: _HOUR_OF_DAY,
+    DateField.MINUTE_OF_DAY: counter(DateField.MINUTE_OF_DAY, MINUTE, DAY),
+    DateField.MINUTE_OF_HOUR: counter(DateField.MINUTE_OF_HOUR, MINUTE, HOUR),
+    DateField.SECOND_OF_DAY: counter(DateField.SECOND_OF_DAY, SECOND, DAY),
+    DateField.SECOND_OF_MINUTE: counter(DateField.SECOND_OF_MINUTE, SECOND, MINUTE),
+    DateField.MILLIS_OF_DAY: counter(DateField.MILLIS_OF_DAY, 1, DAY),
+    DateField.MILLIS_OF_SECOND: counter(DateField.MILLIS_OF_SECOND, 1, SECOND),
 }
 
 
@@ -306,7 +308,7 @@ def _add_years(local: int, amount: int) -> int:
     total = year + int_of(amount)
     if not INT_MIN <= total <= INT_MAX:
         raise JodaError("ArithmeticException", f"The calculation caused an overflow: {year} + {amount}")
-    return RULES[Field.YEAR].put(local, total)
+    return RULES[DateField.YEAR].put(local, total)
 
 
 def _add_months(local: int, amount: int) -> int:

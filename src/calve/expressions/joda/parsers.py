@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 from calve.expressions.java import wrap
 from calve.expressions.joda.errors import JodaError, invalid_format
-from calve.expressions.joda.fields import RULES, Field, Rule, put_year_to_parse
+from calve.expressions.joda.fields import RULES, DateField, Rule, put_year_to_parse
 from calve.expressions.joda.gregorian import DAY, MONTH
 from calve.expressions.joda.zones import Zone
 
-_RULES_TO_PARSE = RULES | {Field.YEAR: replace(RULES[Field.YEAR], put=put_year_to_parse)}
+_RULES_TO_PARSE = RULES | {DateField.YEAR: replace(RULES[DateField.YEAR], put=put_year_to_parse)}
 _YEAR_UNSAID = 2000
 
 
@@ -32,7 +32,7 @@ class Found:
     last: Value | None = None
     """The last value, linked to those before, so that adding one to thousands is cheap."""
 
-    def with_value(self, field: Field, value: int) -> "Found":
+    def with_value(self, field: DateField, value: int) -> "Found":
         """Return this with the value of a field."""
         return self.with_value_of(_RULES_TO_PARSE[field], value)
 
@@ -80,7 +80,7 @@ def _local_of(found: Found, text: str) -> int:
     values = _greatest_first(found)
     # The day of a month or year means nothing without the year.
     if values and DAY <= values[0].rule.unit <= MONTH:
-        values = _greatest_first(found.with_value(Field.YEAR, _YEAR_UNSAID))
+        values = _greatest_first(found.with_value(DateField.YEAR, _YEAR_UNSAID))
     local = 0
     try:
         for said in values:

@@ -19,7 +19,7 @@ from calve.expressions.joda.elements import (
     printed,
 )
 from calve.expressions.joda.errors import JodaError
-from calve.expressions.joda.fields import Field
+from calve.expressions.joda.fields import DateField
 from calve.expressions.joda.gregorian import SECOND
 from calve.expressions.joda.parsers import Parser, parsed, sequence
 from calve.expressions.joda.zones import UTC, Zone
@@ -67,14 +67,14 @@ def formatter(pattern: str, *, now: int = _START_OF_2026) -> Formatter:
     """
     today = DateTime(now)
     make = _remembered_formatter if len(pattern) <= _LONGEST_REMEMBERED else _formatter
-    return make(pattern, today.get(Field.YEAR), today.get(Field.WEEKYEAR))
+    return make(pattern, today.get(DateField.YEAR), today.get(DateField.WEEKYEAR))
 
 
 def _formatter(pattern: str, year: int, weekyear: int) -> Formatter:
     if not pattern:
         message = "Invalid pattern specification: Pattern is null or empty"
         raise JodaError("IllegalArgumentException", message)
-    pivots = {Field.YEAR: year - 30, Field.WEEKYEAR: weekyear - 30}
+    pivots = {DateField.YEAR: year - 30, DateField.WEEKYEAR: weekyear - 30}
     tokens = [*_tokens(pattern), ""]
     elements = [_element(token, then, pivots) for token, then in pairwise(tokens) if token != _NOTHING_QUOTED]
     if not elements:
@@ -129,14 +129,14 @@ _Maker = Callable[[int], Element]
 """Returns the element of a letter that is repeated so many times."""
 
 
-def _number(field: Field, most_digits: int) -> _Maker:
+def _number(field: DateField, most_digits: int) -> _Maker:
     return lambda count: Number(field, count, max(count, most_digits))
 
 
 def _month(count: int) -> Element:
     if count <= 2:
-        return Number(Field.MONTH_OF_YEAR, count, 2)
-    return Word(Field.MONTH_OF_YEAR, is_short=count == 3)
+        return Number(DateField.MONTH_OF_YEAR, count, 2)
+    return Word(DateField.MONTH_OF_YEAR, is_short=count == 3)
 
 
 def _offset(count: int) -> Element:
@@ -144,34 +144,34 @@ def _offset(count: int) -> Element:
 
 
 _NUMBERS: dict[str, _Maker] = {
-    "d": _number(Field.DAY_OF_MONTH, 2),
-    "h": _number(Field.CLOCKHOUR_OF_HALFDAY, 2),
-    "H": _number(Field.HOUR_OF_DAY, 2),
-    "k": _number(Field.CLOCKHOUR_OF_DAY, 2),
-    "K": _number(Field.HOUR_OF_HALFDAY, 2),
-    "m": _number(Field.MINUTE_OF_HOUR, 2),
-    "s": _number(Field.SECOND_OF_MINUTE, 2),
-    "e": _number(Field.DAY_OF_WEEK, 1),
-    "D": _number(Field.DAY_OF_YEAR, 3),
-    "w": _number(Field.WEEK_OF_WEEKYEAR, 2),
-    "C": lambda count: Number(Field.CENTURY_OF_ERA, count, count, is_signed=True),
+    "d": _number(DateField.DAY_OF_MONTH, 2),
+    "h": _number(DateField.CLOCKHOUR_OF_HALFDAY, 2),
+    "H": _number(DateField.HOUR_OF_DAY, 2),
+    "k": _number(DateField.CLOCKHOUR_OF_DAY, 2),
+    "K": _number(DateField.HOUR_OF_HALFDAY, 2),
+    "m": _number(DateField.MINUTE_OF_HOUR, 2),
+    "s": _number(DateField.SECOND_OF_MINUTE, 2),
+    "e": _number(DateField.DAY_OF_WEEK, 1),
+    "D": _number(DateField.DAY_OF_YEAR, 3),
+    "w": _number(DateField.WEEK_OF_WEEKYEAR, 2),
+    "C": lambda count: Number(DateField.CENTURY_OF_ERA, count, count, is_signed=True),
     "S": lambda count: Fraction(SECOND, count, min(count, _LONGEST_FRACTION)),
 }
 _OTHERS: dict[str, _Maker] = {
     "M": _month,
-    "G": lambda _: Word(Field.ERA),
-    "a": lambda _: Word(Field.HALFDAY_OF_DAY),
-    "E": lambda count: Word(Field.DAY_OF_WEEK, is_short=count < 4),
+    "G": lambda _: Word(DateField.ERA),
+    "a": lambda _: Word(DateField.HALFDAY_OF_DAY),
+    "E": lambda count: Word(DateField.DAY_OF_WEEK, is_short=count < 4),
     "z": lambda count: ZoneName(is_short=count < 4),
     "Z": _offset,
 }
-_YEARS = {"x": Field.WEEKYEAR, "y": Field.YEAR, "Y": Field.YEAR_OF_ERA}
+_YEARS = {"x": DateField.WEEKYEAR, "y": DateField.YEAR, "Y": DateField.YEAR_OF_ERA}
 _MAKERS = _NUMBERS | _OTHERS
 _LONGEST_YEAR = 9
 _LONGEST_FRACTION = 18
 
 
-def _element(token: str, then: str, pivots: dict[Field, int]) -> Element:
+def _element(token: str, then: str, pivots: dict[DateField, int]) -> Element:
     """Return the element of a token; what follows tells how many digits a year may have."""
     letter = token[0]
     if letter == "'":
@@ -184,9 +184,9 @@ def _element(token: str, then: str, pivots: dict[Field, int]) -> Element:
     raise JodaError("IllegalArgumentException", f"Illegal pattern component: {token}")
 
 
-def _year(field: Field, count: int, pivots: dict[Field, int], *, is_followed_by_number: bool) -> Element:
+def _year(field: DateField, count: int, pivots: dict[DateField, int], *, is_followed_by_number: bool) -> Element:
     if count == 2:
-        field = Field.WEEKYEAR if field == Field.WEEKYEAR else Field.YEAR
+        field = DateField.WEEKYEAR if field == DateField.WEEKYEAR else DateField.YEAR
         return TwoDigitYear(field, pivots[field], is_lenient=not is_followed_by_number)
     most_digits = count if is_followed_by_number else max(count, _LONGEST_YEAR)
-    return Number(field, count, most_digits, is_signed=field != Field.YEAR_OF_ERA)
+    return Number(field, count, most_digits, is_signed=field != DateField.YEAR_OF_ERA)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calve.capture import CaptureReport, Mode, TableReport, filtered
-from calve.lake import quoted
+from calve.texts import quoted
 
 Range = Mapping[str, Any]
 """A range as a capture reports it."""

@@ -1,4 +1,7 @@
-"""The Docker step: runs a container on the worker's machine. Import only the runtime."""
+"""The Docker step: runs a container on the worker's machine.
+
+Import only the runtime.
+"""
 
 from lazy_loader import attach_stub
 

@@ -1,4 +1,7 @@
-"""The Kubernetes step: runs a container as a job on a cluster. Import only the runtime."""
+"""The Kubernetes step: runs a container as a job on a cluster.
+
+Import only the runtime.
+"""
 
 from lazy_loader import attach_stub
 

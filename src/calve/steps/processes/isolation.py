@@ -161,11 +161,11 @@ def hidden_paths(settings: Settings) -> list[Path]:
 
     store = make_url(settings.store.url)
     files = [Path(store.database)] if store.get_backend_name() == "sqlite" and store.database else []
-    companions = [file.with_name(f"{file.name}{suffix}") for file in files for suffix in ("", "-wal", "-shm")]
+    state_files = [file.with_name(f"{file.name}{suffix}") for file in files for suffix in ("", "-wal", "-shm")]
     folders = [settings.home] if not settings.project.is_relative_to(settings.home) else []
     kept = settings.secret_store
     more = [settings.project / FILE, kept.key_file, *([kept.folder] if kept.folder else [])]
-    outside = [path for path in (*companions, *more) if not any(path.is_relative_to(each) for each in folders)]
+    outside = [path for path in (*state_files, *more) if not any(path.is_relative_to(each) for each in folders)]
     return [*folders, *outside]
 
 

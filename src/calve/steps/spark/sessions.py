@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from calve.engine import StepContext
-from calve.lake import make_catalogs, quoted
+from calve.lake import make_catalogs
 from calve.merging import active_session
 from calve.settings import Settings
 from calve.steps.config import text
@@ -20,6 +20,7 @@ from calve.steps.spark.errors import Hint, cause, translated
 from calve.steps.spark.event_log import Tables, Usage
 from calve.steps.spark.progress import Progress
 from calve.steps.spark.sql_script import Script
+from calve.texts import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.session import SparkSession

@@ -70,6 +70,7 @@ def only_scheduler(path: Path) -> Iterator[None]:
         if not _is_taken(file):
             raise _busy(os.read(file, 1000).decode("utf-8", "replace"), path)
         os.ftruncate(file, 0)
+        # Only names the holder, for the message. The lock itself ends with the process, so a crash leaves none behind.
         os.pwrite(file, f"{os.getpid()} {socket.gethostname()}".encode(), 0)
         yield
     finally:

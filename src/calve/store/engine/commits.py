@@ -41,6 +41,7 @@ _UPDATE_RUN = (
 _PASS_DOWN = (
     update(run)
     .where(run.c.parent_attempt == bindparam("attempt_uuid"), text(IS_LIVE), run.c.action.is_(None))
+    # The new number makes a turn fail that was computed without the action (decision 0013).
     .values(action=bindparam("pending"), seq=run.c.seq + 1)
     .returning(run.c.uuid, run.c.priority)
 )

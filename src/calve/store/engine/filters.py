@@ -1,4 +1,4 @@
-"""Instances by time, tag, initiator, version and params (the port is ``calve.engine.ports.Overviews``).
+"""Instances by time, tag, initiator, version and params (part of the port ``calve.engine.ports.EngineState``).
 
 Tags, initiators and params stand in JSON that no index knows. So a request looks through a limited number of
 instances in the order of an index, and says where to look on: it is fast however rare what it looks for is.

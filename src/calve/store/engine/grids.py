@@ -1,4 +1,4 @@
-"""The statuses of many steps and iterations at once (the port is ``calve.engine.ports.Overviews``)."""
+"""The statuses of many steps and iterations at once (part of the port ``calve.engine.ports.EngineState``)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Steps that are not over: what waits, and for what (the port is ``calve.engine.ports.LiveWork``)."""
+"""Steps that are not over: what waits, and for what (part of the port ``calve.engine.ports.EngineState``)."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Many workflows and instances at once, little of each (the port is ``calve.engine.ports.Overviews``)."""
+"""Many workflows and instances at once, little of each (part of the port ``calve.engine.ports.EngineState``)."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -40,6 +40,7 @@ _LINE = (
         claim.c.permit == bindparam("permit"),
         claim.c.is_held.is_(False),
         tuple_(claim.c.priority, claim.c.seq) > tuple_(bindparam("priority"), bindparam("seq")),
+        # Not those that also wait for a permit that is full: they could not start, and waking them costs a turn.
         claim.c.attempt_uuid.not_in(
             select(claim.c.attempt_uuid).where(
                 claim.c.permit.in_(bindparam("full", expanding=True)), claim.c.is_held.is_(False)

@@ -112,6 +112,7 @@ class SqlQueue:
         def write(transaction: Transaction) -> HeartbeatReply:
             now = transaction.connection.scalar(statement)
             if now is None:
+                # Dead stays dead: its tasks may be executed elsewhere by now, so it has to register again.
                 return HeartbeatReply(
                     False, transaction.connection.execute(_NOW[transaction.is_postgresql]).scalar_one()
                 )
@@ -149,6 +150,7 @@ class SqlQueue:
             for kind in kinds:
                 values = {"worker": worker_uuid, "now": now, "the_kind": kind.value, "number": wanted[kind]}
                 rows += transaction.connection.execute(_CLAIM[transaction.is_postgresql], values).all()
+            # Sorted again: UPDATE … RETURNING gives rows in any order.
             return [TASK.from_row(row) for row in sorted(rows, key=lambda row: (row.priority, row.seq))]
 
         return self._transactions.write("claim", take)
@@ -174,6 +176,7 @@ class SqlQueue:
             now = connection.execute(clock).scalar_one()
             silent = [WORKER.from_row(row) for row in connection.execute(_ALIVE)]
             orphans = connection.scalar(select(task.c.seq).where(_is_orphaned()).limit(1))
+        # Decided before anything is written, as usually nobody is dead: every heartbeat of every worker comes here.
         dead = [each for each in silent if each.heartbeat_at < now - silent_ms or is_gone(each)]
         if not dead and orphans is None:
             return []

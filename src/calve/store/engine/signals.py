@@ -1,4 +1,4 @@
-"""Signals (the ports are ``calve.engine.ports.SignalBoard`` and ``calve.triggers.ports.SignalState``)."""
+"""Signals (part of ``calve.engine.ports.EngineState``; also the port ``calve.triggers.signals.SignalState``)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

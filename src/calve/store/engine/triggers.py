@@ -1,4 +1,4 @@
-"""Triggers (the port is ``calve.triggers.ports.TriggerState``)."""
+"""Triggers (the port is ``calve.triggers.TriggerState``)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What workers do, and what waits for them (the port is ``calve.engine.ports.Overviews``)."""
+"""What workers do, and what waits for them (part of the port ``calve.engine.ports.EngineState``)."""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""Signals: announced by programs and steps, joined by triggers, and traced from sender to instance."""
+"""Signals: announced by programs and steps, joined by triggers, and traced from sender to instance.
+
+Import ``Signals``, its documents, and the port that the store implements.
+"""
 
 from lazy_loader import attach_stub
 

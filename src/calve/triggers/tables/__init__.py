@@ -1,4 +1,7 @@
-"""Triggers by changes of tables: noticed by polling catalogs, decided by checkpoints."""
+"""Triggers by changes of tables: noticed by polling catalogs, decided by checkpoints.
+
+Import the watcher and what samples lag; decisions are pure functions beside it.
+"""
 
 from lazy_loader import attach_stub
 

@@ -12,9 +12,9 @@ from calve.access import PrincipalKind, SignedIn
 from calve.api import Call, WebCaller, in_slow_thread, in_thread, problem_of
 from calve.api.access import (
     AccessControl,
-    At,
     Bootstrap,
-    From,
+    ControlDep,
+    RequestDep,
     SignIn,
     bootstrapped,
     relative,
@@ -69,7 +69,7 @@ def _page(
 
 
 @pages.post("/actions/sign-in", "sign_in_by_form", PUBLIC)
-async def sign_in_by_form(call: Call, request: Request, at: At, info: From, fields: Form) -> Response:
+async def sign_in_by_form(call: Call, request: Request, at: ControlDep, info: RequestDep, fields: Form) -> Response:
     """Sign in with a name and a password."""
     try:
         begun = await signed_in(at, info, _body(SignIn, fields, "name", "password"))
@@ -79,7 +79,7 @@ async def sign_in_by_form(call: Call, request: Request, at: At, info: From, fiel
 
 
 @pages.post("/actions/bootstrap", "bootstrap_by_form", PUBLIC)
-async def bootstrap_by_form(call: Call, request: Request, at: At, info: From, fields: Form) -> Response:
+async def bootstrap_by_form(call: Call, request: Request, at: ControlDep, info: RequestDep, fields: Form) -> Response:
     """Become the first administrator."""
     try:
         body = _body(Bootstrap, fields, "token", "name", "password")
@@ -103,14 +103,14 @@ def _refused(
     return html(request, call, page)
 
 
-def _begun(begun: SignedIn, info: From, fields: Fields) -> Response:
+def _begun(begun: SignedIn, info: RequestDep, fields: Fields) -> Response:
     answer = RedirectResponse(relative(first(fields, "next", "/")), 303)
     set_session(answer, begun, info)
     return answer
 
 
 @pages.post("/actions/sign-out", "sign_out_by_form", SIGNED_IN)
-def sign_out_by_form(call: Call, at: At, info: From, fields: Form) -> Response:
+def sign_out_by_form(call: Call, at: ControlDep, info: RequestDep, fields: Form) -> Response:
     """End the session."""
     del fields  # its token was checked
     answer = RedirectResponse("/sign-in", 303)

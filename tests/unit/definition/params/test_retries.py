@@ -11,7 +11,6 @@ from calve.definition.params.retries import (
     DAY,
     ParsedRetryPolicy,
     RetryReason,
-    human_duration,
     parse_duration,
     parse_retry_policy,
 )
@@ -19,12 +18,11 @@ from calve.definition.params.secrets import Secret
 from calve.errors import ParamError
 
 _DURATIONS = cases("misc_cases.jsonl", kind="duration")
-_HUMAN = cases("misc_cases.jsonl", kind="duration_human")
 
 
 def test_every_case_of_maestro_is_here() -> None:
-    """25 durations, 7 for people."""
-    assert (len(_DURATIONS), len(_HUMAN)) == (25, 7)
+    """25 durations."""
+    assert len(_DURATIONS) == 25
 
 
 @pytest.mark.parametrize("case", _DURATIONS, ids=lambda case: repr(case["value"]))
@@ -36,17 +34,6 @@ def test_a_timeout_is_read_as_maestro_reads_it(case: dict[str, Any]) -> None:
         assert case["error_contains"] in raised.value.message
     else:
         assert parse_duration(case["value"], case.get("params", {})) == case["expect_ms"]
-
-
-@pytest.mark.parametrize("case", _HUMAN, ids=lambda case: case["expect"])
-def test_a_duration_is_written_for_people(case: dict[str, Any]) -> None:
-    """Hours are the largest unit."""
-    assert human_duration(case["seconds"]) == case["expect"]
-
-
-def test_a_negative_duration_is_written_with_signs() -> None:
-    """As Java's Duration does."""
-    assert human_duration(-3680) == "-1h -1m -20s"
 
 
 @pytest.mark.parametrize(

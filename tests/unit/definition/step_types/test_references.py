@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.definition.params.cases import params
 
-from calve.definition.step_types import STEP_TYPES, files_of, step_references, unresolved_references
+from calve.definition.step_types import STEP_TYPES, files_of, unresolved_references
 from calve.definition.step_types.programs import parameters_files
 from calve.definition.step_types.step_type import DYNAMIC
 
@@ -152,10 +152,3 @@ def test_papermills_options_are_told_from_their_values() -> None:
     """By their number, so that a copy can take the place of a file."""
     words = ["-p", "-f", "a", "--parameters_file=b", "-k", "c"]
     assert [*parameters_files(words)] == [(2, "", "a"), (3, "--parameters_file=", "b")]
-
-
-def test_the_references_of_a_step_are_those_of_its_params_and_files() -> None:
-    """As far as the files are here."""
-    given = params(a="$x", b={"expression": "y + 1"}, spark=config(file="copy.sql", audit=["a.sql", "${z}.sql"]))
-    files = {"copy.sql": "SELECT * FROM ${capture.icdc_table} WHERE $$n"}
-    assert step_references(SPARK, given, files.get) == {"x", "y", "z", "capture.icdc_table"}

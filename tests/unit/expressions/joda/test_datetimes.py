@@ -2,7 +2,7 @@
 
 import pytest
 
-from calve.expressions.joda import UTC, DateTime, Field, JodaError, Unit, days_between, zone_for_id
+from calve.expressions.joda import UTC, DateField, DateTime, JodaError, Unit, days_between, zone_for_id
 
 LOS_ANGELES = zone_for_id("America/Los_Angeles")
 SAO_PAULO = zone_for_id("America/Sao_Paulo")
@@ -211,28 +211,28 @@ class TestFields:
     ) -> None:
         """As ISO 8601 has it."""
         day = _at(text)
-        fields = (Field.WEEKYEAR, Field.WEEK_OF_WEEKYEAR, Field.DAY_OF_WEEK)
+        fields = (DateField.WEEKYEAR, DateField.WEEK_OF_WEEKYEAR, DateField.DAY_OF_WEEK)
         assert tuple(map(day.get, fields)) == (weekyear, week, weekday)
 
     @pytest.mark.parametrize(
         ("text", "field", "value", "changed"),
         [
-            ("2020-02-29", Field.YEAR, 2021, "2021-02-28"),
-            ("2021-03-31", Field.MONTH_OF_YEAR, 2, "2021-02-28"),
-            ("2020-12-31", Field.WEEKYEAR, 2021, "2021-12-30"),
-            ("2021-01-03", Field.WEEK_OF_WEEKYEAR, 1, "2020-01-05"),
-            ("2021-06-15", Field.DAY_OF_YEAR, 365, "2021-12-31"),
-            ("2021-06-15", Field.DAY_OF_WEEK, 7, "2021-06-20"),
-            ("-0004-06-15", Field.YEAR_OF_ERA, 1, "0000-06-15"),
-            ("-0004-06-15", Field.ERA, 1, "0004-06-15"),
-            ("0004-06-15", Field.ERA, 1, "0004-06-15"),
-            ("-0004-06-15", Field.CENTURY_OF_ERA, 2, "-0204-06-15"),
-            ("1999-06-15", Field.YEAR_OF_CENTURY, 0, "1900-06-15"),
-            ("2021-06-15", Field.CLOCKHOUR_OF_DAY, 24, "2021-06-15"),
+            ("2020-02-29", DateField.YEAR, 2021, "2021-02-28"),
+            ("2021-03-31", DateField.MONTH_OF_YEAR, 2, "2021-02-28"),
+            ("2020-12-31", DateField.WEEKYEAR, 2021, "2021-12-30"),
+            ("2021-01-03", DateField.WEEK_OF_WEEKYEAR, 1, "2020-01-05"),
+            ("2021-06-15", DateField.DAY_OF_YEAR, 365, "2021-12-31"),
+            ("2021-06-15", DateField.DAY_OF_WEEK, 7, "2021-06-20"),
+            ("-0004-06-15", DateField.YEAR_OF_ERA, 1, "0000-06-15"),
+            ("-0004-06-15", DateField.ERA, 1, "0004-06-15"),
+            ("0004-06-15", DateField.ERA, 1, "0004-06-15"),
+            ("-0004-06-15", DateField.CENTURY_OF_ERA, 2, "-0204-06-15"),
+            ("1999-06-15", DateField.YEAR_OF_CENTURY, 0, "1900-06-15"),
+            ("2021-06-15", DateField.CLOCKHOUR_OF_DAY, 24, "2021-06-15"),
         ],
     )
     def test_the_rest_of_the_date_stays_as_far_as_it_can(
-        self, text: str, field: Field, value: int, changed: str
+        self, text: str, field: DateField, value: int, changed: str
     ) -> None:
         """A day that is not there becomes the last one that is."""
         assert str(_at(text).with_field(field, value)) == f"{changed}T00:00:00.000Z"
@@ -240,19 +240,19 @@ class TestFields:
     @pytest.mark.parametrize(
         ("text", "field", "value", "message"),
         [
-            ("2021-06-15", Field.DAY_OF_YEAR, 366, "Value 366 for dayOfYear must be in the range [1,365]"),
-            ("2021-06-15", Field.WEEK_OF_WEEKYEAR, 53, "Value 53 for weekOfWeekyear must be in the range [1,52]"),
-            ("2020-06-15", Field.WEEK_OF_WEEKYEAR, 0, "Value 0 for weekOfWeekyear must be in the range [1,52]"),
-            ("2020-06-15", Field.DAY_OF_MONTH, 31, "Value 31 for dayOfMonth must be in the range [1,30]"),
+            ("2021-06-15", DateField.DAY_OF_YEAR, 366, "Value 366 for dayOfYear must be in the range [1,365]"),
+            ("2021-06-15", DateField.WEEK_OF_WEEKYEAR, 53, "Value 53 for weekOfWeekyear must be in the range [1,52]"),
+            ("2020-06-15", DateField.WEEK_OF_WEEKYEAR, 0, "Value 0 for weekOfWeekyear must be in the range [1,52]"),
+            ("2020-06-15", DateField.DAY_OF_MONTH, 31, "Value 31 for dayOfMonth must be in the range [1,30]"),
             (
                 "2020-06-15",
-                Field.WEEKYEAR,
+                DateField.WEEKYEAR,
                 -300_000_000,
                 "Value 300000000 for weekyear must be in the range [-292275054,292278993]",
             ),
         ],
     )
-    def test_values_out_of_range_are_refused(self, text: str, field: Field, value: int, message: str) -> None:
+    def test_values_out_of_range_are_refused(self, text: str, field: DateField, value: int, message: str) -> None:
         """The range is that of the date."""
         with pytest.raises(JodaError) as raised:
             _at(text).with_field(field, value)
@@ -261,7 +261,7 @@ class TestFields:
     def test_a_value_that_clocks_skip_is_refused(self) -> None:
         """Unlike adding, setting says so."""
         with pytest.raises(JodaError) as raised:
-            _at("2021-03-14T01:30", "America/Los_Angeles").with_field(Field.HOUR_OF_DAY, 2)
+            _at("2021-03-14T01:30", "America/Los_Angeles").with_field(DateField.HOUR_OF_DAY, 2)
         assert raised.value.kind == "IllegalFieldValueException"
         assert raised.value.message == (
             "Value 2 for hourOfDay is not supported: Illegal instant due to time zone offset transition "
@@ -271,7 +271,7 @@ class TestFields:
     def test_in_an_overlap_the_offset_is_kept(self) -> None:
         """Setting a field of the second instant gives a second instant."""
         later = DateTime.of(2021, 11, 7, 1, 30, 0, 0, LOS_ANGELES).plus(Unit.HOURS, 1)
-        assert str(later.with_field(Field.MINUTE_OF_HOUR, 45)) == "2021-11-07T01:45:00.000-08:00"
+        assert str(later.with_field(DateField.MINUTE_OF_HOUR, 45)) == "2021-11-07T01:45:00.000-08:00"
 
     def test_the_day_starts_when_its_clock_does(self) -> None:
         """At one where midnight is skipped, at the first of two midnights."""
@@ -287,21 +287,27 @@ class TestProperties:
     def test_months_and_days_have_names(self) -> None:
         """Other fields are numbers."""
         day = _at("2021-02-14")
-        fields = (Field.MONTH_OF_YEAR, Field.DAY_OF_WEEK, Field.ERA, Field.HALFDAY_OF_DAY, Field.DAY_OF_YEAR)
+        fields = (
+            DateField.MONTH_OF_YEAR,
+            DateField.DAY_OF_WEEK,
+            DateField.ERA,
+            DateField.HALFDAY_OF_DAY,
+            DateField.DAY_OF_YEAR,
+        )
         texts = [day.property(field).as_text() for field in fields]
         assert texts == ["February", "Sunday", "AD", "AM", "45"]
 
     def test_least_and_greatest_values_are_those_of_the_date(self) -> None:
         """February 2020 has 29 days, and 2020 has 53 weeks."""
-        day = _at("2020-02-14").property(Field.DAY_OF_MONTH)
+        day = _at("2020-02-14").property(DateField.DAY_OF_MONTH)
         assert (str(day.with_minimum())[:10], str(day.with_maximum())[:10]) == ("2020-02-01", "2020-02-29")
-        assert str(_at("2020-02-14").property(Field.WEEK_OF_WEEKYEAR).with_maximum())[:10] == "2021-01-01"
+        assert str(_at("2020-02-14").property(DateField.WEEK_OF_WEEKYEAR).with_maximum())[:10] == "2021-01-01"
 
     def test_least_and_greatest_values_in_a_gap_are_next_to_it(self) -> None:
         """The first after it, the last before it."""
-        day = _at("2018-11-04T12:00", "America/Sao_Paulo").property(Field.HOUR_OF_DAY)
+        day = _at("2018-11-04T12:00", "America/Sao_Paulo").property(DateField.HOUR_OF_DAY)
         assert str(day.with_minimum()) == "2018-11-04T01:00:00.000-02:00"
-        eve = _at("2025-03-29T12:30", "America/Scoresbysund").property(Field.HOUR_OF_DAY)
+        eve = _at("2025-03-29T12:30", "America/Scoresbysund").property(DateField.HOUR_OF_DAY)
         assert str(eve.with_maximum()) == "2025-03-29T22:59:59.999-02:00"
 
 

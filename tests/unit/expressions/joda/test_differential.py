@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from calve.expressions.joda import (
+    DateField,
     DateTime,
-    Field,
     Formatter,
     JodaError,
     Property,
@@ -51,7 +51,7 @@ def _formatter(pattern: str, zone_id: str | None) -> Formatter:
 
 
 def _property(millis: int, zone_id: str, field: str) -> Property:
-    return _at(millis, zone_id).property(Field(field))
+    return _at(millis, zone_id).property(DateField(field))
 
 
 def _at(millis: int, zone_id: str) -> DateTime:
@@ -76,7 +76,7 @@ ANSWERS: dict[str, Callable[..., str | int]] = {
     "in_zone": lambda millis, zone_id, other: _told(_at(millis, zone_id).in_zone(_zone(other))),
     "plus": lambda millis, zone_id, unit, amount: _told(_at(millis, zone_id).plus(Unit(unit), amount)),
     "minus": lambda millis, zone_id, unit, amount: _told(_at(millis, zone_id).plus(Unit(unit), -amount)),
-    "with": lambda millis, zone_id, field, value: _told(_at(millis, zone_id).with_field(Field(field), value)),
+    "with": lambda millis, zone_id, field, value: _told(_at(millis, zone_id).with_field(DateField(field), value)),
     "get": lambda *question: _property(*question).get(),
     "text": lambda *question: _property(*question).as_text(),
     "min": lambda *question: _told(_property(*question).with_minimum()),

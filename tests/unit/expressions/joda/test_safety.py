@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, strategies as st
 
-from calve.expressions.joda import DateTime, Field, JodaError, Unit, days_between, formatter, zone_for_id
+from calve.expressions.joda import DateField, DateTime, JodaError, Unit, days_between, formatter, zone_for_id
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 ZONES = st.sampled_from(["UTC", "America/Los_Angeles", "Pacific/Apia", "+05:30", "Australia/Sydney", "Asia/Tokyo"])
@@ -22,8 +22,8 @@ def test_moving_gives_a_date_time_or_an_error(start: DateTime, unit: Unit, amoun
         assert -(2**63) <= start.plus(unit, amount).millis < 2**63
 
 
-@given(DATETIMES, st.sampled_from(Field), st.integers(-(2**31), 2**31 - 1))
-def test_changing_a_field_gives_a_date_time_or_an_error(start: DateTime, field: Field, value: int) -> None:
+@given(DATETIMES, st.sampled_from(DateField), st.integers(-(2**31), 2**31 - 1))
+def test_changing_a_field_gives_a_date_time_or_an_error(start: DateTime, field: DateField, value: int) -> None:
     """Texts and extremes of it too."""
     with suppress(JodaError):
         assert -(2**63) <= start.with_field(field, value).millis < 2**63
@@ -86,7 +86,7 @@ def test_what_is_printed_is_what_is_read(datetime: DateTime) -> None:
         lambda: DateTime(0).plus(Unit.YEARS, 10**4000),
         lambda: DateTime(0).plus(Unit.MONTHS, -(10**4000)),
         lambda: DateTime(0).plus(Unit.DAYS, 10**4000),
-        lambda: DateTime(0).with_field(Field.YEAR, 10**4000),
+        lambda: DateTime(0).with_field(DateField.YEAR, 10**4000),
     ],
 )
 def test_hostile_input_is_dealt_with(ask: Callable[[], object]) -> None:

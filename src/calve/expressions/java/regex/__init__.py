@@ -1,4 +1,7 @@
-"""Regular expressions with Java's syntax and meaning, searched in bounded time: ``split`` and ``replace_all``."""
+"""Regular expressions with Java's syntax and meaning, searched in bounded time: ``split`` and ``replace_all``.
+
+Only the rest of ``expressions.java`` imports it.
+"""
 
 from lazy_loader import attach_stub
 

@@ -237,6 +237,7 @@ def _endpoint(operation: Operation) -> Callable[..., Any]:
     fields = tuple(one.name for one in operation.parameters if one.place is Place.FIELD)
 
     def answer(call: WebCaller, arguments: dict[str, Any]) -> Response:
+        # Without operation.check: the guard of the route has checked already; other edges check themselves.
         result = function(Operations(call), **arguments)
         return PlainTextResponse(result, status) if isinstance(result, str) else Document(result, status)
 
