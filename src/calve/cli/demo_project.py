@@ -8,10 +8,9 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from calve.errors import CalveError, StoreBusy
-from calve.settings import ServerSettings, load
 
 if TYPE_CHECKING:
-    from calve.settings import Settings
+    from calve.settings import ServerSettings, Settings
 
 _STATE = "state.db"
 _PORTS = 20
@@ -55,6 +54,8 @@ def view_of(settings: "Settings", page: str) -> dict[str, str] | None:
 
     None if variables of this environment would lead the command to another project.
     """
+    from calve.settings import load
+
     loaded = load(settings.home)
     if (loaded.store, loaded.catalogs) != (settings.store, settings.catalogs):
         return None
@@ -65,9 +66,9 @@ def view_of(settings: "Settings", page: str) -> dict[str, str] | None:
     return {"command": f"calve -C {quote(str(settings.home))} up{chosen}", "url": url + page}
 
 
-def _free_port(server: ServerSettings) -> int:
+def _free_port(server: "ServerSettings") -> int:
     """Return the port of the settings; if another server has it, the next one that is free."""
-    first = server.port or ServerSettings().port
+    first = server.port or type(server)().port
     for port in range(first, first + _PORTS):
         with suppress(OSError), closing(socket.create_server((server.host, port))):
             return port
