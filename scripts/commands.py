@@ -6,14 +6,14 @@ From the root of the repository: python scripts/commands.py [--check]
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from textwrap import dedent
 
 import click
+from generated import REFERENCE, write
 
 from calve.cli.entry import calve
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "cli.md"
+PAGE = REFERENCE / "cli.md"
 NOTES = "<!-- notes -->"
 """Begins what a section has besides the help of its command."""
 _COMMON = {"--json", "--help", "-h"}
@@ -77,15 +77,10 @@ def _escaped(text: str) -> str:
     return code.replace("|", "\\|")
 
 
-def main(arguments: list[str]) -> int:
-    """Write the page, or check that it is up to date."""
-    before = PAGE.read_text(encoding="utf-8")
-    after = page(before)
-    if "--check" in arguments:
-        return int(before != after)
-    PAGE.write_text(after, encoding="utf-8")
-    return 0
+def main() -> int:
+    """Write the page, or tell that it is out of date."""
+    return write({PAGE: page(PAGE.read_text(encoding="utf-8"))}, "commands")
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -7,15 +7,15 @@ import re
 import sys
 from collections.abc import Iterator
 from inspect import Parameter, Signature
-from pathlib import Path
 from textwrap import indent
+
+from generated import REFERENCE, ROOT, between, write
 
 from calve.definition.step_types import STEP_TYPES, StepType, reference
 from calve.dsl.signatures import docstring, function_name, signature
 
-ROOT = Path(__file__).parents[1]
 STUB = ROOT / "src" / "calve" / "dsl" / "steps.pyi"
-PAGE = ROOT / "docs" / "reference" / "step-types.md"
+PAGE = REFERENCE / "step-types.md"
 MODULES = {
     "collections.abc": ("Mapping", "Sequence"),
     "typing": ("Literal",),
@@ -83,32 +83,20 @@ def page(text: str) -> str:
         if not step_type.refused:
             text = _section(text, step_type)
     refused = [f"| `{item.name}` | {item.refused}. |" for item in STEP_TYPES.values() if item.refused]
-    return _between(text, "refused", "\n".join(["| type | why, and what to use |", "|---|---|", *refused, ""]))
+    return between(text, "refused", "\n".join(["| type | why, and what to use |", "|---|---|", *refused, ""]))
 
 
 def _section(text: str, step_type: StepType) -> str:
     """Replace the first paragraph of a section, and its tables."""
     heading = f"^(## `{step_type.name}`\n\n).*"
     text = re.sub(heading, lambda found: f"{found[1]}{step_type.doc}", text, flags=re.MULTILINE)
-    return _between(text, step_type.name, reference(step_type))
-
-
-def _between(text: str, name: str, made: str) -> str:
-    begin, end = f"<!-- {name} -->\n", "<!-- end -->"
-    return re.sub(f"{begin}.*?{end}", lambda _: f"{begin}\n{made}\n{end}", text, flags=re.DOTALL)
+    tables = reference(step_type)
+    return between(text, step_type.name, tables) if tables else text
 
 
 def main() -> int:
-    """Write both files, or tell which of them are not up to date."""
-    is_check = sys.argv[1:] == ["--check"]
-    made = {STUB: stub(), PAGE: page(PAGE.read_text(encoding="utf-8"))}
-    stale = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    for path in stale:
-        if is_check:
-            sys.stderr.write(f"{path.relative_to(ROOT)} is out of date: run make step-types.\n")
-        else:
-            path.write_text(made[path], encoding="utf-8")
-    return int(is_check and bool(stale))
+    """Write both files, or tell which of them are out of date."""
+    return write({STUB: stub(), PAGE: page(PAGE.read_text(encoding="utf-8"))}, "step-types")
 
 
 if __name__ == "__main__":
