@@ -1,4 +1,4 @@
-"""Write the routes of the REST reference and the schema of the GraphQL reference from their declarations.
+"""Write the pages of the reference that follow from declarations: REST routes, GraphQL's schema, Maestro's documents.
 
 From the root of the repository: python scripts/api_docs.py [--check]
 """
@@ -13,10 +13,71 @@ from calve.api import access
 from calve.api.app import routers
 from calve.api.graphql.server import SCHEMA
 from calve.api.routing import policy_of
-from calve.operations import PREFIX, declared
+from calve.engine import views
+from calve.engine.views import Document
+from calve.operations import PREFIX, declared, models
 
 REST = REFERENCE / "rest.md"
 GRAPHQL = REFERENCE / "graphql.md"
+MAESTRO = REFERENCE / "maestro-documents.md"
+DOCUMENTS: dict[str, tuple[type[Document], ...]] = {
+    "instances": (
+        views.WorkflowInstance,
+        views.RunConfig,
+        views.RestartConfig,
+        views.RunProperties,
+        views.InitiatorDocument,
+        views.RuntimeOverview,
+        views.StatusSummary,
+        views.RollupOverview,
+        views.CountReference,
+        views.AggregatedInfo,
+        views.StepAggregatedView,
+    ),
+    "steps": (
+        views.StepInstance,
+        views.RuntimeState,
+        views.InstanceTransition,
+        views.StepRetry,
+        views.SignalDependencies,
+        views.SignalOutputs,
+        views.SignalOutput,
+    ),
+    "artifacts": (
+        views.ForeachArtifact,
+        views.ForeachOverview,
+        views.WhileArtifact,
+        views.SubworkflowArtifact,
+        views.NotebookArtifact,
+        views.HttpArtifact,
+        views.KubernetesArtifact,
+    ),
+    "timelines": (views.LogEvent, views.StatusEvent, views.ActionEvent),
+    "answers": (
+        views.StartResponse,
+        views.StepRestartResponse,
+        models.InstanceAction,
+        models.StepAction,
+        models.WorkflowAction,
+    ),
+    "workflows": (
+        models.WorkflowDefinition,
+        models.PropertiesSnapshot,
+        models.Metadata,
+        models.DefinitionExtras,
+        models.WorkflowOverview,
+        views.WorkflowTimeline,
+        views.WorkflowTimelineEvent,
+    ),
+    "signals, permits, breakpoints": (
+        views.SignalInstance,
+        models.TagPermit,
+        models.StepBreakpoint,
+        models.BreakpointDeleted,
+        models.PausedAttempt,
+    ),
+}
+"""The documents of each section of the page about Maestro's."""
 HEAD = ("| | path | permission | method | what |", "|---|---|---|---|---|")
 
 
@@ -49,9 +110,28 @@ def graphql(text: str) -> str:
     return between(text, "schema", f"```graphql\n{SCHEMA.as_str().strip()}\n```")
 
 
+def maestro(text: str) -> str:
+    """Return the page with a table for each document: which fields are the same, added, or left out."""
+    for section, documents in DOCUMENTS.items():
+        text = between(text, section, "\n".join(_table(one) for one in documents))
+    return text
+
+
+def _table(model: type[Document]) -> str:
+    same = [name for name in model.names() if name not in model.ADDED]
+    rows = [
+        *(f"| `{name}` | same{', not in lists' if name in model.ALONE else ''} | |" for name in same),
+        *(f"| `{name}` | added | {why} |" for name, why in model.ADDED.items()),
+        *(f"| `{name}` | left out | {why} |" for name, why in model.LEFT_OUT.items()),
+    ]
+    title = model.__name__.removesuffix("Document")
+    doc = (model.__doc__ or "").replace("``", "`").splitlines()[0]
+    return "\n".join([f"### {title}", "", doc, "", "| field | | |", "|---|---|---|", *rows, ""])
+
+
 def main() -> int:
-    """Write both pages, or tell which of them are out of date."""
-    pages = {REST: rest, GRAPHQL: graphql}
+    """Write the pages, or tell which of them are out of date."""
+    pages = {REST: rest, GRAPHQL: graphql, MAESTRO: maestro}
     return write({path: page(path.read_text(encoding="utf-8")) for path, page in pages.items()}, "api-docs")
 
 

@@ -1,4 +1,4 @@
-"""What can be read."""
+"""The queries."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from calve.triggers.signals import lineage_json, signal_json
 @described
 @strawberry.type
 class Query:
-    """What can be read; callers see what they may read."""
+    """Everything that the caller may read."""
 
     @strawberry.field
     def workflow(self, info: Info, id: strawberry.ID) -> Workflow:  # noqa: A002 - the name that people expect
@@ -38,7 +38,7 @@ class Query:
 
     @strawberry.field
     def workflows(self, info: Info, search: str = "", first: int = FEW, after: str = "") -> Workflows:
-        """Return workflows by id, all or those whose id contains a text."""
+        """Return all workflows, or those whose id contains a text, by id."""
         call = info.context
         found = call.engine.state.workflows(
             after=after,
@@ -52,7 +52,7 @@ class Query:
 
     @strawberry.field
     def instance(self, info: Info, workflow_id: str, instance_id: Long, run_id: int | None = None) -> Instance:
-        """Return an instance: its latest run, or the one that is named."""
+        """Return an instance: its latest run, or the given one."""
         return instance_of(found_run(info.context, workflow_id, int(instance_id), run_id))
 
     @strawberry.field
@@ -64,7 +64,7 @@ class Query:
         first: int = FEW,
         after: str | None = None,
     ) -> Instances:
-        """Return instances of all workflows, or of one, newest first."""
+        """Return instances of all workflows, or of one of them, newest first."""
         if workflow_id is not None:
             info.context.require(Permission.READ, workflow_id)
         return instances_of(info.context, workflow_id, statuses, first, after)
@@ -82,13 +82,13 @@ class Query:
 
     @strawberry.field
     def signals(self, info: Info, name: str | None = None, first: int = FEW) -> list[JSON]:
-        """Return the newest signals, of one name or of all."""
+        """Return the newest signals, all or those with a name."""
         found = info.context.signals.list(name=name, limit=count(first))
         return [JSON(signal_json(one)) for one in found if info.context.may(Permission.READ, one.name)]
 
     @strawberry.field
     def signal_lineage(self, info: Info, name: str, seq: Long | None = None) -> JSON:
-        """Return a signal, and what it started and released, as far as the caller may see that."""
+        """Return a signal, and what it started and released, as far as the caller may see it."""
         info.context.require(Permission.READ, name)
         document = lineage_json(info.context.signals.lineage(name, None if seq is None else int(seq)))
         parties = {key: [one for one in document[key] if _sees(info.context, one)] for key in ("started", "released")}
@@ -105,7 +105,7 @@ class Query:
 
     @strawberry.field
     def checkpoints(self, info: Info, consumer: str | None = None, first: int = FEW) -> list[JSON]:
-        """Return up to where each consumer has committed each table."""
+        """Return the checkpoints of consumers, or of one of them."""
         found = info.context.captures.checkpoints(consumer)
         return [JSON(jsonable_encoder(one)) for one in found[: count(first)]]
 

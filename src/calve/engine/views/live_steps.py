@@ -89,7 +89,7 @@ class StepProgress(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingApproval(Document):
-    """An Approval step that waits for people, and how to answer it."""
+    """An Approval step that waits for people, with links to decide it."""
 
     workflow_id: str
     workflow_instance_id: int

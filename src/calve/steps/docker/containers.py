@@ -22,7 +22,7 @@ def creation(config: Mapping[str, Any], key: str, title: str) -> dict[str, Any]:
     """Return the body of the request that creates a container.
 
     Raises:
-        StepFailed: a field makes no sense.
+        StepFailed: a field is invalid.
     """
     command = [*_words(config.get("command", [])), *(text(item) for item in config.get("args", []))]
     body = {

@@ -1,4 +1,4 @@
-"""What may need a person (the port is ``calve.engine.ports.Attention``).
+"""What may need attention (the port is ``calve.engine.ports.Attention``).
 
 Each question is answered by partial indexes and looks at a limited number of rows: what failed long ago and was never
 restarted does not make the answer slow.

@@ -101,7 +101,7 @@ def _write_attempts(transaction: Transaction, changes: Changes, admitted: frozen
         transaction.connection.execute(_INSERT_ATTEMPT, [attempt_row(each, transaction) for each in made])
     changed = [_update(transaction, chosen.get(each.uuid, each)) for each in changes.attempts]
     if changed and transaction.connection.execute(_UPDATE_ATTEMPT, changed).rowcount != len(changed):
-        raise Conflict("An attempt is no longer there.", attempts=[each.uuid for each in changes.attempts])
+        raise Conflict("An attempt was deleted.", attempts=[each.uuid for each in changes.attempts])
 
 
 def _update(transaction: Transaction, changed: Attempt) -> dict[str, Any]:

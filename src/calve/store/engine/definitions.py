@@ -137,7 +137,7 @@ class SqlDefinitions:
             return [VERSION.from_row(row) for row in connection.execute(query)]
 
     def activate(self, workflow_id: str, version_id: int | None, now: int) -> None:
-        """Make a version the active one; None makes none of them active.
+        """Activate a version; None deactivates the workflow.
 
         Raises:
             WorkflowMissing: there is no such workflow or version.

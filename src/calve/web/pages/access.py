@@ -21,7 +21,7 @@ def users(call: Call) -> Page:
 
 @pages.get("/tokens", "tokens_page", SIGNED_IN)
 def tokens(call: Call) -> Page:
-    """List one's own tokens; an administrator sees all."""
+    """List the caller's tokens; an administrator sees all."""
     return Page("access/tokens.html", "Tokens", Operations(call).tokens(), here="more")
 
 

@@ -30,7 +30,7 @@ def tag_permits(call: Call) -> Page:
 
 @pages.get("/alerts", "alerts_page", READ_EVERYWHERE)
 def alerts(call: Call, status: _Status = "") -> Page:
-    """List the alerts that were sent, wait, or could not be sent, newest first."""
+    """List alerts, sent, waiting and failed, newest first."""
     document = Operations(call).alerts(status or None)
     values = {"status": status, "channels": sorted({one["channel"] for one in document})}
     return Page("workers/alerts.html", "Alerts", document, values, here="more")
