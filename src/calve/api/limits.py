@@ -131,7 +131,7 @@ def check_depth(body: bytes) -> None:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a function that receives the body at once, and then whatever follows."""
+    """Return a function that receives the body at once, and then what follows."""
     is_given = False
 
     async def receiving() -> Message:

@@ -4,7 +4,7 @@
     def stop_workflow(self, workflow_id: WorkflowId, *, reason: Reason = "") -> Document:
         ...
 
-A parameter stands in the path if the path names it. Otherwise GET and DELETE take it in the query, POST and PUT in the
+A parameter is in the path if the path names it. Otherwise GET and DELETE take it in the query, POST and PUT in the
 body, unless its ``Argument`` says otherwise. A parameter that is a model, or a list of models, is the whole body.
 """
 
@@ -43,9 +43,9 @@ class Argument:
 
     Args:
         doc: its description, in one sentence.
-        alias: its name in a query, where Maestro has another one.
-        is_query: it stands in the query, though the operation has a body.
-        checks: what ``pydantic.Field`` takes: pattern, ge, max_length, examples …
+        alias: its name in a query, if Maestro has another one.
+        is_query: whether it is in the query although the operation has a body.
+        checks: further arguments of ``pydantic.Field``: pattern, ge, max_length, examples …
     """
 
     def __init__(self, doc: str = "", *, alias: str | None = None, is_query: bool = False, **checks: Any) -> None:

@@ -19,7 +19,7 @@ from calve.operations.triggers import Triggers
 from calve.operations.workflows import Properties, Workflows
 
 PREFIX = API
-"""What the paths of all operations begin with."""
+"""The prefix of the paths of all operations."""
 
 
 class Operations(

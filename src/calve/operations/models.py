@@ -60,7 +60,7 @@ class WorkflowDefinition(Document):
 
     ADDED: ClassVar[Mapping[str, str]] = {
         "warnings": "what looks wrong in a definition that was pushed",
-        "workflow_definition": "the whole document once more, in the answer to a push: where Maestro has it",
+        "workflow_definition": "the whole document again, in the answer to a push, as in Maestro",
     }
     LEFT_OUT: ClassVar[Mapping[str, str]] = {
         "activated_by": "who activated a version is in the audit log",

@@ -126,7 +126,7 @@ def share_within(points: Sequence[Point], window: float) -> float:
 
 
 def lag_against_expiry(series: Sequence[Series], *, expires_after: float, begin: str = "", end: str = "") -> Markup:
-    """Return how far consumers are behind the newest snapshot, at the top, and the band that expiry may remove.
+    """Return a chart of how far consumers are behind the newest snapshot, and of the range that expiry may remove.
 
     Args:
         series: the consumers.

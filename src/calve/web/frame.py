@@ -85,7 +85,7 @@ def _region(context: "Context", name: str) -> Markup:
 
 
 def rendered_region(template: str, name: str, values: "Mapping[str, Any]") -> str:
-    """Return what stands in a region: the template of its name beside that of the page."""
+    """Return the content of a region: its template, from the folder of the page's."""
     path = PurePosixPath(template).parent / f"_{name}.html"
     return environment().get_template(path.as_posix()).render(values)
 

@@ -62,7 +62,7 @@ async def _messages(
         if is_new:
             try:
                 made: dict[str, str] = await thread(regions)
-            except CalveError:  # what the page shows is no longer there, or no longer for this caller
+            except CalveError:  # what the page shows was deleted, or the caller has lost permission
                 return
             yield _message(after, {name: html for name, html in made.items() if shown.get(name) != html})
             said, shown = clock(), made

@@ -50,7 +50,7 @@ class Page:
     here: str = ""
     """The entry of the navigation that the page belongs to."""
     regions: tuple[str, ...] = ()
-    """The parts that the page's stream keeps up to date; each has a template ``_NAME.html`` beside the page's."""
+    """The parts that the page's stream keeps up to date; each has a template ``_NAME.html`` next to the page's."""
     status: int = 200
 
     def context(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Pages:
 
 
 def _with_request(handler: Callable[..., Any], answer: Callable[..., Response]) -> Callable[..., Response]:
-    """Return what answers requests by a handler, and is told of the request besides."""
+    """Return an endpoint that calls a handler with the request, too."""
     own = {"request"} & inspect.signature(handler).parameters.keys()
 
     def answering(request: Request, **arguments: Any) -> Response:
@@ -154,9 +154,9 @@ def html(request: Request, call: WebCaller, page: Page, *, live: str = "") -> Re
 
 
 def _compressed(request: Request, text: str, status: int) -> Response:
-    """Return HTML, compressed if the browser takes it: a list of workflows with all its bars is 200 kB.
+    """Return HTML, compressed if the browser accepts it: a list of workflows with all its bars is 200 kB.
 
-    The length of compressed text can give away a token beside text that a stranger chose (BREACH). To measure it, they
+    The length of compressed text can reveal a token next to text that an attacker chose (BREACH). To measure it, they
     have to make the browser ask with its session, whose cookie is SameSite=Strict.
     """
     if "gzip" not in request.headers.get("accept-encoding", ""):
@@ -166,7 +166,7 @@ def _compressed(request: Request, text: str, status: int) -> Response:
 
 
 def error_page(request: Request, problem: Problem) -> Response:
-    """Return what a browser is answered when something went wrong; whoever is not signed in is led to sign in."""
+    """Return the page for an error; callers who are not signed in are redirected to sign in."""
     if problem.status == _UNAUTHORIZED and request.method == "GET":
         return RedirectResponse(f"/sign-in?next={quote(_address(request), safe='/')}", 303)
     title = _TITLES.get(problem.status, "This did not work")

@@ -44,7 +44,7 @@ NESTING = 60
 """The maximum nesting of brackets, and of fragments and fields. The parser,
 the rules of validation and the executor all call themselves for each."""
 _BRACKETS = re.compile(r'"""(?:\\"""|(?!""").)*(?:"""|\Z)|"(?:\\.|[^"\\\n])*(?:"|$)|#[^\n\r]*|[\[({]|[\])}]', re.DOTALL)
-"""Strings and comments, so that what stands in them is not counted, and what opens and closes."""
+"""Brackets, and strings and comments, whose brackets do not count."""
 _MOST_DIGITS = 9
 
 # To compare every field with every other of the same name takes time that grows with the square of their number. The

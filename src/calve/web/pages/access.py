@@ -33,7 +33,7 @@ def secrets(call: Call) -> Page:
 
 @pages.get("/audit", "audit_page", AUDIT)
 def audit(call: Call, before: _Before = None, *, verify: bool = False) -> Page:
-    """List who did what, newest first, and check the whole log if that is asked for."""
+    """List the lines of the audit log, newest first, and verify the whole log if requested."""
     operations = Operations(call)
     document = operations.audit(_LINES, before)
     values = {

@@ -63,7 +63,7 @@ def place_of(table: str) -> str:
 
 
 def _shown(about: Document, tab: str, document: Any, **values: Any) -> Page:
-    """Return one tab of a table; ``about`` is the table itself, which all of them tell of."""
+    """Return one tab of a table; ``about`` is the table, which all tabs share."""
     common = {"about": about, "tab": tab, "place": place_of(about["table"]), "workflow_of": workflow_of}
     return Page(f"tables/{tab}.html", about["table"], document, common | values, here="tables")
 
@@ -95,7 +95,7 @@ def _most_behind(about: Document) -> str:
 
 
 def _few_changes(operations: Operations, about: Document, consumer: str) -> Document | None:
-    """Return the map of a table if it is small enough to stand in the page."""
+    """Return the map of a table if it is small enough to be part of the page."""
     if not 0 < about["commits"] <= _FEW_COMMITS:
         return None
     drawn = operations.table_changes(about["table"], consumer or None, _FEW_COMMITS, _FEW_PARTITIONS)
@@ -130,7 +130,7 @@ def _grid(about: Document, consumer: str, drawn: Document | None) -> Document:
 
 
 def _prefix(about: Document) -> str:
-    """Return what the names of all partitions begin with, if they have one field; the rows do without it."""
+    """Return the common prefix of the names of partitions with a single field; rows omit it."""
     fields = about["partition_spec"]
     return f"{fields[0]['name']}=" if len(fields) == 1 else ""
 
@@ -272,7 +272,7 @@ def _chosen(operations: Operations, about: Document, snapshot_id: str) -> Docume
 
 
 def _captures_of(operations: Operations, table: str, snapshot: Document, consumer: str) -> list[Document]:
-    """Return the newest captures that looked at a snapshot, each with whether it is in them, and why."""
+    """Return the newest captures that considered a snapshot, with whether they contain it, and why."""
     found = operations.list_captures(_SEARCHED, consumer=consumer or None)["elements"]
     reports = (operations.capture(one["capture_id"]) for one in found if table in one["tables"])
     return [

@@ -113,7 +113,7 @@ def _owner(overview: Document) -> str:
 
 
 def _tags(overview: Document, version: Document) -> list[str]:
-    """Return the tags of the version, and those that the workflow has whatever its version."""
+    """Return the tags of the version, and those of the workflow's properties."""
     own = overview["properties_snapshot"].get("tags") or []
     named = [*version["workflow"].get("tags", []), *own]
     return list(dict.fromkeys(str(one["name"]) if isinstance(one, dict) else str(one) for one in named))
@@ -354,7 +354,7 @@ class _Field:
         return f"run_params.{self.name}" + ("" if self.about["type"] == "STRING" else ":json")
 
     def value(self, text: str) -> Any:
-        """Return what a text stands for; the text itself if it is not JSON."""
+        """Return the value of a text in JSON, or the text if it is not JSON."""
         if self.about["type"] == "STRING":
             return text
         try:
