@@ -13,7 +13,7 @@ class PropertiesSnapshot(Document):
     """The newest properties of a workflow."""
 
     ADDED: ClassVar[Mapping[str, str]] = {
-        "incremental_trigger_disabled": "changes of tables do not start the workflow for now",
+        "incremental_trigger_disabled": "whether triggers on table changes are disabled",
     }
     LEFT_OUT: ClassVar[Mapping[str, str]] = {"author": "who changed the properties is in the audit log"}
 
@@ -59,12 +59,12 @@ class WorkflowDefinition(Document):
     """A version of a workflow."""
 
     ADDED: ClassVar[Mapping[str, str]] = {
-        "warnings": "what looks wrong in a definition that was pushed",
+        "warnings": "the warnings about a pushed definition",
         "workflow_definition": "the whole document again, in the answer to a push, as in Maestro",
     }
     LEFT_OUT: ClassVar[Mapping[str, str]] = {
         "activated_by": "who activated a version is in the audit log",
-        "internal_id": "a number of Maestro's database",
+        "internal_id": "a number in Maestro's database",
     }
     ALONE: ClassVar[frozenset[str]] = frozenset({"enriched_extras"})
 
@@ -169,7 +169,7 @@ class PausedAttempt(Document):
 class TagPermit(Document):
     """How many steps with a tag may run at once."""
 
-    ADDED: ClassVar[Mapping[str, str]] = {"held": "how many run"}
+    ADDED: ClassVar[Mapping[str, str]] = {"held": "how many steps run"}
     LEFT_OUT: ClassVar[Mapping[str, str]] = {"timeline": "who changed a limit is in the audit log"}
 
     tag: str

@@ -1,4 +1,4 @@
-"""What others see of the engine's records: overviews of instances, and documents in Maestro's shape."""
+"""Views of the engine's records: overviews of instances, and documents in Maestro's format."""
 
 from lazy_loader import attach_stub
 
