@@ -522,7 +522,7 @@ def _tables_of(stored: StoredCapture) -> list[TableName]:
 def _tags(changes: Iterable[TableChange], capture_id: str, mode: Mode) -> list[LeaseTag]:
     if mode is Mode.VIEW:
         raise RequestInvalid(
-            "A lease cannot protect a view: it reads the source's history, which expiry removes all the same.",
+            "A lease cannot protect a view: expiry still removes the history of the source, which the view reads.",
             remedy="Use mode table with --lease.",
         )
     return [

@@ -102,7 +102,7 @@ class Engine:
         return self.workflow(workflow_id)
 
     def deactivate(self, workflow_id: str) -> WorkflowRecord:
-        """Leave a workflow without an active version: nothing starts it any more but a version that is named.
+        """Deactivate a workflow: its triggers no longer fire, and only starts that name a version are possible.
 
         Raises:
             WorkflowMissing: the workflow does not exist.

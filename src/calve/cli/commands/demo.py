@@ -37,7 +37,7 @@ _A_DAY = 6
     metavar="FRACTION",
     help="Late events, as a fraction of those on time.",
 )
-@click.option("--keep", is_flag=True, help="Keep the demo's lake and state to look at.")
+@click.option("--keep", is_flag=True, help="Keep the demo's lake and state for inspection.")
 @json_option
 @click.pass_obj
 def demo(state: State, rows: int, days: int, late: float, *, keep: bool) -> int:

@@ -56,7 +56,7 @@ def _words(command: str | list[str]) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError as error:
-        raise fatal(f"The command {command!r} cannot be taken apart: {error}.") from None
+        raise fatal(f"The command {command!r} cannot be parsed: {error}.") from None
 
 
 def _host_config(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What may need attention (the port is ``calve.engine.ports.Attention``).
 
-Each question is answered by partial indexes and looks at a limited number of rows: what failed long ago and was never
-restarted does not make the answer slow.
+Partial indexes answer each query, and it reads a limited number of rows: old failures that were never restarted do not
+make it slow.
 """
 
 import json

@@ -47,7 +47,7 @@ _PASS_DOWN = (
 
 
 def commit(transaction: Transaction, changes: Changes) -> Committed:
-    """Write everything that one piece of progress changes: see ``calve.engine.ports.Instances.commit``.
+    """Write all changes of one step of progress: see ``calve.engine.ports.Instances.commit``.
 
     All transactions lock in one order, so that none waits for another that waits for it: names of signals, workflows,
     triggers, permits, tasks, runs. Permits are freed before new ones are asked for: a step that follows another takes
