@@ -94,7 +94,7 @@ def rest(text: str) -> str:
 def _row(route: APIRoute) -> str:
     policy = policy_of(route)
     assert policy is not None, route.path  # noqa: S101 - the server refuses to start without
-    (verb,) = route.methods
+    (verb,) = route.methods or {""}
     path = route.path.replace(":path", "")
     shown = f"`{path.removeprefix(PREFIX)}`" + ("" if path.startswith(PREFIX) else f" (not under `{PREFIX}`)")
     method = _METHODS.get(route.operation_id or "", "")
