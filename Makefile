@@ -5,7 +5,7 @@ STAMP := .venv/.stamp
 PIN = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-integrations fuzz venv java check fix step-types commands settings-docs ways vendor screenshots docs bench bench-playback lock sbom audit clean
+.PHONY: help demo test test-all test-integrations fuzz venv java check fix step-types commands api-docs settings-docs ways vendor screenshots docs bench bench-playback lock sbom audit clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -49,6 +49,9 @@ step-types: venv ## Write what follows from the step types: the stub of the DSL,
 
 commands: venv ## Write the reference page of the commands from their help
 	@$(BIN)/python scripts/commands.py
+
+api-docs: venv ## Write the routes and the schema of GraphQL into their reference pages
+	@$(BIN)/python scripts/api_docs.py
 
 settings-docs: venv ## Write the tables of the reference page of the settings from their docstrings
 	@$(BIN)/python scripts/settings_docs.py

@@ -87,7 +87,7 @@ def test_a_port_that_is_taken_is_an_error_that_says_by_whom(tmp_path: Path, comm
         given = [sys.executable, "-m", "calve", "-C", str(tmp_path), *command.split()]
         refused = subprocess.run(given, capture_output=True, text=True, check=False, timeout=120)
     assert refused.returncode == 1
-    assert f"127.0.0.1:{port} cannot be listened on" in refused.stderr
+    assert f"Cannot listen on 127.0.0.1:{port}" in refused.stderr
     assert f"Process {os.getpid()} listens there" in refused.stderr
     assert "--port 0" in refused.stderr
 

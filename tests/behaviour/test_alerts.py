@@ -206,7 +206,7 @@ def test_a_step_that_waits_for_signals_and_a_new_version_are_told(place: Place) 
     place.turn()
     place.turn(400)
     place.turn(400)
-    assert place.one.titles[0] == "w: somebody pushed version 1"
+    assert place.one.titles[0] == "w: someone pushed version 1"
     assert [title for title in place.one.titles[1:] if "longer" not in title] == [
         "w 1: step a waits for signals since 2023-11-14T22:13:20+00:00"
     ]

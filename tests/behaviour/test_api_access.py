@@ -403,7 +403,7 @@ def test_a_page_of_another_site_changes_nothing(
     """47: whatever the method, and whoever sits before the browser."""
     answer = _ask(site, method, "/api/v3/access/users", headers=bearer(house.token("admin")) | headers)
     assert answer.status_code == 403
-    assert "another site" in answer.text
+    assert "Pages of other sites" in answer.text
 
 
 def test_a_page_of_our_own_may_change_something(site: Site, house: Gatehouse) -> None:

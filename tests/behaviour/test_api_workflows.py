@@ -181,7 +181,7 @@ def test_errors_have_two_forms(site: Site) -> None:
     assert (problem["status"], problem["type"]) == (404, "urn:calve:error:workflow_missing")
     assert problem["detail"] == missing["message"]
     nothing = site.get("/nothing", 404)
-    assert (nothing["code"], nothing["remedy"]) == ("not_found", "What there is: /api/v3/openapi.json.")
+    assert (nothing["code"], nothing["remedy"]) == ("not_found", "Routes: /api/v3/openapi.json")
     page = site.client.get("/workflows/w/instances/1")  # what calve run prints
     assert (page.status_code, page.json()["code"]) == (404, "not_found")
     assert "/api/v3/workflows/w/instances/1" in page.json()["remedy"]

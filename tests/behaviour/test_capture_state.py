@@ -311,7 +311,7 @@ def test_a_consumer_has_one_open_capture(state: SqlCaptureState, age: timedelta,
     """The second capture is refused, and told who is in the way, since when, and what to do."""
     opened(state, "c1")
     with pytest.raises(
-        ConcurrentCapture, match=f"daily/merge has another capture open: c1, begun {said} ago"
+        ConcurrentCapture, match=f"daily/merge has another capture open: c1, started {said} ago"
     ) as caught:
         opened(state, "c2", now=NOW + age)
     assert caught.value.remedy == "Commit or abandon c1, or pass --supersede to abandon it."

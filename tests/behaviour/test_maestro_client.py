@@ -204,7 +204,7 @@ def test_everything_can_be_stopped(client: MaestroClient, playground: Playground
     assert stopped["step_runtime_state"]["status"] == "STOPPED"
     assert client.stop("waiting", 2)["timeline_event"]["action"] == "STOP"
     finished(client, "waiting", 2)
-    assert client.stop("waiting")["message"] == "STOP was asked of [1] instances."
+    assert client.stop("waiting")["message"] == "STOP requested for [1] instances."
     assert [finished(client, "waiting", number)["status"] for number in (1, 2, 3)] == ["STOPPED"] * 3
     assert client.stop("waiting", 3)["message"] == "waiting instance 3 is STOPPED: STOP is not possible."
 
@@ -230,7 +230,7 @@ def test_mistakes_come_back_in_maestros_form(client: MaestroClient) -> None:
     client.push_yaml(child().to_yaml())
     assert client.start("sample.child", run_params={"given": {"value": [1], "type": "STRING"}})["code"] == "param_error"
     refused = client.start("sample.child", initiator={"type": "time"})
-    assert "the other initiators are the engine's own" in json.dumps(refused)
+    assert "only the engine uses the other initiators" in json.dumps(refused)
 
 
 def test_empty_tags_and_transitions_say_nothing(client: MaestroClient) -> None:

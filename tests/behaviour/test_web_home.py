@@ -35,7 +35,7 @@ def test_where_nothing_needs_a_person_home_says_so(client: TestClient) -> None:
     """Five good lines, and how to begin."""
     page = answer_of(client.get("/"))
     good = [one.text for one in page.all("span", class_="status tone-ok")]
-    assert good == ["healthy", "Nothing failed", "Nothing is late", "Nobody is behind", "Nobody is asked for anything"]
+    assert good == ["healthy", "Nothing failed", "Nothing is late", "No consumer is behind", "No approval is waiting"]
     assert "calve push" in page.one("main").text
 
 

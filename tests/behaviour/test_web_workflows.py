@@ -159,7 +159,7 @@ def test_json_is_coloured_too() -> None:
 def test_the_triggers_say_why_nothing_starts(client: TestClient) -> None:
     """Before a scheduler has taken them over, the page says so."""
     page = answer_of(client.get(f"{PAGE}?tab=triggers"))
-    assert "No scheduler has taken over these triggers yet." in _text(page)
+    assert "No scheduler has registered these triggers yet." in _text(page)
     assert client.get("/api/v3" + PAGE + "/upcoming", headers=JSON).json() == {"elements": []}
 
 

@@ -72,7 +72,7 @@ def of_waiting(found: Snapshot, now: int, policy: Policy) -> Iterator[Message]:
 def of_version(version: VersionRecord, properties: Mapping[str, object], policy: Policy) -> Iterator[Message]:
     """Yield the messages for a pushed definition."""
     for wish in policy.wishes(AlertType.DEFINITION_CHANGE, version.workflow_id, properties):
-        title = f"{version.workflow_id}: {version.author or 'somebody'} pushed version {version.version_id}"
+        title = f"{version.workflow_id}: {version.author or 'someone'} pushed version {version.version_id}"
         key = f"{AlertType.DEFINITION_CHANGE}/{version.workflow_id}/{version.version_id}"
         kind, page = AlertType.DEFINITION_CHANGE, workflow_page(version.workflow_id)
         yield Message(Alert(key, kind, version.workflow_id, version.created_at, title=title, page=page), wish.route)

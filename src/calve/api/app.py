@@ -1,4 +1,4 @@
-"""The web application: its routes, their policies, and what guards them."""
+"""The web application: its routes, their policies, and its middleware."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -28,9 +28,9 @@ def create_app(
     """Return the application.
 
     Args:
-        services: what the routes call.
-        middleware: what finds out who asks, and guards the rest; if not given, everybody is whoever sits at this
-            machine, which is right only for a server that listens on loopback.
+        services: the services that the routes call.
+        middleware: recognizes callers, and protects the routes; if not given, every caller is the user of this machine,
+            which is safe only for a server that listens on loopback.
         extend: adds more routes to ``app.router.routes``, which need policies like all others.
 
     Raises:
@@ -40,7 +40,7 @@ def create_app(
         title="calve",
         version=__version__,
         openapi_url=None,
-        redirect_slashes=False,  # a redirect would name the host that the caller named
+        redirect_slashes=False,  # a redirect would lead to the host that the caller named
         docs_url=None,
         redoc_url=None,
         middleware=[
@@ -53,16 +53,16 @@ def create_app(
     app.state.services = services
     handle_errors(app)
     for router in (*routers(), *graphql_routers()):
-        app.router.routes.extend(router.routes)  # flat, so that every route can be looked at
+        app.router.routes.extend(router.routes)  # flat, so that every route can be checked
     extend(app)
     describe(app)
     check_policies(app.routes)
     return app
 
 
-@cache  # they find the services in the application that is asked, and take 0.2 s to make
+@cache  # they take 0.2 s to create, and find the services in the application of the request
 def routers() -> Sequence[APIRouter]:
-    """Return the routes, but for those of access: of the operations, of health, and about the server."""
+    """Return the routes of operations, of health and about the server; those of access are separate."""
     specials = {"get_logs": logs.SPECIAL, "get_events": events.SPECIAL}
     return (*operation_routers(specials), health_routes.router, about_routes.router)
 

@@ -1,4 +1,4 @@
-"""The caller of a request, as the middleware has recognized them, and the services that answer it."""
+"""The caller of a request, recognized by the middleware, and the services of the server."""
 
 import threading
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,16 +21,16 @@ from calve.triggers import TriggerState
 from calve.triggers.signals import Signals
 
 Probe = Callable[[], str | None]
-"""Says what is wrong with something, if anything is."""
+"""Returns what is wrong with a part of the server, if anything is."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebServices:
-    """What operations are carried out by (``calve.operations.Services``), and what a server needs besides."""
+    """The services that carry out operations (``calve.operations.Services``), and those of a server."""
 
     engine: Engine
     captures: Captures | None = None
-    """Missing where there is no lake."""
+    """None if there is no lake."""
     tables: Tables | None = None
     lineage: EdgeState | None = None
     signals: Signals | None = None
@@ -38,21 +38,21 @@ class WebServices:
     accounts: Accounts | None = None
     administration: Administration | None = None
     changed: Callable[[str, Callable[[str], bool]], int] = lambda _table, _is_for: 0
-    """Lets triggers of some workflows look at a table now; gives how many watch it."""
+    """Lets triggers of some workflows check a table now; returns how many watch it."""
     scrape: Callable[[], bytes] = lambda: b""
-    """Gives the metrics."""
+    """Returns the metrics."""
     probes: Mapping[str, Probe] = field(default_factory=dict)
-    """What has to be in order for the server to do its work, by name."""
+    """The checks of readiness, by name."""
     body_limit: int = 1_048_576
-    """How many bytes a body may have."""
+    """The maximum number of bytes in a body."""
     streams: Streams = field(default_factory=Streams)
-    """Those that are open."""
+    """The open streams."""
     graphql: GraphqlSettings = field(default_factory=GraphqlSettings)
-    """How much one request of GraphQL may ask for."""
+    """The limits of one GraphQL request."""
     queries: FairThreads = field(default_factory=FairThreads)
-    """What answers requests of GraphQL."""
+    """Answers GraphQL requests."""
     ending: threading.Event = field(default_factory=threading.Event)
-    """Set when the server ends, so that streams do."""
+    """Set when the server shuts down, to end streams."""
 
 
 async def _always() -> bool:
@@ -61,22 +61,22 @@ async def _always() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class WebCaller(Caller):
-    """Who sends a request, and the services that answer it."""
+    """The caller of a request, and the services of the server."""
 
     services: WebServices
     holds: Callable[[], Awaitable[bool]] = _always
-    """Whether the caller is still signed in with the same permissions; long answers ask now and then."""
+    """Whether the caller is still signed in with the same permissions; streams check it periodically."""
     deadline: Deadline = field(default_factory=Deadline)
-    """Until when the request is worked on."""
+    """When the request must be answered."""
 
     @property
     def is_ending(self) -> bool:
-        """Tell whether the server is about to end."""
+        """Tell whether the server is shutting down."""
         return self.services.ending.is_set()
 
 
 def principal_of(request: HTTPConnection) -> Principal:
-    """Return who sends a request, as a middleware has found out; nobody, if there is none."""
+    """Return the caller that a middleware has recognized; without one, the anonymous caller."""
     found = getattr(request.state, "principal", ANONYMOUS)
     assert isinstance(found, Principal)  # noqa: S101 - only our own middleware writes it
     return found

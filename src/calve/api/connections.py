@@ -1,4 +1,4 @@
-"""A connection whose request has not come in whole: what it holds beside its body may be neither long nor slow."""
+"""A connection with an incomplete request: everything but its body is limited in size and time."""
 
 import asyncio
 from typing import Any
@@ -8,75 +8,77 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from calve.api import limits
 
 HEAD = 65_536
-"""Bytes beside the body of a request (its line, headers, trailers, sizes of chunks) that are taken in unread."""
+"""The maximum number of bytes besides the body of a request: its line, headers, trailers, sizes of chunks."""
 SECONDS = 20.0
-"""How long a head may take to come."""
+"""How long the head of a request may take."""
 
 
 def _whole() -> float:
-    """Return how long the rest may take: longer than whoever reads the body waits for it, and can say so."""
+    """Return how long the rest may take: longer than the reader of the body waits, so that it can respond."""
     return limits.SECONDS + SECONDS
 
 
 class Connection(HttpToolsProtocol):
-    """Parses HTTP; ends a connection that leaves a request open for too long, or holds too much beside a body."""
+    """Parses HTTP; closes a connection whose request takes too long, or has too many bytes besides its body."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._beside = 0  # bytes of a request that are not its body
-        self._is_open = True  # no request has come to its end
+        self._is_open = True  # no request is complete
         self._is_left = False
         self._patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request."""
+        """Start to wait for a request."""
         super().connection_made(transport)
         self._wait(SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Stop waiting."""
         super().connection_lost(exc)
         self._stop_waiting()
 
     def data_received(self, data: bytes) -> None:
-        """Parse some more, and see whether the request is still open."""
+        """Parse more bytes, and check whether the request is still open."""
         self._beside += len(data)
         super().data_received(data)
         if self._is_open and self._beside > HEAD:
             self._refuse(431)
-        elif self._is_open or self._is_answered:  # after an answer, what is no request keeps nothing open
+        elif (
+            self._is_open or self._is_answered
+        ):  # after a response, bytes that are no request do not keep the connection open
             self._wait(SECONDS, is_new=False)
 
     def on_message_begin(self) -> None:
-        """Note that a request begins."""
+        """Note that a request has started."""
         super().on_message_begin()
         self._is_open = True
 
     def on_headers_complete(self) -> None:
-        """Give the rest its own time."""
+        """Start the time limit of the rest."""
         self._wait(_whole())
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Leave to others how long a body may be."""
+        """Do not count the body, which has its own limit."""
         self._beside -= len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Note that the request has come to its end."""
+        """Note that the request is complete."""
         super().on_message_complete()
         self._is_open = False
         self._beside = 0
         self._stop_waiting()
 
     def handle_websocket_upgrade(self) -> None:
-        """Leave the connection to a WebSocket."""
+        """Hand the connection over to a WebSocket."""
         super().handle_websocket_upgrade()
         self._is_left = True
 
     @property
     def _is_answered(self) -> bool:
-        """Tell whether nothing is under way, and nobody waits for the next request."""
+        """Tell whether no request is in progress, and none is expected."""
         is_over = self.cycle is not None and self.cycle.response_complete
         return is_over and self.timeout_keep_alive_task is None and not self._is_left
 
@@ -92,7 +94,7 @@ class Connection(HttpToolsProtocol):
             self._patience = None
 
     def _refuse(self, status: int) -> None:
-        """Refuse a request that was not read, and close the connection; during an answer, only close it."""
+        """Refuse an unread request, and close the connection; during a response, only close it."""
         self._stop_waiting()
         if self.transport.is_closing():
             return

@@ -1,4 +1,4 @@
-"""What a request may weigh: headers, body, depth, patience. One small middleware each."""
+"""The limits of a request: headers, body, depth, time. One small middleware each."""
 
 import re
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ BODY = 1_048_576
 DEPTH = 64
 SECONDS = 30.0
 DISCARDED = 67_108_864
-"""How many bytes of a body that is refused are taken in all the same, so that the caller can read why."""
+"""How many bytes of a refused body are still read, so that the caller receives the response."""
 PAUSE = 5.0
-"""How many seconds such a body may pause."""
+"""The maximum number of seconds between two parts of such a body."""
 _TOO_SLOW = 408
 _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)|[\[{]|[\]}]', re.DOTALL)
-"""Strings, so that what stands in them is not counted, and what opens and closes; an endless string goes to the end."""
+"""Brackets, and strings, whose brackets do not count; an unterminated string extends to the end."""
 _BREAKS = re.compile(rb"[\r\n\0]")
 
 
@@ -30,18 +30,18 @@ class SmallHeaders:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it."""
+        """Pass a request on, or refuse it."""
         headers = scope.get("headers", ())
         size = sum(len(name) + len(value) for name, value in headers) + len(scope.get("query_string", b""))
         if len(headers) > HEADER_COUNT or size > HEADERS:
-            refusal = _Refusal(431, "headers_too_large", f"Headers and query may have {HEADERS} bytes.")
+            refusal = _Refusal(431, "headers_too_large", f"Headers and query may have at most {HEADERS} bytes.")
             await _refuse(refusal, scope, receive, send, is_whole=not _has_body(scope))
             return
         await self._app(scope, receive, send)
 
 
 class CleanHeaders:
-    """Takes line breaks out of the headers of answers, so that nothing that users wrote can become a header."""
+    """Removes line breaks from the headers of responses, so that no text of a user can become a header."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -65,7 +65,7 @@ class _Refusal(Exception):
 
 
 class SmallBodies:
-    """Takes in the whole body before anybody looks at it: not too large, not compressed, not too deep, not too slow."""
+    """Reads the whole body before it is passed on, and refuses one that is too large, compressed, too deep or slow."""
 
     def __init__(self, app: ASGIApp, limit: int = BODY, seconds: float = SECONDS) -> None:
         self._app = app
@@ -73,7 +73,7 @@ class SmallBodies:
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it."""
+        """Pass a request on, or refuse it."""
         if not _has_body(scope):
             await self._app(scope, receive, send)
             return
@@ -90,16 +90,16 @@ class SmallBodies:
 
     def _check(self, headers: dict[bytes, bytes]) -> None:
         if headers.get(b"content-encoding", b"identity") != b"identity":
-            raise _Refusal(415, "body_encoded", "Compressed bodies are not taken.")
+            raise _Refusal(415, "body_encoded", "Compressed bodies are not supported.")
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 18 or int(length) > self._limit:
             raise self._too_large()
 
     def _too_large(self) -> _Refusal:
-        return _Refusal(413, "body_too_large", f"A body may have {self._limit} bytes.")
+        return _Refusal(413, "body_too_large", f"A body may have at most {self._limit} bytes.")
 
     async def _body(self, receive: Receive) -> bytes | None:
-        """Return the whole body; None if the caller hung up before its end, since half of a definition may be one."""
+        """Return the whole body; None if the caller disconnected: half of a definition may be valid."""
         parts: list[bytes] = []
         size = 0
         with anyio.move_on_after(self._seconds):
@@ -113,11 +113,11 @@ class SmallBodies:
                     raise self._too_large()
                 if not message.get("more_body", False):
                     return b"".join(parts)
-        raise _Refusal(_TOO_SLOW, "body_too_slow", f"The body did not come within {self._seconds:g} s.")
+        raise _Refusal(_TOO_SLOW, "body_too_slow", f"The body did not arrive within {self._seconds:g} s.")
 
 
 def check_depth(body: bytes) -> None:
-    """Refuse JSON that is nested so deep that reading it could exhaust the stack."""
+    """Refuse JSON whose nesting could exhaust the stack of a parser."""
     if body.lstrip()[:1] not in {b"{", b"["}:
         return
     depth = 0
@@ -125,13 +125,13 @@ def check_depth(body: bytes) -> None:
         if token[0] in b"[{":
             depth += 1
             if depth > DEPTH:
-                raise _Refusal(400, "body_too_deep", f"A body may be nested {DEPTH} deep.")
+                raise _Refusal(400, "body_too_deep", f"A body may be nested at most {DEPTH} levels deep.")
         elif token[0] in b"]}":
             depth -= 1
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return what gives the body at once, and then whatever comes after it."""
+    """Return a function that receives the body at once, and then what follows."""
     is_given = False
 
     async def receiving() -> Message:
@@ -150,9 +150,9 @@ def _has_body(scope: Scope) -> bool:
 
 
 async def _refuse(refusal: _Refusal, scope: Scope, receive: Receive, send: Send, *, is_whole: bool) -> None:
-    """Answer, and if the body has not come whole, take in some of what still comes before the connection is closed.
+    """Send a response; if the body is incomplete, read more of it before the connection is closed.
 
-    To close a connection on which bytes are left unread resets it, and with that the caller loses the answer.
+    Closing a connection with unread bytes resets it, and the caller loses the response.
     """
 
     async def sending(message: Message) -> None:
@@ -169,7 +169,7 @@ async def _refuse(refusal: _Refusal, scope: Scope, receive: Receive, send: Send,
 
 
 async def _discard(receive: Receive) -> None:
-    """Take in a body that nobody wants, until it ends, pauses, or becomes too much."""
+    """Read and discard a body until it ends, pauses, or exceeds a limit."""
     size = 0
     with anyio.move_on_after(SECONDS):
         while size < DISCARDED:

@@ -11,11 +11,11 @@ from calve.errors import EnvironmentUnfit
 
 BACKLOG = 1_024
 _LISTEN = "0A"
-"""The state of a socket that listens, as the kernel writes it."""
+"""The state of a listening socket in the kernel's tables."""
 _SHOWN = 200
 _IS_DEALT = sys.platform == "linux"
-"""Whether the kernel deals connections out to all sockets on an address. Where it does not, processes take them from
-one socket, and whoever wakes first takes all that wait."""
+"""Whether the kernel distributes connections to all sockets of an address. If it does not, processes share one socket,
+and the first one to wake up takes all waiting connections."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -30,12 +30,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def reserve(host: str, port: int) -> socket.socket:
-    """Return a socket that holds an address for processes that are to listen there together.
+    """Return a socket that reserves an address for processes that listen there together.
 
     Raises:
-        EnvironmentUnfit: the address cannot be listened on, or another process does.
+        EnvironmentUnfit: the address cannot be listened on, or another process listens there.
     """
-    listener = listen(host, port)  # one that listens there already with others would not mind another one
+    listener = listen(host, port)  # a process that shares its address would not prevent this one from listening, too
     if not _IS_DEALT:
         return listener
     with closing(listener):
@@ -44,7 +44,7 @@ def reserve(host: str, port: int) -> socket.socket:
 
 
 def listen_beside(reserved: socket.socket) -> socket.socket:
-    """Return a socket of this process's own that listens on the address that ``reserve`` holds.
+    """Return a socket of this process that listens on the address that ``reserve`` reserved.
 
     Raises:
         EnvironmentUnfit: it cannot be listened on.
@@ -74,21 +74,21 @@ def _bound(host: str, port: int, *, is_dealt: bool) -> socket.socket:
     except OSError as error:
         bound.close()
         raise EnvironmentUnfit(
-            f"{host}:{port} cannot be listened on: {error.strerror}.{_taken_by(port, error)}",
-            remedy="End what listens there, or choose another port: --port N, server.port, or --port 0 for a free one.",
+            f"Cannot listen on {host}:{port}: {error.strerror}.{_taken_by(port, error)}",
+            remedy="Stop that process, or choose another port: --port N, server.port, or --port 0 for a free one.",
         ) from error
     return bound
 
 
 def _taken_by(port: int, error: OSError) -> str:
-    """Say who listens on an address that is taken, as far as that can be seen."""
+    """Describe the process that listens on a port, if it can be found."""
     if error.errno != errno.EADDRINUSE:
         return ""
-    return _process_at(port) or f" Another process listens there; see who: ss -ltnp 'sport = :{port}'"
+    return _process_at(port) or f" Another process listens there; to find it: ss -ltnp 'sport = :{port}'"
 
 
 def _process_at(port: int) -> str:
-    """Return which process listens on a port, where Linux shows it: those of this user, all of them to root."""
+    """Return the process that listens on a port; on Linux, users see their own, and root sees all."""
     inodes = {f"socket:[{inode}]" for table in ("tcp", "tcp6") for inode in _listening_inodes(table, port)}
     for link in Path("/proc").glob("[0-9]*/fd/*") if inodes else ():
         try:

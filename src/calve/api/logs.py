@@ -1,4 +1,4 @@
-"""The logs of steps: as text, in parts, and as they grow."""
+"""The logs of steps: as text, in parts, and as streams."""
 
 from collections.abc import AsyncIterator
 from dataclasses import asdict
@@ -66,7 +66,7 @@ def _whole(reader: LogReader) -> Response:
 
 
 async def _followed(call: WebCaller, attempt: Attempt, offset: int) -> AsyncIterator[str]:
-    """Yield an attempt's log as it comes, until the attempt ends, or the server, or the caller's right to hear it."""
+    """Yield an attempt's log as it is written, until the attempt or the server ends, or the caller loses permission."""
     watch = Watch(call)
     while True:
         now = await in_thread(call.engine.state.attempt, attempt.uuid)

@@ -1,4 +1,4 @@
-"""The OpenAPI document: as FastAPI makes it, with our own answers to what makes no sense."""
+"""The OpenAPI document: FastAPI's, with calve's responses to invalid requests."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,13 +8,13 @@ from fastapi.openapi.utils import get_openapi
 from starlette.routing import BaseRoute
 
 _TEXT = (
-    "Maestro's interface, and what it lacks. Lists come in pages: give end_cursor of one as the cursor of the next. "
-    "Errors have Maestro's form; with `Accept: application/problem+json`, that of RFC 9457."
+    "Maestro's interface, with additions. Lists have pages: send end_cursor of one page as the cursor of the next. "
+    "Errors have Maestro's format; with `Accept: application/problem+json`, that of RFC 9457."
 )
 
 
 def describe(app: FastAPI) -> None:
-    """Let an app describe itself."""
+    """Set the OpenAPI document of an app."""
     known: dict[str, Any] = {}
 
     def openapi() -> dict[str, Any]:
@@ -29,7 +29,7 @@ def _document(title: str, version: str, routes: Iterable[BaseRoute]) -> dict[str
     document = get_openapi(title=title, version=version, description=_TEXT, routes=list(routes))
     for operations in document["paths"].values():
         for operation in operations.values():
-            operation["responses"].pop("422", None)  # what makes no sense is 400 here, which "default" describes
+            operation["responses"].pop("422", None)  # an invalid request is 400 here, which "default" describes
             _make_text_plain(operation["responses"])
     for name in ("HTTPValidationError", "ValidationError"):
         document.get("components", {}).get("schemas", {}).pop(name, None)
@@ -37,7 +37,7 @@ def _document(title: str, version: str, routes: Iterable[BaseRoute]) -> dict[str
 
 
 def _make_text_plain(responses: dict[str, Any]) -> None:
-    """Take JSON from the answers that are no JSON; errors are also given as problem documents."""
+    """Remove JSON from the responses that are not JSON; errors are also available as problem documents."""
     for status, response in responses.items():
         content = response.get("content", {})
         if any(media == "text/plain" for media in content):

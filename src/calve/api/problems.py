@@ -1,4 +1,4 @@
-"""Errors as answers: one table of statuses, Maestro's body and that of RFC 9457."""
+"""Errors as responses: a table of statuses, Maestro's body and that of RFC 9457."""
 
 import json
 import logging
@@ -70,14 +70,14 @@ STATUS: Mapping[type[CalveError], int] = {
     errors.StoreDamaged: 503,
     errors.StoreSchemaUnknown: 503,
 }
-"""The status of every error; one that is not listed has that of the nearest one above it."""
+"""The status of every error; an error that is not listed has that of its nearest base class."""
 _NAMES = {500: "INTERNAL_ERROR", 422: "UNPROCESSABLE_ENTITY", 413: "PAYLOAD_TOO_LARGE"}
-"""Where Maestro's name of a status is not Python's."""
+"""Statuses whose name in Maestro differs from Python's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What went wrong with a request, whatever form it is answered in."""
+    """An error of a request, independent of the format of the response."""
 
     status: int
     message: str
@@ -89,12 +89,12 @@ class Problem:
 
 
 def status_of(kind: type[CalveError]) -> int:
-    """Return the status that an error is answered with."""
+    """Return the HTTP status of an error."""
     return next(STATUS[one] for one in kind.__mro__ if one in STATUS)
 
 
 def handle_errors(app: FastAPI) -> None:
-    """Answer whatever goes wrong in an app with a problem document."""
+    """Answer all errors of an app with a problem document."""
     app.add_exception_handler(CalveError, _of_calve)
     app.add_exception_handler(RequestValidationError, _of_validation)
     app.add_exception_handler(HTTPException, _of_http)
@@ -112,7 +112,7 @@ def answer(
     context: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return an error in the form that the caller prefers: Maestro's, or RFC 9457's where that is accepted."""
+    """Return an error in Maestro's format, or in that of RFC 9457 if the caller accepts it."""
     more = {"code": code, "remedy": remedy, "errors": details or [], "context": dict(context or {})}
     is_problem = PROBLEM in accept
     if is_problem:
@@ -141,7 +141,7 @@ def problem_of(error: CalveError) -> Problem:
 
 
 def error_answer(accept: str, error: CalveError) -> Response:
-    """Return the answer to a request that an error has ended."""
+    """Return the response to a request that ended with an error."""
     return _document(accept, problem_of(error))
 
 
@@ -159,14 +159,14 @@ def _document(accept: str, problem: Problem) -> Response:
 
 
 def refusal(scope: Scope, error: CalveError) -> Response:
-    """Return the answer to a request that does not get as far as its route."""
+    """Return the response to a request that is refused before its route."""
     if scope["type"] != "http":
         return error_answer(accepted(scope), error)
     return _answered(Request(scope), problem_of(error))
 
 
 def _answered(request: Request, problem: Problem) -> Response:
-    """Return the answer: a page, if the app has such pages and the caller is a browser; otherwise a document."""
+    """Return the response: a page if the app has pages and the caller is a browser, otherwise a document."""
     accept, page = accepted(request.scope), getattr(request.app.state, "error_page", None)
     if page is None or "text/html" not in accept or request.url.path.startswith(PREFIX):
         return _document(accept, problem)
@@ -175,7 +175,7 @@ def _answered(request: Request, problem: Problem) -> Response:
 
 
 def accepted(scope: Scope) -> str:
-    """Return which media types a caller accepts."""
+    """Return the media types that a caller accepts."""
     return Headers(scope=scope).get("accept", "")
 
 
@@ -201,19 +201,19 @@ async def _of_http(request: Request, error: Exception) -> Response:
     message, remedy = str(error.detail), ""
     if error.status_code == HTTPStatus.NOT_FOUND:
         path = request.url.path
-        message, remedy = f"There is nothing at {path}.", "What there is: /api/v3/openapi.json."
+        message, remedy = f"There is no route {path}.", "Routes: /api/v3/openapi.json"
         if path.startswith("/workflows/"):
-            remedy = f"There is no page for it yet. The same as JSON: /api/v3{path}."
+            remedy = f"This document has no page. As JSON: /api/v3{path}"
     return _answered(request, Problem(error.status_code, message, code, remedy, headers=error.headers or {}))
 
 
 async def _of_bug(request: Request, error: Exception) -> Response:
     _LOG.exception("%s %s", request.method, request.url.path, exc_info=error)
-    message = "Something unexpected happened; the server's log says what."
+    message = "Internal error; see the server's log."
     return _answered(request, Problem(500, message, "unexpected"))
 
 
 def _is_json(request: Request) -> bool:
-    """Tell whether there is no body, or one that says that it is JSON."""
+    """Tell whether there is no body, or one with a media type of JSON."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return request.method in {"GET", "DELETE"} or given.endswith("json")

@@ -1,4 +1,4 @@
-"""Answers: JSON documents, and streams that end with their caller or the server."""
+"""Responses: JSON documents, and streams, which end with the connection or the server."""
 
 import json
 import math
@@ -19,7 +19,7 @@ class Document(JSONResponse):
     """A JSON document; numbers that JSON does not have are written as text, as Java does."""
 
     def render(self, content: Any) -> bytes:
-        """Return the text; half of a surrogate pair, which older versions let in, is escaped as JSON has it."""
+        """Return the text; half of a surrogate pair, which older versions accepted, is escaped as in JSON."""
         try:
             text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         except ValueError:
@@ -40,14 +40,14 @@ def _finite(value: Any) -> Any:
 
 
 class Stream(StreamingResponse):
-    """An answer that goes on, and is counted as long as it does."""
+    """A stream, which is counted while it is open."""
 
     def __init__(self, call: WebCaller, content: AsyncIterator[str], **more: Any) -> None:
         super().__init__(content, **more)
         self._call = call
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or refuse to where there are too many already."""
+        """Send the stream, or refuse it if there are too many."""
         try:
             with self._call.services.streams.opened(self._call.name):
                 await super().__call__(scope, receive, send)
@@ -56,7 +56,7 @@ class Stream(StreamingResponse):
 
 
 class Watch:
-    """Tells whether a stream goes on: not if the server ends, nor if the caller has lost their rights."""
+    """Tells whether a stream continues: not if the server shuts down, nor if the caller has lost permission."""
 
     def __init__(self, call: WebCaller, clock: Callable[[], float] = time.monotonic) -> None:
         self._call = call
@@ -64,7 +64,7 @@ class Watch:
         self._asked = clock()
 
     async def goes_on(self) -> bool:
-        """Tell whether it does; who the caller is, is asked now and then."""
+        """Tell whether it continues; the caller's permission is checked periodically."""
         if self._call.is_ending:
             return False
         if self._clock() - self._asked < RECHECK:
@@ -73,11 +73,11 @@ class Watch:
         return await self._call.holds()
 
     async def news(self, since: int) -> None:
-        """Wait for something new after so many beats, for a moment."""
+        """Wait a moment for news after a number of beats."""
         services = self._call.services
         await services.streams.pulse.news(services.engine, services.ending, since)
 
     @property
     def beats(self) -> int:
-        """How often there was something new so far."""
+        """How often there was news so far."""
         return self._call.services.streams.pulse.beats

@@ -1,4 +1,4 @@
-"""Routes: one for each operation, and how those that are special are written."""
+"""Routes: one for each operation, and those with a handler of their own."""
 
 import inspect
 import re
@@ -25,33 +25,33 @@ from calve.texts import check_text
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])|\xed[\xa0-\xbf]|\x00")
-"""What a body holds, if it is JSON that may hold something else than text."""
+"""Bytes of a JSON body that may contain invalid text."""
 _Number = Annotated[int | None, Query(ge=1, le=LIMIT)]
 
 
 class Error(BaseModel):
-    """What went wrong, in Maestro's form; with ``Accept: application/problem+json`` in that of RFC 9457."""
+    """An error in Maestro's format; with ``Accept: application/problem+json``, in that of RFC 9457."""
 
     model_config = ConfigDict(extra="allow")
 
     status: str | int
-    """The name of the status; in a problem document its number."""
+    """The name of the status; in a problem document, its number."""
     code: str
     """For machines; the reference of errors lists them."""
     remedy: str
-    """What to do about it."""
+    """How to fix it."""
     errors: list[str]
     context: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Lets only those use a route whom its policy allows to."""
+    """Checks the policy of a route."""
 
     policy: Policy
 
     async def __call__(self, request: HTTPConnection) -> None:
-        """Let a request or a WebSocket through, or refuse it.
+        """Check the caller of a request or a WebSocket.
 
         Raises:
             Unauthenticated: the caller is not signed in.
@@ -61,7 +61,7 @@ class Guard:
 
 
 async def text_only(request: Request) -> None:
-    """Refuse a request that holds something else than text, wherever it does.
+    """Refuse a request with invalid text in any of its parts.
 
     Raises:
         RequestInvalid: it does.
@@ -69,7 +69,7 @@ async def text_only(request: Request) -> None:
     check_text({**request.path_params, **request.query_params})
     is_json = getattr(request.scope.get("route"), "body_field", None) is not None
     if is_json and _SUSPECT.search(await request.body()):
-        with suppress(ValueError):  # what is not JSON is refused elsewhere
+        with suppress(ValueError):  # invalid JSON is refused elsewhere
             check_text(await request.json())
 
 
@@ -86,7 +86,7 @@ async def _page(
 
 
 Paged = Annotated[Page, Depends(_page)]
-"""The page that a request wants; ``first`` is ``limit``, ``last`` reads from the end."""
+"""The page that a request selects; ``first`` is ``limit``, ``last`` reads from the end."""
 
 
 async def _raw(request: Request) -> bytes:
@@ -98,8 +98,8 @@ class Routes:
 
     Args:
         tag: the topic, in OpenAPI.
-        prefix: what their paths begin with.
-        is_slow: whether they may wait for something else than the state database, or a caller can make them long.
+        prefix: the prefix of their paths.
+        is_slow: whether they may wait for something other than the state database, or take long.
     """
 
     def __init__(self, tag: str, prefix: str = PREFIX, *, is_slow: bool = False) -> None:
@@ -149,21 +149,21 @@ def add_route(
     """Add a route.
 
     Args:
-        router: what it is added to.
-        method: the method of HTTP.
-        path: below the prefix of the router.
+        router: the router to add it to.
+        method: the HTTP method.
+        path: its path, below the prefix of the router.
         name: the operation's id, in OpenAPI.
         policy: who may use it.
-        endpoint: answers.
-        answer: the shape of what it answers; described, but not checked, for speed.
-        status: the status of what it answers.
-        answers: what OpenAPI says of the answer besides.
-        more: what OpenAPI says of the route besides.
+        endpoint: the function that answers.
+        answer: the schema of the response, for the OpenAPI document only.
+        status: the status of the response.
+        answers: additions to the response in OpenAPI.
+        more: additions to the route in OpenAPI.
     """
     shape: Mapping[str, Any] = {"model": answer} if answer is not None else {}
     responses: dict[int | str, dict[str, Any]] = {
         status: {"description": "Done.", **shape, **(answers or {})},
-        "default": {"model": Error, "description": "It could not be done."},
+        "default": {"model": Error, "description": "The request failed."},
     }
     router.add_api_route(
         path,
@@ -181,7 +181,7 @@ def add_route(
 
 
 def _in_thread(handler: Callable[..., Any], *, is_slow: bool) -> Callable[..., Any]:
-    """Return what answers a request by a handler, in a thread unless it is made not to need one."""
+    """Return a function that calls a handler, in a thread unless the handler is a coroutine."""
     if inspect.iscoroutinefunction(handler):
         return handler
     thread = in_slow_thread if is_slow else in_thread
@@ -195,21 +195,21 @@ def _in_thread(handler: Callable[..., Any], *, is_slow: bool) -> Callable[..., A
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """A handler that answers requests for an operation in other forms than JSON too.
+    """A handler of an operation that can also respond in other formats than JSON.
 
     It takes the caller, headers that it declares itself, and the arguments of the operation.
     """
 
     handler: Callable[..., Response]
     answers: Mapping[str, Any]
-    """What OpenAPI says of the answer besides."""
+    """Additions to the response in OpenAPI."""
 
 
 def operation_routers(specials: Mapping[str, Special]) -> list[APIRouter]:
     """Return a route for every operation, by topic.
 
     Args:
-        specials: what answers in other forms than JSON too, by the id of the operation.
+        specials: handlers that can also respond in other formats than JSON, by the id of the operation.
     """
     routers: dict[str, APIRouter] = {}
     for tag, operation in declared():
@@ -231,7 +231,7 @@ def operation_routers(specials: Mapping[str, Special]) -> list[APIRouter]:
 
 
 def _endpoint(operation: Operation) -> Callable[..., Any]:
-    """Return what answers requests for an operation. All that depends on its declaration is done here, once."""
+    """Return the function that answers requests for an operation; what its declaration defines is computed once."""
     function, status = operation.function, operation.status
     thread = in_slow_thread if operation.is_slow else in_thread
     fields = tuple(one.name for one in operation.parameters if one.place is Place.FIELD)
@@ -263,7 +263,7 @@ def _special_endpoint(operation: Operation, handler: Callable[..., Response]) ->
 def _described(
     endpoint: Callable[..., Any], operation: Operation, headers: list[inspect.Parameter]
 ) -> Callable[..., Any]:
-    """Tell FastAPI which arguments an endpoint takes."""
+    """Set the signature of an endpoint, for FastAPI."""
     call = inspect.Parameter("call", _KEYWORD, annotation=Call)
     endpoint.__doc__ = operation.doc
     endpoint.__name__ = operation.id
@@ -308,7 +308,7 @@ def policy_of(route: BaseRoute) -> Policy | None:
 
 
 def check_policies(routes: Iterable[BaseRoute]) -> None:
-    """Refuse an app with a route that everybody could use because nobody thought of it.
+    """Refuse an app with a route that has no policy, which every caller could use.
 
     Raises:
         SettingsInvalid: a route has no policy.

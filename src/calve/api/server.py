@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 DRAIN = 4
-"""How many seconds requests under way have to come to their end."""
+"""How many seconds requests in progress have to finish when the server shuts down."""
 _OFTEN = 0.01
 
 
@@ -36,14 +36,14 @@ class _Server(uvicorn.Server):
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A server that answers."""
+    """A running server."""
 
     url: str
     _thread: threading.Thread
 
     @property
     def is_over(self) -> bool:
-        """Tell whether it has ended by itself."""
+        """Tell whether it has ended without being stopped."""
         return not self._thread.is_alive()
 
 
@@ -51,13 +51,13 @@ class Serving:
 def serve(
     app: "FastAPI", listener: socket.socket | None = None, *, drain: int = DRAIN, threads: int = THREADS
 ) -> Iterator[Serving]:
-    """Serve an application until the block ends; requests under way have some seconds to come to their end.
+    """Serve an application until the block ends; requests in progress then have some seconds to finish.
 
     Args:
-        app: what is served.
-        listener: where; a free port on this machine, if not given. It is closed at the end.
-        drain: how many seconds.
-        threads: how many requests are answered at a time; see ``calve.api.threads``.
+        app: the application.
+        listener: where to listen. Default: a free port on this machine. It is closed at the end.
+        drain: how many seconds requests have to finish.
+        threads: how many requests are answered at the same time; see ``calve.api.threads``.
     """
     with closing(listener or listen("127.0.0.1", 0)) as where:
         ending: threading.Event = app.state.services.ending
@@ -72,7 +72,7 @@ def serve(
         finally:
             ending.set()
             server.should_exit = True
-            thread.join(drain + 1)  # a thread of a request that does not end would keep it for ever
+            thread.join(drain + 1)  # a request that never ends would keep the server running forever
 
 
 def _configured(app: "FastAPI", drain: int) -> uvicorn.Config:
@@ -81,12 +81,12 @@ def _configured(app: "FastAPI", drain: int) -> uvicorn.Config:
         http=Connection,
         ws="websockets-sansio",
         ws_max_size=BODY,
-        ws_per_message_deflate=False,  # as compressed bodies are not taken
+        ws_per_message_deflate=False,  # as for compressed bodies
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # whom to believe is decided by calve.api.access
+        proxy_headers=False,  # calve.api.access decides which proxies are trusted
         timeout_keep_alive=30,
         timeout_graceful_shutdown=drain,
     )

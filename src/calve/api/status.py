@@ -1,4 +1,4 @@
-"""How the server is, and what it tells about itself and its interface."""
+"""The health of the server, its metrics, and its OpenAPI document."""
 
 from pydantic import BaseModel, ConfigDict
 from starlette.requests import Request
@@ -17,7 +17,7 @@ _TEXT = {"content": {"text/plain": {"schema": {"type": "string"}}}}
 
 
 class Health(BaseModel):
-    """How the server is."""
+    """The health of the server."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -26,13 +26,13 @@ class Health(BaseModel):
 
 @health_routes.get("/health", "health", PUBLIC, Health)
 async def health() -> Response:
-    """Say that the server lives."""
+    """Report that the server is running."""
     return Document({"status": "ok"})
 
 
 @health_routes.get("/ready", "ready", PUBLIC, Health)
 def ready(call: Call) -> Response:
-    """Say whether the server can do its work: 503 if the database is away, or room for state runs out."""
+    """Report whether the server is ready: 503 if the database is unavailable or disk space is low."""
     problems: dict[str, str] = {}
     for name, probe in call.services.probes.items():
         try:
@@ -47,11 +47,11 @@ def ready(call: Call) -> Response:
 
 @about_routes.get("/metrics", "get_metrics", READ_EVERYWHERE, answers=_TEXT)
 def metrics(call: Call) -> Response:
-    """Return what Prometheus reads."""
+    """Return the metrics, for Prometheus."""
     return Response(call.services.scrape(), media_type=CONTENT_TYPE)
 
 
 @about_routes.get(f"{PREFIX}/openapi.json", "get_openapi", READ_SOMEWHERE)
 async def openapi(request: Request) -> Response:
-    """Return the description of this interface."""
+    """Return the OpenAPI document of this interface."""
     return Document(request.app.openapi())

@@ -1,4 +1,4 @@
-"""Answers that never end: how many there may be, who looks for news for all, and WebSockets of guarded callers."""
+"""Streams: their number, the search for new events on behalf of all, and WebSockets with access control."""
 
 import asyncio
 import logging
@@ -16,21 +16,21 @@ from calve.errors import CalveError, StreamsExhausted, TooManyStreams
 
 _LOG = logging.getLogger(__name__)
 OFTEN = 0.25
-"""Seconds between two looks for new events, of all streams of a process together."""
+"""Seconds between two searches for new events, for all streams of a process."""
 PATIENCE = 2.0
-"""Seconds after which a stream looks for itself: PostgreSQL may show an event later than one with a higher number."""
+"""Seconds after which a stream searches itself: PostgreSQL may show an event later than one with a higher number."""
 RECHECK = 3.0
-"""Seconds after which it is asked again whether the caller may still hear a stream."""
+"""Seconds between two checks of a stream's caller."""
 _PAGE = 500
 _AGAIN = 10
 """After how many seconds a refused caller may try again."""
 
 
 class Streams:
-    """The streams that a process has open."""
+    """The open streams of a process."""
 
     def __init__(self, most: int = 1_000, most_each: int = 100) -> None:
-        """Take how many there may be in all, and of each caller."""
+        """Set the maximum number of streams, in total and for each caller."""
         self._most = most
         self._most_each = most_each
         self._open: Counter[str] = Counter()
@@ -38,11 +38,11 @@ class Streams:
 
     @contextmanager
     def opened(self, name: str) -> Iterator[None]:
-        """Count a stream of a caller while it is open.
+        """Count an open stream of a caller.
 
         Raises:
             TooManyStreams: the caller has too many open.
-            StreamsExhausted: all callers together have.
+            StreamsExhausted: all callers together have too many open.
         """
         if self._open[name] >= self._most_each:
             raise TooManyStreams(f"{name} has {self._most_each} streams open.", retry_after=_AGAIN)
@@ -53,22 +53,22 @@ class Streams:
             yield
         finally:
             self._open[name] -= 1
-            self._open += Counter()  # who has none is forgotten
+            self._open += Counter()  # callers without streams are removed
 
 
 class Pulse:
-    """Looks for new events on behalf of all streams of a process, as long as one of them waits."""
+    """Searches for new events on behalf of all streams of a process, while one of them waits."""
 
     def __init__(self) -> None:
         self.beats = 0
-        """How often there was something new."""
+        """How often there was news."""
         self._last = 0
         self._waiting = 0
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def news(self, engine: Engine, ending: threading.Event, since: int) -> None:
-        """Wait until there was something new after so many beats, or the server ends; but not for long."""
+        """Wait until there is news after a number of beats, the server shuts down, or a short time has passed."""
         if self.beats != since:
             return
         if self._task is None or self._task.done():
@@ -82,7 +82,7 @@ class Pulse:
             self._waiting -= 1
 
     async def _beat(self, engine: Engine, ending: threading.Event) -> None:
-        is_new = True  # nobody has looked for a while
+        is_new = True  # no search for a while
         while self._waiting:
             if is_new or ending.is_set():
                 self.beats += 1
@@ -92,12 +92,12 @@ class Pulse:
             is_new = await self._is_new(engine)
 
     async def _is_new(self, engine: Engine) -> bool:
-        """Tell whether there are events that nobody was told of; far behind, not all of them are read."""
+        """Tell whether there are new events; if there are many, not all of them are read."""
         try:
             newest = await in_thread(engine.state.last_event)
             after = max(self._last, newest - _PAGE)
             found = await in_thread(engine.state.events, after=after, limit=_PAGE) if newest > self._last else []
-        except CalveError as error:  # each stream finds out for itself
+        except CalveError as error:  # each stream reports it itself
             _LOG.debug("%s", error.message)
             return False
         self._last = found[-1].seq if found else self._last
@@ -105,11 +105,11 @@ class Pulse:
 
 
 UNAUTHORIZED = 4_401
-"""The code with which such a WebSocket is closed, as graphql-transport-ws has it."""
+"""The code with which such a WebSocket is closed in graphql-transport-ws."""
 
 
 class GuardedSocket:
-    """The two ends of a WebSocket; the application hears of its end as if the caller had hung up."""
+    """The two ends of a WebSocket; the application is told of its end as if the caller had disconnected."""
 
     def __init__(self, receive: Receive, send: Send, holds: Callable[[], Awaitable[bool]]) -> None:
         self._receive = receive
@@ -119,16 +119,16 @@ class GuardedSocket:
         self._asked = asyncio.get_running_loop().time()
         self._is_over = False
         self.is_answered = False
-        """Whether the application has said anything."""
+        """Whether the application has sent anything."""
 
     async def send(self, message: Message) -> None:
-        """Pass on what the application says, while the caller may hear it."""
+        """Pass on messages of the application while the caller may receive them."""
         self.is_answered = True
         if not self._is_over:
             await self._send(message)
 
     async def receive(self) -> Message:
-        """Give what comes next; meanwhile, see now and then whether the caller may still be here."""
+        """Return the next message; meanwhile, check periodically whether the caller still has permission."""
         coming = self._coming = self._coming or asyncio.ensure_future(self._receive())
         try:
             while not self._is_over:

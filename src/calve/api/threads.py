@@ -1,10 +1,10 @@
-"""The threads in which routes work, beside the one that speaks HTTP.
+"""The threads that run routes, besides the one that handles HTTP.
 
-Only one thread of a process computes at a time. More of them than keep it busy while some wait for the database only
-make each request, and the one that speaks HTTP, wait for all the others in turn. So what asks nobody but the state
-database is done by the few threads that ``calve.api.server`` gives to the loop; what may wait for something else,
-such as a catalog, or what a caller can make long, such as a definition or a log, has threads of its own: few callers
-must not be able to keep all others waiting.
+Only one thread of a process computes at a time. More threads than are needed to keep it busy while some of them wait
+for the database only make each request, and the thread that handles HTTP, wait for all the others. So routes that wait
+only for the state database run in the few threads that ``calve.api.server`` gives to the loop. Routes that may wait
+for something else, such as a catalog, or that a caller can make long, such as those of a definition or a log, have
+threads of their own, so that a few callers cannot block all others.
 """
 
 import asyncio
@@ -30,13 +30,13 @@ _T = TypeVar("_T")
 
 
 async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Do work that asks nobody but the state database."""
+    """Run a function that waits only for the state database."""
     call = partial(copy_context().run, work, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(None, call)
 
 
 class FairThreads:
-    """A few threads for work that a caller can make long and ask for many times: nobody gets all of them."""
+    """A few threads for work that callers can make long; no caller gets all of them."""
 
     def __init__(self, threads: int = THREADS) -> None:
         self._all = CapacityLimiter(threads)
@@ -44,22 +44,22 @@ class FairThreads:
         self._callers: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
 
     async def run(self, caller: str, work: Callable[[], _T]) -> _T:
-        """Do work for a caller, as soon as it is its turn."""
+        """Run a function for a caller, when a thread is free."""
         own = self._callers.get(caller) or self._callers.setdefault(caller, CapacityLimiter(self._each))
         async with own:
             return await run_sync(work, limiter=self._all)
 
 
 class Abandoned(BaseException):
-    """The work on a request was ended early.
+    """A request was cancelled.
 
-    Not an Exception: GraphQL would make it the error of one field, and go on with the next.
+    Not an Exception: GraphQL would make it the error of one field, and continue with the next.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """Until when a request is worked on: until its time is over, its caller is gone, or the server ends."""
+    """The deadline of a request: its time limit, the end of its connection, or the shutdown of the server."""
 
     at: float = math.inf
     is_gone: threading.Event = field(default_factory=threading.Event)
@@ -68,14 +68,14 @@ class Deadline:
 
     @property
     def is_over(self) -> bool:
-        """Tell whether the work is to end."""
+        """Tell whether the request must end."""
         return self.is_gone.is_set() or self.is_ending.is_set() or self.now() > self.at
 
     def check(self) -> None:
-        """Go on, or end the work.
+        """Check the deadline.
 
         Raises:
-            Abandoned: it is to end.
+            Abandoned: it has passed.
         """
         if self.is_over:
             raise Abandoned

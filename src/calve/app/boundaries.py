@@ -127,7 +127,7 @@ def _tried(program: str) -> Boundary:
 
 def _server(settings: Settings) -> Boundary:
     if settings.access.required:
-        return Boundary("server", holds=True, detail="programs of steps have to sign in to the server, like everyone")
+        return Boundary("server", holds=True, detail="programs of steps must sign in to the server, like all callers")
     return Boundary(
         "server",
         holds=False,

@@ -110,7 +110,7 @@ class Project:
 
     @property
     def changed(self) -> "Callable[[str, Callable[[str], bool]], int]":
-        """Let the triggers of some workflows look at a table now; return how many watch it."""
+        """Let the triggers of some workflows check a table now; return how many watch it."""
         return self.watcher().changed
 
     @property
@@ -120,7 +120,7 @@ class Project:
 
     @property
     def administration(self) -> "ProjectAdministration":
-        """What administrators look after."""
+        """The administration of the project."""
         return ProjectAdministration(self)
 
     @property
@@ -211,13 +211,13 @@ class ProjectAdministration:
 
     @property
     def instances_kept(self) -> int | None:
-        """How many seconds instances are kept after their end; None if for ever."""
+        """How many seconds instances are kept after their end; None: forever."""
         kept = self.project.settings.retention.instances
         return None if kept is None else int(kept.total_seconds())
 
     @property
     def is_worked(self) -> bool:
-        """Whether a worker is alive that carries out what is started."""
+        """Whether a worker is alive, so that started instances run."""
         if not self.project.settings.store.url.startswith("sqlite"):
             return bool(self.project.engine.state.workers())
         try:
@@ -243,7 +243,7 @@ class ProjectAdministration:
         if channel not in known:
             names = ", ".join(known) or "none"
             raise RequestInvalid(
-                f"There is no channel {channel}; there are: {names}.",
+                f"Channel {channel} does not exist (channels: {names}).",
                 remedy=f"Add [alerts.channels.{channel}] to calve.toml.",
             )
         message = test_message(channel, tuple(to))
@@ -255,7 +255,7 @@ class ProjectAdministration:
         return self.project.store.access.secrets()
 
     def set_secret(self, name: str, text: str, actor: "Actor") -> None:
-        """Keep a secret in the encrypted table; create the key if there is none."""
+        """Store a secret in the encrypted table; create the key if there is none."""
         table = secret_table_on(self.project.store, self.project.settings, makes_key=True)
         table.put(name, text, actor, now_ms(), secrets.token_bytes)
 
@@ -285,7 +285,7 @@ class ProjectAdministration:
         return set_valid_through(self.project.lake, table, time)
 
     def collect_garbage(self, grace: timedelta) -> "tuple[Sequence[Collected], Sequence[object]]":
-        """Drop what captures and jobs left behind; return the captures and the branches."""
+        """Delete what captures and jobs left behind; return the captures and the branches."""
         return self.project.captures.collect_garbage(grace), list(self.project.deliveries.collect(grace))
 
 

@@ -93,7 +93,7 @@ class Captures:
         return self.for_caller(OfWorkflow(workflow_id, has_shared=not self._tables().is_closed))
 
     def plan(self, tables: Sequence[str], consumer: str, wanted: Wanted | None = None) -> CaptureReport:
-        """Return what the next capture would contain; writes nothing."""
+        """Return what the next capture would contain, without writing anything."""
         wanted = wanted or Wanted()
         self._require(ConsumerRight.READ, consumer, Right.READ, tables)
         changes = [change for change, _ in self._find(tables, consumer, wanted)]
@@ -217,7 +217,7 @@ class Captures:
         return found, [self._named_move(move) for move in self._state.moves_of(found)]
 
     def show(self, capture_id: str) -> CaptureReport:
-        """Return one capture as it was reported."""
+        """Return the report of a capture."""
         return _reported(self._known(capture_id, ConsumerRight.READ, Right.READ))
 
     def of_request(self, consumer: str, key: str) -> StoredCapture | None:
@@ -542,7 +542,7 @@ def _tables_of(stored: StoredCapture) -> list[TableName]:
 def _tags(changes: Iterable[TableChange], capture_id: str, mode: Mode) -> list[LeaseTag]:
     if mode is Mode.VIEW:
         raise RequestInvalid(
-            "A lease cannot protect a view: it reads the source's history, which expiry removes all the same.",
+            "A lease cannot protect a view: expiry still removes the history of the source, which the view reads.",
             remedy="Use mode table with --lease.",
         )
     return [

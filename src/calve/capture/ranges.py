@@ -64,7 +64,7 @@ class Range:
         if self.kind != other.kind and not {self.kind, other.kind} <= {"int", "long"}:
             raise RequestInvalid(
                 f"a range column has type {self.kind} in one table and {other.kind} in another.",
-                remedy="Capture the tables apart, or name columns of one type.",
+                remedy="Capture the tables separately, or name columns of one type.",
             )
         first, second = (self, other) if not self.empty else (other, self)
         if second.empty:

@@ -77,7 +77,7 @@ def steps_between(source: Source, start: Checkpoint | None, end: int | None) -> 
     if start is not None and start.table_uuid != source.uuid:
         raise TableRecreated(
             f"{source.name} is another table than the one of the checkpoint: it was dropped and created again.",
-            remedy=f"To begin with the new table: `calve checkpoint reset {source.name} --consumer {CONSUMER} "
+            remedy=f"To start with the new table: `calve checkpoint reset {source.name} --consumer {CONSUMER} "
             "--reason recreated`.",
             table=str(source.name),
             checkpoint_uuid=start.table_uuid,

@@ -20,10 +20,10 @@ _FOLLOWED = 3_600.0
 
 
 class Client(Operations):
-    """Asks a calve server.
+    """Sends requests to a calve server.
 
-    Answers are documents in Maestro's shape, as plain dictionaries; what the server refuses is raised as the same
-    ``CalveError`` that the engine raises in process. Reads are repeated when no answer comes, and so are starts, under
+    Answers are documents in Maestro's format, as plain dictionaries; an error of the server is raised as the same
+    ``CalveError`` that the engine raises in process. Reads are repeated if no answer arrives, and so are starts, with
     the same request id.
 
     >>> with Client("http://127.0.0.1:8765") as client:  # doctest: +SKIP
@@ -78,21 +78,21 @@ class Client(Operations):
         return self.server.ask(operation.method, path, query=query, is_repeatable=is_repeatable, **given)
 
     def pages(self, listed: Callable[..., Document], *, limit: int = DEFAULT, **given: Any) -> Iterator[Document]:
-        """Yield all elements of a list, page by page; the server says how long a page is."""
+        """Yield all elements of a list, page by page; the server chooses the length of a page."""
         del limit  # that of a call in this process, which costs nothing; an answer over HTTP has a limit of its own
         return super().pages(listed, limit=DEFAULT, **given)
 
     def request_id(self, given: str | None) -> str | None:
-        """Return the id of a request, so that a lost answer never starts anything twice."""
+        """Return the id of a request, so that a repeated request starts nothing twice."""
         return given or str(uuid.uuid4())
 
     def wait(
         self, workflow_id: str, instance_id: int, run_id: int | None = None, *, timeout: float | None = None
     ) -> Document:
-        """Return an instance once it is over, as ``instance`` gives it.
+        """Wait until an instance has ended, and return it as ``instance`` does.
 
         Raises:
-            WaitedTooLong: it is not over after ``timeout`` seconds.
+            WaitedTooLong: it has not ended after ``timeout`` seconds.
         """
         events = EventStream(self.server, after=0, pause=time.sleep, workflow_id=workflow_id, instance_id=instance_id)
         return wait(
@@ -115,7 +115,7 @@ class Client(Operations):
         offset: int | None = None,
         tail: int | None = None,
     ) -> Iterator[str]:
-        """Yield what a step has written; if followed, until the attempt has ended, from a byte or the last lines on."""
+        """Yield a step's log; if followed, until the attempt has ended, starting at a byte or with the last lines."""
         place = f"{PREFIX}/workflows/{_quoted(workflow_id)}/instances/{instance_id}/steps/{_quoted(step_id)}/logs"
         start = {"offset": offset, "tail": tail} if is_followed else {}
         query = {"attempt": attempt, "run": run, "follow": is_followed or None, **start}
@@ -129,9 +129,9 @@ class Client(Operations):
     def events(
         self, *, after: int = 0, workflow_id: str | None = None, instance_id: int | None = None
     ) -> Iterator[Document]:
-        """Yield events in order, without end, from the one after number ``after``; cut off, it continues there.
+        """Yield events in order, without end, starting after event number ``after``, also after a lost connection.
 
-        Each has its ``seq``: keep the last one to go on there another day.
+        Each has a ``seq``: keep the last one to continue there later.
         """
         stream = EventStream(
             self.server, after=after, pause=time.sleep, workflow_id=workflow_id, instance_id=instance_id

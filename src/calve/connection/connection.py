@@ -109,7 +109,7 @@ class Connection(AbstractContextManager["Connection"]):
     def capture(
         self, tables: str | Sequence[str], consumer: str, *, operations: str | Sequence[str] = "append", **options: Any
     ) -> Change:
-        """Capture what changed since the consumer's last commit.
+        """Capture the changes since the consumer's last commit.
 
         In a ``with`` the change is committed when the block ends, and abandoned if it raises.
 
@@ -135,7 +135,7 @@ class Connection(AbstractContextManager["Connection"]):
         return Records(self.operations.captures(consumer=consumer), _CAPTURES)
 
     def checkpoints(self, consumer: str | None = None) -> Records:
-        """Return up to where each consumer has committed each table."""
+        """Return the checkpoints of consumers, or of one of them."""
         return Records(self.operations.checkpoints(consumer=consumer), _CHECKPOINTS)
 
     def lag(self, consumer: str | None = None) -> Records:
@@ -175,7 +175,7 @@ class Connection(AbstractContextManager["Connection"]):
             timeout: how many seconds to wait at most.
 
         Raises:
-            WaitedTooLong: it is not over after ``timeout`` seconds; it goes on.
+            WaitedTooLong: it has not ended after ``timeout`` seconds; it continues.
         """
         if isinstance(workflow, str) and not _is_definition(workflow):
             started = self.operations.start(workflow, params, version=version)

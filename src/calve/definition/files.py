@@ -91,7 +91,7 @@ def _replaced(text: str, node: Node, scripts: Scripts, problems: Problems) -> st
     def replace(match: re.Match[str]) -> str:
         escaped, path = match.groups()
         if not is_inside(path):
-            message = f"{path!r} is not the path of a file beside the definition"
+            message = f"{path!r} is not the path of a file in the folder of the definition"
             problems.add(
                 node, "script_outside", message, hint="name a file in the folder of the definition or below it"
             )
@@ -105,7 +105,7 @@ def _replaced(text: str, node: Node, scripts: Scripts, problems: Problems) -> st
             problems.warn(
                 node,
                 "script_missing",
-                f"there is no file {path} beside the definition",
+                f"there is no file {path} in the folder of the definition",
                 hint="it is required to push the workflow",
             )
             return match[0]

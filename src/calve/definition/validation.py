@@ -341,7 +341,7 @@ def _check_consumers(document: Node, problems: Problems) -> None:
             if owns(workflow_id, consumer):
                 continue
             message = f"the consumer {consumer:.100} is not in the namespace of the workflow"
-            hint = f"leave consumer out, or begin its name with {namespace_of(workflow_id)}."
+            hint = f"omit consumer, or start its name with {namespace_of(workflow_id)}."
             problems.add(node, "foreign_consumer", message, hint=hint)
 
 

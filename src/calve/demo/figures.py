@@ -194,7 +194,7 @@ def _notes(stage: str, result: Result) -> Iterator[str]:
     if after.rows_read > before.rows_read:
         yield (
             f"Stage {stage} read {after.rows_read:,} rows, its lookback {before.rows_read:,}: to find the rows that "
-            f"change, a merge looks through those that are there already, and of most of them reads the key alone."
+            f"change, a merge searches the existing rows, and reads only the key of most of them."
         )
 
 

@@ -40,7 +40,7 @@ class Engine:
         return LogReader(self.tools.state, attempt_uuid, self.tools.log_files)
 
     def push(self, definition: Definition, *, author: str = "") -> VersionRecord:
-        """Keep a definition as the next version of its workflow.
+        """Store a definition as the next version of its workflow.
 
         Raises:
             RequestInvalid: its run strategy contradicts the instances that are not over, or it holds what is not text.
@@ -79,7 +79,7 @@ class Engine:
         return known_workflow(self.tools, workflow_id)
 
     def delete(self, workflow_id: str) -> None:
-        """Forget a workflow and everything that it has done.
+        """Delete a workflow with its versions, instances and logs.
 
         Raises:
             WorkflowMissing: the workflow does not exist.
@@ -89,7 +89,7 @@ class Engine:
         self.tools.state.delete_workflow(workflow_id, self.tools.clock())
 
     def activate(self, workflow_id: str, version: str | int) -> WorkflowRecord:
-        """Make a version the active one: a number, latest or default.
+        """Activate a version: a number, latest or default.
 
         Raises:
             WorkflowMissing: the workflow or the version does not exist.
@@ -102,7 +102,7 @@ class Engine:
         return self.workflow(workflow_id)
 
     def deactivate(self, workflow_id: str) -> WorkflowRecord:
-        """Leave a workflow without an active version: nothing starts it any more but a version that is named.
+        """Deactivate a workflow: its triggers no longer fire, and only starts that name a version are possible.
 
         Raises:
             WorkflowMissing: the workflow does not exist.
@@ -123,7 +123,7 @@ class Engine:
         return self._with(workflow_id, with_changes(changes, reset))
 
     def tag(self, workflow_id: str, tag: str | Mapping[str, Any]) -> WorkflowRecord:
-        """Give a workflow a tag, whatever its version.
+        """Add a tag to a workflow, for all of its versions.
 
         Raises:
             WorkflowMissing: the workflow does not exist.
@@ -133,7 +133,7 @@ class Engine:
         return self._with(workflow_id, with_tag(tag))
 
     def untag(self, workflow_id: str, name: str) -> WorkflowRecord:
-        """Take a tag from a workflow.
+        """Remove a tag from a workflow.
 
         Raises:
             WorkflowMissing: the workflow does not exist.
@@ -174,17 +174,17 @@ class Engine:
         return commands.act(self.tools, address, Action.KILL, by=by, reason=reason)
 
     def stop_all(self, workflow_id: str, *, by: str = "", reason: str = "") -> list[Run]:
-        """Stop every instance of a workflow that is not over."""
+        """Stop all running instances of a workflow."""
         self.workflow(workflow_id)
         return commands.for_all(self.tools, workflow_id, lambda address: self.stop(address, by=by, reason=reason))
 
     def kill_all(self, workflow_id: str, *, by: str = "", reason: str = "") -> list[Run]:
-        """Kill every instance of a workflow that is not over."""
+        """Kill all running instances of a workflow."""
         self.workflow(workflow_id)
         return commands.for_all(self.tools, workflow_id, lambda address: self.kill(address, by=by, reason=reason))
 
     def skip(self, address: Address, *, by: str = "") -> Run:
-        """Skip a step: the steps after it go on. A step that has ended is skipped by a restart.
+        """Skip a step; the steps after it continue. If it has ended, restart without it.
 
         Raises:
             RequestInvalid: the address names no step.
@@ -213,11 +213,11 @@ class Engine:
         return commands.act(self.tools, address, Action.BYPASS_STEP_DEPENDENCIES, by=by)
 
     def approve(self, address: Address, *, by: str, comment: str = "") -> Run:
-        """Agree to what an Approval step asks."""
+        """Approve an Approval step."""
         return commands.act(self.tools, address, Action.APPROVE, by=by, params={"comment": comment})
 
     def reject(self, address: Address, *, by: str, comment: str = "") -> Run:
-        """Refuse what an Approval step asks."""
+        """Reject an Approval step."""
         return commands.act(self.tools, address, Action.REJECT, by=by, params={"comment": comment})
 
     def approvals(
@@ -277,7 +277,7 @@ class Engine:
             return None
 
     def put_outputs(self, attempt_uuid: str, outputs: Mapping[str, Any], artifacts: Json | None = None) -> None:
-        """Take output params and artifacts of an attempt that runs, from the work itself.
+        """Store output params and artifacts of a running attempt.
 
         Raises:
             WorkflowMissing: the attempt does not exist.

@@ -152,7 +152,7 @@ def run(frames: MergeFrames, plan: Plan, source: MergeSource, journal: MergeLog)
         case Replace(ranges=ranges):
             found = _replace(frames, plan, source, journal)
             if found is None:
-                plan = LookUp("two rows of the source have one key: MERGE says what becomes of them", ranges)
+                plan = LookUp("two rows of the source have the same key: MERGE handles or refuses them", ranges)
                 journal.log(f"  {'but':<9} {plan.reason}")
                 found = _look_up(frames, plan, source, journal)
             matched, appended = found

@@ -144,7 +144,7 @@ def _planned(frames: MergeFrames, journal: MergeLog, *, atomic: bool) -> tuple[P
         if each is not None
     ]
     if reason is None and any(statistics.reads(each, target.name) for each in explained):
-        reason = "the source reads the target itself, and must not see what is half merged"
+        reason = "the source reads the target itself, and must not see a partial merge"
     if reason is not None and not plans.is_worth_bounding(asked, target, types):
         return OneMerge(reason), MergeSource(0, 0, 0)
     with journal.part("source") as tell:

@@ -1,6 +1,6 @@
-"""Everything that can be asked or done: each operation is declared once, and all edges follow from it.
+"""The operations of calve: each is declared once, and REST, GraphQL, the client and the commands follow from it.
 
-Import ``Operations`` to perform them, ``declared`` to derive an edge from them.
+Import ``Operations`` to perform them, ``declared`` to derive an interface from them.
 """
 
 from lazy_loader import attach_stub

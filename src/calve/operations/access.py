@@ -35,7 +35,7 @@ TokenId = Annotated[str, Argument("The id of the token.")]
 
 
 class NewUser(StrictBody):
-    """A person to add."""
+    """A user to add."""
 
     name: Name
     password: Password
@@ -43,7 +43,7 @@ class NewUser(StrictBody):
 
 
 class UserChange(StrictBody):
-    """What is to be changed of a person."""
+    """A change of a user."""
 
     password: Password | None = None
     grants: Grants | None = None
@@ -51,7 +51,7 @@ class UserChange(StrictBody):
 
 
 class NewToken(StrictBody):
-    """A token to make."""
+    """A token to create."""
 
     name: Name
     grants: Grants
@@ -59,13 +59,13 @@ class NewToken(StrictBody):
 
 
 class NewSecret(StrictBody):
-    """A secret to keep."""
+    """A secret to store."""
 
     text: Annotated[str, Field(min_length=1, max_length=65_536, json_schema_extra={"format": "password"})]
 
 
 class Access(Topic):
-    """Keeps users, tokens and secrets, and reads the audit log."""
+    """Manages users, tokens and secrets, and reads the audit log."""
 
     __slots__ = ()
     tag = "access"
@@ -104,7 +104,7 @@ class Access(Topic):
 
     @operation("GET /access/tokens", SIGNED_IN, id="list_tokens")
     def tokens(self) -> list[Document]:
-        """List one's own tokens; an administrator sees all."""
+        """List the caller's tokens; an administrator sees all."""
         found = self.call.accounts.state.tokens()
         return [token_json(token) for token in found if _may_see(self.call.principal, token)]
 
@@ -123,7 +123,7 @@ class Access(Topic):
 
     @operation("DELETE /access/tokens/{token_id}", SIGNED_IN)
     def revoke_token(self, token_id: TokenId) -> Document:
-        """Revoke a token immediately: one of the caller's own, or as an administrator any."""
+        """Revoke a token immediately: one of the caller's, or, as an administrator, any token."""
         accounts, principal = self.call.accounts, self.call.principal
         if not any(one.token_id == token_id and _may_see(principal, one) for one in accounts.state.tokens()):
             raise RequestInvalid(
@@ -143,21 +143,21 @@ class Access(Topic):
 
     @operation("GET /access/audit/verify", AUDIT, is_slow=True)
     def verify_audit(
-        self, head: Annotated[str | None, Argument("A digest noted earlier: check that its line still exists.")] = None
+        self, head: Annotated[str | None, Argument("An earlier digest: verify that its line still exists.")] = None
     ) -> Document:
-        """Read the whole audit log, and report whether a line was changed or removed, and the digest of its end."""
+        """Verify the whole audit log: report whether a line was changed or removed, and the digest of the last line."""
         found = verify(self.call.accounts.state.entries(), head)
         return {"is_whole": found.is_whole, "lines": found.lines, "head": found.head, "problem": found.problem}
 
     @operation("GET /secrets", ADMINISTER, id="list_secrets")
     def secrets(self) -> list[Document]:
-        """List the names of all secrets in the encrypted table; nothing shows their texts."""
+        """List the names of all secrets in the encrypted table; their texts are never shown."""
         found = self.call.administration.secrets()
         return [{"name": one.name, "changed_at": one.changed_at, "changed_by": one.changed_by} for one in found]
 
     @operation("PUT /secrets/{name}", ADMINISTER, body=NewSecret, is_slow=True)
     def set_secret(self, name: Word, text: str) -> Document:
-        """Keep a secret in the encrypted table; the key is created if there is none."""
+        """Store a secret in the encrypted table; the key is created if there is none."""
         self.call.administration.set_secret(name, text, self.call.actor)
         return {"name": name}
 
@@ -169,12 +169,12 @@ class Access(Topic):
 
 
 def principal_json(principal: Principal) -> Document:
-    """Return a caller, and what they may do."""
+    """Return a caller with their roles."""
     return {"name": principal.name, "kind": principal.kind, "grants": written(principal.grants)}
 
 
 def user_json(user: User) -> Document:
-    """Return a user, without what is kept of the password."""
+    """Return a user without the hash of the password."""
     return {
         "name": user.name,
         "shown": user.shown,
@@ -186,7 +186,7 @@ def user_json(user: User) -> Document:
 
 
 def token_json(token: Token) -> Document:
-    """Return a token, without what is kept of its text."""
+    """Return a token without the hash of its text."""
     return {
         "token_id": token.token_id,
         "name": token.name,

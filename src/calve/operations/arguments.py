@@ -1,4 +1,4 @@
-"""Arguments that many operations take: names by pattern, numbers from one, never a path that leads elsewhere."""
+"""Arguments that many operations take: names by pattern, numbers from one, and paths that cannot leave their folder."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +16,7 @@ WorkflowId = Annotated[str, Argument("The workflow's id.", pattern=f"^{NAME}$", 
 StepPath = Annotated[
     str,
     Argument(
-        "The step's id; inside of others, their path: loop/3/load, subworkflow/load.",
+        "The step's id; for a step inside another one, its path: loop/3/load, subworkflow/load.",
         pattern=f"^{NAME}(?:/{NAME}){{0,30}}$",
         examples=["load"],
     ),
@@ -29,22 +29,22 @@ AttemptId = Annotated[str | int, Argument("The number of the attempt, or latest.
 Version = Annotated[
     str | int,
     Argument(
-        "A number, active, latest, or default: the active one, else the latest.",
+        "A number, active, latest, or default: the active version, otherwise the latest.",
         pattern=r"^(?i:active|latest|default|[0-9]{1,9})$",
         examples=["active"],
     ),
 ]
 Blocking = Annotated[bool, Argument("Wait up to 5 seconds for the effect.", is_query=True)]
-OfWorkflow = Annotated[str | None, Argument("Only this workflow's.", max_length=128)]
+OfWorkflow = Annotated[str | None, Argument("Only those of this workflow.", max_length=128)]
 
 
 def number_of(given: str | int) -> int | None:
-    """Return the number that is meant; None is the latest."""
+    """Return the number; None stands for the latest."""
     return int(given) if str(given).isdecimal() else None
 
 
 def step_address(workflow_id: str, instance_id: int, path: str, run_id: int | None = None) -> "Address":
-    """Return where a step is."""
+    """Return the address of a step."""
     from calve.engine import Address
 
     return Address(workflow_id, instance_id, run_id, tuple(path.split("/")))

@@ -29,15 +29,15 @@ _READING = frozenset({Permission.READ, Permission.LOGS})
 
 
 class Administration(Protocol):
-    """What administrators of a project look after: alerts, secrets, old records, garbage."""
+    """The administration of a project: alerts, secrets, old records, garbage."""
 
     @property
     def instances_kept(self) -> int | None:
-        """How many seconds instances are kept after their end; None if for ever."""
+        """How many seconds instances are kept after their end; None: forever."""
 
     @property
     def is_worked(self) -> bool:
-        """Whether a worker is alive that carries out what is started."""
+        """Whether a worker is alive, so that started instances run."""
 
     def alerts(self, status: "MessageStatus | None", limit: int) -> "Sequence[StoredMessage]":
         """Return alerts, newest first."""
@@ -49,7 +49,7 @@ class Administration(Protocol):
         """Return the secrets of the encrypted table."""
 
     def set_secret(self, name: str, text: str, actor: Actor) -> None:
-        """Keep a secret in the encrypted table."""
+        """Store a secret in the encrypted table."""
 
     def delete_secret(self, name: str, actor: Actor) -> None:
         """Remove a secret from the encrypted table."""
@@ -61,11 +61,11 @@ class Administration(Protocol):
         """Store up to which time a table is complete; return it in milliseconds."""
 
     def collect_garbage(self, grace: "timedelta") -> "tuple[Sequence[Collected], Sequence[object]]":
-        """Drop what captures and jobs left behind; return the captures and the branches."""
+        """Delete what captures and jobs left behind; return the captures and the branches."""
 
 
 class Services(Protocol):
-    """What operations are carried out by. A service that is None is not available there."""
+    """The services that carry out operations; a service that is None is not available."""
 
     @property
     def engine(self) -> "Engine":
@@ -97,16 +97,16 @@ class Services(Protocol):
 
     @property
     def administration(self) -> "Administration | None":
-        """What administrators look after."""
+        """The administration of the project."""
 
     @property
     def changed(self) -> "Callable[[str, Callable[[str], bool]], int]":
-        """Let the triggers of some workflows look at a table now; return how many watch it."""
+        """Let the triggers of some workflows check a table now; return how many watch it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A permission that an operation asked for, beside that of its policy."""
+    """A permission that an operation requires in addition to that of its policy."""
 
     permission: Permission
     workflow_id: str
@@ -120,7 +120,7 @@ class Caller:
     services: Services
     principal: Principal
     source: str = "cli"
-    """Where the caller is: the address of a request, or the command line."""
+    """The origin of the call: the address of a request, or the command line."""
     asked: list[Asked] = field(default_factory=list)
     """Which changes were allowed or refused, for the audit log."""
 
@@ -131,12 +131,12 @@ class Caller:
 
     @property
     def captures(self) -> "Captures":
-        """The captures, as far as the caller may use them."""
+        """The captures that the caller may use."""
         return _present(self.services.captures, "has no lake").for_caller(CaptureRights(self))
 
     @property
     def tables(self) -> "Tables":
-        """The tables, as far as the caller may see them."""
+        """The tables that the caller may see."""
         return _present(self.services.tables, "has no lake").for_caller(CaptureRights(self))
 
     @property
@@ -170,7 +170,7 @@ class Caller:
         return Actor(self.principal, self.source)
 
     def changed(self, table: str) -> int:
-        """Let the triggers that the caller may run look at a table now; return how many watch it."""
+        """Let the triggers that the caller may run check a table now; return how many watch it."""
         return self.services.changed(table, partial(self.may, Permission.RUN))
 
     @property
@@ -180,7 +180,7 @@ class Caller:
 
     @property
     def initiator(self) -> "Initiator":
-        """Who starts an instance, and in which namespaces they may start what its params name."""
+        """Who starts an instance, and in which namespaces its params may name workflows."""
         from calve.engine import Initiator
 
         granted = namespaces(self.principal, Permission.RUN)
@@ -235,13 +235,13 @@ def _present(service: _T | None, otherwise: str) -> _T:
 
 @dataclass(frozen=True, slots=True)
 class CaptureRights:
-    """What a caller may do with consumers and tables: the same as with the workflows of the consumer's namespace."""
+    """A caller's permissions for consumers and tables: those for the workflows of the consumer's namespace."""
 
     call: Caller
 
     @property
     def own_consumer(self) -> str:
-        """None: people have no checkpoint of their own."""
+        """None: users have no checkpoint of their own."""
         return ""
 
     def may(self, permission: "ConsumerRight", consumer: str) -> bool:

@@ -1,4 +1,4 @@
-"""Captures, checkpoints and lag: the capture side, without any workflow. ``Captures`` itself knows who may do what."""
+"""Captures, checkpoints and lag, without workflows. ``calve.capture.Captures`` checks permissions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -32,7 +32,7 @@ Table = Annotated[str, Field(min_length=1, max_length=512, examples=["db.events"
 ConsumerName = Annotated[
     str,
     Field(
-        description="The consumer whose checkpoint it is, for example a workflow.",
+        description="The consumer, for example a workflow; the checkpoint belongs to it.",
         min_length=1,
         max_length=512,
         pattern=r"^[^\x00-\x1f\x7f]+$",
@@ -40,32 +40,32 @@ ConsumerName = Annotated[
     ),
 ]
 Place = Annotated[str, Field(min_length=1, max_length=128)]
-Reason = Annotated[str, Field(description="The reason; it is recorded.", min_length=1, max_length=1_000)]
+Reason = Annotated[str, Field(description="The reason, which is recorded.", min_length=1, max_length=1_000)]
 _Amount = Annotated[int, Field(ge=1, lt=2**63)]
-Consumer = Annotated[str | None, Argument("Only this consumer's.", max_length=512)]
+Consumer = Annotated[str | None, Argument("Only those of this consumer.", max_length=512)]
 _ALL = 1_000_000
 """How long a page is where the whole list is computed at once."""
 
 
 class PlanRequest(StrictBody):
-    """What is to be captured."""
+    """A description of a capture."""
 
     tables: Annotated[list[Table], Field(min_length=1, max_length=100)]
     consumer: ConsumerName
     operations: list[Operation] = Field(
-        [Operation.APPEND], description="The kinds of snapshots to capture. Other kinds are an error."
+        [Operation.APPEND], description="The kinds of snapshots to capture; other kinds cause an error."
     )
     mode: Mode = Field(
         Mode.TABLE,
-        description="table: an ICDC table; range: the ranges only; path: metadata by its path; view: a Spark view.",
+        description="table: an ICDC table; range: only the ranges; path: metadata by its path; view: a Spark view.",
     )
     ranges: list[Annotated[str, Field(min_length=1, max_length=256)]] = Field(
         [], description="Report the range of the changed values of these columns."
     )
-    max_files: _Amount | None = Field(None, description="Capture at most so many files of each table.")
-    max_bytes: _Amount | None = Field(None, description="Capture at most so many bytes of each table.")
+    max_files: _Amount | None = Field(None, description="Maximum number of files to capture from each table.")
+    max_bytes: _Amount | None = Field(None, description="Maximum number of bytes to capture from each table.")
     start: Place | None = Field(
-        None, description="Where to start if there is no checkpoint. Default: with the whole table."
+        None, description="Where to start if there is no checkpoint. Default: capture the whole table."
     )
     end: Place | None = Field(None, description="Where to stop. Default: now.")
     on_gap: OnGap = Field(
@@ -80,7 +80,7 @@ class PlanRequest(StrictBody):
     )
 
     def wanted(self) -> Wanted:
-        """Return what captures are asked for."""
+        """Return the options of the capture."""
         return Wanted(
             operations=frozenset(self.operations),
             mode=self.mode,
@@ -106,21 +106,21 @@ class CaptureRequest(PlanRequest):
     supersede: bool = Field(default=False, description="Abandon the capture that the consumer has open.")
 
     def options(self) -> dict[str, Any]:
-        """Return how it is captured."""
+        """Return the options of the request."""
         return {"key": self.key, "lease": self.lease, "supersede": self.supersede}
 
 
 class CheckpointRequest(StrictBody):
-    """A move of a checkpoint by hand."""
+    """A manual move of a checkpoint."""
 
     table: Table
     consumer: ConsumerName
-    to: Annotated[Place, Field(description="Everything up to here counts as processed.")]
+    to: Annotated[Place, Field(description="Everything up to this point counts as processed.")]
     reason: Reason
 
 
 class Captures(Topic):
-    """Captures changes, commits them, and tells how far consumers are behind."""
+    """Captures changes, commits them, and reports the lag of consumers."""
 
     __slots__ = ()
     tag = "captures"
@@ -138,28 +138,28 @@ class Captures(Topic):
         return page_json(found, page, lambda one: jsonable(capture_json(one)), lambda one: one.capture_id, onward)
 
     def plan(self, tables: Sequence[str], consumer: str, **options: Any) -> Document:
-        """Return what the next capture of a consumer would contain; options that are None are left out."""
+        """Return what the next capture of a consumer would contain; options that are None are ignored."""
         return self.plan_capture(request(PlanRequest, tables=list(tables), consumer=consumer, **_present(options)))
 
     @operation("POST /captures/plan", READ_SOMEWHERE, is_slow=True, is_repeatable=True)
     def plan_capture(self, request: PlanRequest) -> Document:
-        """Return what the next capture would contain; writes nothing."""
+        """Return what the next capture would contain, without writing anything."""
         return _report_json(self.call.captures.plan(request.tables, request.consumer, request.wanted()))
 
     def create_capture(self, tables: Sequence[str], consumer: str, **options: Any) -> Document:
-        """Capture what changed since the consumer's last commit; options that are None are left out."""
+        """Capture the changes since the consumer's last commit; options that are None are ignored."""
         asked = request(CaptureRequest, tables=list(tables), consumer=consumer, **_present(options))
         return self.capture_changes(asked)
 
     @operation("POST /captures", RUN_SOMEWHERE, id="capture", is_slow=True)
     def capture_changes(self, request: CaptureRequest) -> Document:
-        """Capture what changed since the consumer's last commit."""
+        """Capture the changes since the consumer's last commit."""
         captures = self.call.captures
         return _report_json(captures.capture(request.tables, request.consumer, request.wanted(), **request.options()))
 
     @operation("GET /captures/{capture_id}", READ_SOMEWHERE, id="get_capture", is_slow=True)
     def capture(self, capture_id: Word) -> Document:
-        """Return one capture as it was reported."""
+        """Return the report of a capture."""
         return _report_json(self.call.captures.show(capture_id))
 
     @operation("GET /captures/{capture_id}/history", READ_SOMEWHERE, id="get_capture_history", is_slow=True)
@@ -208,31 +208,31 @@ class Captures(Topic):
         *,
         is_checked: Annotated[bool, Argument("Check that every file still exists.", alias="check")] = False,
     ) -> dict[str, list[Document]]:
-        """Return the files that a capture references, by table; none once they are cleaned up.
+        """Return the files that a capture references, by table; none after they were cleaned up.
 
         Raises:
-            FilesLost: they were to be checked, and some are gone.
+            FilesLost: a file that was checked no longer exists.
         """
         files: dict[str, list[Document]] = jsonable(self.call.captures.files(capture_id, check=is_checked))
         return files
 
     @operation("POST /captures/{capture_id}/actions/commit", RUN_SOMEWHERE, is_slow=True, is_repeatable=True)
     def commit_capture(self, capture_id: Word) -> Document:
-        """Move the checkpoints past a capture that has been processed; repeating it changes nothing."""
+        """Commit a processed capture: move the checkpoints past it. Repeating the request has no effect."""
         return _report_json(self.call.captures.commit(capture_id))
 
     @operation("POST /captures/{capture_id}/actions/abandon", RUN_SOMEWHERE, is_slow=True, is_repeatable=True)
     def abandon_capture(self, capture_id: Word) -> Document:
-        """Give a capture up: the next one starts from the same checkpoint."""
+        """Abandon a capture; the next one starts from the same checkpoint."""
         return _report_json(self.call.captures.abandon(capture_id))
 
     def checkpoints(self, *, consumer: str | None = None) -> list[Document]:
-        """Return up to where each consumer has committed each table."""
+        """Return the checkpoints of consumers, or of one of them."""
         return list(self._all(self.list_checkpoints, consumer))
 
     @operation("GET /checkpoints", READ_SOMEWHERE, answer=shapes.Page, is_slow=True, graphql=False)
     def list_checkpoints(self, page: Page = FIRST, consumer: Consumer = None) -> Document:
-        """List where consumers stand."""
+        """List the checkpoints of consumers."""
         found = self.call.captures.checkpoints(consumer)
         return page_of_list(
             found, page, lambda one: _checkpoint_json(self.call, one), lambda one: f"{one.consumer} {one.table}"
@@ -240,28 +240,28 @@ class Captures(Topic):
 
     @operation("PUT /checkpoints", EDIT_SOMEWHERE, body=CheckpointRequest, is_slow=True)
     def set_checkpoint(self, table: str, consumer: str, *, to: str, reason: str) -> Document:
-        """Move a consumer's checkpoint by hand: to a snapshot, a tag, a branch, a time, or ``latest``."""
+        """Set a consumer's checkpoint: to a snapshot, a tag, a branch, a time, or ``latest``."""
         return _checkpoint_json(self.call, self.call.captures.set_checkpoint(table, consumer, to, reason))
 
     @operation("DELETE /checkpoints", EDIT_SOMEWHERE, is_slow=True)
     def reset_checkpoint(
         self,
         table: Annotated[str, Argument(min_length=1, max_length=512)],
-        consumer: Annotated[str, Argument("The consumer whose checkpoint it is.", min_length=1, max_length=512)],
+        consumer: Annotated[str, Argument("The consumer of the checkpoint.", min_length=1, max_length=512)],
         *,
-        reason: Annotated[str, Argument("The reason; it is recorded.", min_length=1, max_length=1_000)],
+        reason: Annotated[str, Argument("The reason, which is recorded.", min_length=1, max_length=1_000)],
     ) -> Document:
-        """Delete a consumer's checkpoint: its next capture is a first one."""
+        """Delete a consumer's checkpoint; its next capture contains the whole table."""
         self.call.captures.reset_checkpoint(table, consumer, reason)
         return {"consumer": consumer, "table": table, "reset": True}
 
     def checkpoint_moves(self, *, consumer: str | None = None) -> list[Document]:
-        """Return every move of a checkpoint, and why, newest first."""
+        """Return all moves of checkpoints with their reasons, newest first."""
         return list(self._all(self.list_checkpoint_moves, consumer))
 
     @operation("GET /checkpoints/log", READ_SOMEWHERE, answer=shapes.Page, is_slow=True)
     def list_checkpoint_moves(self, page: Page = FIRST, consumer: Consumer = None) -> Document:
-        """List every move of a checkpoint, and why, newest first."""
+        """List all moves of checkpoints with their reasons, newest first."""
         moves = list(enumerate(self.call.captures.checkpoint_log(consumer)))[::-1]
         return page_of_list(moves, page, lambda one: jsonable(one[1]), lambda one: str(one[0]))
 
@@ -271,7 +271,7 @@ class Captures(Topic):
 
     @operation("GET /lag", READ_SOMEWHERE, answer=shapes.Page, is_slow=True)
     def list_lag(self, page: Page = FIRST, consumer: Consumer = None) -> Document:
-        """List how far consumers are behind their tables, and how long their history is safe."""
+        """List how far consumers are behind their tables, and when the history that they need expires."""
         found = self.call.captures.lag(consumer)
         return page_of_list(found, page, lambda one: jsonable(asdict(one)), lambda one: f"{one.consumer} {one.table}")
 

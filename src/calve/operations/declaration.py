@@ -4,7 +4,7 @@
     def stop_workflow(self, workflow_id: WorkflowId, *, reason: Reason = "") -> Document:
         ...
 
-A parameter stands in the path if the path names it. Otherwise GET and DELETE take it in the query, POST and PUT in the
+A parameter is in the path if the path names it. Otherwise GET and DELETE take it in the query, POST and PUT in the
 body, unless its ``Argument`` says otherwise. A parameter that is a model, or a list of models, is the whole body.
 """
 
@@ -27,7 +27,7 @@ from calve.operations.pages import Page
 from calve.operations.policy import PermissionScope, Policy
 
 Document = dict[str, Any]
-"""What operations answer: JSON's own types, in Maestro's shape where Maestro has the document."""
+"""The answer of an operation, in JSON's own types; in Maestro's format where Maestro has the document."""
 REQUIRED = inspect.Parameter.empty
 """The default of a parameter that has none."""
 _T = TypeVar("_T", bound="Topic")
@@ -39,13 +39,13 @@ _SECTIONS = re.compile(r"\n\n(?:Args|Returns|Raises):")
 
 
 class Argument:
-    """What stands beside the type of a parameter: what it is, and which values are valid.
+    """The annotation of a parameter: its description, and which values are valid.
 
     Args:
-        doc: what it is, in one sentence.
-        alias: its name in a query, where Maestro has another one.
-        is_query: it stands in the query, though the operation has a body.
-        checks: what ``pydantic.Field`` takes: pattern, ge, max_length, examples …
+        doc: its description, in one sentence.
+        alias: its name in a query, if Maestro has another one.
+        is_query: whether it is in the query although the operation has a body.
+        checks: further arguments of ``pydantic.Field``: pattern, ge, max_length, examples …
     """
 
     def __init__(self, doc: str = "", *, alias: str | None = None, is_query: bool = False, **checks: Any) -> None:
@@ -86,13 +86,13 @@ def request(model: type[_Model], **fields: Any) -> _Model:
 
 
 class StrictBody(BaseModel):
-    """A body that may hold nothing but its fields."""
+    """A body that accepts only its fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Place(StrEnum):
-    """Where a request holds an argument."""
+    """Which part of a request an argument is sent in."""
 
     PATH = "path"
     QUERY = "query"
@@ -123,7 +123,7 @@ class Parameter:
 
     @property
     def field(self) -> FieldInfo:
-        """What pydantic says of the same: its default, its documentation and which values are valid."""
+        """The same as a field of pydantic, with its default, its documentation and which values are valid."""
         default = ... if self.is_required else self.default
         info: FieldInfo = Field(default, description=self.argument.doc, **self.argument.checks)
         return FieldInfo.from_annotated_attribute(self.type, info)
@@ -131,7 +131,7 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    """One thing that can be asked or done."""
+    """An operation: a read or a change that callers can request."""
 
     id: str
     method: str
@@ -139,20 +139,20 @@ class Operation:
     policy: Policy
     function: Callable[..., Any]
     answer: Any = None
-    """The shape of the answer, for those who read the OpenAPI document."""
+    """The schema of the answer in the OpenAPI document."""
     status: int = 200
     is_slow: bool = False
-    """Whether it may wait for something else than the state database, or a caller can make it long."""
+    """Whether it may wait for something other than the state database, or take long if a caller wants it to."""
     is_repeatable: bool = False
-    """Whether doing it twice is the same as doing it once, so that a client may ask again when no answer came."""
+    """Whether it is idempotent, so that a client may repeat it if no answer arrives."""
     graphql: bool = True
-    """Whether its field of GraphQL follows from the declaration; otherwise one written by hand does the same."""
+    """Whether its GraphQL field is derived from the declaration; otherwise a hand-written field does the same."""
     body: type[BaseModel] | None = None
     """The model of the body, if its fields are parameters; one is derived from the parameters, if not given."""
     needs_body: bool = False
-    """Whether a request has to have a body, though none of its fields is required."""
+    """Whether a request must have a body, even though none of its fields is required."""
     openapi: Mapping[str, Any] = field(default_factory=dict)
-    """What the OpenAPI document says besides."""
+    """Additions to the OpenAPI document."""
 
     @property
     def name(self) -> str:
@@ -161,7 +161,7 @@ class Operation:
 
     @property
     def doc(self) -> str:
-        """What it does, without the sections for those who call it from Python."""
+        """The docstring without its sections Args, Returns and Raises, which are for callers from Python."""
         return _SECTIONS.split(inspect.getdoc(self.function) or "")[0]
 
     @property
@@ -208,7 +208,7 @@ class Operation:
 
     @cached_property
     def fields(self) -> dict[str, FieldInfo]:
-        """What it takes by name: its parameters but for the page, and the fields of a body instead of its model."""
+        """Its parameters by name, without the page, and with the fields of the body instead of its model."""
         found: dict[str, FieldInfo] = {}
         for one in self.parameters:
             match one.place:
@@ -238,7 +238,7 @@ class Operation:
 
     @cached_property
     def is_paged(self) -> bool:
-        """Tell whether it gives a list page by page."""
+        """Tell whether it returns a list page by page."""
         return any(one.place is Place.PAGE for one in self.parameters)
 
     @cached_property
@@ -277,13 +277,13 @@ class Topic:
 
     __slots__ = ("call",)
     tag = ""
-    """What OpenAPI lists them under."""
+    """Their tag in the OpenAPI document."""
 
     def __init__(self, call: Caller) -> None:
         self.call = call
 
     def perform(self, operation: Operation, arguments: dict[str, Any]) -> Any:
-        """Check the permission, and do it. Whoever asks a server overrides this."""
+        """Check the permission, and perform the operation; the client overrides this, and sends a request."""
         operation.check(self.call, arguments)
         return operation.function(self, **arguments)
 
@@ -291,9 +291,9 @@ class Topic:
         """Yield all elements of a list, page by page.
 
         Args:
-            listed: gives one page.
+            listed: returns one page.
             limit: how many elements a page has.
-            given: what it is given besides; None stands for nothing.
+            given: further arguments; those that are None are left out.
         """
         given = {name: value for name, value in given.items() if value is not None}
         page = Page(limit)
@@ -306,7 +306,7 @@ class Topic:
             page = Page(limit, about["end_cursor"])
 
     def request_id(self, given: str | None) -> str | None:
-        """Return the id of a request; whoever asks a server makes one up, so that it can ask again."""
+        """Return the id of a request; the client generates one, so that it can repeat the request."""
         return given
 
 
@@ -317,7 +317,7 @@ def operation(
     id: str | None = None,  # noqa: A002 - OpenAPI's word
     **more: Any,
 ) -> Callable[[Callable[Concatenate[_T, _P], _R]], Callable[Concatenate[_T, _P], _R]]:
-    """Declare a method of a topic an operation.
+    """Declare that a method of a topic is an operation.
 
     Args:
         route: the method and the path below ``/api/v3``.

@@ -1,4 +1,4 @@
-"""Documents in Maestro's shape, beside those of ``calve.engine.views``."""
+"""Documents in Maestro's format, besides those of ``calve.engine.views``."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -32,12 +32,12 @@ Json = dict[str, Any]
 
 
 def present(**values: Any) -> Json:
-    """Return what has a value."""
+    """Return the values that are not None, by name."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def properties_json(workflow: WorkflowRecord) -> Json:
-    """Return the newest properties of a workflow."""
+    """Return the current properties of a workflow."""
     known = {name: value for name, value in workflow.properties.items() if name in PropertiesSnapshot.names()}
     place = {"workflow_id": workflow.workflow_id, "create_time": workflow.modified_at}
     return PropertiesSnapshot(**{**known, **place}).as_json()
@@ -60,7 +60,7 @@ def version_json(workflow: WorkflowRecord, version: VersionRecord, extras: Defin
 
 
 def _metadata(version: VersionRecord) -> Json:
-    """Return where a version comes from; what a push says besides stands among the fields, and replaces none."""
+    """Return the origin of a version; further fields of a push are added, and replace none."""
     written = Metadata(
         workflow_id=version.workflow_id,
         workflow_version_id=version.version_id,
@@ -72,7 +72,7 @@ def _metadata(version: VersionRecord) -> Json:
 
 
 def workflow_json(row: WorkflowRow) -> Json:
-    """Return a workflow as it stands in a list."""
+    """Return a workflow of a list."""
     workflow = row.workflow
     known = present(
         workflow_id=workflow.workflow_id,
@@ -92,7 +92,7 @@ def workflow_json(row: WorkflowRow) -> Json:
 
 
 def recent_run_json(run: RecentRun) -> Json:
-    """Return an instance as a bar of a chart shows it."""
+    """Return an instance as a bar of a chart."""
     return present(
         workflow_instance_id=run.instance_id,
         workflow_run_id=run.run_id,
@@ -106,7 +106,7 @@ def recent_run_json(run: RecentRun) -> Json:
 def workflow_overview_json(
     workflow: WorkflowRecord, counts: Mapping[RunStatus, int], latest_instance: int | None
 ) -> Json:
-    """Return a workflow at a glance."""
+    """Return a summary of a workflow."""
     live = {status.value: counts.get(status, 0) for status in RunStatus if not status.is_terminal}
     return WorkflowOverview(
         workflow_id=workflow.workflow_id,
@@ -122,7 +122,7 @@ def workflow_overview_json(
 
 
 def timeline_json(workflow_id: str, versions: Iterable[VersionRecord]) -> Json:
-    """Return which versions of a workflow were pushed, when and by whom."""
+    """Return the versions of a workflow with their authors and times."""
     events = tuple(
         WorkflowTimelineEvent(
             author=version.author, log=f"Version [{version.version_id}] was pushed.", timestamp=version.created_at
@@ -133,7 +133,7 @@ def timeline_json(workflow_id: str, versions: Iterable[VersionRecord]) -> Json:
 
 
 def action_event(action: str, author: str, now: int, message: str, reason: str = "") -> ActionEvent:
-    """Return what Maestro's timeline says of an action."""
+    """Return an action as an event of Maestro's timeline."""
     return ActionEvent(timestamp=now, action=action, author=author, message=message, reason=reason or None)
 
 
@@ -152,7 +152,7 @@ def breakpoint_json(point: Breakpoint) -> Json:
 
 
 def paused_json(run: Run, attempt: Attempt) -> Json:
-    """Return an attempt that is paused."""
+    """Return a paused attempt."""
     return PausedAttempt(
         workflow_id=run.workflow_id,
         workflow_version_id=run.version_id,

@@ -19,7 +19,7 @@ from calve.operations.triggers import Triggers
 from calve.operations.workflows import Properties, Workflows
 
 PREFIX = API
-"""What the paths of all operations begin with."""
+"""The prefix of the paths of all operations."""
 
 
 class Operations(
@@ -45,13 +45,13 @@ class Operations(
     Maintenance,
     Overviews,
 ):
-    """Everything that can be asked or done: in this process on behalf of a caller, or, as ``Client``, by a server."""
+    """All operations: in this process on behalf of a caller, or, as ``Client``, by a server."""
 
     __slots__ = ()
 
 
 TOPICS: tuple[type[Topic], ...] = tuple(kind for kind in Operations.__bases__ if issubclass(kind, Topic))
-"""In the order in which paths are tried: a topic whose paths are more exact comes first."""
+"""In the order in which paths are matched: topics with more specific paths come first."""
 
 
 def declared() -> list[tuple[str, Operation]]:

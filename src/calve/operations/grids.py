@@ -32,7 +32,7 @@ from calve.operations.pages import FIRST, Page, look_through, page_json
 from calve.operations.policy import READ
 
 CELLS = 20_000
-"""How many cells a grid has at most: of a workflow with many steps it shows fewer instances."""
+"""Maximum number of cells in a grid: for a workflow with many steps it shows fewer instances."""
 STEP_LETTERS = {
     StepStatus.NOT_CREATED: ".",
     StepStatus.CREATED: "c",
@@ -66,7 +66,7 @@ RUN_LETTERS = {
     RunStatus.STOPPED: "x",
     RunStatus.TIMED_OUT: "t",
 }
-"""A letter means the same of an iteration as of a step, as far as both have it."""
+"""A letter that iterations and steps share has the same meaning for both."""
 NOT_BEGUN = "."
 _LOOKED_THROUGH = 1_000
 """How many iterations are read at once to look for a param."""
@@ -82,9 +82,9 @@ class Grids(Topic):
     def grid(
         self,
         workflow_id: WorkflowId,
-        runs: Annotated[int, Argument("How many instances at most.", ge=1, le=500)] = 50,
+        runs: Annotated[int, Argument("Maximum number of instances.", ge=1, le=500)] = 50,
     ) -> Document:
-        """Return the newest instances of a workflow and the statuses of their steps, a letter each."""
+        """Return the newest instances of a workflow and the statuses of their steps, as letters."""
         engine = self.call.engine
         record = engine.workflow(workflow_id)
         version = record.active_version or record.latest_version
@@ -117,9 +117,9 @@ class Grids(Topic):
             int | None, Argument("As an earlier run left them. Default: the newest.", ge=1, lt=2**31)
         ] = None,
         *,
-        letters: Annotated[bool, Argument("Tell the statuses of all iterations, a letter each.")] = True,
+        letters: Annotated[bool, Argument("Include the statuses of all iterations, as letters.")] = True,
     ) -> Document:
-        """Return the statuses of all iterations of a loop, a letter each, and a page of them with params and errors."""
+        """Return the statuses of all iterations of a loop, as letters, and a page of them with params and errors."""
         page, address = page.forward(), step_address(workflow_id, instance_id, step_id, run)
         self.call.require_inside(Permission.READ, address)
         name, total, started_by = self._loop(address)
@@ -140,7 +140,7 @@ class Grids(Topic):
         return {**_letters(state.iteration_statuses(name, started_by=started_by), total), **document}
 
     def _loop(self, address: Address) -> tuple[str, int | None, Sequence[str]]:
-        """Return the name of the iterations of a loop, how many there will be if that is known, and who started them.
+        """Return the name of the iterations of a loop, how many there will be if known, and who started them.
 
         The latter are the runs around the loop up to the one that the address names; of the newest, it need not be
         asked.

@@ -48,16 +48,16 @@ from calve.operations.requests import (
 )
 
 OVER = frozenset(status.value for status in RunStatus if status.is_terminal)
-"""The statuses of instances that are over."""
+"""The statuses of instances that have ended."""
 Statuses = Annotated[list[RunStatus] | None, Argument("Only instances with one of these statuses.", alias="status")]
 Since = Annotated[
-    str | None, Argument("Made at this time or later: milliseconds, or ISO.", alias="from", max_length=40)
+    str | None, Argument("Created at this time or later: milliseconds, or ISO 8601.", alias="from", max_length=40)
 ]
-Until = Annotated[str | None, Argument("Made before this time.", alias="to", max_length=40)]
-OfTag = Annotated[str | None, Argument("Started with this tag.", max_length=128)]
-OfInitiator = Annotated[str | None, Argument("Started by this user, or a type such as TIME.", max_length=128)]
-OfVersion = Annotated[int | None, Argument("Of this version.", ge=1, le=2**31 - 1)]
-OfParams = Annotated[list[str] | None, Argument("NAME=VALUE: its param has this value.", max_length=10)]
+Until = Annotated[str | None, Argument("Created before this time.", alias="to", max_length=40)]
+OfTag = Annotated[str | None, Argument("Only instances that were started with this tag.", max_length=128)]
+OfInitiator = Annotated[str | None, Argument("Started by this user, or by a type such as TIME.", max_length=128)]
+OfVersion = Annotated[int | None, Argument("Only instances of this version.", ge=1, le=2**31 - 1)]
+OfParams = Annotated[list[str] | None, Argument("NAME=VALUE: the value of one of its params.", max_length=10)]
 _INSTANCE = "/workflows/{workflow_id}/instances/{instance_id}"
 _STEP = f"{_INSTANCE}/steps/{{step_id:path}}"
 _ACCEPTED = "The action is accepted and is still running. Please check it again."
@@ -84,13 +84,13 @@ class Starts(Topic):
             workflow_id: which workflow.
             params: run params as plain values, or as definitions in Maestro's form.
             version: active, latest, default, or a number.
-            request_id: names the request: the same one again gives the same instance.
+            request_id: a name for this request: repeating it returns the same instance.
 
         Returns:
-            Which instance it is: workflow_id, workflow_instance_id, workflow_run_id, status …
+            The instance: workflow_id, workflow_instance_id, workflow_run_id, status …
 
         Raises:
-            RequestInvalid: a param is not known to the workflow.
+            RequestInvalid: the workflow does not have one of the params.
         """
         return self.start_workflow(workflow_id, version, self._request(params, request_id))
 
@@ -102,12 +102,12 @@ class Starts(Topic):
         graphql=False,
     )
     def start_workflow(self, workflow_id: WorkflowId, version: Version, request: StartRequest) -> Document:
-        """Start an instance; the same request id starts it once."""
+        """Start an instance. Repeating a request id returns the same instance."""
         started = self.call.engine.start(workflow_id, version=version, **request.as_start(self.call.initiator))
         return started_json(started)
 
     def start_batch(self, workflow_id: str, requests: Sequence[Mapping[str, Any]]) -> list[Document]:
-        """Start up to ten instances; each request is the params of one, and all are started once or refused at once."""
+        """Start up to ten instances, all or none; each request holds the params of one."""
         answer = self.start_workflow_batch(workflow_id, [self._request(params, None) for params in requests])
         return list(answer["elements"])
 
@@ -117,7 +117,7 @@ class Starts(Topic):
         workflow_id: WorkflowId,
         requests: Annotated[list[StartRequest], Argument(min_length=1, max_length=BATCH)],
     ) -> Document:
-        """Start some instances of the active version together, all or none."""
+        """Start several instances of the active version, all or none."""
         started = self.call.engine.start_all(
             workflow_id, [request.as_start(self.call.initiator) for request in requests]
         )
@@ -133,11 +133,11 @@ class Starts(Topic):
         )
 
     def restart(self, workflow_id: str, instance_id: int, step_id: str | None = None, **asked: Any) -> Document:
-        """Run an instance again, or one of its steps and what comes after it.
+        """Run an instance again, or one of its steps and the steps after it.
 
-        ``asked`` is what Maestro takes: restart_policy, run_params, step_run_params, and a list of steps to skip.
-        With ``latest=True`` the instance continues with the newest version: what succeeded and did not change is kept,
-        and so are the steps that ``keep`` lists. A step is its id, or its path: ``loop/3/job``.
+        ``asked`` has Maestro's fields: restart_policy, run_params, step_run_params, and a list of steps to skip.
+        With ``latest=True`` the instance continues with the newest version, and keeps the steps that succeeded and did
+        not change, and those that ``keep`` lists. A step is its id, or its path: ``loop/3/job``.
         """
         asked = {"request_id": self.request_id(None), "refuse_unknown_params": True, **asked}
         if step_id is None:
@@ -148,7 +148,7 @@ class Starts(Topic):
     def restart_step(
         self, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath, request: StepRestartRequest
     ) -> Document:
-        """Run a step again, and what comes after it."""
+        """Run a step and the steps after it again."""
         address = step_address(workflow_id, instance_id, step_id)
         self.call.require_inside(Permission.RUN, address)
         started = self.call.engine.restart(address, **request.as_restart(address.path[-1], self.call.initiator))
@@ -156,12 +156,12 @@ class Starts(Topic):
 
     @operation(f"POST {_INSTANCE}/actions/restart", RUN, answer=StartResponse, is_repeatable=True, graphql=False)
     def restart_instance(self, workflow_id: WorkflowId, instance_id: InstanceId, request: RestartRequest) -> Document:
-        """Run an instance again: what is incomplete, or everything."""
+        """Run an instance again: only its incomplete steps, or all of them."""
         address = Address(workflow_id, instance_id)
         return started_json(self.call.engine.restart(address, **request.as_restart(self.call.initiator)))
 
     def plan_restart(self, workflow_id: str, instance_id: int, step_id: str | None = None, **asked: Any) -> Document:
-        """Return what ``restart`` would keep and what it would run again, step by step; nothing is started."""
+        """Show which steps ``restart`` would keep, and which it would run again; nothing is started."""
         if step_id is None:
             return self.plan_instance_restart(workflow_id, instance_id, request(RestartRequest, **asked))
         return self.plan_step_restart(workflow_id, instance_id, step_id, request(StepRestartRequest, **asked))
@@ -170,14 +170,14 @@ class Starts(Topic):
     def plan_instance_restart(
         self, workflow_id: WorkflowId, instance_id: InstanceId, request: RestartRequest
     ) -> Document:
-        """Return what a restart would keep and what it would run again; nothing is started."""
+        """Show which steps a restart would keep, and which it would run again; nothing is started."""
         return _planned(self.call, Address(workflow_id, instance_id), request.as_restart(self.call.initiator))
 
     @operation(f"POST {_STEP}/actions/plan-restart", RUN, is_repeatable=True)
     def plan_step_restart(
         self, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath, request: StepRestartRequest
     ) -> Document:
-        """Return what a restart of a step would keep and what it would run again; nothing is started."""
+        """Show which steps a restart of a step would keep, and which it would run again; nothing is started."""
         address = step_address(workflow_id, instance_id, step_id)
         self.call.require_inside(Permission.RUN, address)
         return _planned(self.call, address, request.as_restart(address.path[-1], self.call.initiator))
@@ -209,15 +209,15 @@ class Controls(Topic):
         is_blocking: bool | None = None,
         **said: Any,
     ) -> Any:
-        """Do something with a step, an instance, or all instances of a workflow.
+        """Perform an action on a step, an instance, or all instances of a workflow.
 
         Args:
             action: stop, kill, unblock; of a step also skip, bypass, resume, approve, reject.
             workflow_id: which workflow.
-            instance_id: which instance; all of them that are not over, if none is named.
+            instance_id: which instance; if not given, all that have not ended.
             step_id: which step.
-            is_blocking: wait some seconds for the effect on a step.
-            said: what the action brings, such as a reason or a comment.
+            is_blocking: wait a few seconds for the effect on a step.
+            said: further arguments of the action, such as a reason or a comment.
 
         Raises:
             RequestInvalid: there is no such action.
@@ -241,23 +241,23 @@ class Controls(Topic):
         return self.act("kill", workflow_id, instance_id, step_id, **said)
 
     def skip(self, workflow_id: str, instance_id: int, step_id: str, **said: Any) -> Any:
-        """Skip a step: the steps after it go on."""
+        """Skip a step; the steps after it continue. If it has ended, restart without it."""
         return self.act("skip", workflow_id, instance_id, step_id, **said)
 
     def bypass(self, workflow_id: str, instance_id: int, step_id: str, **said: Any) -> Any:
-        """Let a step go on without the signals that it waits for."""
+        """Continue a step without its signals."""
         return self.act("bypass", workflow_id, instance_id, step_id, **said)
 
     def approve(self, workflow_id: str, instance_id: int, step_id: str, **said: Any) -> Any:
-        """Agree to what an Approval step asks."""
+        """Approve an Approval step."""
         return self.act("approve", workflow_id, instance_id, step_id, **said)
 
     def reject(self, workflow_id: str, instance_id: int, step_id: str, **said: Any) -> Any:
-        """Refuse what an Approval step asks."""
+        """Reject an Approval step."""
         return self.act("reject", workflow_id, instance_id, step_id, **said)
 
     def unblock(self, workflow_id: str, instance_id: int | None = None) -> Any:
-        """Let STRICT_SEQUENTIAL go on in spite of failed instances."""
+        """Let a STRICT_SEQUENTIAL workflow continue despite failed instances."""
         return self.act("unblock", workflow_id, instance_id)
 
     @operation(
@@ -267,31 +267,31 @@ class Controls(Topic):
         graphql=False,
     )
     def activate(self, workflow_id: WorkflowId, version: Version = "latest") -> Document:
-        """Make a version the active one."""
+        """Activate a version of a workflow."""
         workflow = self.call.engine.activate(workflow_id, str(version).lower())
         active = workflow.active_version or 0
         return _of_workflow(self.call, workflow_id, active, "ACTIVATE", f"Version [{active}] is active now.")
 
     @operation("PUT /workflows/{workflow_id}/actions/deactivate", EDIT, answer=models.WorkflowAction, graphql=False)
     def deactivate(self, workflow_id: WorkflowId) -> Document:
-        """Leave a workflow without an active version: nothing starts it by itself any more."""
+        """Deactivate a workflow: its triggers no longer fire."""
         before = self.call.engine.workflow(workflow_id).active_version or 0
         self.call.engine.deactivate(workflow_id)
         return _of_workflow(self.call, workflow_id, before, "DEACTIVATE", "No version is active any more.")
 
     @operation("PUT /workflows/{workflow_id}/actions/stop", RUN, answer=ActionEvent, status=202, body=ActionRequest)
     def stop_workflow(self, workflow_id: WorkflowId, *, reason: str = "") -> Document:
-        """Stop every instance of a workflow that is not over."""
+        """Stop all running instances of a workflow."""
         return _of_all(self.call, Action.STOP, self.call.engine.stop_all(workflow_id, by=self.call.name, reason=reason))
 
     @operation("PUT /workflows/{workflow_id}/actions/kill", RUN, answer=ActionEvent, status=202, body=ActionRequest)
     def kill_workflow(self, workflow_id: WorkflowId, *, reason: str = "") -> Document:
-        """Kill every instance of a workflow that is not over."""
+        """Kill all running instances of a workflow."""
         return _of_all(self.call, Action.KILL, self.call.engine.kill_all(workflow_id, by=self.call.name, reason=reason))
 
     @operation("PUT /workflows/{workflow_id}/actions/unblock", RUN, answer=ActionEvent)
     def unblock_workflow(self, workflow_id: WorkflowId) -> Document:
-        """Let STRICT_SEQUENTIAL go on in spite of all failed instances."""
+        """Let a STRICT_SEQUENTIAL workflow continue despite its failed instances."""
         return _of_all(self.call, Action.UNBLOCK, self.call.engine.unblock_all(workflow_id, by=self.call.name))
 
     @operation(f"PUT {_INSTANCE}/actions/stop", RUN, answer=models.InstanceAction, body=ActionRequest)
@@ -306,7 +306,7 @@ class Controls(Topic):
 
     @operation(f"PUT {_INSTANCE}/actions/unblock", RUN, answer=models.InstanceAction)
     def unblock_instance(self, workflow_id: WorkflowId, instance_id: InstanceId) -> Document:
-        """Let STRICT_SEQUENTIAL go on in spite of this failed instance."""
+        """Let a STRICT_SEQUENTIAL workflow continue despite this failed instance."""
         return _asked(self.call, Address(workflow_id, instance_id), Action.UNBLOCK, _unblock)
 
     @operation(f"PUT {_INSTANCE}/runs/{{run_id}}/actions/stop", RUN, answer=models.InstanceAction, body=ActionRequest)
@@ -327,7 +327,7 @@ class Controls(Topic):
 
     @operation(f"PUT {_INSTANCE}/runs/{{run_id}}/actions/unblock", RUN, answer=models.InstanceAction)
     def unblock_run(self, workflow_id: WorkflowId, instance_id: InstanceId, run_id: RunId) -> Document:
-        """Let STRICT_SEQUENTIAL go on in spite of this failed run."""
+        """Let a STRICT_SEQUENTIAL workflow continue despite this failed run."""
         return _asked(self.call, Address(workflow_id, instance_id, number_of(run_id)), Action.UNBLOCK, _unblock)
 
 
@@ -337,7 +337,7 @@ def _of_workflow(call: Caller, workflow_id: str, version: int, action: str, mess
 
 
 def _of_all(call: Caller, action: Action, runs: list[Run]) -> Document:
-    message = f"{action} was asked of [{len(runs)}] instances."
+    message = f"{action} requested for [{len(runs)}] instances."
     event = action_event(action, call.name, call.engine.tools.clock(), message).as_json()
     return {**event, "instances": [run_json(run) for run in runs]}
 
@@ -351,7 +351,7 @@ def _asked(call: Caller, address: Address, action: Action, do: Callable[..., Run
     do(call.engine, address, by=call.name, reason=reason)
     run = find_run(call.engine.state, address)
     is_done = action is Action.UNBLOCK or run.status.is_terminal
-    message = f"{action} was asked of {address}."
+    message = f"{action} requested for {address}."
     return models.InstanceAction(
         workflow_id=run.workflow_id,
         workflow_instance_id=run.instance_id,
@@ -372,10 +372,10 @@ class Instances(Topic):
     def wait(
         self, workflow_id: str, instance_id: int, run_id: int | None = None, *, timeout: float | None = None
     ) -> Document:
-        """Return an instance once it is over, as ``instance`` gives it.
+        """Wait until an instance has ended, and return it as ``instance`` does.
 
         Raises:
-            WaitedTooLong: it is not over after ``timeout`` seconds.
+            WaitedTooLong: it has not ended after ``timeout`` seconds.
         """
         end = None if timeout is None else time.monotonic() + timeout
         while (seen := self.instance(workflow_id, instance_id, run_id))["status"] not in OVER:
@@ -385,7 +385,7 @@ class Instances(Topic):
         return seen
 
     def instance(self, workflow_id: str, instance_id: int, run_id: int | None = None) -> Document:
-        """Return an instance with its params and steps: its latest run, or the one that is named."""
+        """Return an instance with its params and steps: its latest run, or the given one."""
         if run_id is None:
             return self.get_instance(workflow_id, instance_id)
         return self.get_run(workflow_id, instance_id, run_id)
@@ -404,8 +404,7 @@ class Instances(Topic):
             workflow_id: only those of this workflow.
             statuses: only those with one of these statuses.
             limit: how many at most.
-            filters: ``since``, ``until``, ``tag``, ``initiator``, ``version`` and ``param``, as ``list_instances`` has
-                them.
+            filters: ``since``, ``until``, ``tag``, ``initiator``, ``version`` and ``param``, as for ``list_instances``.
         """
         chosen = [RunStatus(status) for status in statuses] or None
         found = self.pages(self.list_instances, workflow_id=workflow_id, statuses=chosen, **filters)
@@ -444,14 +443,14 @@ class Instances(Topic):
 
     @operation("GET /workflows/instances/action-map", READ_SOMEWHERE, id="get_instance_actions")
     def instance_actions(self) -> Document:
-        """Return what can be done with an instance, by its status."""
+        """Return which actions are possible on an instance, by its status."""
         return {status.value: [action.value for action in actions] for status, actions in RUN_ACTIONS.items()}
 
     @operation("GET /workflows/instances/inline-workflow-id", READ_SOMEWHERE, id="get_inline_workflow_id")
     def inline_workflow_id(self, nodes: Annotated[list[NodeRequest], Argument(min_length=2, max_length=20)]) -> str:
-        """Return the name under which the iterations of a loop are kept.
+        """Return the inline workflow id of a loop's iterations.
 
-        The first node is the instance, the others the iterations down to the one that holds the last one's step.
+        The first node is the instance; the others are the iterations around the last node's step, outermost first.
         """
         root, last = nodes[0], nodes[-1]
         if root.workflow_id is None or last.step_id is None:
@@ -462,7 +461,7 @@ class Instances(Topic):
         workflow = engine.tools.blueprints.get(run.owner_workflow, run.version_id).workflow
         loops = _loops(workflow.steps, last.step_id)
         if loops is None or len(loops) != len(nodes) - 1:
-            raise WorkflowMissing(f"There are not {len(nodes) - 1} loops around step {last.step_id}.")
+            raise WorkflowMissing(f"Step {last.step_id} is not inside {len(nodes) - 1} loops.")
         inside = zip(loops, nodes[1:], strict=True)
         path = [part for loop, node in inside for part in (loop, str(node.instance_id))]
         found = find(engine.state, Address(root.workflow_id, root.instance_id, path=(*path, last.step_id)))
@@ -481,7 +480,7 @@ class Instances(Topic):
         version: OfVersion = None,
         param: OfParams = None,
     ) -> Document:
-        """List the instances of a workflow, the highest number first."""
+        """List the instances of a workflow, newest first."""
         query = _query(page, statuses, since, until, tag, initiator, version, param)
         if query.is_filtered:
             return _filtered(self.call, replace(query, workflow_id=workflow_id), page.forward())
@@ -492,7 +491,7 @@ class Instances(Topic):
 
     @operation(f"GET {_INSTANCE}", READ, answer=WorkflowInstance)
     def get_instance(self, workflow_id: WorkflowId, instance_id: InstanceId) -> Document:
-        """Return an instance as its latest run leaves it."""
+        """Return an instance in its latest run."""
         return overview(self.call, Address(workflow_id, instance_id))
 
     def runs(self, workflow_id: str, instance_id: int) -> list[Document]:
@@ -512,7 +511,7 @@ class Instances(Topic):
 
     @operation(f"GET {_INSTANCE}/inline-path", READ, id="get_inline_path")
     def inline_path(self, workflow_id: WorkflowId, instance_id: InstanceId) -> list[Document]:
-        """Return the way to an iteration, from the instance that it belongs to."""
+        """Return the path to an iteration, starting at its instance."""
         run = find_run(self.call.engine.state, Address(workflow_id, instance_id))
         if not run.is_inline:
             raise RequestInvalid(f"{workflow_id} instance {instance_id} is not an iteration of a loop.")
@@ -542,7 +541,7 @@ def _query(
 
 
 def _filtered(call: Caller, query: InstanceQuery, page: Page) -> Document:
-    """Return a page of instances; one that has looked through enough may be short, and says where to look on."""
+    """Return a page of instances; if many had to be searched, it may be short, and its cursor continues the search."""
     is_one = query.workflow_id is not None
     after = (page.number() or 0, "") if is_one and page.cursor else place_of(page.cursor) if page.cursor else None
     found, onward = call.engine.state.filtered_instances(replace(query, after=after))
@@ -553,7 +552,7 @@ def _filtered(call: Caller, query: InstanceQuery, page: Page) -> Document:
 
 
 def params_of(given: list[str] | None) -> dict[str, str]:
-    """Return the values of params that are asked for.
+    """Return the values of params to filter by.
 
     Raises:
         RequestInvalid: one of them has no value.
@@ -585,7 +584,7 @@ def cursor_of(run: Run) -> str:
 
 
 def place_of(cursor: str) -> tuple[int, str]:
-    """Return where a cursor of ``cursor_of`` points to.
+    """Return the place that a cursor of ``cursor_of`` stands for.
 
     Raises:
         RequestInvalid: it is not such a cursor.
@@ -603,8 +602,8 @@ def overview(call: Caller, address: Address) -> Document:
 
 
 def waited_too_long(name: str, status: str, seconds: float | None) -> WaitedTooLong:
-    """Return the error of a wait that was too short."""
-    return WaitedTooLong(f"{name} is {status} after {seconds} s.", remedy="It still runs: wait again, or stop it.")
+    """Return the error for an instance that has not ended in time."""
+    return WaitedTooLong(f"{name} is {status} after {seconds} s.", remedy="Wait again, or stop it.")
 
 
 def _loops(steps: tuple[Step, ...], step_id: str) -> list[str] | None:
@@ -619,7 +618,7 @@ def _loops(steps: tuple[Step, ...], step_id: str) -> list[str] | None:
 
 
 def _ancestors(call: Caller, run: Run) -> Iterator[Document]:
-    """Yield an iteration and what is around it, from the inside."""
+    """Yield an iteration and the iterations that contain it, innermost first."""
     yield _node(run, None)
     while run.is_inline and run.parent is not None:
         step_id = run.parent.step_id

@@ -1,4 +1,4 @@
-"""Lineage: which steps read and wrote which tables, by what their attempts really did."""
+"""Lineage: which steps read and wrote which tables, as recorded from their attempts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
@@ -15,7 +15,7 @@ _Lags = Mapping[tuple[str, TableName], LagSample]
 
 
 class Lineage(Topic):
-    """Tells which steps read and wrote which tables."""
+    """Reads which steps read and wrote which tables."""
 
     __slots__ = ()
     tag = "lineage"
@@ -25,12 +25,12 @@ class Lineage(Topic):
         self,
         table: Annotated[str | None, Argument("Around this table.", max_length=512)] = None,
         workflow: OfWorkflow = None,
-        depth: Annotated[int, Argument("How many steps away from there.", ge=1, le=20)] = 4,
+        depth: Annotated[int, Argument("How many edges away from there.", ge=1, le=20)] = 4,
     ) -> Document:
-        """Return the tables and workflows around a table or a workflow, and which steps read and wrote what, and when.
+        """Return the tables and workflows around a table or a workflow, and which steps read and wrote what and when.
 
-        Without a table or a workflow, the newest edges. Each table tells when it last changed, each edge that reads how
-        far the workflow is behind.
+        Without a table or a workflow, the newest edges. Tables have the time of their last change, and edges that read
+        have the lag of the workflow.
         """
         call, tables = self.call, self.call.tables
         wanted = [] if table is None else [tables.load(table).name]
@@ -58,7 +58,7 @@ def _workflows(edges: Iterable[Edge]) -> list[str]:
 def _table_nodes(
     names: Mapping[TableName, str], edges: Sequence[Edge], samples: Iterable[LagSample]
 ) -> Iterable[Document]:
-    """Yield tables, each with when it last changed: by its newest snapshot, or the last step that wrote it."""
+    """Yield tables with the time of their last change: of the newest snapshot, or the last step that wrote it."""
     changed: dict[TableName, int] = {}
     for edge in edges:
         if edge.direction is Direction.WRITE:

@@ -1,4 +1,4 @@
-"""Logs: what steps have written, and what has happened."""
+"""Logs of steps, and events."""
 
 import time
 from collections.abc import Collection, Iterator
@@ -25,7 +25,7 @@ _MOST_OWNERS = 10_000
 
 
 class Logs(Topic):
-    """Reads what attempts of steps have written."""
+    """Reads the logs of steps."""
 
     __slots__ = ()
     tag = "logs"
@@ -42,17 +42,17 @@ class Logs(Topic):
         limit: int | None = None,
         tail: int | None = None,
     ) -> Document:
-        """Return a part of what a step has written: ``text``, ``offset``, ``next_offset``, ``size``, ``left_out``.
+        """Return a part of a step's log: ``text``, ``offset``, ``next_offset``, ``size``, ``left_out``.
 
         Args:
             workflow_id: the workflow.
             instance_id: its instance.
-            step_id: the step, however deep: ``loop/3/job``.
-            attempt: an earlier attempt than the newest.
+            step_id: the step's id or path: ``loop/3/job``.
+            attempt: an earlier attempt. Default: the newest.
             run: an earlier run than the last one that tried the step; each counts its attempts from 1.
-            offset: the byte to begin at; below 0, from the end.
-            limit: how many bytes at most.
-            tail: how many of the last lines, in place of an offset.
+            offset: the byte to start at; if negative, counted from the end.
+            limit: maximum number of bytes.
+            tail: only this many of the last lines, instead of an offset.
         """
         if tail is None and offset is None:
             offset = 0
@@ -72,7 +72,7 @@ class Logs(Topic):
         limit: int | None = None,
         ignore_case: bool = False,
     ) -> Document:
-        """Return the lines that hold a text: ``matches``, each with ``offset``, ``line`` and ``text``."""
+        """Return the lines of a log that contain a text: ``matches``, each with ``offset``, ``line`` and ``text``."""
         given = {"attempt": attempt, "run": run, "offset": offset, "limit": limit, "ignore_case": ignore_case or None}
         return self.get_logs(workflow_id, instance_id, step_id, find=text, **present(**given))
 
@@ -94,9 +94,11 @@ class Logs(Topic):
         ] = None,
         offset: Annotated[
             int | None,
-            Argument("Begin at this byte; if negative, so many bytes before the end.", ge=-(2**62), lt=2**62),
+            Argument("Start at this byte; if negative, counted from the end.", ge=-(2**62), lt=2**62),
         ] = None,
-        limit: Annotated[int | None, Argument("At most this many bytes; with ``find``, lines.", ge=1, le=MOST)] = None,
+        limit: Annotated[
+            int | None, Argument("Maximum number of bytes, or with ``find`` lines.", ge=1, le=MOST)
+        ] = None,
         tail: Annotated[int | None, Argument("Only this many of the last lines.", ge=1, le=100_000)] = None,
         find: Annotated[
             str | None,
@@ -106,13 +108,13 @@ class Logs(Topic):
         ignore_case: Annotated[bool, Argument("With ``find``: ignore case.")] = False,
         follow: Annotated[bool, Argument("Continue until the attempt ends.")] = False,
     ) -> Document:
-        """Return what an attempt of a step has written, the newest if none is named.
+        """Return the log of an attempt of a step, the newest unless another is given.
 
-        Without ``offset``, ``tail`` or ``find`` it is all that is kept, as text, with a line where some is left out.
-        With ``offset`` or ``tail`` it is a part: the headers ``X-Log-Offset``, ``X-Log-Next-Offset``, ``X-Log-Size``
-        and ``X-Log-Left-Out`` say which one, or with ``Accept: application/json`` the keys of an object do. ``find``
-        gives the lines that hold a text, with their offsets and numbers, and ``next_offset`` if there is more to look
-        through.
+        Without ``offset``, ``tail`` or ``find`` it is the whole log as text, with a line in place of parts that are not
+        kept. With ``offset`` or ``tail`` it is a part, which the headers ``X-Log-Offset``, ``X-Log-Next-Offset``,
+        ``X-Log-Size`` and ``X-Log-Left-Out`` describe, or with ``Accept: application/json`` the keys of an object.
+        ``find`` returns the lines that contain a text, with their offsets and numbers, and ``next_offset`` if there is
+        more to search.
         """
         address = step_address(workflow_id, instance_id, step_id, run)
         _, reader = reader_of(self.call, address, attempt)
@@ -133,7 +135,7 @@ class Logs(Topic):
         offset: int | None = None,
         tail: int | None = None,
     ) -> Iterator[str]:
-        """Yield what a step has written; if followed, until the attempt has ended, from a byte or the last lines on."""
+        """Yield a step's log; if followed, until the attempt has ended, starting at a byte or with the last lines."""
         self.call.require(Permission.LOGS, workflow_id)
         found, reader = reader_of(self.call, step_address(workflow_id, instance_id, step_id, run), attempt)
         place = reader.tail(tail).offset if tail else reader.place(offset or 0)
@@ -159,20 +161,20 @@ def check_log_part(*, offset: int | None, tail: int | None, find: str | None, fo
 
 
 def reader_of(call: Caller, address: Address, attempt_id: int | None) -> tuple[Attempt, LogReader]:
-    """Return an attempt and what reads its log, if the caller may."""
+    """Return an attempt and the reader of its log, if the caller may read it."""
     call.require_inside(Permission.LOGS, address)
     _, attempt = find_attempt(call.engine.state, address, attempt_id)
     return attempt, call.engine.log_reader(attempt.uuid)
 
 
 def matches_json(reader: LogReader, text: str, offset: int | None, limit: int | None, *, ignore_case: bool) -> Document:
-    """Return the lines of a log that hold a text."""
+    """Return the lines of a log that contain a text."""
     most = min(limit or _FOUND, _MOST_FOUND)
     return asdict(reader.find(text, ignore_case=ignore_case, offset=max(0, offset or 0), limit=most))
 
 
 class Events(Topic):
-    """Reads what has happened."""
+    """Reads events."""
 
     __slots__ = ()
     tag = "events"
@@ -180,9 +182,9 @@ class Events(Topic):
     def events(
         self, *, after: int = 0, workflow_id: str | None = None, instance_id: int | None = None
     ) -> Iterator[Document]:
-        """Yield events in order, without end, from the one after number ``after``.
+        """Yield events in order, without end, starting after event number ``after``.
 
-        Each has its ``seq``: keep the last one to go on there another day.
+        Each has a ``seq``: keep the last one to continue there later.
         """
         chosen = ChosenEvents(self.call, workflow_id, instance_id)
         while True:
@@ -193,7 +195,7 @@ class Events(Topic):
             after = last
 
     def past_events(self, workflow_id: str, instance_id: int, *, after: int = 0) -> list[Document]:
-        """Return what has happened in an instance, and below it, after event number ``after``."""
+        """Return the events of an instance and its subworkflows after event number ``after``."""
         return list(self.pages(self.get_events, workflow_id=workflow_id, instance_id=instance_id, after=after))
 
     @operation("GET /events", READ_SOMEWHERE, answer=shapes.Page, is_slow=True, graphql=False)
@@ -202,18 +204,17 @@ class Events(Topic):
         page: Page = FIRST,
         workflow_id: OfWorkflow = None,
         instance_id: Annotated[int | None, Argument(ge=1, lt=2**63)] = None,
-        after: Annotated[int | None, Argument("The number of the last event that is known.", ge=0, lt=2**63)] = None,
+        after: Annotated[int | None, Argument("Only events after this number.", ge=0, lt=2**63)] = None,
         kind: Annotated[
             list[str] | None,
             Argument("Only events of these kinds.", max_length=20, examples=[["STEP_INSTANCE_STATUS_CHANGE"]]),
         ] = None,
-        step: Annotated[str | None, Argument("Only events of steps of this id.", max_length=128)] = None,
+        step: Annotated[str | None, Argument("Only events of steps with this id.", max_length=128)] = None,
     ) -> Document:
-        """Return what has happened, in order, each event with its number; as ``text/event-stream``, also what happens.
+        """Return events with their numbers, in order; as ``text/event-stream``, also those that happen from now on.
 
-        ``Last-Event-ID`` (or ``after``) goes on where a stream was cut off. Without it a page, and the stream of an
-        instance with all that belongs to it, begins with the first event; any other stream with what happens from now
-        on.
+        ``Last-Event-ID`` (or ``after``) continues an interrupted stream. Without it, pages and streams of an instance
+        start with the first event, other streams with the next one.
         """
         chosen = ChosenEvents(self.call, workflow_id, instance_id, kind or (), step)
         return page_of_events(chosen, event_number(page.forward().cursor, after) or 0, page)
@@ -232,7 +233,7 @@ def page_of_events(chosen: "ChosenEvents", after: int, page: Page) -> Document:
 
 
 def event_number(cursor: str | None, after: int | None) -> int | None:
-    """Return after which event to begin, by a cursor or else by a number.
+    """Return the number of the event to start after, from a cursor or else a number.
 
     Raises:
         RequestInvalid: the cursor is not the number of an event.
@@ -240,12 +241,12 @@ def event_number(cursor: str | None, after: int | None) -> int | None:
     if cursor is None:
         return after
     if not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= 18):
-        raise RequestInvalid("Last-Event-ID, or a cursor, is the number of an event.")
+        raise RequestInvalid("Last-Event-ID, or a cursor, must be the number of an event.")
     return int(cursor)
 
 
 class ChosenEvents:
-    """The events that a caller wants and may see."""
+    """The events that a caller selects and may see."""
 
     def __init__(
         self,
@@ -266,11 +267,11 @@ class ChosenEvents:
             call.require(Permission.READ, workflow_id)
         if instance_id is not None:
             if workflow_id is None:
-                raise RequestInvalid("Which workflow's instance?", remedy="Give workflow_id too.")
+                raise RequestInvalid("instance_id requires workflow_id.", remedy="Add workflow_id to the request.")
             self.root = find_run(call.engine.state, Address(workflow_id, instance_id)).root_uuid
 
     def page(self, after: int) -> tuple[list[Event], int]:
-        """Return the next events, and the number of the last one that was looked at."""
+        """Return the next events, and the number of the last one that was checked."""
         state = self._call.engine.state
         found = state.events(after=after, root_uuid=self.root, limit=_EVENTS)
         last = found[-1].seq if found else after

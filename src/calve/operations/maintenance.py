@@ -1,4 +1,4 @@
-"""Maintenance of a project: alerts, retention, garbage collection, and whether anybody works."""
+"""Maintenance of a project: alerts, retention, garbage collection, and the state of workers."""
 
 from dataclasses import asdict
 from typing import Annotated, Literal
@@ -24,7 +24,7 @@ _SHOWN = 50
 
 
 class Maintenance(Topic):
-    """Looks after a project: its alerts, its old records, what captures left behind."""
+    """Maintains a project: its alerts, its old records, what captures left behind."""
 
     __slots__ = ()
     tag = "maintenance"
@@ -35,9 +35,9 @@ class Maintenance(Topic):
         status: Annotated[
             Literal["waiting", "sent", "given_up"] | None, Argument("Only alerts with this status.")
         ] = None,
-        limit: Annotated[int, Argument("Show at most this many.", ge=1, le=1_000)] = 50,
+        limit: Annotated[int, Argument("Maximum number of alerts.", ge=1, le=1_000)] = 50,
     ) -> list[Document]:
-        """List the alerts that were sent, wait, or could not be sent, newest first."""
+        """List alerts, sent, waiting and failed, newest first."""
         wanted = None if status is None else MessageStatus(status)
         return [_alert_json(stored) for stored in self.call.administration.alerts(wanted, limit)]
 
@@ -49,7 +49,7 @@ class Maintenance(Topic):
             list[str] | None, Argument("E-mail addresses or Slack channels, instead of the channel's own.")
         ] = None,
     ) -> Document:
-        """Send a test message on a channel of alerts, at once."""
+        """Send a test message on an alert channel, immediately."""
         return {"channel": channel, "id": self.call.administration.test_channel(channel, to or ()), "status": "sent"}
 
     @operation("POST /actions/prune", ADMINISTER, is_slow=True)
@@ -66,13 +66,13 @@ class Maintenance(Topic):
         grace: Annotated[
             str,
             Argument(
-                "Keep unfinished captures that began within this time: they may still be written.",
+                "Keep unfinished captures that started within this time: they may still be in progress.",
                 is_query=True,
                 max_length=20,
             ),
         ] = "1h",
     ) -> Document:
-        """Drop the tables and files that closed and crashed captures left behind, and branches that jobs left."""
+        """Delete tables and files that closed and crashed captures left behind, and leftover branches of jobs."""
         try:
             collected, branches = self.call.administration.collect_garbage(parse_duration(grace))
         except ValueError as error:
@@ -81,7 +81,7 @@ class Maintenance(Topic):
 
     @operation("PUT /tables/{table}/valid-through", EDIT_EVERYWHERE, is_slow=True, is_repeatable=True)
     def set_valid_through(
-        self, table: Table, time: Annotated[str, Argument("Milliseconds, or a time with its zone.", max_length=64)]
+        self, table: Table, time: Annotated[str, Argument("Milliseconds, or a time with a time zone.", max_length=64)]
     ) -> Document:
         """Declare up to which time a table is complete: steps and workflows that wait for it continue."""
         through = self.call.administration.set_valid_through(table, time)
@@ -90,7 +90,7 @@ class Maintenance(Topic):
 
     @operation("GET /workers", READ_SOMEWHERE, id="list_workers", answer=shapes.Workers)
     def workers(self) -> Document:
-        """Return the workers: whether each is alive, how many tasks it can run, and which it runs."""
+        """Return the workers: whether each is alive, how many tasks it can run, and which it is running."""
         now, loads = self.call.engine.state.now(), self.call.engine.state.workloads()
         alive = [load for load in loads if not load.is_dead]
         return {
@@ -105,7 +105,7 @@ class Maintenance(Topic):
 
     @operation("GET /queue", READ_SOMEWHERE, id="get_queue", answer=shapes.Queue)
     def queue(self) -> Document:
-        """Return how many tasks wait, wait for their time, or are held by workers, by kind, and what was set aside."""
+        """Return how many tasks are ready, scheduled, or claimed by workers, by kind, and what was set aside."""
         engine = self.call.engine
         states = engine.state.queue_states(engine.tools.clock())
         failed = engine.state.failed_runs(namespaces=namespaces(self.call.principal, Permission.READ))
@@ -123,27 +123,27 @@ class Maintenance(Topic):
 
     @operation("GET /project", READ_SOMEWHERE, id="get_project")
     def project(self) -> Document:
-        """Return how long instances are kept, in seconds (null: for ever), and whether a worker is alive."""
+        """Return the retention of instances in seconds (null: forever), and whether a worker is alive."""
         administration = self.call.services.administration
         if administration is None:
             return {"instances_kept": None, "is_worked": True}
         return {"instances_kept": administration.instances_kept, "is_worked": administration.is_worked}
 
     def instances_kept(self) -> int | None:
-        """Return how many seconds instances are kept after their end; None if for ever."""
+        """Return how many seconds instances are kept after their end; None: forever."""
         kept: int | None = self.project()["instances_kept"]
         return kept
 
     def is_worked(self) -> bool:
-        """Tell whether a worker is alive that carries out what is started."""
+        """Tell whether a worker is alive, so that started instances run."""
         return bool(self.project()["is_worked"])
 
 
 def _worker_json(call: Caller, load: Workload) -> Document:
-    """Return a worker; of what it runs, what the caller may read."""
+    """Return a worker, with those of its tasks that the caller may read."""
     worker = load.worker
     seen = [task for task in load.tasks if all(call.may_read(one) for one in (task.workflow_id, task.owner_workflow))]
-    # Where it runs is for those who look after the whole project.
+    # Only those who may read the whole project see where it runs.
     where = {"host": worker.host, "pid": worker.pid} if allows(call.principal, Permission.READ, ROOT) else {}
     return {
         "uuid": worker.uuid,

@@ -13,7 +13,7 @@ class PropertiesSnapshot(Document):
     """The newest properties of a workflow."""
 
     ADDED: ClassVar[Mapping[str, str]] = {
-        "incremental_trigger_disabled": "changes of tables do not start the workflow for now",
+        "incremental_trigger_disabled": "whether triggers on table changes are disabled",
     }
     LEFT_OUT: ClassVar[Mapping[str, str]] = {"author": "who changed the properties is in the audit log"}
 
@@ -30,12 +30,12 @@ class PropertiesSnapshot(Document):
     incremental_trigger_disabled: bool | None = None
     description: str | None = None
     tags: Sequence[str | Json] | None = None
-    """A tag that is no more than a name stands as that."""
+    """A tag that has only a name is that name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata(Document):
-    """Which version it is, and where it comes from; what a push says besides stands among the fields, as in Maestro."""
+    """Which version it is, and its origin; further fields of a push are added to these, as in Maestro."""
 
     workflow_id: str
     workflow_version_id: int
@@ -46,7 +46,7 @@ class Metadata(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefinitionExtras(Document):
-    """What a definition comes to; with ``?enriched=true``."""
+    """The resolved params of a definition, with ``?enriched=true``."""
 
     workflow_params: Json
     step_params: Json
@@ -59,12 +59,12 @@ class WorkflowDefinition(Document):
     """A version of a workflow."""
 
     ADDED: ClassVar[Mapping[str, str]] = {
-        "warnings": "what looks wrong in a definition that was pushed",
-        "workflow_definition": "the whole document once more, in the answer to a push: where Maestro has it",
+        "warnings": "the warnings about a pushed definition",
+        "workflow_definition": "the whole document again, in the answer to a push, as in Maestro",
     }
     LEFT_OUT: ClassVar[Mapping[str, str]] = {
         "activated_by": "who activated a version is in the audit log",
-        "internal_id": "a number of Maestro's database",
+        "internal_id": "a number in Maestro's database",
     }
     ALONE: ClassVar[frozenset[str]] = frozenset({"enriched_extras"})
 
@@ -81,7 +81,7 @@ class WorkflowDefinition(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowOverview(Document):
-    """A workflow at a glance."""
+    """A summary of a workflow."""
 
     workflow_id: str
     active_version_id: int | None = None
@@ -96,7 +96,7 @@ class WorkflowOverview(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowAction(Document):
-    """What was done to a workflow."""
+    """An action on a workflow."""
 
     workflow_id: str
     workflow_version_id: int
@@ -105,7 +105,7 @@ class WorkflowAction(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceAction(Document):
-    """What was asked of an instance."""
+    """An action that was requested for an instance."""
 
     workflow_id: str
     workflow_instance_id: int
@@ -118,7 +118,7 @@ class InstanceAction(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepAction(Document):
-    """What was asked of a step."""
+    """An action that was requested for a step."""
 
     workflow_id: str
     workflow_instance_id: int
@@ -131,7 +131,7 @@ class StepAction(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepBreakpoint(Document):
-    """Where attempts pause; 0 stands for all."""
+    """A breakpoint, where attempts pause; 0 stands for all."""
 
     workflow_id: str
     step_id: str
@@ -145,7 +145,7 @@ class StepBreakpoint(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakpointDeleted(Document):
-    """A breakpoint that is gone."""
+    """A breakpoint that was removed."""
 
     workflow_id: str
     step_id: str
@@ -154,7 +154,7 @@ class BreakpointDeleted(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PausedAttempt(Document):
-    """An attempt that is paused."""
+    """A paused attempt."""
 
     workflow_id: str
     workflow_version_id: int
@@ -167,9 +167,9 @@ class PausedAttempt(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagPermit(Document):
-    """How many steps of a tag may run at once."""
+    """How many steps with a tag may run at once."""
 
-    ADDED: ClassVar[Mapping[str, str]] = {"held": "how many run"}
+    ADDED: ClassVar[Mapping[str, str]] = {"held": "how many steps run"}
     LEFT_OUT: ClassVar[Mapping[str, str]] = {"timeline": "who changed a limit is in the audit log"}
 
     tag: str

@@ -1,4 +1,4 @@
-"""Overviews of everything that a caller may read: what needs a person, and where a text stands."""
+"""Overviews of everything that a caller may read: what needs attention, and search."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,24 +21,24 @@ from calve.operations.triggers import trigger_json
 from calve.operations.workflows import after_workflow, workflow_cursor
 
 SHOWN = 50
-"""How many rows a part of an overview has at most."""
+"""Maximum number of rows in a part of an overview."""
 LOOKED_AT = 1_000
-"""How many failed instances are looked at, newest first."""
+"""Maximum number of failed instances to check, newest first."""
 GRACE = 120_000
-"""How many milliseconds after its time a trigger counts as late."""
+"""After how many milliseconds a trigger that has not fired counts as late."""
 SUCCESSES = 20
-"""How many successful instances say how long a workflow usually takes …"""
+"""The usual duration of a workflow is that of this many successful instances …"""
 HISTORY = 40
 """… among how many of the newest instances."""
 FEWEST = 3
-"""How many of them there must be."""
+"""Minimum number of successful instances for a usual duration."""
 FACTOR = 1.5
 MATCHES = 5
-"""How many places of a workflow a search names."""
+"""Maximum number of matches of a workflow in a search."""
 WIDTH = 160
-"""How many characters of a long text a search shows."""
+"""Maximum number of characters of a match in a search."""
 FIELDS = ("id", "owner", "tag", "step", "table", "subworkflow", "text")
-"""Where a text may stand, the most telling first."""
+"""Where a text may be found, the most significant first."""
 _KINDS = {
     "id": "step",
     "source_tables": "table",
@@ -52,14 +52,14 @@ _NUMBERED = re.compile(r"(?P<word>[^\s/#]+)[\s/#]+(?P<number>[0-9]{1,18})$")
 
 
 class Overviews(Topic):
-    """Tells what needs a person, and searches."""
+    """Lists what needs attention, and searches."""
 
     __slots__ = ()
     tag = "overviews"
 
     @operation("GET /attention", READ_SOMEWHERE, id="get_attention", answer=shapes.Attention, is_slow=True)
     def attention(self) -> Document:
-        """Return what may need a person: what failed, what is late, and what waits for somebody."""
+        """Return what may need attention: what failed, what is late, and what waits for a person."""
         granted = namespaces(self.call.principal, Permission.READ)
         now = self.call.engine.tools.clock()
         failed = self.call.engine.state.failed_runs(limit=LOOKED_AT + 1, namespaces=granted)
@@ -73,9 +73,7 @@ class Overviews(Topic):
     @operation("GET /search", READ_SOMEWHERE, answer=shapes.Page, is_slow=True)
     def search(
         self,
-        q: Annotated[
-            str, Argument("The text; a workflow and a number find an instance.", min_length=1, max_length=128)
-        ],
+        q: Annotated[str, Argument("The text to find, or a workflow id and a number.", min_length=1, max_length=128)],
         page: Page = FIRST,
         *,
         include: Annotated[
@@ -138,7 +136,7 @@ def _found_json(row: WorkflowRow, text: str) -> Document:
     found: dict[str, str] = {}
     for kind, value in sorted(written, key=lambda one: FIELDS.index(one[0])):
         if text.lower() in value.lower():
-            found.setdefault(value, kind)  # a tag is a text, too: the most telling is shown
+            found.setdefault(value, kind)  # a tag is a text, too: the most significant match is shown
     return {
         "kind": "workflow",
         "title": workflow_id,
@@ -151,7 +149,7 @@ def _found_json(row: WorkflowRow, text: str) -> Document:
 
 
 def texts_of(value: Any, kind: str = "text") -> Iterator[tuple[str, str]]:
-    """Yield all texts of a JSON value, each with what it is: a step's id, a table, a subworkflow, or just a text."""
+    """Yield all texts of a JSON value with their kind: a step's id, a table, a subworkflow, or any other text."""
     match value:
         case str():
             yield kind, value
@@ -166,13 +164,13 @@ def texts_of(value: Any, kind: str = "text") -> Iterator[tuple[str, str]]:
 
 
 def _around(value: str, text: str) -> str:
-    """Return a text, or the part of a long one around what was searched for."""
+    """Return a text; of a long one, the part around the match."""
     start = max(0, value.lower().find(text.lower()) - WIDTH // 2)
     return value if len(value) <= WIDTH else value[start : start + WIDTH]
 
 
 def _part(rows: Sequence[Document], count: int | None = None, *, has_more: bool = False) -> Document:
-    """Return a part of an overview; ``has_more`` tells that there is more than was counted."""
+    """Return a part of an overview; ``has_more``: there is more than was counted."""
     return {
         "count": len(rows) if count is None else count,
         "has_more": has_more or len(rows) > SHOWN,

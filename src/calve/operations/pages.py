@@ -9,20 +9,20 @@ from calve.errors import RequestInvalid
 LIMIT = 200
 DEFAULT = 50
 LOOKS = 10
-"""How many parts of a list one request looks through for what its caller may see."""
+"""How many parts of a list one request searches for elements that its caller may see."""
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which part of a list is wanted."""
+    """Which part of a list to return."""
 
     limit: int = DEFAULT
     cursor: str | None = None
     is_backward: bool = False
 
     def number(self) -> int | None:
-        """Return the cursor of a list that goes by numbers.
+        """Return the cursor of a list that is ordered by numbers.
 
         Raises:
             RequestInvalid: it is not a number.
@@ -34,10 +34,10 @@ class Page:
         return int(self.cursor)
 
     def forward(self) -> "Page":
-        """Return the page, unless it is to be read from the end.
+        """Return the page if it is read from the beginning of the list.
 
         Raises:
-            RequestInvalid: it is.
+            RequestInvalid: it is read from the end.
         """
         if self.is_backward:
             raise RequestInvalid("This list cannot be read from its end.", remedy="Give limit or first, not last.")
@@ -51,7 +51,7 @@ FIRST = Page()
 def bad_cursor(cursor: str) -> RequestInvalid:
     """Return the error for a cursor that does not belong to a list."""
     return RequestInvalid(
-        f"{cursor!r} is not a cursor of this list.", remedy="Take end_cursor of the page before, or leave it out."
+        f"{cursor!r} is not a cursor of this list.", remedy="Use end_cursor of the previous page, or omit the cursor."
     )
 
 
@@ -62,14 +62,14 @@ def page_json(
     cursor_of: Callable[[_T], str],
     onward: str | None = None,
 ) -> dict[str, Any]:
-    """Return a page of what was found, which holds one more than the page shows if there is a next page.
+    """Return a page of elements; one more than fits on the page means that there is a next page.
 
     Args:
-        found: what was found.
+        found: the elements.
         page: which page.
-        as_json: returns one as a document.
-        cursor_of: returns where the list continues after one.
-        onward: where the list continues, if nobody has looked as far as the page may go.
+        as_json: returns an element as a document.
+        cursor_of: returns the cursor after an element.
+        onward: where the list continues, if the search ended before the page was full.
     """
     has_more = len(found) > page.limit or onward is not None
     shown = found[-page.limit :] if page.is_backward else found[: page.limit]
@@ -88,12 +88,12 @@ def page_json(
 def look_through(
     page: Page, cursor: str | None, look: Callable[[str | None], tuple[Sequence[_T], str | None]]
 ) -> tuple[list[_T], str | None]:
-    """Return what a page may show of a list of which the caller may see only some, and where to look on.
+    """Return the elements of a page that the caller may see, and the cursor to continue from.
 
     Args:
         page: which page.
-        cursor: where to begin.
-        look: returns what the caller may see of the next part, and the cursor after it; None if there is no more.
+        cursor: where to start.
+        look: returns what the caller may see of the next part, and the cursor after it; None at the end.
     """
     found: list[_T] = []
     for _ in range(LOOKS):
@@ -107,7 +107,7 @@ def look_through(
 def page_of_numbers(
     numbered: Sequence[_T], page: Page, number_of: Callable[[_T], int], as_json: Callable[[_T], Any]
 ) -> dict[str, Any]:
-    """Return a page of a short list that is there as a whole, the highest number first."""
+    """Return a page of a short, complete list, the highest number first."""
     cursor = page.number()
     if page.is_backward:
         found = [one for one in numbered if cursor is None or number_of(one) > cursor][-page.limit - 1 :]
@@ -119,7 +119,7 @@ def page_of_numbers(
 def page_of_list(
     whole: Sequence[_T], page: Page, as_json: Callable[[_T], Any], cursor_of: Callable[[_T], str]
 ) -> dict[str, Any]:
-    """Return a page of a list that is there as a whole."""
+    """Return a page of a complete list."""
     page, rest = page.forward(), list(whole)
     if page.cursor is not None:
         cursors = [cursor_of(one) for one in rest]

@@ -1,4 +1,4 @@
-"""Tag permits: how many steps of a tag may run at once, over all workflows."""
+"""Tag permits: how many steps with a tag may run at once, in all workflows."""
 
 from calve.engine import TagPermit
 from calve.errors import WorkflowMissing
@@ -12,7 +12,7 @@ from calve.operations.requests import TagPermitRequest
 
 
 class Permits(Topic):
-    """Limits how many steps of a tag run at once."""
+    """Limits how many steps with a tag run at once."""
 
     __slots__ = ()
     tag = "tag permits"
@@ -26,13 +26,13 @@ class Permits(Topic):
         is_repeatable=True,
     )
     def limit_tag(self, tag: str, max_allowed: int) -> Document:
-        """Limit how many steps of a tag run at once."""
+        """Limit how many steps with a tag run at once."""
         self.call.engine.limit_tag(tag, max_allowed)
         return permit_json(_permit(self.call, tag))
 
     @operation("GET /tag-permits", READ_SOMEWHERE, id="list_tag_permits", answer=list[models.TagPermit])
     def permits(self) -> list[Document]:
-        """Return all limits, and how many permits are held."""
+        """Return the limits of all tags, and how many permits are in use."""
         return [permit_json(permit) for permit in self.call.engine.state.tag_permits()]
 
     @operation("GET /tag-permits/{tag}", READ_SOMEWHERE, id="get_tag_permit", answer=models.TagPermit)
@@ -42,7 +42,7 @@ class Permits(Topic):
 
     @operation("DELETE /tag-permits/{tag}", EDIT_EVERYWHERE, id="delete_tag_permit", answer=models.TagPermit)
     def unlimit_tag(self, tag: Tag) -> Document:
-        """Lift the limit of a tag."""
+        """Remove the limit of a tag."""
         before = _permit(self.call, tag)
         self.call.engine.state.delete_tag_permit(tag)
         return permit_json(before)
@@ -51,5 +51,5 @@ class Permits(Topic):
 def _permit(call: Caller, tag: str) -> TagPermit:
     found = next((permit for permit in call.engine.state.tag_permits() if permit.tag == tag), None)
     if found is None:
-        raise WorkflowMissing(f"There is no limit of the tag {tag}.", tag=tag)
+        raise WorkflowMissing(f"The tag {tag} has no limit.", tag=tag)
     return found

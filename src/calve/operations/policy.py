@@ -1,4 +1,4 @@
-"""Who may perform an operation: which permission it takes, and where."""
+"""Who may perform an operation: which permission it requires, and where."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,19 +10,19 @@ from calve.namespaces import ROOT, namespace_of
 
 
 class PermissionScope(StrEnum):
-    """Where a permission has to hold."""
+    """Where a permission is required."""
 
     WORKFLOW = "workflow"
     """In the namespace of the workflow that the operation names."""
     EVERYWHERE = "everywhere"
-    """In all namespaces: the operation concerns something that belongs to no workflow."""
+    """In all namespaces: what the operation concerns belongs to no workflow."""
     SOMEWHERE = "somewhere"
-    """In some namespace: the operation itself checks each workflow that it meets."""
+    """In some namespace: the operation itself checks each workflow that it reads or changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The permission that an operation takes, and its scope."""
+    """The permission that an operation requires, and its scope."""
 
     permission: Permission
     scope: PermissionScope = PermissionScope.WORKFLOW
@@ -32,7 +32,7 @@ class Policy:
 
         Args:
             principal: the caller.
-            workflow_id: which workflow the operation names; only a scope of WORKFLOW looks at it.
+            workflow_id: the workflow that the operation names; used only with scope WORKFLOW.
 
         Raises:
             Unauthenticated: the caller is not signed in.

@@ -1,4 +1,4 @@
-"""The bodies of requests. Maestro's ignore unknown fields, unless one looks like a misspelt field of ours."""
+"""The bodies of requests. As in Maestro, unknown fields are ignored, except those that look like a misspelling."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -14,12 +14,12 @@ Name = Annotated[str, Field(pattern=f"^{NAME}$")]
 Params = Annotated[
     dict[str, JsonValue],
     Field(
-        description="Definitions, as in Maestro, or plain values.",
+        description="Params by name: definitions, as in Maestro, or plain values.",
         examples=[{"day": {"type": "STRING", "value": "20260101"}, "limit": 5}],
     ),
 ]
 RefuseUnknownParams = Annotated[
-    bool, Field(description="Refuse params that nothing in the definition knows, rather than warn of them.")
+    bool, Field(description="Refuse params that the definition does not use, instead of warning about them.")
 ]
 Skipped = Annotated[list[Name], Field(description="Skip these steps instead of running them again.")]
 Kept = Annotated[
@@ -27,7 +27,7 @@ Kept = Annotated[
 ]
 _POLICIES = (RunPolicy.RESTART_FROM_INCOMPLETE, RunPolicy.RESTART_FROM_BEGINNING, RunPolicy.RESTART_FROM_SPECIFIC)
 _NEAR = 0.88
-"""How much alike two names have to be for the one to be the other misspelt; Maestro's own are further apart."""
+"""How similar an unknown name must be to count as a misspelling; Maestro's own names are less similar."""
 
 
 def _plain(name: str) -> str:
@@ -40,7 +40,7 @@ class _Body(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _check_names(cls, given: Any) -> Any:
-        """Refuse a name that is nearly one of ours: what was meant by it would be missing."""
+        """Refuse an unknown name that is similar to a known one: its value would be lost."""
         if not isinstance(given, dict):
             return given
         missing = {_plain(name): name for name in cls.model_fields if name not in given}
@@ -51,7 +51,7 @@ class _Body(BaseModel):
 
 
 class TagBody(_Body):
-    """A tag, beside its name what one likes."""
+    """A tag: its name, and any other fields."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -60,12 +60,12 @@ class TagBody(_Body):
 
 def _manual(given: str) -> str:
     if given.casefold() != "manual":
-        raise ValueError("a request starts by hand, so this is manual: the other initiators are the engine's own")
+        raise ValueError("must be manual: only the engine uses the other initiators")
     return given
 
 
 class InitiatorRequest(_Body):
-    """Who starts; Maestro's clients always say so."""
+    """Who starts an instance; Maestro's clients always send it."""
 
     type: Annotated[str, AfterValidator(_manual), Field(examples=["manual"])] = "manual"
 
@@ -81,11 +81,11 @@ class StartRequest(_Body):
     run_params: Params = {}
     runtime_tags: list[Name | TagBody] = []
     persist_failed_run: bool = False
-    """Keep an instance as FAILED whose params make no sense, rather than refuse it."""
+    """If params are invalid, store the instance as FAILED instead of refusing the request."""
     refuse_unknown_params: RefuseUnknownParams = False
 
     def as_start(self, initiator: Initiator) -> dict[str, Any]:
-        """Return what the engine is asked for."""
+        """Return the arguments for the engine."""
         plain, defined = split_params(self.run_params)
         return {
             "params": plain,
@@ -121,7 +121,7 @@ class RestartRequest(_Body):
     keep: Kept = []
 
     def as_restart(self, initiator: Initiator) -> dict[str, Any]:
-        """Return what the engine is asked for."""
+        """Return the arguments for the engine."""
         policy = self.restart_policy or self.run_policy
         known = policy if policy in _POLICIES else RunPolicy.RESTART_FROM_INCOMPLETE
         return {"policy": known, **_as_restart(self, self.step_run_params, initiator)}
@@ -140,12 +140,12 @@ class StepRestartRequest(_Body):
     skip: Skipped = []
     refuse_unknown_params: RefuseUnknownParams = False
     latest: Annotated[
-        bool, Field(description="Continue with the newest version: beside the step, what changed runs again.")
+        bool, Field(description="Continue with the newest version: besides the step, changed steps run again.")
     ] = False
     keep: Kept = []
 
     def as_restart(self, step_id: str, initiator: Initiator) -> dict[str, Any]:
-        """Return what the engine is asked for."""
+        """Return the arguments for the engine."""
         return _as_restart(self, {**self.other_step_run_params, step_id: self.step_run_params}, initiator)
 
 
@@ -169,14 +169,14 @@ def _as_restart(
 
 
 class ActionRequest(_Body):
-    """Why something is done."""
+    """The reason of an action."""
 
-    reason: Annotated[str, Field(description="The reason; it is kept in the timeline.", max_length=1_000)] = ""
-    comment: Annotated[str, Field(description="A comment; it becomes an output of the step.", max_length=1_000)] = ""
+    reason: Annotated[str, Field(description="The reason, which is recorded in the timeline.", max_length=1_000)] = ""
+    comment: Annotated[str, Field(description="A comment, which becomes an output of the step.", max_length=1_000)] = ""
 
 
 class PropertiesRequest(_Body):
-    """A change of properties: what is not named stays."""
+    """A change of properties; those that are not given stay as they are."""
 
     owner: str | dict[str, JsonValue] | None = None
     access_control: dict[str, JsonValue] | None = None
@@ -193,19 +193,19 @@ class PropertiesRequest(_Body):
     reset_step_concurrency: bool = False
 
     def changes(self) -> dict[str, Any]:
-        """Return what is changed."""
+        """Return the changed properties."""
         given = self.model_dump(exclude_none=True)
         return {name: value for name, value in given.items() if not name.startswith("reset_")}
 
     def reset(self) -> list[str]:
-        """Return what is set back to its default."""
+        """Return the properties to reset to their defaults."""
         is_strategy = self.reset_run_strategy_rule or self.reset_workflow_concurrency
         found = {"run_strategy": is_strategy, "step_concurrency": self.reset_step_concurrency}
         return [name for name, is_reset in found.items() if is_reset]
 
 
 class BreakpointRequest(_Body):
-    """Where attempts are to pause; what is not given stands for all."""
+    """A breakpoint, where attempts pause; a number that is 0 stands for all."""
 
     workflow_id: Name
     step_id: Name
@@ -216,23 +216,23 @@ class BreakpointRequest(_Body):
 
 
 class TagPermitRequest(_Body):
-    """A limit of a tag."""
+    """The limit of a tag."""
 
     tag: Name
     max_allowed: Annotated[int, Field(ge=0, le=1_000)]
 
 
 class OutputRequest(_Body):
-    """Output params and artifacts of an attempt that runs, from the work itself."""
+    """Output params and artifacts of a running attempt, sent by its program."""
 
     step_instance_uuid: Annotated[str, Field(min_length=1, max_length=64)]
-    """The attempt, as its environment names it (CALVE_ATTEMPT_ID)."""
+    """The attempt: the variable CALVE_ATTEMPT_ID of its environment."""
     params: dict[Name, JsonValue] = {}
     artifacts: dict[Name, JsonValue] = {}
 
 
 class NodeRequest(_Body):
-    """A step on the way into a loop: the instance, or the iteration, that holds it."""
+    """A node of the path to a loop: the instance, or the iteration, that contains the step."""
 
     workflow_id: Name | None = None
     instance_id: Annotated[int, Field(ge=1, lt=2**63)]
@@ -240,7 +240,7 @@ class NodeRequest(_Body):
 
 
 def split_params(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Tell plain values from definitions: those are objects with a type and a value or an expression."""
+    """Separate plain values from definitions, which are objects with a type and a value or an expression."""
     defined = {name: value for name, value in given.items() if _is_definition(value)}
     return {name: value for name, value in given.items() if name not in defined}, defined
 

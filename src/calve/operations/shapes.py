@@ -1,4 +1,4 @@
-"""The shapes of our own documents and of lists, for those who read the OpenAPI document."""
+"""The schemas of calve's own documents and of lists, for the OpenAPI document."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Shape(BaseModel):
-    """A document of ours; more than its fields is allowed."""
+    """A document of calve; other fields are allowed."""
 
     model_config = ConfigDict(extra="allow")
 
 
 class PageInfo(Shape):
-    """Where a page lies."""
+    """The position of a page in its list."""
 
     start_cursor: str | None
     end_cursor: str | None
@@ -22,15 +22,15 @@ class PageInfo(Shape):
 
 
 class LogPage(Shape):
-    """Some of a log."""
+    """A part of a log."""
 
     offset: int
-    """Where the text begins, in bytes."""
+    """Where the text starts, in bytes."""
     text: str
     next_offset: int
-    """Where to go on."""
+    """Where to continue."""
     size: int
-    """How long the log is by now."""
+    """The current length of the log."""
     left_out: int
     """How many bytes before the text are not kept."""
 
@@ -45,14 +45,14 @@ class LogMatch(Shape):
 
 
 class LogMatches(Shape):
-    """Lines of a log that hold a text."""
+    """Lines of a log that contain a text."""
 
     matches: list[LogMatch]
     next_offset: int | None
-    """Where to go on, if there is more to look through."""
+    """Where to continue, if there is more to search."""
     size: int
     left_out: int
-    """How many bytes are not kept, and could not be looked through."""
+    """How many bytes are not kept, and were not searched."""
 
 
 class Workflow(Shape):
@@ -63,17 +63,17 @@ class Workflow(Shape):
     latest_version_id: int
     owner: str | None = None
     tags: list[str] = []
-    """Those of the version, and those that the workflow was given whatever its version."""
+    """The tags of the version, and those of the workflow's properties."""
     is_paused: bool = False
-    """No version is active: nothing starts it by itself."""
+    """No version is active, so that triggers do not fire."""
     last_run_time: int | None = None
-    """When its newest instance was made."""
+    """When its newest instance was created."""
     create_time: int
     modify_time: int
 
 
 class Step(Shape):
-    """A step of an instance, as its newest attempt leaves it."""
+    """A step of an instance, in its newest attempt."""
 
     step_id: str
     step_instance_id: int
@@ -96,23 +96,23 @@ class Workflows(Shape):
 
 
 class Approval(Shape):
-    """An Approval step that waits for people, and how to answer it."""
+    """An Approval step that waits for people, with links to decide it."""
 
     workflow_id: str
     workflow_instance_id: int
     path: str
-    """The step; inside of loops with their iterations, as paths of steps have them."""
+    """The path of the step, with the iterations of the loops that contain it."""
     step_id: str
     step_attempt_id: int
     step_instance_uuid: str
     question: str
     approvers: list[str]
-    """Who may decide; nobody in particular: whoever may run the workflow."""
+    """Who may decide; if empty, anyone who may run the workflow."""
     min_approvals: int
     decisions: list[dict[str, Any]]
     since: int
     until: int | None = None
-    """When it is decided without people, as ``on_timeout`` says."""
+    """When it times out, and ``on_timeout`` decides."""
     on_timeout: str | None = None
     links: dict[str, str]
 
@@ -125,16 +125,16 @@ class Approvals(Shape):
 
 
 class AttentionPart(Shape):
-    """What needs a person for one reason."""
+    """What needs attention for one reason."""
 
     count: int
     has_more: bool
-    """Whether there is more than is counted or listed."""
+    """Whether there is more than was counted or listed."""
     elements: list[dict[str, Any]]
 
 
 class Attention(Shape):
-    """What may need a person."""
+    """What may need attention."""
 
     at: int
     failed: AttentionPart
@@ -152,7 +152,7 @@ class Grid(Shape):
     workflow_version_id: int
     """The version whose steps and order are shown: the active one, else the latest."""
     steps: list[dict[str, Any]]
-    """In the order of the graph; steps that only earlier versions have come last, without a type."""
+    """In the order of the graph; steps of earlier versions come last, without a type."""
     legend: dict[str, str]
     """What each letter means."""
     runs: list[dict[str, Any]]
@@ -165,7 +165,7 @@ class IterationPage(Shape):
     first: int | None = None
     """The number of the iteration that the first letter stands for."""
     total: int | None = None
-    """How many there will be; a while loop does not know."""
+    """How many there will be; unknown for while loops."""
     letters: str | None = None
     legend: dict[str, str] | None = None
     counts: dict[str, int] | None = None
@@ -174,13 +174,13 @@ class IterationPage(Shape):
 
 
 class VersionDiff(Shape):
-    """What differs from one version of a workflow to another."""
+    """The differences of two versions of a workflow."""
 
     workflow_id: str
     diff: str
     """A unified diff of the definitions as YAML in canonical form; empty if they are the same."""
     steps: list[dict[str, Any]]
-    """Which steps were added, removed or changed, also inside loops; ``fields`` tells what changed."""
+    """Which steps were added, removed or changed, also inside loops; ``fields`` lists the changed fields."""
     params: list[dict[str, Any]]
     """Which params of the workflow were added, removed or changed."""
 
@@ -190,14 +190,14 @@ class Workers(Shape):
 
     alive: int
     slots: int
-    """How many tasks those that are alive can run together."""
+    """How many tasks the workers that are alive can run together."""
     running: int
     last_heartbeat: int | None = None
-    """The newest of all heartbeats, by the clock of the database."""
+    """The latest heartbeat of any worker, by the clock of the database."""
     now: int
     """The clock of the database."""
     scheduler: dict[str, Any]
-    """``late_since``: when the time trigger was due that should have fired first; null if none is late.
+    """``late_since``: when the earliest late time trigger was due; null if none is late.
 
     ``last_heartbeat``: when a scheduler last said that it runs; null if none ever did. ``is_silent``: whether that is
     too long ago.
@@ -209,9 +209,9 @@ class Queue(Shape):
     """The queue of tasks."""
 
     tasks: dict[str, dict[str, Any]]
-    """By kind, run or step: ready, later, claimed, retried, and since when the oldest is ready."""
+    """By kind (run or step): ready, later, claimed, retried, and since when the oldest has been ready."""
     set_aside: dict[str, Any]
-    """Instances that were set aside because workers died over them."""
+    """Instances that were set aside because workers died while processing them."""
 
 
 class Page(Shape):

@@ -1,4 +1,4 @@
-"""Signals: announced, looked up, traced. A signal lies in the namespace of its name, as a workflow does."""
+"""Signals: announced, read, traced. The name of a signal defines its namespace, as that of a workflow does."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
@@ -24,7 +24,7 @@ Number = Annotated[str | int, Argument("The signal's number, or latest.", patter
 
 
 class SignalRequest(BaseModel):
-    """A signal; what it holds besides is its payload."""
+    """A signal; all other fields are its payload."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -32,17 +32,17 @@ class SignalRequest(BaseModel):
     params: Annotated[dict[str, str | int], Field(max_length=128, examples=[{"day": 20260101}])] = {}
     request_id: Annotated[
         RequestId | None,
-        Field(description="A name for this request: it is announced once, whatever its params."),
+        Field(description="A name for this request: a signal is announced once for it, even with other params."),
     ] = None
     request_time: JsonValue = None
 
     def payload(self) -> dict[str, Any]:
-        """Return what is passed on as it is."""
+        """Return the fields that are passed on unchanged."""
         return dict(self.model_extra or {})
 
 
 class Signals(Topic):
-    """Announces signals, and tells what came of them."""
+    """Announces signals, and reads what they started and released."""
 
     __slots__ = ()
     tag = "signals"
@@ -59,10 +59,10 @@ class Signals(Topic):
 
         Args:
             name: its name.
-            params: texts and whole numbers, which triggers and steps match.
-            payload: what goes with it, and is matched with nothing.
-            request_id: announces a request once, whatever its params; without it, the same name and params are one
-                signal, however often they are announced.
+            params: texts and integers, which triggers and steps match.
+            payload: further fields, which nothing matches.
+            request_id: a name for this request: a signal is announced once for it, even with other params. Without it,
+                the same name and params are one signal.
         """
         given = {} if request_id is None else {"request_id": request_id}
         return self.announce_signal(
@@ -71,7 +71,7 @@ class Signals(Topic):
 
     @operation("POST /signals", RUN_SOMEWHERE, answer=SignalInstance, is_repeatable=True, graphql=False)
     def announce_signal(self, request: SignalRequest) -> Document:
-        """Announce a signal: whatever waits for it starts or goes on."""
+        """Announce a signal: workflows and steps that wait for it start or continue."""
         self.call.require(Permission.RUN, request.name)
         announced = self.call.signals.announce(
             request.name, request.params, payload=request.payload(), request_id=request.request_id
@@ -79,7 +79,7 @@ class Signals(Topic):
         return announced_json(announced)
 
     def signals(self, name: str | None = None) -> Iterator[Document]:
-        """Yield signals, newest first: of a name, or all."""
+        """Yield all signals, or those with a name, newest first."""
         return self.pages(self.list_signals, name=name)
 
     @operation("GET /signals", READ_SOMEWHERE, answer=shapes.Page, is_slow=True, graphql=False)
@@ -88,7 +88,7 @@ class Signals(Topic):
         page: Page = FIRST,
         name: Annotated[str | None, Argument("Only signals with this name.", max_length=256)] = None,
     ) -> Document:
-        """List signals, newest first: those with a name, or all."""
+        """List all signals, or those with a name, newest first."""
         page, call = page.forward(), self.call
 
         def look(cursor: str | None) -> tuple[list[Signal], str | None]:
@@ -103,20 +103,20 @@ class Signals(Topic):
         "GET /signals/{name:path}/instances/{number}/lineage", READ_SOMEWHERE, id="get_signal_lineage", graphql=False
     )
     def lineage(self, name: Name, number: Number = "latest") -> Document:
-        """Return who sent a signal, and what it started or released, as far as the caller may see that."""
+        """Return who sent a signal, and what it started and released, as far as the caller may see it."""
         self.call.require(Permission.READ, name)
         return seen_lineage(self.call, lineage_json(self.call.signals.lineage(name, _number(number))))
 
     @operation("GET /signals/{name:path}/instances/{number}", READ_SOMEWHERE, id="get_signal", answer=SignalInstance)
     def signal(self, name: Name, number: Number = "latest") -> Document:
-        """Return a signal by its number, or the latest one of a name."""
+        """Return a signal by its number, or the latest one with its name."""
         self.call.require(Permission.READ, name)
         seq, signals = _number(number), self.call.signals
         return signal_json(signals.latest(name) if seq is None else signals.instance(name, seq))
 
     @operation("GET /workflows/{workflow_id}/instances/{instance_id}/signals", READ, id="get_instance_signals")
     def instance_signals(self, workflow_id: WorkflowId, instance_id: InstanceId) -> Document:
-        """Return which signals started an instance or released its steps, and which it sent, as far as visible."""
+        """Return which signals started an instance, released its steps, or were sent by it, as far as visible."""
         document = lineage_json(self.call.signals.lineage_of(workflow_id, instance_id))
         for key in ("started_by", "released_by", "sent"):
             document[key] = [one for one in document[key] if self.call.may(Permission.READ, one["signal"]["name"])]

@@ -1,4 +1,4 @@
-"""Steps of instances: how they stand, what is done to them, breakpoints, and what their work hands over."""
+"""Steps of instances: their states, actions on them, breakpoints, and outputs of running attempts."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -61,14 +61,14 @@ _StepId = Annotated[str, Argument(alias="stepId", pattern=f"^{NAME}$")]
 
 
 class Steps(Topic):
-    """Reads steps of instances, and acts upon them."""
+    """Reads steps of instances, and performs actions on them."""
 
     __slots__ = ()
     tag = "steps"
 
     @operation("GET /workflows/steps/instances/action-map", READ_SOMEWHERE, id="get_step_actions")
     def step_actions(self) -> Document:
-        """Return what can be done with a step, by its status."""
+        """Return which actions are possible on a step, by its status."""
         return {status.value: [action.value for action in actions] for status, actions in STEP_ACTIONS.items()}
 
     def approvals(self, workflow_id: str | None = None) -> Iterator[Document]:
@@ -92,7 +92,7 @@ class Steps(Topic):
 
     @operation(f"GET {_INSTANCE}/steps", READ, id="list_steps", answer=list[shapes.Step])
     def steps(self, workflow_id: WorkflowId, instance_id: InstanceId) -> list[Document]:
-        """Return the steps of an instance, as the latest run leaves them."""
+        """Return the steps of an instance in its latest run."""
         return list(overview(self.call, Address(workflow_id, instance_id))["steps"])
 
     @operation(f"GET {_INSTANCE}/runs/{{run_id}}/steps", READ, id="list_run_steps", answer=list[shapes.Step])
@@ -153,7 +153,7 @@ class Steps(Topic):
     def skip_step(
         self, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath, *, blocking: Blocking = True
     ) -> Document:
-        """Skip a step: those after it go on. One that has ended is skipped by a restart."""
+        """Skip a step; the steps after it continue. If it has ended, restart without it."""
         address = step_address(workflow_id, instance_id, step_id)
         return _act(self.call, address, Action.SKIP, Engine.skip, is_blocking=blocking)
 
@@ -161,7 +161,7 @@ class Steps(Topic):
     def bypass_step(
         self, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath, *, blocking: Blocking = True
     ) -> Document:
-        """Let a step go on without the signals that it waits for."""
+        """Continue a step without its signals."""
         address = step_address(workflow_id, instance_id, step_id)
         return _act(self.call, address, Action.BYPASS_STEP_DEPENDENCIES, Engine.bypass, is_blocking=blocking)
 
@@ -169,7 +169,7 @@ class Steps(Topic):
     def resume_step(
         self, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath, *, blocking: Blocking = True
     ) -> Document:
-        """Let a paused step go on."""
+        """Resume a paused step."""
         address = step_address(workflow_id, instance_id, step_id)
         return _act(self.call, address, Action.RESUME, Engine.resume, is_blocking=blocking)
 
@@ -183,7 +183,7 @@ class Steps(Topic):
         comment: str = "",
         blocking: Blocking = True,
     ) -> Document:
-        """Agree to what an Approval step asks."""
+        """Approve an Approval step."""
         address = step_address(workflow_id, instance_id, step_id)
         return _act(self.call, address, Action.APPROVE, Engine.approve, is_blocking=blocking, comment=comment)
 
@@ -197,18 +197,18 @@ class Steps(Topic):
         comment: str = "",
         blocking: Blocking = True,
     ) -> Document:
-        """Refuse what an Approval step asks."""
+        """Reject an Approval step."""
         address = step_address(workflow_id, instance_id, step_id)
         return _act(self.call, address, Action.REJECT, Engine.reject, is_blocking=blocking, comment=comment)
 
     @operation(f"GET {_STEP}", READ, id="get_step", answer=StepInstance)
     def step(self, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath) -> Document:
-        """Return a step as its newest attempt leaves it."""
+        """Return a step in its newest attempt."""
         return _attempt(self.call, step_address(workflow_id, instance_id, step_id))
 
 
 def paused_rows(call: Caller, granted: Sequence[str], limit: int) -> list[Document]:
-    """Return the attempts that are paused in some namespaces, oldest first."""
+    """Return the paused attempts of some namespaces, oldest first."""
     state = call.engine.state
     return [
         {
@@ -231,13 +231,13 @@ def _attempt(call: Caller, address: Address, attempt_id: int | None = None) -> D
 def _act(
     call: Caller, address: Address, action: Action, act: Callable[..., object], *, is_blocking: bool, **said: str
 ) -> Document:
-    """Ask the engine for an action, with what is said about it, and return how the step stands then."""
+    """Request an action from the engine, and return the state of the step afterwards."""
     engine = call.engine
     call.require_inside(Permission.RUN, address)
     act(engine, address, by=call.name, **said)
     if is_blocking:
         wait_for_effect(engine.state, address, action)
-    message = f"{action} was asked of {address}."
+    message = f"{action} requested for {address}."
     event = action_event(action, call.name, engine.tools.clock(), message, "".join(said.values()))
     return _acted(find(engine.state, address), event).as_json()
 
@@ -261,14 +261,14 @@ _LEAVING = {
     Action.BYPASS_STEP_DEPENDENCIES: StepStatus.WAITING_FOR_SIGNALS,
     Action.RESUME: StepStatus.PAUSED,
 }
-"""Actions that let a step leave a state; all others end it."""
+"""Actions after which a step continues; all others end it."""
 
 
 def wait_for_effect(instances: Instances, address: Address, action: Action, seconds: float = EFFECT_SECONDS) -> None:
     """Wait until an action has taken effect.
 
     Raises:
-        ActionPending: it has not, in all that time; it will.
+        ActionPending: it has not yet; it will.
     """
     end = time.monotonic() + seconds
     while not _has_effect(find(instances, address).attempt, action):
@@ -286,13 +286,13 @@ def _has_effect(attempt: Attempt | None, action: Action) -> bool:
 
 
 class Breakpoints(Steps):
-    """Sets breakpoints, where attempts pause, and lets them go on."""
+    """Sets breakpoints, at which attempts pause, and resumes the attempts."""
 
     __slots__ = ()
     tag = "breakpoints"
 
     def pause(self, workflow_id: str, step_id: str, instance_id: int | None = None) -> Document:
-        """Set a breakpoint: the step pauses before it begins, in one instance or in all."""
+        """Set a breakpoint: attempts of a step pause before they start, in one instance or in all."""
         return self.add_breakpoint(workflow_id, step_id, workflow_instance_id=instance_id or 0)
 
     @operation(
@@ -312,7 +312,7 @@ class Breakpoints(Steps):
         workflow_run_id: int = 0,
         step_attempt_id: int = 0,
     ) -> Document:
-        """Let attempts of a step pause before they begin."""
+        """Set a breakpoint: attempts of a step pause before they start."""
         self.call.require(Permission.RUN, workflow_id)
         point = Breakpoint(
             workflow_id,
@@ -329,14 +329,14 @@ class Breakpoints(Steps):
 
     @operation(f"GET {_POINTS}", READ_SOMEWHERE, id="list_breakpoints", answer=list[models.StepBreakpoint])
     def breakpoints(self, workflow_id: _WorkflowId, step_id: _StepId) -> list[Document]:
-        """Return the breakpoints at a step."""
+        """Return the breakpoints of a step."""
         self.call.require(Permission.READ, workflow_id)
         points = self.call.engine.state.breakpoints(workflow_id)
         return [breakpoint_json(point) for point in points if point.step_id == step_id]
 
     @operation("GET /breakpoints", READ_SOMEWHERE, id="list_all_breakpoints")
     def all_breakpoints(self) -> Document:
-        """Return the breakpoints of all workflows, and the attempts that are paused."""
+        """Return the breakpoints of all workflows, and the paused attempts."""
         points = self.call.engine.state.breakpoints()
         granted = namespaces(self.call.principal, Permission.READ)
         return {
@@ -359,9 +359,9 @@ class Breakpoints(Steps):
         instance_id: Annotated[
             int, Argument("Only the breakpoint of this instance.", alias="workflowInstanceId", ge=0, lt=2**63)
         ] = 0,
-        resume: Annotated[bool, Argument("Let the attempts that are paused go on.")] = True,
+        resume: Annotated[bool, Argument("Resume the paused attempts.")] = True,
     ) -> Document:
-        """Remove the breakpoint at a step."""
+        """Remove the breakpoint of a step."""
         self.call.require(Permission.RUN, workflow_id)
         point = Breakpoint(workflow_id, step_id, instance_id=instance_id)
         if resume:
@@ -380,17 +380,17 @@ class Breakpoints(Steps):
         answer=list[models.PausedAttempt],
     )
     def paused(self, workflow_id: _WorkflowId, step_id: _StepId) -> list[Document]:
-        """Return the attempts of a step that are paused."""
+        """Return the paused attempts of a step."""
         self.call.require(Permission.READ, workflow_id)
         state = self.call.engine.state
         found = ((state.load(attempt.run_uuid), attempt) for attempt in state.paused(workflow_id, step_id))
         return [paused_json(snapshot.run, attempt) for snapshot, attempt in found if snapshot]
 
     def resume(self, workflow_id: str, step_id: str | None = None, instance_id: int | None = None) -> list[Document]:
-        """Remove breakpoints, and let go on what they have paused: of a workflow, a step, or a step of one instance.
+        """Remove breakpoints of a workflow, a step, or a step of one instance, and resume the steps that they paused.
 
         Returns:
-            The runs that go on.
+            The runs that continue.
         """
         if instance_id is None or step_id is None:
             given = {} if step_id is None else {"step_id": step_id}
@@ -403,9 +403,9 @@ class Breakpoints(Steps):
         self,
         workflow_id: WorkflowId,
         *,
-        step_id: Annotated[str | None, Argument("Only the breakpoints at this step.", pattern=f"^{NAME}$")] = None,
+        step_id: Annotated[str | None, Argument("Only the breakpoints of this step.", pattern=f"^{NAME}$")] = None,
     ) -> Document:
-        """Remove the breakpoints of a workflow, or of one of its steps, and let go on what they have paused."""
+        """Remove breakpoints of a workflow, or of one of its steps, and resume the steps that they paused."""
         engine = self.call.engine
         points = [point for point in engine.state.breakpoints(workflow_id) if step_id in {None, point.step_id}]
         if not points:
@@ -431,7 +431,7 @@ class Breakpoints(Steps):
         *,
         blocking: Blocking = True,
     ) -> Document:
-        """Let one paused attempt go on."""
+        """Resume one paused attempt."""
         address = step_address(workflow_id, instance_id, step_id, number_of(run_id))
         self.call.require_inside(Permission.RUN, address)
         _, attempt = find_attempt(self.call.engine.state, address, number_of(attempt_id))
@@ -441,19 +441,19 @@ class Breakpoints(Steps):
 
 
 class Outputs(Topic):
-    """Takes what the work of a step hands over while it runs."""
+    """Stores outputs of running attempts."""
 
     __slots__ = ()
     tag = "outputs"
 
     @operation("PUT /output-data", RUN_SOMEWHERE)
     def put_output_data(self, request: OutputRequest) -> Document:
-        """Take output params and artifacts of an attempt that runs."""
+        """Store output params and artifacts of a running attempt."""
         engine = self.call.engine
         attempt = engine.state.attempt(request.step_instance_uuid)
         snapshot = engine.state.load(attempt.run_uuid) if attempt else None
         if snapshot is None:
-            raise WorkflowMissing(f"There is no attempt {request.step_instance_uuid}.")
+            raise WorkflowMissing(f"Attempt {request.step_instance_uuid} does not exist.")
         self.call.require(Permission.RUN, snapshot.run.owner_workflow)
         for name in dynamic_signal_names(request.artifacts):
             self.call.require(Permission.RUN, name)

@@ -1,4 +1,4 @@
-"""Tables: their history, who reads and writes them, how late their rows are. ``calve.capture.inspection`` tells it."""
+"""Tables: their history, who reads and writes them, how late their rows arrive (``calve.capture.inspection``)."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -36,11 +36,11 @@ TableName = Annotated[
         examples=["db.events"],
     ),
 ]
-OfConsumer = Annotated[str | None, Argument("As this consumer sees it.", max_length=512)]
+OfConsumer = Annotated[str | None, Argument("Show the state of this consumer.", max_length=512)]
 LOOKBACK = 3
 """The lookback that lateness tells of, in days, if none is asked for."""
 _PACE_DAYS = 7
-"""How many days tell the pace of a consumer."""
+"""How many days of samples the pace of a consumer is computed from."""
 _COUNTS = {
     "added_rows": "added-records",
     "deleted_rows": "deleted-records",
@@ -60,7 +60,7 @@ _TOTALS = {
 
 
 class Tables(Topic):
-    """Tells what the metadata of tables says of their history."""
+    """Reads the history of tables from their metadata."""
 
     __slots__ = ()
     tag = "tables"
@@ -71,21 +71,21 @@ class Tables(Topic):
         page: Page = FIRST,
         *,
         is_all: Annotated[bool, Argument("All tables of the catalogs, not only those in use.", alias="all")] = False,
-        namespace: Annotated[str | None, Argument("Only those of this namespace.", max_length=512)] = None,
-        search: Annotated[str | None, Argument("Only those whose name holds this text.", max_length=512)] = None,
+        namespace: Annotated[str | None, Argument("Only tables of this namespace.", max_length=512)] = None,
+        search: Annotated[str | None, Argument("Only tables whose name contains this text.", max_length=512)] = None,
         include: Annotated[
             str,
             Argument(
-                "What to add to each: numbers (rows, bytes, the last commit and lag; null if not read yet: ask again).",
+                "What to add to each: numbers (rows, bytes, the last commit and lag; null if not read yet: try again).",
                 pattern="^(numbers)?$",
                 examples=["numbers"],
             ),
         ] = "",
         workflow_id: Annotated[
-            str | None, Argument("Only those that this workflow reads, writes or watches.", max_length=128)
+            str | None, Argument("Only tables that this workflow reads, writes or watches.", max_length=128)
         ] = None,
     ) -> Document:
-        """List the tables that consumers, deliveries and triggers use, or all of the catalogs, by name."""
+        """List the tables that consumers, deliveries and triggers use, or all tables of the catalogs, by name."""
         tables = self.call.tables
         uses = tables.all(namespace) if is_all else tables.known()
         found = [
@@ -100,14 +100,14 @@ class Tables(Topic):
 
     @operation("GET /tables/{table}", READ_SOMEWHERE, id="get_table", is_slow=True)
     def table(self, table: TableName) -> Document:
-        """Return a table: its schema and partitions, what is in it, its consumers, and who reads and writes it."""
+        """Return a table: its schema and partitions, its size, its consumers, and who reads and writes it."""
         tables = self.call.tables
         found = tables.load(table)
         lag = [jsonable(asdict(one)) for one in tables.lag(found)]
         return {**_table_json(tables, found), "lag": lag, **_use_json(self._with_lineage(tables.use_of(found.name)))}
 
     def _with_lineage(self, use: TableUse) -> TableUse:
-        """Return who uses a table, with the steps whose attempts have read or written it."""
+        """Return who uses a table, including the steps whose attempts read or wrote it."""
         kept = self.call.services.lineage
         edges = kept.edges([], [use.table], MOST_EDGES) if kept else []
         seen = [one for one in edges if self.call.may_read(one.workflow_id)]
@@ -118,7 +118,7 @@ class Tables(Topic):
         "GET /tables/{table}/snapshots", READ_SOMEWHERE, id="list_table_snapshots", answer=shapes.Page, is_slow=True
     )
     def table_snapshots(self, table: TableName, page: Page = FIRST) -> Document:
-        """List the snapshots of a table, newest first: what each did, and which step wrote it."""
+        """List the snapshots of a table, newest first: what each changed, and which step wrote it."""
         found = self.call.tables.load(table)
         newest = sorted(found.source.snapshots.values(), key=lambda one: -one["timestamp-ms"])
         return page_of_list(newest, page, lambda one: _snapshot_json(found, one), lambda one: str(one["snapshot-id"]))
@@ -128,15 +128,15 @@ class Tables(Topic):
         self,
         table: TableName,
         consumer: OfConsumer = None,
-        commits: Annotated[int, Argument("How many commits, the newest ones.", ge=1, le=10_000)] = 2_000,
-        partitions: Annotated[int, Argument("How many partitions, the newest ones.", ge=1, le=5_000)] = 500,
+        commits: Annotated[int, Argument("Maximum number of commits, the newest ones.", ge=1, le=10_000)] = 2_000,
+        partitions: Annotated[int, Argument("Maximum number of partitions, the newest ones.", ge=1, le=5_000)] = 500,
         skip_commits: Annotated[int, Argument("Leave out so many of the newest commits.", ge=0)] = 0,
         skip_partitions: Annotated[int, Argument("Leave out so many of the newest partitions.", ge=0)] = 0,
     ) -> Document:
-        """Return which commits touched which partitions, a letter each, and what a consumer has done with them.
+        """Return which commits changed which partitions, and how far a consumer has processed them, as letters.
 
-        With more than 400 commits, a column is a day. ``legend`` says what the letters stand for. ``unread`` counts
-        commits that have not been read yet: ask again. ``partition_count`` counts the partitions of these commits.
+        With more than 400 commits, a column is a day. ``legend`` explains the letters. ``unread`` counts commits that
+        were not read yet: try again. ``partition_count`` counts the partitions of these commits.
         """
         some_commits = slice(skip_commits, skip_commits + commits)
         some_partitions = slice(skip_partitions, skip_partitions + partitions)
@@ -168,14 +168,14 @@ class Tables(Topic):
         self,
         table: TableName,
         column: Annotated[
-            str | None, Argument("Take the time of events from the bounds of this column.", max_length=512)
+            str | None, Argument("Use the bounds of this column as the time of events.", max_length=512)
         ] = None,
         window: Annotated[int, Argument("How many days of commits.", ge=1, le=3_650)] = 30,
         lookback: Annotated[int, Argument("Tell also of a lookback of so many days.", ge=0, le=3_650)] = LOOKBACK,
     ) -> Document:
-        """Return how late the rows of a table arrive, and what a lookback of some days would miss and read again.
+        """Return how late the rows of a table arrive, and what lookbacks of several days would miss and read again.
 
-        Without a column, the partitions tell the time of events.
+        Without a column, the partitions are used as the time of events.
         """
         tables = self.call.tables
         found = tables.load(table)
@@ -197,10 +197,10 @@ class Tables(Topic):
         consumer: Annotated[str | None, Argument("Only this consumer.", max_length=512)] = None,
         days: Annotated[int, Argument("How many days.", ge=1, le=90)] = 7,
     ) -> Document:
-        """Return how far the consumers of a table were behind over time, and when they will be too late.
+        """Return the lag of a table's consumers over time, and when their history will have expired.
 
-        The scheduler takes a sample every five minutes. ``unrecoverable_in`` is a forecast by the pace of seven days;
-        null: at that pace, a consumer is never too late.
+        The scheduler takes a sample every five minutes. ``unrecoverable_in`` is a forecast from the pace of seven days;
+        null: at that pace, the history never expires before it is processed.
         """
         tables = self.call.tables
         found = tables.load(table)
@@ -222,9 +222,9 @@ class Tables(Topic):
 
     @operation("GET /lag/behind", READ_SOMEWHERE, answer=shapes.Page, is_slow=True)
     def list_behind(self, page: Page = FIRST) -> Document:
-        """List the consumers that are behind, by the samples of the last minutes; whose history ends first comes first.
+        """List the consumers that are behind, by the newest samples; those whose history expires first come first.
 
-        ``is_critical``: the history may be gone before the table has had two more commits, as often as it has them.
+        ``is_critical``: at the usual interval of commits, the history may expire before the next two commits.
         """
         tables = self.call.tables
         found = tables.behind()
@@ -237,7 +237,7 @@ class Tables(Topic):
 
 
 def _fields(value: Any) -> Document:
-    """Return the fields of a flat value; ``asdict`` copies each, which takes long for thousands of rows."""
+    """Return the fields of a flat value; ``asdict`` copies each, which is slow for thousands of rows."""
     return {name: getattr(value, name) for name in value.__slots__}
 
 
@@ -298,7 +298,7 @@ def _table_json(tables: "TablesOfLake", found: TableHistory) -> Document:
 
 
 def _with_numbers(tables: "TablesOfLake", answer: Document, uses: Mapping[str, TableUse]) -> Document:
-    """Return a page of tables with the numbers of each, as far as they can be read in a short time."""
+    """Return a page of tables with the numbers of those that can be read in a short time."""
     names = {one["table"]: uses[one["table"]].table for one in answer["elements"]}
     found = tables.histories(names.values())
     elements = [{**one, "numbers": _numbers_json(tables, found.get(names[one["table"]]))} for one in answer["elements"]]
@@ -355,5 +355,5 @@ def _snapshot_json(found: TableHistory, snapshot: Mapping[str, Any]) -> Document
 
 
 def _counts(summary: Mapping[str, str], names: Mapping[str, str]) -> dict[str, int | None]:
-    """Return numbers of a summary, by our names; None where the writer did not count."""
+    """Return numbers of a summary, by calve's names; None where the writer did not record one."""
     return {name: whole_number(summary, key, 0) if key in summary else None for name, key in names.items()}

@@ -1,4 +1,4 @@
-"""Job templates: those that are installed, and those that were pushed."""
+"""Job templates, installed and pushed."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from calve.operations.policy import EDIT_EVERYWHERE, READ_SOMEWHERE
 from calve.operations.requests import JSON_TEMPLATE, YAML_TEMPLATE
 
 Version = Annotated[str, Argument(max_length=128)]
-Versions = Annotated[str | None, Argument("The version; all of them, if none is named.", max_length=128)]
+Versions = Annotated[str | None, Argument("The version. Default: all of them.", max_length=128)]
 
 
 class Templates(Topic):
@@ -24,12 +24,12 @@ class Templates(Topic):
     tag = "job templates"
 
     def templates(self) -> list[Document]:
-        """Return all job templates, the installed ones too, each in all of its versions."""
+        """Return all job templates, including installed ones, in all of their versions."""
         return self.list_job_templates("*")
 
     @operation("GET /job-templates", READ_SOMEWHERE, answer=list[shapes.Template], is_slow=True)
     def list_job_templates(self, version: Version = "default") -> list[Document]:
-        """Return the job templates that have a version of that name; ``*`` stands for all versions."""
+        """Return the job templates of a version; ``*`` stands for all versions."""
         templates = self.call.engine.tools.vocabulary.templates.all()
         return [_template_json(one) for one in templates if version in {"*", one.definition.version}]
 
@@ -38,12 +38,12 @@ class Templates(Topic):
         """Return a job template."""
         found = self.call.engine.tools.vocabulary.templates.get(type, version)
         if found is None:
-            raise WorkflowMissing(f"There is no job template {type} in the version {version}.", template=type)
+            raise WorkflowMissing(f"Job template {type} has no version {version}.", template=type)
         return _template_json(found)
 
     @operation("POST /job-templates", EDIT_EVERYWHERE, answer=shapes.Template, openapi=JSON_TEMPLATE, is_slow=True)
     def push_job_template(self, body: bytes) -> Document:
-        """Keep a job template, in place of the one of the same type and version: steps that begin later use it."""
+        """Store a job template, replacing one of the same type and version. Steps that start later use it."""
         return _pushed(self.call, body)
 
     @operation(
@@ -55,12 +55,12 @@ class Templates(Topic):
         graphql=False,
     )
     def push_job_template_yaml(self, body: bytes) -> Document:
-        """Keep a job template, in place of the one of the same type and version: steps that begin later use it."""
+        """Store a job template, replacing one of the same type and version. Steps that start later use it."""
         return _pushed(self.call, body)
 
     @operation("DELETE /job-templates/{type}", EDIT_EVERYWHERE, answer=ActionEvent, is_slow=True)
     def delete_job_template(self, type: Word, version: Versions = None) -> Document:  # noqa: A002 - Maestro's name
-        """Forget a job template that was pushed, and that no version of a workflow uses that is active or at work."""
+        """Delete a pushed job template that no active or running version uses."""
         count = self.call.engine.delete_template(type, version)
         message = f"Removed [{count}] job template versions for job type: [{type}][{version}]"
         return action_event("DELETE", self.call.name, self.call.engine.tools.clock(), message).as_json()

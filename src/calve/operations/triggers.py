@@ -1,4 +1,4 @@
-"""Triggers: what starts workflows by itself."""
+"""Triggers, which start workflows automatically."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -23,7 +23,7 @@ Table = Annotated[str, Argument("The table.", pattern=r"^[^\x00-\x1f\x7f/]{1,512
 
 
 class Triggers(Topic):
-    """Lists triggers, and lets those of a table look at it."""
+    """Lists triggers, and lets the triggers of a table check it."""
 
     __slots__ = ()
     tag = "triggers"
@@ -34,7 +34,7 @@ class Triggers(Topic):
 
     @operation("GET /triggers", READ_SOMEWHERE, answer=shapes.Page, is_slow=True)
     def list_triggers(self, page: Page = FIRST, workflow_id: OfWorkflow = None) -> Document:
-        """List the triggers of active versions: when next, when last, and what is wrong."""
+        """List the triggers of active versions, with their next and last firing and their errors."""
         page, call = page.forward(), self.call
 
         def look(cursor: str | None) -> tuple[list[Trigger], str | None]:
@@ -50,9 +50,9 @@ class Triggers(Topic):
     def upcoming_starts(
         self,
         workflow_id: WorkflowId,
-        count: Annotated[int, Argument("How many times at most.", ge=1, le=100)] = 10,
+        count: Annotated[int, Argument("Maximum number of times.", ge=1, le=100)] = 10,
     ) -> Document:
-        """List the next times at which the time triggers of a workflow start it; none while they are disabled."""
+        """List the next times at which time triggers start a workflow; none if they are disabled."""
         if self._is_disabled(workflow_id):
             return {"elements": []}
         now = self.call.engine.tools.clock()
@@ -82,18 +82,18 @@ class Triggers(Topic):
 
     @operation("GET /triggers/waiting", READ_SOMEWHERE, id="list_waiting_triggers", is_slow=True)
     def waiting_triggers(self, workflow_id: OfWorkflow = None) -> list[str]:
-        """Return the workflows whose newest triggers no scheduler has taken over yet."""
+        """Return the workflows whose newest triggers are not yet known to a scheduler."""
         found = (name for name, _ in self.call.triggers.unsynced() if workflow_id in {None, name})
         return [name for name in found if self.call.may(Permission.READ, name)]
 
     @operation("POST /tables/{table}/changed", RUN_SOMEWHERE)
     def table_changed(self, table: Table) -> Document:
-        """Let the caller's triggers look at a table now, because it has changed: what a catalog's webhook calls."""
+        """Report that a table has changed: the caller's triggers check it now. For webhooks of catalogs."""
         return {"table": table, "triggers": self.call.changed(table)}
 
 
 def _upcoming(trigger: Trigger, now: int, count: int) -> list[int]:
-    """Return when a trigger fires next; never, if it is invalid: what is wrong with it is its error."""
+    """Return when a trigger fires next; nothing if it is invalid, which its error describes."""
     try:
         return upcoming(trigger, now, count)
     except CalveError:

@@ -35,10 +35,10 @@ from calve.triggers import Trigger, TriggerType
 
 TIMELINE = 300
 RECENT = 20
-"""How many instances of each workflow a list of workflows shows."""
+"""Maximum number of instances of each workflow in a list of workflows."""
 _DIGITS = 18
 ANY = ""
-"""Stands for a workflow or a signal that only a run can name: it may be any, of any namespace."""
+"""Stands for a workflow or a signal whose name only a run can compute: it may be any, in any namespace."""
 Given = str | bytes | Path | Mapping[str, Any]
 """A definition: YAML or JSON as text, a file of these, or JSON's own types."""
 
@@ -50,16 +50,16 @@ class Workflows(Topic):
     tag = "workflows"
 
     def push(self, definition: Given) -> Document:
-        """Keep a definition as the next version of its workflow.
+        """Store a definition as the next version of its workflow.
 
         Raises:
-            DefinitionInvalid: it cannot be understood; its context holds every problem.
+            DefinitionInvalid: it is invalid; the context lists all problems.
         """
         text, is_json = _text(definition)
         return self.push_workflow(text) if is_json else self.push_workflow_yaml(text)
 
     def validate(self, definition: Given) -> Document:
-        """Check a definition without keeping it."""
+        """Check a definition without storing it."""
         text, is_json = _text(definition)
         return self.validate_workflow(text) if is_json else self.validate_workflow_yaml(text)
 
@@ -72,7 +72,7 @@ class Workflows(Topic):
         graphql=False,
     )
     def push_workflow(self, body: bytes) -> Document:
-        """Keep a definition as the next version of its workflow."""
+        """Store a definition as the next version of its workflow."""
         return _pushed(self.call, body)
 
     @operation(
@@ -84,12 +84,12 @@ class Workflows(Topic):
         graphql=False,
     )
     def push_workflow_yaml(self, body: bytes) -> Document:
-        """Keep a definition as the next version of its workflow."""
+        """Store a definition as the next version of its workflow."""
         return _pushed(self.call, body)
 
     @operation("PUT /workflows/actions/validate", EDIT_SOMEWHERE, answer=ActionEvent, openapi=JSON_BODY, is_slow=True)
     def validate_workflow(self, body: bytes) -> Document:
-        """Check a definition, and keep nothing."""
+        """Check a definition without storing it."""
         return _checked(self.call, body)
 
     @operation(
@@ -101,33 +101,33 @@ class Workflows(Topic):
         graphql=False,
     )
     def validate_workflow_yaml(self, body: bytes) -> Document:
-        """Check a definition, and keep nothing."""
+        """Check a definition without storing it."""
         return _checked(self.call, body)
 
     def workflows(
         self, *, search: str | None = None, tag: str | None = None, owner: str | None = None
     ) -> Iterator[Document]:
-        """Yield workflows by id: all, or those whose id contains ``search``, that have a tag, or an owner."""
+        """Yield workflows by id: all, or those whose id contains ``search``, with a tag, or of an owner."""
         return self.pages(self.list_workflows, search=search, tag=tag, owner=owner)
 
     @operation("GET /workflows", READ_SOMEWHERE, answer=shapes.Workflows)
     def list_workflows(
         self,
         page: Page = FIRST,
-        search: Annotated[str, Argument("Only those whose id holds this text.", max_length=128)] = "",
-        tag: Annotated[str | None, Argument("Only those with this tag.", max_length=128)] = None,
-        owner: Annotated[str | None, Argument("Only those of this owner.", max_length=128)] = None,
-        sort: Annotated[Literal["id", "last_run"], Argument("By id, or the one that was started last first.")] = "id",
+        search: Annotated[str, Argument("Only workflows whose id contains this text.", max_length=128)] = "",
+        tag: Annotated[str | None, Argument("Only workflows with this tag.", max_length=128)] = None,
+        owner: Annotated[str | None, Argument("Only workflows of this owner.", max_length=128)] = None,
+        sort: Annotated[Literal["id", "last_run"], Argument("By id, or by the last start, latest first.")] = "id",
         include: Annotated[
             str,
             Argument(
-                "What to add to each: runs (the newest 20 instances), triggers (also when the next one fires).",
+                "What to add to each: runs (the newest 20 instances), triggers (with the next time that one fires).",
                 pattern="^((runs|triggers)(,(runs|triggers))*)?$",
                 examples=["runs,triggers"],
             ),
         ] = "",
     ) -> Document:
-        """List workflows by id; with ``search``, those whose id holds that text."""
+        """List workflows by id, or those that were started last first."""
         page, order = page.forward(), WorkflowOrder(sort)
         query = WorkflowQuery(
             contains=search,
@@ -149,7 +149,7 @@ class Workflows(Topic):
 
     @operation("DELETE /workflows/{workflow_id}", EDIT, id="delete_workflow", answer=ActionEvent, graphql=False)
     def delete(self, workflow_id: WorkflowId) -> Document:
-        """Forget a workflow and everything that it has done."""
+        """Delete a workflow with its versions, instances and logs."""
         self.call.engine.delete(workflow_id)
         message = f"The workflow [{workflow_id}] is deleted."
         return action_event("DELETE", self.call.name, self.call.engine.tools.clock(), message).as_json()
@@ -179,7 +179,7 @@ class Workflows(Topic):
         workflow_id: WorkflowId,
         version: Version = "active",
         *,
-        enriched: Annotated[bool, Argument("Add the params as they will be, and when it starts next.")] = False,
+        enriched: Annotated[bool, Argument("Add the resolved params, and the next times of its triggers.")] = False,
     ) -> Document:
         """Return a version of a workflow."""
         workflow = self.call.engine.workflow(workflow_id)
@@ -194,7 +194,7 @@ class Workflows(Topic):
         is_slow=True,
     )
     def diff(self, workflow_id: WorkflowId, version: Version, other: Version) -> Document:
-        """Return what differs from one version of a workflow to another: as a unified diff, and by steps and params."""
+        """Compare two versions of a workflow: a unified diff, and the changed steps and params."""
         older, newer = (_version(self.call, workflow_id, one) for one in (version, other))
         before, after = (Definition.model_validate(one.definition).workflow for one in (older, newer))
         name, other_name = (f"{workflow_id} version {one.version_id}" for one in (older, newer))
@@ -212,7 +212,7 @@ class Workflows(Topic):
         "GET /workflows/{workflow_id}/overview", READ, id="get_workflow_overview", answer=models.WorkflowOverview
     )
     def workflow(self, workflow_id: WorkflowId) -> Document:
-        """Return a workflow at a glance: its versions, its properties, how many instances are in which state."""
+        """Return a summary of a workflow: its versions, its properties, and how many instances have which status."""
         workflow = self.call.engine.workflow(workflow_id)
         state = self.call.engine.state
         latest = next((run.instance_id for run in state.numbered(workflow_id, limit=1)), None)
@@ -226,7 +226,7 @@ class Workflows(Topic):
         is_slow=True,
     )
     def timeline(self, workflow_id: WorkflowId) -> Document:
-        """Return which versions were pushed, when and by whom, newest first."""
+        """Return the versions of a workflow with their authors and times, newest first."""
         self.call.engine.workflow(workflow_id)
         return timeline_json(workflow_id, self.call.engine.state.versions(workflow_id)[:TIMELINE])
 
@@ -268,7 +268,7 @@ def after_workflow(cursor: str | None, order: WorkflowOrder) -> tuple[int, str] 
 
 
 def _included(call: Caller, workflow_ids: list[str], include: Collection[str]) -> dict[str, Document]:
-    """Return what a list shows of each workflow besides, by workflow: one query for all instances, one for triggers."""
+    """Return the additions to a list of workflows, by workflow: one query for all instances, one for triggers."""
     extras: dict[str, Document] = {workflow_id: {} for workflow_id in workflow_ids}
     if "runs" in include:
         for workflow_id, runs in call.engine.state.recent_runs(workflow_ids, RECENT).items():
@@ -312,7 +312,7 @@ def _pushed(call: Caller, body: bytes) -> Document:
     definition, warnings = _read(call, body)
     record = call.engine.push(definition, author=call.name)
     written = version_json(call.engine.workflow(record.workflow_id), record)
-    # Maestro has the document inside; calve's own clients look for its fields outside.
+    # Maestro has the document inside; calve's clients read its fields outside.
     return {"workflow_definition": written, **written, **warnings}
 
 
@@ -323,7 +323,7 @@ def _checked(call: Caller, body: bytes) -> Document:
 
 
 def defined(call: Caller, body: bytes) -> Definition:
-    """Return the definition of a body, if the caller may push it.
+    """Return the definition of a body if the caller may push it.
 
     Raises:
         DefinitionInvalid: it is not a valid definition.
@@ -333,7 +333,7 @@ def defined(call: Caller, body: bytes) -> Definition:
 
 
 def _read(call: Caller, body: bytes) -> tuple[Definition, Document]:
-    """Return the definition of a body, and the warnings about it, for the answer."""
+    """Return the definition of a body, and the warnings for the answer."""
     loaded = load(body, name="the body", vocabulary=call.engine.tools.vocabulary)
     definition = loaded.required()
     workflow = definition.workflow
@@ -360,7 +360,7 @@ def _sent_by(workflow: Workflow) -> Iterator[str]:
 def _awaited_by(workflow: Workflow) -> Iterator[str]:
     """Yield the names of the signals that steps and triggers wait for, and ANY for each one that is an expression.
 
-    Not how far a table is complete: the engine checks whether the workflow may read the table.
+    Waits for how far a table is complete are left out: the engine checks whether the workflow may read the table.
     """
     by_steps = (awaited.name for step in workflow.all_steps() for awaited in step.signal_dependencies)
     by_triggers = (name for trigger in workflow.signal_triggers for name in trigger.definitions)
@@ -370,7 +370,7 @@ def _awaited_by(workflow: Workflow) -> Iterator[str]:
 
 
 def _extras(call: Caller, version: VersionRecord) -> models.DefinitionExtras:
-    """Return the params that are known before a run, with those given by default, and the next starts."""
+    """Return the params that are known before a run, including default params, and the next starts."""
     tools = call.engine.tools
     definition = Definition.model_validate(version.definition)
     found = resolve(definition, tools.vocabulary, run={}, clock=tools.clock)
@@ -397,14 +397,14 @@ def _next_times(call: Caller, version: VersionRecord) -> list[int]:
 
 
 class Properties(Topic):
-    """Changes the properties of workflows, apart from any version."""
+    """Changes the properties of workflows, which apply to all versions."""
 
     __slots__ = ()
     tag = "properties"
 
     @operation("POST /workflows/{workflow_id}/properties", EDIT, answer=models.PropertiesSnapshot)
     def change_properties(self, workflow_id: WorkflowId, request: PropertiesRequest) -> Document:
-        """Change properties; what is not named stays."""
+        """Change properties; those that are not given stay as they are."""
         return properties_json(
             self.call.engine.change_properties(workflow_id, request.changes(), reset=request.reset())
         )
@@ -416,7 +416,7 @@ class Properties(Topic):
         answer=models.PropertiesSnapshot,
     )
     def properties(self, workflow_id: WorkflowId, snapshot: Word = "latest") -> Document:
-        """Return the newest properties: ``latest``, or the time of their change. Earlier ones are not kept."""
+        """Return the current properties: ``latest``, or the time of their change. Earlier ones are not kept."""
         workflow = self.call.engine.workflow(workflow_id)
         if snapshot.lower() not in {"latest", "current", str(workflow.modified_at)}:
             raise WorkflowMissing(
@@ -426,12 +426,12 @@ class Properties(Topic):
 
     @operation("POST /workflows/{workflow_id}/properties/tag", EDIT, answer=models.PropertiesSnapshot)
     def add_workflow_tag(self, workflow_id: WorkflowId, tag: TagBody) -> Document:
-        """Give a workflow a tag, whatever its version."""
+        """Add a tag to a workflow, for all of its versions."""
         given = tag.model_dump(exclude={"namespace"})
         by = {"creator": {"name": self.call.name}, "created_at_milli": self.call.engine.tools.clock()}
         return properties_json(self.call.engine.tag(workflow_id, {**given, **by, "namespace": "PLATFORM"}))
 
     @operation("DELETE /workflows/{workflow_id}/properties/tag/{tag}", EDIT, answer=models.PropertiesSnapshot)
     def delete_workflow_tag(self, workflow_id: WorkflowId, tag: Tag) -> Document:
-        """Take a tag from a workflow."""
+        """Remove a tag from a workflow."""
         return properties_json(self.call.engine.untag(workflow_id, tag))

@@ -180,7 +180,7 @@ class SqlAccessState(SqlAudit):
             append(connection, act)
 
     def put_secret(self, secret_: SealedSecret, act: Act) -> None:
-        """Keep a secret, in place of an older one of its name."""
+        """Store a secret, replacing an older one with its name."""
         with self._database.write("put_secret") as connection:
             connection.execute(delete(secret).where(secret.c.name == secret_.name))
             connection.execute(insert(secret).values(SECRET.to_row(secret_)))

@@ -1,12 +1,12 @@
-"""One way between dataclasses and rows: the type of a field and the column of its name say how it is kept.
+"""The conversion between dataclasses and rows: the type of a field and the column of its name define its form.
 
 - An enum is kept by its value.
 - A mapping, a tuple or a dataclass that has a column is kept as JSON: a dataclass by its ``as_json`` and ``from_json``
   if it has them, else as an object of the fields that differ from their defaults.
 - The fields of a dataclass that has no column are columns of the same table.
-- Everything else is kept as it is; types of columns such as ``UtcTime`` do the rest.
+- Everything else is stored unchanged; types of columns such as ``UtcTime`` do the rest.
 
-A ``Form`` says where a field differs from that. A field without a column is an error when the module is imported.
+A ``Form`` defines the exceptions. A field without a column is an error when the module is imported.
 """
 
 import json
@@ -80,7 +80,7 @@ class _Leaf:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Values that make up one field: where they start among those of a row, and how many there are."""
+    """The values of one field: the index of the first one in a row, and their number."""
 
     start: int
     size: int
@@ -100,7 +100,7 @@ class Codec(Generic[Record]):
         *,
         given: Collection[str] = (),
     ) -> None:
-        """Find out once how each field is kept.
+        """Compute once how each field is stored.
 
         ``forms`` are by the path of a field, such as ``target.uuid``. Fields that are ``given`` are neither written
         nor read here: the caller has their values.

@@ -17,7 +17,7 @@ FIRST = "0010"
 HEAD = "0010"
 """The newest revision in ``migrations/versions``; a test compares it with Alembic's answer."""
 VERSION_TABLE = "calve_version"
-"""Our own, so that another application of Alembic may share the database."""
+"""A name of calve's own, so that another application of Alembic can share the database."""
 SCRIPTS = Path(__file__).parent / "migrations"
 _version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))
 _REVISION = select(_version.c.version_num)
@@ -43,7 +43,7 @@ def migrate(database: Database) -> None:
 
 
 def is_at_head(database: Database) -> bool:
-    """Tell by a single query whether the schema is current; an error means that ``migrate`` has to look closer."""
+    """Tell by a single query whether the schema is current; an error means that ``migrate`` must check it."""
     with database.read() as connection:
         try:
             return connection.scalar(_REVISION) == HEAD

@@ -133,7 +133,7 @@ class _Gauges:
             ("calve_queue_tasks", "Tasks in the queue.", "kind", gauges.tasks),
             ("calve_instances", "Instances that are not over.", "status", gauges.instances),
             ("calve_triggers", "Triggers of active versions.", "kind", gauges.triggers),
-            ("calve_alerts", "Alerts that wait or were given up.", "status", gauges.alerts),
+            ("calve_alerts", "Alerts that are waiting or have failed.", "status", gauges.alerts),
         ):
             family = GaugeMetricFamily(name, text, labels=[label])
             for key, count in values.items():

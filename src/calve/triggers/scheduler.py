@@ -154,7 +154,7 @@ class Scheduler:
         except CalveError as error:  # if the workflow was deleted, the mark is not written either
             return _failed(trigger, error.message, now)
         except Exception as error:
-            log.exception("trigger %s of %s cannot be looked at", trigger.trigger_id, trigger.workflow_id)
+            log.exception("trigger %s of %s cannot be checked", trigger.trigger_id, trigger.workflow_id)
             return _failed(trigger, f"{type(error).__name__}: {error}", now)
         reach("triggers.looked")
         return _Move(trigger, _mark(trigger, looked, now), starts)

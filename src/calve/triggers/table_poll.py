@@ -20,7 +20,7 @@ def keep_polling(poll: Callable[[], object], interval: float, stop: threading.Ev
         except CalveError as error:
             log.warning("%s", error.message)
         except Exception:
-            log.exception("tables cannot be looked at")
+            log.exception("tables cannot be checked")
         stop.wait(interval)
 
 

@@ -1,4 +1,4 @@
-"""Actions: one route performs any operation that changes something, from a form that follows from its declaration."""
+"""Actions: one route performs all operations that make changes, with forms derived from their declarations."""
 
 from functools import partial
 from typing import Any
@@ -18,26 +18,26 @@ from calve.web.pages import start_form
 
 pages = Pages("actions")
 CONFIRM = {
-    "stop_instance": "Steps that run are asked to end; the instance can be restarted from where it stopped.",
-    "kill_instance": "Steps that run are ended at once; what they have not delivered is thrown away.",
+    "stop_instance": "Running steps are asked to stop; the instance can be restarted from where it stopped.",
+    "kill_instance": "Running steps are killed immediately; undelivered output is discarded.",
     "commit_capture": "The checkpoint moves past this capture: the consumer does not get these rows again.",
-    "abandon_capture": "The capture is given up. The next one starts from the same checkpoint, so nothing is lost.",
-    "set_checkpoint": "Everything up to the place that you name counts as processed: it is not captured again.",
+    "abandon_capture": "The capture is abandoned. The next one starts from the same checkpoint, so nothing is lost.",
+    "set_checkpoint": "Everything up to this place counts as processed, and is not captured again.",
     "reset_checkpoint": "The checkpoint is deleted: the next capture of this consumer takes the whole table.",
     "delete_workflow": "The workflow, its versions, instances and logs are deleted. This cannot be undone.",
 }
-"""What a person is told before they confirm, where the documentation of the operation does not say it."""
+"""The text of a confirmation, if the documentation of the operation does not explain the effect."""
 _LEADS_TO = {
     "start_workflow": "/workflows/{workflow_id}/instances/{workflow_instance_id}",
     "delete_workflow": "/workflows",
     "delete_job_template": "/job-templates",
 }
-"""Where an action leads to rather than back; the names in braces stand for what the answer says."""
+"""The page after an action, if it is not the previous one; names in braces are replaced from the answer."""
 
 
 @pages.get("/actions/{operation_id}", "action_page", SIGNED_IN)
 def action_page(call: Call, request: Request, operation_id: str) -> Page:
-    """Ask for what an operation needs, and whether it is meant; ``next`` and arguments are in the query."""
+    """Show the form of an operation, or its confirmation; ``next`` and arguments are in the query."""
     operation = _operation(operation_id)
     fields = parsed(request.url.query.encode())
     if not may(call, operation_id, first(fields, "workflow_id")):
@@ -47,7 +47,7 @@ def action_page(call: Call, request: Request, operation_id: str) -> Page:
 
 @pages.post("/actions/{operation_id}", "perform_action", SIGNED_IN)
 async def perform_action(call: Call, request: Request, operation_id: str, fields: Form) -> Response:
-    """Perform an operation, and lead back to where the form came from."""
+    """Perform an operation, and return to the page of the form."""
     operation = _operation(operation_id)
     try:
         arguments = arguments_of(operation, fields)
@@ -57,7 +57,7 @@ async def perform_action(call: Call, request: Request, operation_id: str, fields
     except (Forbidden, Unauthenticated):
         raise
     except CalveError as error:
-        if not may(call, operation_id, first(fields, "workflow_id")):  # whose form was incomplete besides
+        if not may(call, operation_id, first(fields, "workflow_id")):  # the form was incomplete, too
             raise Forbidden from error
         if "text/html" not in request.headers.get("accept", ""):
             raise
@@ -84,7 +84,7 @@ def _rest_path(operation: Operation, arguments: dict[str, Any]) -> str:
 def _form_page(
     request: Request, operation: Operation, fields: Fields, *, error: CalveError | None = None, status: int = 200
 ) -> Page:
-    label = _label(operation)  # never from the request: a link must not call a deletion something else
+    label = _label(operation)  # never from the request: a link must not give a deletion another name
     asked = {*first(fields, "asked").split(","), "asked", "csrf", "next"}
     hidden = {name: texts for name, texts in fields.items() if name not in asked}
     values = {
@@ -112,7 +112,7 @@ def _asked_again(
 
 
 def _done(request: Request, call: WebCaller, operation: Operation, fields: Fields, answer: Any) -> Response:
-    """Lead back with a message; where the answer itself is wanted (``show``), show it."""
+    """Return to the page with a message, or show the answer itself (``show``)."""
     if first(fields, "show"):
         values = {"answer": answer, "next": relative(first(fields, "next", "/"))}
         return html(request, call, Page("action_answer.html", "Done", answer, values))
@@ -122,7 +122,7 @@ def _done(request: Request, call: WebCaller, operation: Operation, fields: Field
 
 
 def _next(operation: Operation, fields: Fields, answer: Any) -> str:
-    """Return where to go on: to what the action made, otherwise to where the form came from."""
+    """Return the next page: that of what the action created, otherwise that of the form."""
     try:
         return _LEADS_TO[operation.id].format_map(answer)
     except KeyError:
@@ -130,7 +130,7 @@ def _next(operation: Operation, fields: Fields, answer: Any) -> str:
 
 
 def _message(operation: Operation, answer: Any) -> str:
-    """Return what to tell the person: what the answer says, otherwise that it is done."""
+    """Return the message for the user: that of the answer, otherwise that the action is done."""
     about = answer if isinstance(answer, dict) else {}
     event = about.get("timeline_event")
     text = about.get("message") or (event.get("message") if isinstance(event, dict) else None)

@@ -25,7 +25,7 @@ Fields = Mapping[str, list[str]]
 
 
 async def _form(request: Request) -> Fields:
-    """Return the fields of a form that comes from a page of ours."""
+    """Return the fields of a form that was sent by a page of the caller's session."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media != "application/x-www-form-urlencoded":
         raise RequestInvalid("This is not a form.", remedy="Send application/x-www-form-urlencoded.")
@@ -63,12 +63,12 @@ def first(fields: Fields, name: str, default: str = "") -> str:
 
 
 def arguments_of(operation: Operation, fields: Fields) -> dict[str, Any]:
-    """Return the arguments of an operation that a form gives; what is left empty has its default.
+    """Return the arguments of an operation from a form; empty fields have their defaults.
 
-    A field ``name.key`` is one entry of a mapping; a field ``name:json`` holds JSON rather than text.
+    A field ``name.key`` is one entry of a mapping; a field ``name:json`` holds JSON instead of text.
 
     Raises:
-        RequestInvalid: something is missing or not valid.
+        RequestInvalid: a field is missing or invalid.
     """
     given = {name: value for name, value in nested(fields).items() if name not in _OWN}
     arguments: dict[str, Any] = {}
@@ -147,7 +147,7 @@ def _shaped(kind: Any, value: Any) -> Any:
 
 
 def _members(kind: Any) -> Iterator[Any]:
-    """Yield the types that a type is made of: those of a union, and what is annotated."""
+    """Yield the types that a type consists of: the members of a union, and the annotated type."""
     if get_origin(kind) is Annotated:
         yield from _members(get_args(kind)[0])
     elif get_origin(kind) in {Union, UnionType}:
@@ -177,7 +177,7 @@ class Input:
 
 
 def inputs_of(operation: Operation, fields: Fields) -> list[Input]:
-    """Return what a form for an operation asks for, beside the fields that it has already; what is required first."""
+    """Return the fields of an operation's form that have no value yet, required ones first."""
     found: list[Input] = []
     for one in operation.parameters:
         if one.place is Place.BODY and is_model(one.type):

@@ -1,4 +1,4 @@
-"""Layered layout of a graph: which box stands where, and how the edges run. Pure.
+"""Layered layout of a graph: the positions of boxes, and the routes of edges. Pure.
 
 Ranks by the longest path, a chain of virtual points for an edge that passes ranks, an order in each rank that has few
 crossings, and x coordinates by least squares, so that chains are straight and a box stands in the middle of its
@@ -145,7 +145,7 @@ class _Ranked:
         self.heights = [max((nodes[n].height for n in layer if n < len(nodes)), default=0.0) for layer in self.layers]
 
     def _add_chains(self, down: Sequence[tuple[int, int]]) -> None:
-        """Give the shortest edges their virtual nodes first: what is over the budget runs behind the boxes."""
+        """Give the shortest edges their virtual nodes first; edges over the budget run behind the boxes."""
         budget = _VIRTUAL_PER_NODE * len(self.nodes)
         spans = [self.ranks[b] - self.ranks[a] for a, b in down]
         for number in sorted(range(len(down)), key=spans.__getitem__):
@@ -263,7 +263,7 @@ class _Ranked:
         return (self.nodes[node].width + _SIDE) / 2 if node < len(self.nodes) else _VIRTUAL_SIDE
 
     def tops(self) -> tuple[list[float], float]:
-        """Return where each rank begins, and where the last one ends."""
+        """Return where each rank starts, and where the last one ends."""
         tops, y = [], 0.0
         for height in self.heights:
             tops.append(y)
@@ -310,7 +310,7 @@ def _without_cycles(count: int, pairs: Sequence[tuple[int, int]]) -> tuple[list[
 
 
 def _visit(root: int, after: Sequence[Sequence[int]], state: list[int], finished: list[int]) -> None:
-    """Append what is reached from a node to ``finished``, depth first and without recursion: a chain may be long."""
+    """Append the nodes reachable from a node to ``finished``, depth first, without recursion as a chain may be long."""
     stack = [] if state[root] else [(root, iter(reversed(after[root])))]
     state[root] = 1
     while stack:

@@ -1,4 +1,4 @@
-"""Definitions and their differences as HTML: keys, texts, numbers and comments are told apart. Pure.
+"""Definitions and their differences as HTML, with highlighted keys, texts, numbers and comments. Pure.
 
 Lines are read one by one, as ``to_yaml`` and ``json.dumps`` write them; what is not understood is shown as it is. All
 text is escaped: a definition may hold anything.
@@ -17,7 +17,7 @@ _JSON = pattern(rf"(\s*)(?:({_QUOTED})(:))?(\s*)(.*)")
 _PART = pattern(rf"({_QUOTED})|(?<![\w.-])(?:-?\d[\d._eE+-]*|true|false|null)(?![\w.-])")
 _BLOCK = pattern(r"[|>][-+0-9]*")
 _MARKS = ("[", "{", '"', "'", "]", "}")
-"""What a value begins with in which parts are to be told apart."""
+"""The first characters of values that have parts."""
 
 
 def yaml_html(text: str) -> Markup:
@@ -74,7 +74,7 @@ def _line(lead: str, key: str | None, colon: str | None, space: str, value: str)
 
 
 def _value(text: str) -> str:
-    """Return a value: a text without quotes is one part, whatever it holds."""
+    """Return a value; a text without quotes is one part."""
     bare = text.rstrip(",")
     if text.startswith("#"):
         return _span("comment", text)

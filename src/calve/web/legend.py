@@ -44,7 +44,7 @@ _CELLS = {
     Tone.OFF: SHAPES[Tone.OFF],
     Tone.WAIT: "M-4.5-4.5h9v9h-9z",
 }
-"""Cells of a grid are squares, but for those of these tones: ``static/elements/grid.js`` draws the same shapes."""
+"""Cells of a grid are squares, except for those of these tones: ``static/elements/grid.js`` draws the same shapes."""
 
 _OK = {StepStatus.SUCCEEDED, RunStatus.SUCCEEDED}
 _OFF = {StepStatus.SKIPPED, StepStatus.DISABLED, StepStatus.UNSATISFIED, StepStatus.STOPPED, RunStatus.STOPPED}
@@ -75,7 +75,7 @@ def mark(tone: Tone, x: float, y: float) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """What a letter in a grid means; ``is_faint`` for what is of less interest than others of its tone."""
+    """The meaning of a letter in a grid; ``is_faint``: it is less important than others of its tone."""
 
     tone: Tone
     text: str

@@ -108,7 +108,7 @@ class Pages:
 
 
 def _with_request(handler: Callable[..., Any], answer: Callable[..., Response]) -> Callable[..., Response]:
-    """Return what answers requests by a handler, and is told of the request besides."""
+    """Return an endpoint that calls a handler with the request, too."""
     own = {"request"} & inspect.signature(handler).parameters.keys()
 
     def answering(request: Request, **arguments: Any) -> Response:
@@ -156,9 +156,9 @@ def html(request: Request, call: WebCaller, page: Page, *, live: str = "") -> Re
 
 
 def _compressed(request: Request, text: str, status: int) -> Response:
-    """Return HTML, compressed if the browser takes it: a list of workflows with all its bars is 200 kB.
+    """Return HTML, compressed if the browser accepts it: a list of workflows with all its bars is 200 kB.
 
-    The length of compressed text can give away a token beside text that a stranger chose (BREACH). To measure it, they
+    The length of compressed text can reveal a token next to text that an attacker chose (BREACH). To measure it, they
     have to make the browser ask with its session, whose cookie is SameSite=Strict.
     """
     if "gzip" not in request.headers.get("accept-encoding", ""):
@@ -168,7 +168,7 @@ def _compressed(request: Request, text: str, status: int) -> Response:
 
 
 def error_page(request: Request, problem: Problem) -> Response:
-    """Return what a browser is answered when something went wrong; whoever is not signed in is led to sign in."""
+    """Return the page for an error; callers who are not signed in are redirected to sign in."""
     if problem.status == _UNAUTHORIZED and request.method == "GET":
         return RedirectResponse(f"/sign-in?next={quote(_address(request), safe='/')}", 303)
     title = _TITLES.get(problem.status, "This did not work")

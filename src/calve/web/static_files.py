@@ -1,6 +1,6 @@
-"""Style sheets, scripts and pictures: served from memory, under an address that changes with them.
+"""Style sheets, scripts and pictures, served from memory at an address that changes with them.
 
-One hash of all files stands in their addresses, so that browsers may keep them for ever, and a script can import
+Their addresses contain one hash of all files, so that browsers may cache them forever, and a script can import
 another one by a relative path.
 """
 
@@ -62,7 +62,7 @@ def _read(path: Path) -> StaticFile:
 
 @cache
 def digest() -> str:
-    """Return what stands for the content of all files."""
+    """Return a hash of the content of all files."""
     whole = sha256()
     for name, file in static_files().items():
         whole.update(name.encode() + b"\0" + file.content)

@@ -25,7 +25,7 @@ def test_a_channel_is_tried_at_once(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert entry.run(["-C", str(tmp_path), "alerts", "test", "hook"]) == 1
         assert "responded with 500" in capsys.readouterr().err
     assert entry.run(["-C", str(tmp_path), "alerts", "test", "phone"]) == 1
-    assert "there are: hook" in capsys.readouterr().err
+    assert "(channels: hook)" in capsys.readouterr().err
 
 
 def test_that_nothing_was_told_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,10 +48,10 @@ def test_an_option_is_documented_where_the_operation_is() -> None:
     """Its text, its choices, its limits and its default."""
     made = performs("Captures.plan_capture", consumer=option("-c"))(ignore)
     text = " ".join(help_of(made).split())
-    assert "-c, --consumer TEXT The consumer whose checkpoint it is, for example a workflow. [required]" in text
+    assert "-c, --consumer TEXT The consumer, for example a workflow; the checkpoint belongs to it. [required]" in text
     assert "--on-gap [fail|upserts|full]" in text
     assert "[default: fail]" in text
-    assert "--max-files INTEGER RANGE Capture at most so many files of each table. [x>=1]" in text
+    assert "--max-files INTEGER RANGE Maximum number of files to capture from each table. [x>=1]" in text
 
 
 def test_a_list_is_an_option_that_can_be_repeated() -> None:

@@ -192,7 +192,7 @@ def test_files_are_looked_for_in_the_project(folder: Path, capsys: pytest.Captur
     (folder / "flows" / "sql" / "copy.sql").write_text("SELECT '${dya}'")
     assert entry.run(["validate", "flows/w.yaml"]) == 0
     said = capsys.readouterr().out
-    assert "sql/copy.sql is beside the definition, but not in the project folder" in said
+    assert "sql/copy.sql is next to the definition, but not in the project folder" in said
     assert "(sql/copy.sql:1:9)" in said
     (folder / "sql").mkdir()
     (folder / "sql" / "copy.sql").write_text("SELECT '${day}'")

@@ -156,7 +156,7 @@ def test_boundaries_that_settings_give_are_told(tmp_path: Path, capsys: pytest.C
         "✓ steps: settings holds: programs of steps cannot read calve.toml",
         "✓ steps: environment holds: programs of steps only get the variables of the list, and AWS_*",
         f"✓ steps: sandbox holds: programs of steps run in a sandbox ({program})",
-        "✓ steps: server holds: programs of steps have to sign in to the server, like everyone",
+        "✓ steps: server holds: programs of steps must sign in to the server, like all callers",
     ]
 
 

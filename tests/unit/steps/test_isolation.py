@@ -143,7 +143,7 @@ def test_users_are_refused_where_they_would_keep_nothing_apart(tmp_path: Path, m
 
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert told("no-such-user") == "worker.run_as names the user no-such-user, who does not exist on this machine."
-    assert told("root") == "worker.run_as names root, who is root: that would keep nothing apart."
+    assert told("root") == "worker.run_as names root, who is root, so steps would not be isolated."
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert told("daemon") == "worker.run_as names other users, and only root may run programs as another user."
 

@@ -1,4 +1,4 @@
-"""What the middleware writes into the audit log."""
+"""The lines that the middleware writes into the audit log."""
 
 import logging
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ _STARTS = ("/actions/start", "/actions/start-batch")
 
 
 def audited(send: Send, scope: Scope, principal: Principal, info: RequestInfo, authenticator: Authenticator) -> Send:
-    """Record what a known caller changed or was refused, before they get the answer."""
+    """Record what a known caller changed or was refused, before the response is sent."""
     if not info.changes or principal == ANONYMOUS:
         return send
 
@@ -37,7 +37,7 @@ def audited(send: Send, scope: Scope, principal: Principal, info: RequestInfo, a
 
 
 def _is_notable(scope: Scope, info: RequestInfo, status: int) -> bool:
-    """Tell what goes into the audit log: not starts, of which the instances themselves say who asked for them."""
+    """Tell what is recorded in the audit log: not starts, because instances have the name of their initiator."""
     if status in _REFUSED or scope["state"]["asked"]:
         return True
     route = scope.get("route")
@@ -47,7 +47,7 @@ def _is_notable(scope: Scope, info: RequestInfo, status: int) -> bool:
 
 def _act(scope: Scope, principal: Principal, info: RequestInfo, status: int, now: int) -> Act:
     own = getattr(scope.get("route"), "operation_id", None) or info.method
-    action, path = scope["state"].get("performed", (own, info.path))  # a form names what it asks for
+    action, path = scope["state"].get("performed", (own, info.path))  # a form names its operation
     asked: list[Asked] = scope["state"]["asked"]
     detail: dict[str, Any] = {"status": status}
     if asked:

@@ -1,4 +1,4 @@
-"""What a server needs to recognize callers."""
+"""The parts that a server needs to recognize callers."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +17,6 @@ class AccessControl:
     rules: Rules
     rate: Rate
     provider: Provider | None = None
-    """Of identities, if people sign in elsewhere."""
+    """The identity provider, if there is one."""
     passwords: FairThreads = field(default_factory=partial(FairThreads, 2))
-    """What checks passwords, which takes time and memory: one at a time for each address."""
+    """Checks passwords, which takes time and memory: one at a time for each address."""

@@ -9,11 +9,11 @@ from calve.api.access.origins import Headers
 SESSION = "calve_session"
 """The cookie that holds a session."""
 DEVICE = "calve_device"
-"""The cookie by which a browser that has signed in before is told from strangers."""
+"""The cookie that identifies a browser that has signed in before."""
 
 
 def cookie_in(headers: Headers, name: str) -> str | None:
-    """Return what a cookie holds, if the browser has sent it."""
+    """Return the value of a cookie, if the browser has sent it."""
     header = headers.get("cookie", "")
     if name not in header:
         return None
@@ -27,7 +27,7 @@ def cookie_in(headers: Headers, name: str) -> str | None:
 def set_cookie(
     answer: Response, name: str, value: str, *, is_secure: bool, seconds: int | None, same_site: str = "Strict"
 ) -> None:
-    """Let the browser keep a cookie: so many seconds, or as long as it runs; no time at all takes it away."""
+    """Set a cookie for some seconds, or until the browser is closed; 0 seconds deletes it."""
     cookie: SimpleCookie = SimpleCookie()
     cookie[name] = value
     cookie[name].update({"path": "/", "httponly": "yes", "samesite": same_site})

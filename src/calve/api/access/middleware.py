@@ -1,4 +1,4 @@
-"""The middleware before all routes: who asks, from where, how often; and the headers that protect browsers."""
+"""The middleware before all routes: recognizes callers, limits their rate, adds headers that protect browsers."""
 
 from collections import OrderedDict
 from functools import partial
@@ -31,7 +31,7 @@ _STARTS = frozenset({"http.response.start", "websocket.http.response.start"})
 
 
 def secured(send: Send, *, is_secure: bool) -> Send:
-    """Add those headers to an answer that it does not have itself."""
+    """Add the missing headers to a response."""
     own = _WITH_TLS if is_secure else _ALWAYS
 
     async def sending(message: Message) -> None:
@@ -48,15 +48,15 @@ _KNOWN = frozenset({PrincipalKind.USER, PrincipalKind.TOKEN})
 
 
 class AccessMiddleware:
-    """Finds out who asks, and refuses what nobody may ask for; what each one may do, the policies of the routes say."""
+    """Recognizes callers, and refuses requests that no caller may send; the policies of routes check permissions."""
 
     def __init__(self, app: ASGIApp, control: AccessControl) -> None:
         self._app = app
         self._control = control
-        self._known: OrderedDict[str, None] = OrderedDict()  # what was shown by those whom we let in
+        self._known: OrderedDict[str, None] = OrderedDict()  # the credentials of callers that were let in
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it."""
+        """Pass a request on, or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -82,13 +82,13 @@ class AccessMiddleware:
         rules.check_host(info.headers)
         rules.check_origin(info.headers, changes=info.changes)
         shown = _shown(info)
-        # A known caller has a rate of their own: others at the same address cannot use it up.
+        # A known caller has their own rate limit: others at the same address cannot use it up.
         wait = self._control.rate.wait(shown if shown and shown in self._known else network_of(info.source))
         if wait:
             raise TooManyAttempts("Too many requests.", retry_after=int(wait) + 1)
 
     async def _connected(self, scope: Scope, socket: GuardedSocket, info: RequestInfo) -> None:
-        """Let a WebSocket through; one that its route's policy has refused gets an answer, which errors do not give."""
+        """Pass a WebSocket on; if its route's policy refuses it, send a response, which errors alone do not."""
         await self._app(scope, socket.receive, socket.send)
         if not socket.is_answered:
             refused = scope["state"].get("refused", Forbidden())
@@ -96,6 +96,6 @@ class AccessMiddleware:
 
 
 def _shown(info: RequestInfo) -> str | None:
-    """Return what stands for the token or the session that a request shows, if it does."""
+    """Return a hash of the token or the session of a request, if it has one."""
     shown = info.headers.get("authorization") or info.session
     return None if shown is None else digest(shown)

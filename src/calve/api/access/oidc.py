@@ -1,4 +1,4 @@
-"""Signing in at an identity provider: there, and back."""
+"""Signing in with an identity provider."""
 
 import html
 import json
@@ -24,21 +24,21 @@ _BYTES = 1_000_000
 
 
 class ProviderHttp:
-    """Speaks with a identity provider (the port is ``calve.access.oidc.Fetch``)."""
+    """Sends requests to an identity provider (the port is ``calve.access.oidc.Fetch``)."""
 
     def get(self, url: str) -> Any:
         """Return a document."""
         return self._ask("GET", url)
 
     def post(self, url: str, form: Mapping[str, str]) -> Any:
-        """Send a form, and return the document that is answered."""
+        """Send a form, and return the document of the response."""
         return self._ask("POST", url, data=dict(form))
 
     def _ask(self, method: str, url: str, **body: Any) -> Any:
         try:
             with httpx.Client(timeout=_TIMEOUT, follow_redirects=False) as client:
                 answer = client.request(method, url, headers={"accept": "application/json"}, **body)
-        except httpx.HTTPError:  # what they say may hold what was sent
+        except httpx.HTTPError:  # the error may contain the form
             raise ProviderFailed("The identity provider does not answer.") from None
         document = _document(answer)
         if not answer.is_success:
@@ -57,7 +57,7 @@ def _document(answer: httpx.Response) -> dict[str, Any] | None:
 
 
 def _refusal(status: int, document: dict[str, Any] | None) -> AccessError:
-    """Return whose mistake it is: that of who signs in, or that of our settings."""
+    """Return the error of a refused request: a mistake of the user, or of the settings."""
     code = refusal_of((document or {}).get("error"))
     if code == "invalid_grant":
         return Unauthenticated("The identity provider refused the sign-in.", remedy="Sign in again.")
@@ -71,19 +71,19 @@ _COOKIE_SECONDS = 600
 
 @routes.get("/begin", "oidc_begin", PUBLIC)
 def oidc_begin(at: ControlDep, info: RequestDep, next: str = "/") -> Response:  # noqa: A002 - the usual name of it
-    """Go to the identity provider to sign in."""
+    """Redirect to the identity provider to sign in."""
     begun = _provider(at).begin()
     answer = RedirectResponse(begun.url, 303)
     kept = {"state": begun.state, "nonce": begun.nonce, "verifier": begun.verifier, "next": relative(next)}
     text = urlsafe_b64encode(json.dumps(kept).encode()).decode()
-    # The provider sends the browser back from its own site: a strict cookie would not come along.
+    # The provider redirects the browser from its own site, which does not send strict cookies.
     set_cookie(answer, _BEGUN, text, is_secure=info.is_secure, seconds=_COOKIE_SECONDS, same_site="Lax")
     return answer
 
 
 @routes.get("/callback", "oidc_callback", PUBLIC)
 def oidc_callback(at: ControlDep, info: RequestDep, request: Request) -> Response:
-    """Come back from the identity provider."""
+    """Complete the sign-in with the identity provider."""
     provider, kept = _provider(at), _kept(info)
     begun = SignInRequest("", kept["state"], kept["nonce"], kept["verifier"])
     person = provider.finish(begun, dict(request.query_params))
@@ -98,31 +98,31 @@ def oidc_callback(at: ControlDep, info: RequestDep, request: Request) -> Respons
 
 
 def relative(target: str) -> str:
-    """Return a place on this site; nobody can be led elsewhere."""
+    """Return a path on this site; other addresses are ignored."""
     is_plain = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable()
     return target if is_plain and "\\" not in target else "/"
 
 
 def _page(target: str) -> Response:
-    """Lead on by a page, not a redirect: for the cookie's sake, our own site has to ask for what comes next."""
+    """Continue with a page instead of a redirect: strict cookies are sent only if this site makes the next request."""
     place = html.escape(target, quote=True)
     return HTMLResponse(f'<!doctype html><meta http-equiv="refresh" content="0;url={place}"><a href="{place}">…</a>')
 
 
 def _provider(at: AccessControl) -> Provider:
     if at.provider is None:
-        raise RequestInvalid("No identity provider is set up.", remedy="Set access.oidc.issuer.")
+        raise RequestInvalid("No identity provider is configured.", remedy="Set access.oidc.issuer.")
     return at.provider
 
 
 def _kept(info: RequestInfo) -> dict[str, str]:
-    """Return what the browser kept while it was at the provider.
+    """Return the state of the sign-in from the browser's cookie.
 
     Raises:
-        Unauthenticated: it kept nothing, or something else.
+        Unauthenticated: there is none, or it belongs to another sign-in.
     """
     try:
         kept = json.loads(urlsafe_b64decode(cookie_in(info.headers, _BEGUN) or ""))
         return {name: str(kept[name]) for name in ("state", "nonce", "verifier", "next")}
     except (ValueError, KeyError, TypeError):
-        raise Unauthenticated("This browser has not begun to sign in, or too long ago.") from None
+        raise Unauthenticated("The sign-in has expired, or was started in another browser.") from None

@@ -1,4 +1,4 @@
-"""Where a request comes from, and for whom it is meant. Pure."""
+"""The origin and the destination of a request. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "
 _PORTS = {"http": 80, "https": 443}
 
 Headers = Mapping[str, str]
-"""The headers of a request by their names in small letters."""
+"""The headers of a request by their names in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is let in."""
+    """Which requests are accepted."""
 
     is_open: bool
-    """Whether callers need not sign in: only this machine can reach the server."""
+    """Whether no sign-in is required, because only this machine can reach the server."""
     hosts: frozenset[str]
-    """The names that the server answers to."""
+    """The host names of the server."""
     proxies: tuple[IPv4Network | IPv6Network, ...] = ()
-    """Who may say from where, and by which protocol, a request has come."""
+    """The proxies that may report the address and the protocol of a request."""
     user_header: str | None = None
-    """The header in which those proxies say who it is."""
+    """The header in which these proxies send the name of the user."""
 
     def source(self, peer: str, headers: Headers) -> str:
-        """Return the address of whoever asks: the last one that no trusted proxy has."""
+        """Return the address of the caller: the last one that is not that of a trusted proxy."""
         hops = [hop.strip() for hop in headers.get("x-forwarded-for", "").split(",") if hop.strip()]
         while self.is_proxy(peer) and hops:
             peer = _without_port(hops.pop())
@@ -45,56 +45,56 @@ class Rules:
         return address is not None and any(address in network for network in self.proxies)
 
     def is_secure(self, peer: str, scheme: str, headers: Headers) -> bool:
-        """Tell whether the request has come by TLS all the way."""
+        """Tell whether the request was sent by TLS all the way."""
         return scheme in {"https", "wss"} or (self.is_proxy(peer) and headers.get("x-forwarded-proto") == "https")
 
     def is_local(self, headers: Headers) -> bool:
-        """Tell whether whoever asks sits at this machine; what some proxy has passed on may come from anywhere."""
+        """Tell whether the caller is on this machine; a request from a proxy may have any origin."""
         return self.is_open and not any(name in headers for name in _FORWARDED)
 
     def check_host(self, headers: Headers) -> None:
-        """Refuse a request that is meant for another server: a page may have its own name lead to this machine.
+        """Refuse a request for another host: a page's host name may resolve to this machine (DNS rebinding).
 
         Raises:
-            Forbidden: the name is not one of ours.
+            Forbidden: the host is not one of the server's.
         """
         name = _host(headers.get("host", ""))
         if name not in self.hosts:
             raise Forbidden(
-                "This server does not answer to that name.", remedy="Add it to access.hosts, if it is yours."
+                "This server does not have that host name.", remedy="If it is yours, add it to access.hosts."
             )
 
     def check_origin(self, headers: Headers, *, changes: bool) -> None:
-        """Refuse a change that a page of another site asks for.
+        """Refuse a change that a page of another site requests.
 
         Raises:
-            Forbidden: the page is not one of ours.
+            Forbidden: the page is from another site.
         """
         if not changes:
             return
         origin = headers.get("origin")
         is_foreign = headers.get("sec-fetch-site") in {"cross-site", "same-site"}
         if is_foreign or (origin is not None and _netloc(origin) != headers.get("host", "").lower()):
-            raise Forbidden("A page of another site cannot change anything here.")
+            raise Forbidden("Pages of other sites may not make changes here.")
 
 
 def rules(access: AccessSettings, host: str) -> Rules:
     """Return the rules for a server that listens on an address.
 
     Raises:
-        SettingsInvalid: it could be reached by others, and the settings do not say how it is protected.
+        SettingsInvalid: other machines could reach it, and the settings do not define how it is protected.
     """
     is_open = is_loopback(host)
     proxies = tuple(ip_network(one, strict=False) for one in access.trusted_proxies)
     if not is_open and not access.hosts:
         raise SettingsInvalid(
             f"The server would be reachable from other machines ({host}), but access.hosts is empty.",
-            remedy="Set access.hosts to the names under which it is reached, or listen on 127.0.0.1.",
+            remedy="Set access.hosts to its host names, or listen on 127.0.0.1.",
         )
     if not is_open and not proxies and not access.plain_http:
         raise SettingsInvalid(
             f"The server would be reachable from other machines ({host}) without TLS.",
-            remedy="Put a proxy with TLS before it and name it in access.trusted_proxies, or set access.plain_http.",
+            remedy="Use a proxy with TLS and add it to access.trusted_proxies, or set access.plain_http.",
         )
     own = LOOPBACK_NAMES if is_open else frozenset()
     return Rules(
@@ -106,7 +106,7 @@ def rules(access: AccessSettings, host: str) -> Rules:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address can be reached from this machine only."""
+    """Tell whether an address can be reached only from this machine."""
     address = _address(host)
     return host == "localhost" if address is None else address.is_loopback
 
@@ -121,7 +121,7 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def _without_port(hop: str) -> str:
-    """Return the address that a proxy names; some add the port, which is another one for each connection."""
+    """Return the address that a proxy reports, without the port that some add."""
     address = hop[1:].partition("]")[0] if hop.startswith("[") else hop
     return address.partition(":")[0] if address.count(":") == 1 else address
 

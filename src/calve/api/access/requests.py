@@ -1,4 +1,4 @@
-"""Requests as the middleware sees them. Pure."""
+"""The requests of the middleware. Pure."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from calve.api.access.origins import SAFE, Headers, Rules
 
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
-    """A request as the middleware sees it."""
+    """The parts of a request that the middleware needs."""
 
     peer: str
     source: str
@@ -27,14 +27,14 @@ class RequestInfo:
 
 
 def request_info(scope: Scope, rules: Rules) -> RequestInfo:
-    """Return what the middleware needs to know of a request."""
+    """Return the parts of a request that the middleware needs."""
     headers = _headers(scope)
     peer = (scope.get("client") or ("unknown", 0))[0]
     return RequestInfo(
         peer=peer,
         source=rules.source(peer, headers),
         method=scope.get("method", "WEBSOCKET"),
-        path="".join(letter for letter in scope["path"] if letter.isprintable()),  # nothing that would break a line
+        path="".join(letter for letter in scope["path"] if letter.isprintable()),  # no line breaks
         headers=headers,
         session=cookie_in(headers, SESSION),
         is_secure=rules.is_secure(peer, scope["scheme"], headers),

@@ -1,4 +1,4 @@
-"""What makes an application one that not everybody can use."""
+"""Access control of an application: the middleware, and the routes to sign in."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,11 +16,11 @@ ROUTERS = tuple(part.routes.router for part in (sign_in, oidc))
 
 
 def guarded(control: AccessControl, more: Callable[[FastAPI], None] = lambda _: None) -> dict[str, Any]:
-    """Return what ``create_app`` is to be given besides: the middleware, and the routes to sign in.
+    """Return the arguments of ``create_app`` for access control: the middleware, and the routes to sign in.
 
     Args:
-        control: what the middleware needs.
-        more: adds more routes, as ``extend`` of ``create_app`` does.
+        control: the parts of the middleware.
+        more: adds more routes, like ``extend`` of ``create_app``.
     """
 
     def extend(app: FastAPI) -> None:

@@ -18,7 +18,7 @@ from calve.api.routes import Routes
 from calve.operations import PREFIX, PUBLIC, SIGNED_IN, principal_json
 
 ACCESS = f"{PREFIX}/access"
-"""What their paths begin with."""
+"""The prefix of their paths."""
 
 
 async def _control(request: Request) -> AccessControl:
@@ -38,11 +38,11 @@ async def _principal(request: Request) -> Principal:
 
 
 ControlDep = Annotated[AccessControl, Depends(_control)]
-"""What lets people in."""
+"""The services for signing in."""
 RequestDep = Annotated[RequestInfo, Depends(_info)]
-"""The request as the middleware saw it."""
+"""The request, from the middleware."""
 PrincipalDep = Annotated[Principal, Depends(_principal)]
-"""Who asks."""
+"""The caller."""
 
 
 Name = Annotated[str, Field(max_length=200)]
@@ -54,7 +54,7 @@ class _Body(BaseModel):
 
 
 class SignIn(_Body):
-    """A name and its password."""
+    """A name and a password."""
 
     name: Name
     password: Password
@@ -77,11 +77,11 @@ async def sign_in(at: ControlDep, info: RequestDep, body: SignIn) -> Response:
 
 
 async def signed_in(at: AccessControl, info: RequestInfo, body: SignIn) -> SignedIn:
-    """Check a password, and begin a session.
+    """Check a password, and start a session.
 
     Raises:
         Unauthenticated: the name or the password is wrong.
-        TooManyAttempts: it was tried too often.
+        TooManyAttempts: there were too many attempts.
     """
     device = cookie_in(info.headers, DEVICE)
     work = partial(at.authenticator.sign_in, body.name, body.password, info.source, device)
@@ -90,15 +90,15 @@ async def signed_in(at: AccessControl, info: RequestInfo, body: SignIn) -> Signe
 
 @routes.post("/bootstrap", "bootstrap", PUBLIC, is_slow=True)
 def bootstrap(at: ControlDep, info: RequestDep, body: Bootstrap) -> Response:
-    """Become the first administrator."""
+    """Create the first administrator, with the token that the server printed."""
     return _begun(bootstrapped(at, info, body), info)
 
 
 def bootstrapped(at: AccessControl, info: RequestInfo, body: Bootstrap) -> SignedIn:
-    """Create the first administrator, and begin their session.
+    """Create the first administrator, and start their session.
 
     Raises:
-        AccessError: the token is not the server's, or there is an administrator already.
+        AccessError: the token is invalid, or there is already an administrator.
     """
     user = at.accounts.bootstrap(body.token, body.name, body.password, info.source)
     return at.authenticator.begin(user, info.source)
@@ -113,7 +113,7 @@ def sign_out(at: ControlDep, info: RequestDep, principal: PrincipalDep) -> Respo
 
 
 def signed_out(answer: Response, at: AccessControl, info: RequestInfo, principal: Principal) -> None:
-    """End the session, and let the browser forget it."""
+    """End the session, and delete its cookie."""
     if info.session is not None:
         at.authenticator.sign_out(info.session, principal, info.source)
     set_cookie(answer, SESSION, "", is_secure=info.is_secure, seconds=0)
@@ -121,7 +121,7 @@ def signed_out(answer: Response, at: AccessControl, info: RequestInfo, principal
 
 @routes.get("/me", "who_am_i", SIGNED_IN)
 async def who_am_i(info: RequestDep, principal: PrincipalDep) -> Response:
-    """Say who is signed in, and what they may do."""
+    """Return the caller and their roles."""
     token = page_token(principal, info)
     return Document(principal_json(principal) | ({} if token is None else {"csrf": token}))
 
@@ -134,7 +134,7 @@ def _begun(begun: SignedIn, info: RequestInfo) -> Response:
 
 
 def set_session(answer: Response, begun: SignedIn, info: RequestInfo) -> None:
-    """Let the browser keep a session, and that it has signed in before."""
+    """Set the cookies of a session, and of a browser that has signed in."""
     set_cookie(answer, SESSION, begun.session, is_secure=info.is_secure, seconds=None)
     if begun.device is not None:
         set_cookie(answer, DEVICE, begun.device, is_secure=info.is_secure, seconds=_YEAR)

@@ -1,4 +1,4 @@
-"""How much one request may ask for. Counted on the parsed request, before it is validated.
+"""The limits of one request. Counted on the parsed request, before it is validated.
 
 Every fragment is measured once, however often it is spread: a request of a few hundred bytes whose fragments spread
 each other can stand for millions of fields, and to expand it, even only to count, is the attack.
@@ -35,16 +35,16 @@ from calve.settings import GraphqlSettings
 from calve.texts import text_fault
 
 FEW, MANY = 20, 200
-"""How long a list is where nothing is said, and at most."""
+"""The default and the maximum length of a list."""
 LOG = 65_536
-"""How many bytes of a log are given, its end: one answer may hold those of many steps."""
+"""How many bytes of the end of a log are returned: one answer may contain the logs of many steps."""
 LENGTH = 100_000
-"""How many characters a request may have."""
+"""The maximum number of characters in a request."""
 NESTING = 60
-"""How many brackets may be open at a time, and how many fragments and fields may stand inside each other. The parser,
+"""The maximum nesting of brackets, and of fragments and fields. The parser,
 the rules of validation and the executor all call themselves for each."""
 _BRACKETS = re.compile(r'"""(?:\\"""|(?!""").)*(?:"""|\Z)|"(?:\\.|[^"\\\n])*(?:"|$)|#[^\n\r]*|[\[({]|[\])}]', re.DOTALL)
-"""Strings and comments, so that what stands in them is not counted, and what opens and closes."""
+"""Brackets, and strings and comments, whose brackets do not count."""
 _MOST_DIGITS = 9
 
 # To compare every field with every other of the same name takes time that grows with the square of their number. The
@@ -64,24 +64,24 @@ _LENGTHS = {
     "possibleTypes": 2,
     "locations": 4,
 }
-"""How long the lists are that fields give, if nothing is said."""
+"""The default lengths of the lists that fields return."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What a selection asks for, with all that its fragments stand for."""
+    """The size of a selection, including its fragments."""
 
     depth: int = 0
-    """How many fields stand inside each other, but for those of introspection."""
+    """How deep fields are nested, not counting those of introspection."""
     fields: int = 0
     aliases: int = 0
     cost: int = 0
-    """How many fields the answer has if every list is as long as was asked for."""
+    """How many fields the answer has if every list has its maximum length."""
     introspection: int = 0
-    """The same for what is asked about the schema."""
+    """The same for fields of the schema."""
 
     def beside(self, other: "Size") -> "Size":
-        """Return the size of two selections that stand next to each other."""
+        """Return the size of two adjacent selections."""
         return Size(
             max(self.depth, other.depth),
             self.fields + other.fields,
@@ -91,7 +91,7 @@ class Size:
         )
 
     def inside(self, node: FieldNode) -> "Size":
-        """Return the size of a field that this stands in."""
+        """Return the size of a field that contains this selection."""
         size = Size(
             self.depth + 1 if node.selection_set else self.depth,
             self.fields + 1,
@@ -110,16 +110,16 @@ class _Measuring:
 
     fragments: Mapping[str, FragmentDefinitionNode]
     measured: dict[str, Size | None]
-    """By fragment; None as long as it is being measured."""
+    """By fragment; None while it is being measured."""
 
     def selection(self, selected: SelectionSetNode | None, level: int) -> Size:
-        """Return what a selection asks for.
+        """Return the size of a selection.
 
         Raises:
-            GraphQLError: a fragment spreads itself, or fields and fragments are nested too deep.
+            GraphQLError: a fragment contains itself, or fields and fragments are nested too deep.
         """
         if level > NESTING:
-            raise GraphQLError(f"Fields and fragments are nested more than {NESTING} deep.", selected)
+            raise GraphQLError(f"Fields and fragments may be nested at most {NESTING} levels deep.", selected)
         size = Size()
         for node in selected.selections if selected is not None else ():
             match node:
@@ -134,13 +134,13 @@ class _Measuring:
     def _fragment(self, node: FragmentSpreadNode, level: int) -> Size:
         name = node.name.value
         if name not in self.fragments:
-            return Size()  # validation says so
+            return Size()  # validation reports it
         if name not in self.measured:
             self.measured[name] = None
             self.measured[name] = self.selection(self.fragments[name].selection_set, level + 1)
         size = self.measured[name]
         if size is None:
-            raise GraphQLError(f"Fragment {name} spreads itself.", node)
+            raise GraphQLError(f"Fragment {name} contains itself.", node)
         return size
 
 
@@ -151,22 +151,22 @@ def check_text(query: str) -> None:
         GraphQLError: it is.
     """
     if len(query) > LENGTH:
-        raise GraphQLError(f"A request may have {LENGTH} characters.")
+        raise GraphQLError(f"A request may have at most {LENGTH} characters.")
     depth = 0
     for token in _BRACKETS.finditer(query):
         if token[0] in "[({":
             depth += 1
             if depth > NESTING:
-                raise GraphQLError(f"More than {NESTING} brackets are open at a time.")
+                raise GraphQLError(f"Brackets may be nested at most {NESTING} levels deep.")
         elif token[0] in "])}":
             depth -= 1
 
 
 def check_size(document: DocumentNode, limits: GraphqlSettings) -> None:
-    """Refuse a request that asks for too much.
+    """Refuse a request that exceeds a limit.
 
     Raises:
-        GraphQLError: it does; says what it asks for, and what it may.
+        GraphQLError: it does; the message has the number and the limit.
     """
     named = {one.name.value: one for one in document.definitions if isinstance(one, FragmentDefinitionNode)}
     measuring, all_of_them = _Measuring(named, {}), Size()
@@ -176,18 +176,22 @@ def check_size(document: DocumentNode, limits: GraphqlSettings) -> None:
             all_of_them = all_of_them.beside(size)
             for has, limit, what in (
                 (size.depth, limits.depth, "fields are nested {} deep; the maximum depth is {}"),
-                (size.cost, limits.cost, "this asks for up to {} fields; at most {} are given. Ask for shorter lists"),
+                (
+                    size.cost,
+                    limits.cost,
+                    "this request returns up to {} fields; the maximum is {}. Request shorter lists",
+                ),
                 (
                     size.introspection,
                     limits.introspection,
-                    "this asks for {} fields of the schema; at most {} are given",
+                    "this request returns {} fields of the schema; the maximum is {}",
                 ),
                 (
                     all_of_them.fields,
                     limits.fields,
-                    "this names {} fields, with those of fragments; at most {} are taken",
+                    "this request names {} fields, with those of fragments; the maximum is {}",
                 ),
-                (all_of_them.aliases, limits.aliases, "this has {} aliases; at most {} are taken"),
+                (all_of_them.aliases, limits.aliases, "this request has {} aliases; the maximum is {}"),
             ):
                 if has > limit:
                     text = what.format(_shown(has), limit)
@@ -195,7 +199,7 @@ def check_size(document: DocumentNode, limits: GraphqlSettings) -> None:
 
 
 def check_lists(document: DocumentNode, variables: Mapping[str, Any]) -> None:
-    """Refuse lists among the variables that are too long; those in the request itself are made of its tokens.
+    """Refuse variables that are lists of too many values; lists in the request itself are limited by its tokens.
 
     Raises:
         GraphQLError: one is.
@@ -206,16 +210,16 @@ def check_lists(document: DocumentNode, variables: Mapping[str, Any]) -> None:
             is_list = isinstance(kind.type if isinstance(kind, NonNullTypeNode) else kind, ListTypeNode)
             if is_list and isinstance(given, list) and len(given) > MANY:
                 name = variable.variable.name.value
-                raise GraphQLError(f"The list ${name} has {len(given)} values; at most {MANY} are taken.", variable)
+                raise GraphQLError(f"The list ${name} has {len(given)} values; the maximum is {MANY}.", variable)
 
 
 def _shown(count: int) -> str:
-    """Return a number; fragments can make it too long to write."""
+    """Return a number as text; fragments can make it too long to print."""
     return str(count) if count < 10**_MOST_DIGITS else f"more than {10**_MOST_DIGITS}"
 
 
 def _times(node: FieldNode) -> int:
-    """Return how often what is inside a field may come: as ``first`` says; a variable may say anything."""
+    """Return how often a field's content may be repeated: the value of ``first``; a variable counts as the maximum."""
     given = next((argument.value for argument in node.arguments or () if argument.name.value == "first"), None)
     if given is None:
         return _LENGTHS.get(node.name.value, 1)
@@ -225,10 +229,10 @@ def _times(node: FieldNode) -> int:
 
 
 class TextOnly(ValidationRule):
-    """Refuses an operation that holds something else than text; variables are checked with the request."""
+    """Refuses an operation with invalid text; variables are checked with the request."""
 
     def enter_string_value(self, node: StringValueNode, *_: Any) -> None:
-        """Look at one text."""
+        """Check one text."""
         if fault := text_fault(node.value):
             self.report_error(GraphQLError(fault, node))
 
@@ -247,15 +251,15 @@ def parsed(query: str, variables: Mapping[str, Any], limits: GraphqlSettings) ->
 
 
 class Limits(SchemaExtension):
-    """Refuses what is too large: before it is parsed, and before it is validated."""
+    """Refuses requests that are too large, before they are parsed and before they are validated."""
 
     def on_operation(self) -> Iterator[None]:
-        """Say what validation checks besides."""
+        """Add a rule to the validation."""
         self.execution_context.validation_rules += (TextOnly,)
         yield
 
     def on_parse(self) -> Iterator[None]:
-        """Parse the request, or have an error instead; to raise one here would end a WebSocket."""
+        """Parse the request, or store the error: raising it here would close a WebSocket."""
         context = self.execution_context
         try:
             context.graphql_document = parsed(context.query or "", context.variables or {}, self._limits)
@@ -274,7 +278,7 @@ class Limits(SchemaExtension):
 
 
 def _nothing(name: str | None) -> DocumentNode:
-    """Return a request that stands for one that was refused."""
+    """Return a placeholder for a refused request."""
     named = None if name is None else NameNode(value=name)
     nothing = SelectionSetNode(selections=())
     return DocumentNode(
@@ -283,12 +287,12 @@ def _nothing(name: str | None) -> DocumentNode:
 
 
 class Ending(SchemaExtension):
-    """Ends the work on a request whose deadline is over, at the next field."""
+    """Cancels a request after its deadline, at the next field."""
 
     def resolve(
         self, _next: Callable[..., Any], root: Any, info: GraphQLResolveInfo[Any], *args: Any, **kwargs: Any
     ) -> Any:
-        """Resolve one field; a mutation that has begun does all that was asked for, whoever waits for its answer."""
+        """Resolve one field; a mutation that has started is always completed, even if nobody waits for its answer."""
         if info.path.prev is not None or info.operation.operation is not OperationType.MUTATION:
             info.context.deadline.check()
         return _next(root, info, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""What can be done. Each field asks for the permission that its REST route has."""
+"""The mutations. Each requires the permission of its REST route."""
 
 from enum import StrEnum
 from typing import Any
@@ -15,7 +15,7 @@ from calve.triggers.signals import announced_json
 
 @strawberry.enum
 class Act(StrEnum):
-    """What can be done with an instance, or with a step of it."""
+    """An action on an instance or a step of it."""
 
     STOP = "stop"
     KILL = "kill"
@@ -34,7 +34,7 @@ _COMMENTED = frozenset({Act.APPROVE, Act.REJECT})
 @described
 @strawberry.type
 class StartedInstance:
-    """What became of a start, and which instance it is."""
+    """The result of a start, and its instance."""
 
     status: str
     """CREATED, DUPLICATED (the request id was known) or STOPPED (by the run strategy)."""
@@ -44,30 +44,30 @@ class StartedInstance:
 @described
 @strawberry.type
 class Mutation:
-    """What can be done."""
+    """Changes of workflows, instances and everything else."""
 
     @strawberry.mutation
     def push(self, info: Info, definition: str) -> Version:
-        """Keep a definition, as YAML or JSON, as the next version of its workflow."""
+        """Store a definition, as YAML or JSON, as the next version of its workflow."""
         call = info.context
         return version_of(call.engine.push(defined(call, definition.encode()), author=call.name))
 
     @strawberry.mutation
     def delete(self, info: Info, workflow_id: str) -> bool:
-        """Forget a workflow and everything that it has done."""
+        """Delete a workflow with its versions, instances and logs."""
         info.context.require(Permission.EDIT, workflow_id)
         info.context.engine.delete(workflow_id)
         return True
 
     @strawberry.mutation
     def activate(self, info: Info, workflow_id: str, version: str = "latest") -> Workflow:
-        """Make a version the active one."""
+        """Activate a version of a workflow."""
         info.context.require(Permission.EDIT, workflow_id)
         return workflow_of(info.context.engine.activate(workflow_id, version))
 
     @strawberry.mutation
     def deactivate(self, info: Info, workflow_id: str) -> Workflow:
-        """Leave a workflow without an active version."""
+        """Deactivate a workflow: its triggers no longer fire."""
         info.context.require(Permission.EDIT, workflow_id)
         info.context.engine.deactivate(workflow_id)
         return workflow_of(info.context.engine.workflow(workflow_id))
@@ -81,7 +81,7 @@ class Mutation:
         params: JSON | None = None,
         request_id: str | None = None,
     ) -> StartedInstance:
-        """Start an instance; the same request id starts it once."""
+        """Start an instance. Repeating a request id returns the same instance."""
         call = info.context
         call.require(Permission.RUN, workflow_id)
         request = StartRequest.model_validate(
@@ -102,7 +102,7 @@ class Mutation:
         latest: bool = False,  # noqa: FBT001, FBT002 - the same
         keep: list[str] | None = None,
     ) -> StartedInstance:
-        """Run an instance again: what is incomplete, everything, from a step on, or with the newest version."""
+        """Run an instance again: its incomplete steps, all of them, from a step on, or with the newest version."""
         call = info.context
         call.require(Permission.RUN, workflow_id)
         policy = "RESTART_FROM_BEGINNING" if from_beginning else "RESTART_FROM_INCOMPLETE"
@@ -123,7 +123,7 @@ class Mutation:
     def act(
         self, info: Info, action: Act, workflow_id: str, instance_id: Long, step_path: str = "", reason: str = ""
     ) -> Instance:
-        """Do something with an instance, or with a step of it; a comment of an approval is its reason."""
+        """Perform an action on an instance or a step of it; for an approval, the reason is the comment."""
         call = info.context
         call.require(Permission.RUN, workflow_id)
         given: dict[str, Any] = {"reason": reason} if action in _REASONED else {}
@@ -134,7 +134,7 @@ class Mutation:
 
     @strawberry.mutation
     def announce(self, info: Info, name: str, params: JSON | None = None, request_id: str | None = None) -> JSON:
-        """Announce a signal: whatever waits for it starts or goes on."""
+        """Announce a signal: workflows and steps that wait for it start or continue."""
         info.context.require(Permission.RUN, name)
         given: dict[str, Any] = params if isinstance(params, dict) else {}
         return JSON(announced_json(info.context.signals.announce(name, given, request_id=request_id)))

@@ -1,4 +1,4 @@
-"""The fields of GraphQL that follow from the declared operations; those of workflows and instances have own types."""
+"""The GraphQL fields that are derived from operations; workflows and instances have types of their own."""
 
 import inspect
 from collections.abc import Callable
@@ -21,7 +21,7 @@ _KINDS: dict[Any, Any] = {**{kind: kind for kind in _SAME}, int: Long, bytes: st
 
 
 def extended(kind: type, *, is_read: bool) -> type:
-    """Return Query or Mutation with a field for every operation that has none written by hand."""
+    """Return Query or Mutation with a field for every operation that has no hand-written one."""
     make = strawberry.field if is_read else strawberry.mutation
     fields = {
         one.id: make(resolver=_resolver(one), description=one.doc.partition("\n")[0])
@@ -32,7 +32,7 @@ def extended(kind: type, *, is_read: bool) -> type:
 
 
 def _resolver(operation: Operation) -> Callable[..., Any]:
-    """Return what resolves the field of an operation."""
+    """Return the resolver of an operation's field."""
     read = [_reader(operation, one) for one in operation.parameters]
 
     def resolve(info: Info, **given: Any) -> JSON:
@@ -68,7 +68,7 @@ def _arguments(parameter: Parameter) -> list[inspect.Parameter]:
 
 
 def _shown(kind: Any) -> tuple[Any, bool]:
-    """Return the type of an argument, and whether it may be null; what GraphQL has no type for is JSON."""
+    """Return the type of an argument, JSON if GraphQL has none for it, and whether it may be null."""
     if get_origin(kind) in {Union, UnionType} and type(None) in get_args(kind):
         (first, *more) = (one for one in get_args(kind) if one is not type(None))
         return (JSON if more else _KINDS.get(first, JSON)) | None, True
@@ -76,7 +76,7 @@ def _shown(kind: Any) -> tuple[Any, bool]:
 
 
 def _reader(operation: Operation, parameter: Parameter) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return what reads an argument as REST does, with the same checks."""
+    """Return the validator of an argument, which makes the same checks as REST."""
     name = parameter.name
     if parameter.place is Place.PAGE:
         return lambda given: {name: Page(count(given.get("first", FEW)), given.get("after") or None)}

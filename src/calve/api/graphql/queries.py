@@ -1,4 +1,4 @@
-"""What can be read."""
+"""The queries."""
 
 from functools import partial
 
@@ -26,7 +26,7 @@ from calve.operations import Operations, Page, look_through
 @described
 @strawberry.type
 class Query:
-    """What can be read; callers see what they may read."""
+    """Everything that the caller may read."""
 
     @strawberry.field
     def workflow(self, info: Info, id: strawberry.ID) -> Workflow:  # noqa: A002 - the name that people expect
@@ -36,7 +36,7 @@ class Query:
 
     @strawberry.field
     def workflows(self, info: Info, search: str = "", first: int = FEW, after: str = "") -> Workflows:
-        """Return workflows by id, all or those whose id contains a text."""
+        """Return all workflows, or those whose id contains a text, by id."""
         call = info.context
         found = call.engine.state.workflows(
             after=after,
@@ -50,7 +50,7 @@ class Query:
 
     @strawberry.field
     def instance(self, info: Info, workflow_id: str, instance_id: Long, run_id: int | None = None) -> Instance:
-        """Return an instance: its latest run, or the one that is named."""
+        """Return an instance: its latest run, or the given one."""
         return instance_of(found_run(info.context, workflow_id, int(instance_id), run_id))
 
     @strawberry.field
@@ -62,7 +62,7 @@ class Query:
         first: int = FEW,
         after: str | None = None,
     ) -> Instances:
-        """Return instances of all workflows, or of one, newest first."""
+        """Return instances of all workflows, or of one of them, newest first."""
         if workflow_id is not None:
             info.context.require(Permission.READ, workflow_id)
         return instances_of(info.context, workflow_id, statuses, first, after)
@@ -76,13 +76,13 @@ class Query:
 
     @strawberry.field
     def signals(self, info: Info, name: str | None = None, first: int = FEW) -> list[JSON]:
-        """Return the newest signals, of one name or of all."""
+        """Return the newest signals, all or those with a name."""
         found = Operations(info.context).list_signals(Page(count(first)), name)
         return [JSON(one) for one in found["elements"]]
 
     @strawberry.field
     def signal_lineage(self, info: Info, name: str, seq: Long | None = None) -> JSON:
-        """Return a signal, and what it started and released, as far as the caller may see that."""
+        """Return a signal, and what it started and released, as far as the caller may see it."""
         return JSON(Operations(info.context).lineage(name, "latest" if seq is None else int(seq)))
 
     @strawberry.field
@@ -95,6 +95,6 @@ class Query:
 
     @strawberry.field
     def checkpoints(self, info: Info, consumer: str | None = None, first: int = FEW) -> list[JSON]:
-        """Return up to where each consumer has committed each table."""
+        """Return the checkpoints of consumers, or of one of them."""
         found = info.context.captures.checkpoints(consumer)
         return [JSON(jsonable_encoder(one)) for one in found[: count(first)]]

@@ -38,14 +38,14 @@ from calve.operations import READ_SOMEWHERE
 PATH = "/graphql"
 _LOG = logging.getLogger(__name__)
 _SAID = frozenset({OperationType.QUERY, OperationType.MUTATION})
-_BUG = "Something unexpected happened; the server's log says what."
+_BUG = "Internal error; see the server's log."
 
 
 class _Schema(strawberry.Schema):
-    """A schema that logs bugs only, not what callers do wrong."""
+    """A schema that logs bugs, but not mistakes of callers."""
 
     def process_errors(self, errors: list[GraphQLError], execution_context: ExecutionContext | None = None) -> None:
-        """Log what is unexpected."""
+        """Log unexpected errors."""
         del execution_context
         for error in filter(_is_bug, errors):
             _LOG.error("graphql", exc_info=error.original_error)
@@ -63,13 +63,13 @@ SCHEMA = _Schema(
     extensions=[Limits, Ending],
     config=CONFIG,
 )
-"""All that can be asked, over HTTP but for the subscription."""
+"""The schema: queries and mutations over HTTP, subscriptions over a WebSocket."""
 
 routes = Routes("graphql", prefix="", is_slow=True)
 
 
 class GraphQLRequest(BaseModel):
-    """A request of GraphQL."""
+    """A GraphQL request."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -80,7 +80,7 @@ class GraphQLRequest(BaseModel):
 
 @routes.post(PATH, "graphql", READ_SOMEWHERE)
 async def ask(call: Call, request: GraphQLRequest, connection: Request) -> Response:
-    """Answer a query, or carry out a mutation, of GraphQL."""
+    """Answer a GraphQL query, or perform a GraphQL mutation."""
     allowed = call.services.graphql.deadline
     deadline = Deadline(time.monotonic() + allowed.total_seconds(), is_ending=call.services.ending)
     watching = asyncio.create_task(_watch(connection, deadline.is_gone))
@@ -88,8 +88,8 @@ async def ask(call: Call, request: GraphQLRequest, connection: Request) -> Respo
         return await call.services.queries.run(call.name, lambda: _answer(replace(call, deadline=deadline), request))
     except Abandoned:
         raise RequestInvalid(
-            f"The request took longer than {allowed.total_seconds():g} s, and was ended.",
-            remedy="Ask for less at a time, or raise server.graphql.deadline.",
+            f"The request took longer than {allowed.total_seconds():g} s, and was cancelled.",
+            remedy="Request less at a time, or increase server.graphql.deadline.",
         ) from None
     finally:
         watching.cancel()
@@ -103,7 +103,7 @@ async def _watch(connection: Request, is_gone: threading.Event) -> None:
 
 
 def _answer(call: WebCaller, request: GraphQLRequest) -> Response:
-    call.deadline.check()  # its turn may have come late
+    call.deadline.check()  # it may have waited for a thread
     result = _result(call, request)
     answer: dict[str, Any] = {"data": result.data}
     if result.errors:
@@ -112,10 +112,10 @@ def _answer(call: WebCaller, request: GraphQLRequest) -> Response:
 
 
 def _result(call: WebCaller, request: GraphQLRequest) -> ExecutionResult:
-    """Carry out what is asked.
+    """Perform a request.
 
     Raises:
-        RequestInvalid: it is neither a query nor a mutation, or it is not clear which one is meant.
+        RequestInvalid: it is neither a query nor a mutation, or does not say which of several operations to perform.
     """
     try:
         return SCHEMA.execute_sync(
@@ -126,13 +126,13 @@ def _result(call: WebCaller, request: GraphQLRequest) -> ExecutionResult:
             allowed_operation_types=_SAID,
         )
     except InvalidOperationTypeError as error:
-        raise RequestInvalid("Subscriptions come over a WebSocket.", remedy=f"Open one at {PATH}.") from error
+        raise RequestInvalid("Subscriptions require a WebSocket.", remedy=f"Open one at {PATH}.") from error
     except CannotGetOperationTypeError as error:
-        raise RequestInvalid(error.as_http_error_reason(), remedy="Name one by operationName.") from error
+        raise RequestInvalid(error.as_http_error_reason(), remedy="Set operationName to one of them.") from error
 
 
 def _told(error: GraphQLError) -> dict[str, Any]:
-    """Return an error as it is told: ours with its code, mistakes in the query as they are, bugs not at all."""
+    """Return an error for the response: calve's with its code, mistakes in the query as they are, no bugs."""
     cause = error.original_error
     if isinstance(cause, ValidationError):
         cause = RequestInvalid(str(cause.errors()[0]["msg"]))
@@ -146,16 +146,16 @@ def _told(error: GraphQLError) -> dict[str, Any]:
 
 @strawberry.type
 class _OnlyEvents:
-    """What a WebSocket gives beside subscriptions: nothing."""
+    """The queries over a WebSocket, which serves only subscriptions: none."""
 
     @strawberry.field
     def hint(self) -> str:
-        """Say where queries belong."""
+        """Return where to send queries."""
         return f"Send queries and mutations to POST {PATH}."
 
 
 def _listening() -> Sequence[APIWebSocketRoute]:
-    """Return the route for subscriptions; nothing else is asked over it, since it would hold up all others."""
+    """Return the route for subscriptions; queries over it would block all other WebSockets, and are refused."""
     schema = _Schema(
         _OnlyEvents,
         subscription=Subscription,
@@ -178,7 +178,7 @@ async def _context(connection: HTTPConnection) -> dict[str, WebCaller]:
 
 
 async def _counted(connection: HTTPConnection) -> AsyncIterator[None]:
-    """Count a WebSocket as a stream as long as it is open, beside its subscriptions."""
+    """Count an open WebSocket as a stream, in addition to its subscriptions."""
     caller = caller_of(connection)
     with caller.services.streams.opened(caller.name):
         yield

@@ -1,4 +1,4 @@
-"""Events as they come."""
+"""The subscription to events."""
 
 from collections.abc import AsyncGenerator
 
@@ -17,7 +17,7 @@ from calve.operations import ChosenEvents
 @described
 @strawberry.type
 class Subscription:
-    """What can be listened to."""
+    """Events as they happen."""
 
     @strawberry.subscription
     async def events(
@@ -27,7 +27,7 @@ class Subscription:
         instance_id: Long | None = None,
         after: Long | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """Yield what happens, in order; ``after`` goes on after an event that is known."""
+        """Yield events in order; ``after`` continues after the event with that number."""
         call = info.context["caller"]
         try:
             with call.services.streams.opened(call.name):

@@ -1,4 +1,4 @@
-"""What can be asked about: workflows, their versions, instances, steps. Who may not see something is not shown it."""
+"""The types of workflows, their versions, instances and steps. Callers see only what they may read."""
 
 from typing import Any
 
@@ -19,10 +19,10 @@ strawberry.enum(RunStatus, name="InstanceStatus")
 @described
 @strawberry.type
 class Step:
-    """A step of an instance, as its newest attempt leaves it."""
+    """A step of an instance, in its newest attempt."""
 
     document: JSON
-    """All that is known, in Maestro's shape."""
+    """The whole document, in Maestro's format."""
     step_id: str
     type: str | None
     status: str
@@ -34,7 +34,7 @@ class Step:
 
     @strawberry.field
     def log(self, info: Info) -> str | None:
-        """Return the last 65,536 bytes of what the step has written, if the caller may read it; REST gives all."""
+        """Return the last 65,536 bytes of the step's log, if the caller may read it; REST returns all of it."""
         info.context.require(Permission.LOGS, self.place.owner_workflow)
         uuid = _given(self.document).get("step_instance_uuid")
         if uuid is None:
@@ -45,7 +45,7 @@ class Step:
 @described
 @strawberry.type
 class Instance:
-    """A run of an instance of a workflow: the latest one, unless another was asked for."""
+    """A run of an instance of a workflow, the latest unless another is requested."""
 
     workflow_id: str
     instance_id: Long
@@ -59,7 +59,7 @@ class Instance:
     start_time: Long | None
     end_time: Long | None
     document: JSON
-    """What lists show, in Maestro's shape."""
+    """The document as in lists, in Maestro's format."""
     run: strawberry.Private[Run]
 
     @strawberry.field
@@ -69,7 +69,7 @@ class Instance:
 
     @strawberry.field
     def overview(self, info: Info) -> JSON:
-        """Return all that is known, with the steps, in Maestro's shape."""
+        """Return the whole document with the steps, in Maestro's format."""
         return JSON(self._overview(info))
 
     @strawberry.field
@@ -90,7 +90,7 @@ class Instance:
 @described
 @strawberry.type
 class Instances:
-    """A page of instances; ``next`` asks for the one after it."""
+    """A page of instances; ``next`` is the cursor of the next page."""
 
     items: list[Instance]
     next: str | None
@@ -111,7 +111,7 @@ class Version:
 @described
 @strawberry.type
 class Workflow:
-    """A workflow, whatever its version."""
+    """A workflow with all of its versions."""
 
     id: strawberry.ID
     active_version: int | None
@@ -142,7 +142,7 @@ class Workflow:
 @described
 @strawberry.type
 class Workflows:
-    """A page of workflows; ``next`` asks for the one after it."""
+    """A page of workflows; ``next`` is the cursor of the next page."""
 
     items: list[Workflow]
     next: str | None
@@ -151,7 +151,7 @@ class Workflows:
 @described
 @strawberry.type
 class Event:
-    """Something that happened."""
+    """An event."""
 
     seq: Long
     type: str
@@ -166,13 +166,13 @@ class Event:
 
 
 def count(first: int) -> int:
-    """Return how many were asked for.
+    """Return the length of a page.
 
     Raises:
-        RequestInvalid: too many, or none.
+        RequestInvalid: it is not between 1 and the maximum.
     """
     if not 1 <= first <= MANY:
-        raise RequestInvalid(f"first is between 1 and {MANY}, not {first}.")
+        raise RequestInvalid(f"first must be between 1 and {MANY}, not {first}.")
     return first
 
 

@@ -1,4 +1,4 @@
-"""What GraphQL's types are made of: numbers that its own are too small for, JSON, who asks."""
+"""Values of GraphQL's types: numbers of 64 bits, JSON, and the caller."""
 
 import inspect
 from typing import Any, NewType, TypeVar
@@ -10,17 +10,17 @@ from strawberry.schema.config import StrawberryConfig
 from calve.api.caller import WebCaller
 
 Info = strawberry.Info[WebCaller, None]
-"""What a resolver is given: ``info.context`` is who asks."""
+"""The context of a resolver: ``info.context`` is the caller."""
 
 Listening = strawberry.Info[dict[str, WebCaller], None]
-"""What a subscription is given: ``info.context["caller"]`` is who listens."""
+"""The context of a subscription: ``info.context["caller"]`` is the caller."""
 
 Long = NewType("Long", int)
-"""A whole number of 64 bits: instances, times in milliseconds."""
+"""An integer of 64 bits: instance numbers, times in milliseconds."""
 
 CONFIG = StrawberryConfig(
     scalar_map={
-        Long: strawberry.scalar(name="Long", description="A whole number of 64 bits.", serialize=int, parse_value=int)
+        Long: strawberry.scalar(name="Long", description="An integer of 64 bits.", serialize=int, parse_value=int)
     }
 )
 
@@ -28,7 +28,7 @@ Kind = TypeVar("Kind", bound=type)
 
 
 def described(kind: Kind) -> Kind:
-    """Let the schema say of a type and its fields what their docstrings say."""
+    """Use the docstrings of a type and its fields as descriptions in the schema."""
     definition: Any = kind.__dict__["__strawberry_definition__"]
     definition.description = definition.description or _first_line(kind)
     for field in definition.fields:

@@ -16,9 +16,9 @@ def prune(pruned: Document, *, dry_run: bool) -> None:
       calve prune --dry-run
       calve prune
 
-    The section [retention] of the settings says how long each kind is kept. The scheduler prunes by itself, in small
-    portions. Records that are still needed are kept: see the how-to "Clean up". The working folders of steps on this
-    machine are deleted too (worker.keep_files); workers also do that by themselves.
+    The section [retention] of the settings defines how long each kind is kept. The scheduler prunes automatically, in
+    small portions. Records that are still needed are kept: see the how-to "Clean up". The working folders of steps on
+    this machine are deleted too (worker.keep_files); workers also do that automatically.
     """
     rows = [(one["kind"], duration(one["older_than_seconds"]), one["rows"]) for one in pruned["kinds"]]
     kept = duration(pruned["attempt_folders_older_than_seconds"])

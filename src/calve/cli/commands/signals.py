@@ -94,7 +94,7 @@ def valid_through(announced: Document, table: str) -> None:
 
 @performs("Signals.list_signals", "list", below=signal, name=argument(), limit=20)
 def list_signals(found: list[Document]) -> None:
-    r"""List signals, newest first: those with a name, or all.
+    r"""List all signals, or those with a name, newest first.
 
     \b
       calve signal list

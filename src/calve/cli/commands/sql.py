@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "-f", "--file", type=click.File(encoding="utf-8"), help="Read the statements from FILE; - is standard input."
 )
-@click.option(
-    "--limit", default=1000, show_default=True, help="Show at most so many rows of a result; --json prints all."
-)
+@click.option("--limit", default=1000, show_default=True, help="Maximum number of rows to show; --json prints all.")
 @json_option
 @click.pass_obj
 def sql(state: State, statements: str | None, file: IO[str] | None, limit: int) -> None:

@@ -55,7 +55,7 @@ def activate(state: State, workflow_id: str, version: str) -> None:
 
 @command("Controls.deactivate")
 def deactivate(state: State, workflow_id: str) -> None:
-    r"""Leave a workflow without an active version: its triggers no longer fire.
+    r"""Deactivate a workflow: its triggers no longer fire.
 
     \b
       calve deactivate demo.pipeline

@@ -122,7 +122,7 @@ def _note_file(file: CheckedFile, place: Node, problems: Problems) -> None:
     elif file.text is None:
         problems.warn(place, "file_missing", f"{file.field}: there is no file {file.path} here", hint=hint)
     elif not file.is_in_project:
-        message = f"{file.field}: {file.path} is beside the definition, but not in the project folder"
+        message = f"{file.field}: {file.path} is next to the definition, but not in the project folder"
         problems.warn(place, "file_elsewhere", message, hint=hint)
 
 

@@ -94,7 +94,7 @@ def _extra(others: dict[str, Node], form: _Form, problems: Problems) -> dict[str
         meant = misspelt(key, _KEYS)
         if not form.keeps_others or meant is not None:
             hint = f"did you mean {meant}?" if meant is not None else did_you_mean(key, _KEYS)
-            problems.add(item, "unknown_key", f"{key} is not a known key beside a workflow", hint=hint, at_key=True)
+            problems.add(item, "unknown_key", f"{key} is not a known key next to a workflow", hint=hint, at_key=True)
         else:
             kept[key] = item
     return {"others": next(iter(kept.values())).made(kept)} if kept else {}

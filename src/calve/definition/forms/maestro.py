@@ -62,7 +62,7 @@ def _report(item: Node, problems: Problems) -> None:
         hint = "did you mean step?" if key == "job" else did_you_mean(key, StepKind)
         problems.add(node, "step_malformed", f"{key} is not a kind of step", hint=hint, at_key=True)
     else:
-        hint = 'write {"step": {"id": …, "type": …}}, or subworkflow, foreach, while or template in place of step'
+        hint = 'write {"step": {"id": …, "type": …}}, or subworkflow, foreach, while or template instead of step'
         problems.add(item, "step_malformed", "a step is a map with one key, its kind", hint=hint)
 
 

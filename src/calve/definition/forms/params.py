@@ -171,5 +171,5 @@ def typed_param(name: str, node: Node, problems: Problems) -> Node:
 
 
 def _report(name: str, node: Node, kind: ParamType, problems: Problems) -> None:
-    hint = f'write "type": "{kind}" beside its value'
+    hint = f'write "type": "{kind}" next to its value'
     problems.add(node, "param_without_type", f"the param {name} has no type", hint=hint)

@@ -206,10 +206,10 @@ def _add(found: dict[str, list[Node]], node: Node, entries: dict[str, Node], pro
             found[into].append(write(fields[kind], problems))
     if not any(kind in fields for kind in _KINDS):
         if not keys.others:
-            problems.add(node, "trigger_malformed", "the trigger does not say what starts the workflow", hint=_HINT)
+            problems.add(node, "trigger_malformed", "the trigger does not define what starts the workflow", hint=_HINT)
     elif beside and not ("cron" in fields or "interval" in fields):
         for key, item in beside.items():
-            problems.add(item, "misplaced_key", f"{key} belongs beside cron or interval", at_key=True)
+            problems.add(item, "misplaced_key", f"{key} belongs next to cron or interval", at_key=True)
 
 
 def _cron(node: Node, beside: dict[str, Node]) -> Node:

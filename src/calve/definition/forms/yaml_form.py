@@ -53,7 +53,7 @@ def gathered(fields: dict[str, Node], problems: Problems) -> dict[str, Node]:
         return found
     strategy = run_strategy(found["run_strategy"]) if "run_strategy" in found else None
     if strategy is None:
-        hint = "write run_strategy: parallel beside it"
+        hint = "write run_strategy: parallel next to it"
         problems.add(concurrency, "concurrency_alone", f"{CONCURRENCY} requires a run_strategy", hint=hint, at_key=True)
     elif not isinstance(strategy.value, dict):
         return found
@@ -111,7 +111,7 @@ def _triggers(fields: dict[str, Node], problems: Problems) -> dict[str, Node]:
     return merged(lists, triggers(fields["trigger"], problems)) if "trigger" in fields else lists
 
 
-_SHAPE = "write - job: {id: …, type: …}, or subworkflow, foreach, while or template in place of job"
+_SHAPE = "write - job: {id: …, type: …}, or subworkflow, foreach, while or template instead of job"
 
 
 def from_dsl(node: Node, problems: Problems, types: StepTypeNames) -> Parts:

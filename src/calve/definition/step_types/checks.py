@@ -76,7 +76,7 @@ def _check_targets(step: Node, step_type: StepType, found: Mapping[str, Given], 
     if step_type.delivers and not items(targets):
         for name in ("audit", "publish"):
             if name in found and "merge" not in found:
-                message, hint = f"{step_type.config}.{name} needs targets", "write targets: [db.table] beside the type"
+                message, hint = f"{step_type.config}.{name} needs targets", "write targets: [db.table] next to the type"
                 problems.add(found[name].node, "missing_field", message, hint=hint, at_key=True)
 
 

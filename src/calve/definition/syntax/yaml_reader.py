@@ -14,16 +14,16 @@ _MESSAGES: tuple[tuple[str, str, str], ...] = (
     (
         "mapping values are not allowed",
         "a colon and a space are not expected here",
-        "quote the text if they belong to it; otherwise look at the indentation of this line and the one above",
+        "quote the text if they belong to it; otherwise check the indentation of this line and the one above",
     ),
     (
         "could not find expected ':'",
-        "this line is neither a key with a colon nor part of what is above",
+        "this line is neither a key with a colon nor part of the value above",
         "write key: value",
     ),
     (
         "sequence entries are not allowed",
-        "a list cannot begin with - on this line",
+        "a list cannot start with - on this line",
         "start it on a new line, or write [a, b]",
     ),
     ("',' or ']'", "this list is not continued or closed: expected , or ]", ""),
@@ -35,20 +35,20 @@ _MESSAGES: tuple[tuple[str, str, str], ...] = (
     ("unexpected end of stream", "this text in quotes is not closed", "a quote inside single quotes is written twice"),
     (
         "unknown escape character",
-        "a backslash in double quotes begins an unknown escape",
+        "a backslash in double quotes starts an unknown escape",
         "use single quotes if you mean a backslash",
     ),
     ("invalid Unicode character escape", "this escape is not a valid character", ""),
     ("node content", "a value is expected here", "quote the text if these characters belong to it"),
     ("undefined tag handle", "tags are not allowed", "quote the text if the ! belongs to it"),
     ("document start>", "the document ends before this", ""),
-    ("'-' indicator", "this does not continue the list above", "look at the indentation"),
+    ("'-' indicator", "this does not continue the list above", "check the indentation"),
     (
         "expected key",
         "this does not continue the mapping above",
-        "look at the indentation, and at the quotes on this line",
+        "check the indentation, and the quotes on this line",
     ),
-    ("<block end>", "this does not continue what is above", "look at the indentation, and at the quotes on this line"),
+    ("<block end>", "this does not continue the value above", "check the indentation, and the quotes on this line"),
 )
 _BEGUN = re.compile(r"flow|quoted|an alias|an anchor")
 _TAB = re.compile(r" *\t")
@@ -86,7 +86,7 @@ def _said(words: str, character: str) -> tuple[str, str]:
     if "cannot start any token" in words and character == "\t":
         words = "tab character"
     elif "cannot start any token" in words or "alphabetic or numeric" in words:
-        return f"a value cannot begin with {character} unless it is quoted", f"write '{character}…'"
+        return f"a value cannot start with {character} unless it is quoted", f"write '{character}…'"
     for part, message, hint in _MESSAGES:
         if part in words:
             return message, hint
@@ -126,7 +126,7 @@ def compose_yaml(text: str, composer: Composer) -> None:
                 documents += 1
                 if documents > 1:
                     hint = "put each into a separate file"
-                    raise Halted("several_documents", "a second document begins here", _mark(event), hint=hint)
+                    raise Halted("several_documents", "a second document starts here", _mark(event), hint=hint)
             elif isinstance(event, yaml.NodeEvent):
                 _feed(event, composer)
             elif isinstance(event, yaml.CollectionEndEvent):

@@ -40,7 +40,7 @@ def _bypassed(attempt: Attempt, pending: Pending, now: int) -> Attempt:
         {**dependency, "status": SKIPPED} if dependency.get("status") == PENDING else dependency
         for dependency in attempt.dependencies
     )
-    attempt = with_message(attempt, now, f"The dependencies were bypassed by {pending.by or 'somebody'}.")
+    attempt = with_message(attempt, now, f"The dependencies were bypassed by {pending.by or 'someone'}.")
     return with_status(attempt, StepStatus.EVALUATING_PARAMS, now, action=None, dependencies=skipped)
 
 

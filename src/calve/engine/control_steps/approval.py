@@ -49,7 +49,7 @@ def progress_approval(work: UnitOfWork, state: RunState, attempt: Attempt) -> At
             return record_outcome(work, state, attempt, Outcome(State.FATAL_ERROR, message=error.message))
     result = _result(attempt.artifacts[APPROVAL_KEY]["decisions"], config.get("min_approvals", 1))
     if result is None and attempt.due_at is not None and attempt.due_at <= work.now:
-        result = ApprovalResult(config.get("on_timeout") == "approve", "", "Nobody decided in time.")
+        result = ApprovalResult(config.get("on_timeout") == "approve", "", "The approval timed out.")
     return attempt if result is None else _ended(work, state, config, attempt, result)
 
 

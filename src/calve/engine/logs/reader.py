@@ -32,7 +32,7 @@ class LogPage:
     next_offset: int
     """Where to go on."""
     size: int
-    """How long the log is by now."""
+    """The current length of the log."""
     left_out: int = 0
     """How many bytes before the text are not kept: they lie between the place that was asked for and this one."""
 

@@ -45,7 +45,7 @@ class WorkflowRow:
     workflow: WorkflowRecord
     definition: Json
     last_run_at: int | None = None
-    """When its newest instance was made."""
+    """When its newest instance was created."""
     rank: int = 0
     """Its place in the order, lower ones first."""
 

@@ -166,7 +166,7 @@ def check_name(name: str, what: str = "signal") -> None:
     """Refuse what can be no name.
 
     Raises:
-        RequestInvalid: it is empty, too long, or holds what cannot be printed.
+        RequestInvalid: it is empty, too long, or contains characters that cannot be printed.
     """
     if not is_signal_name(name):
         raise RequestInvalid(
@@ -179,7 +179,7 @@ def check_value(name: str, value: Any) -> None:
     """Refuse what can be no value of a signal's param.
 
     Raises:
-        RequestInvalid: it is neither a text nor a whole number, or too long.
+        RequestInvalid: it is neither a text nor an integer, or too long.
     """
     check_name(name, "signal's param")
     match value:

@@ -96,7 +96,7 @@ class Definitions(Protocol):
         ...
 
     def activate(self, workflow_id: str, version_id: int | None, now: int) -> None:
-        """Make a version the active one; None makes none of them active."""
+        """Activate a version; None deactivates the workflow."""
         ...
 
     def delete_workflow(self, workflow_id: str, now: int) -> None:
@@ -345,7 +345,7 @@ class Controls(Protocol):
         ...
 
     def paused(self, workflow_id: str, step_id: str) -> list[Attempt]:
-        """Return the attempts of a step that are paused, over all instances."""
+        """Return the paused attempts of a step, in all instances."""
         ...
 
     def set_tag_permit(self, tag: str, max_allowed: int, now: int) -> None:

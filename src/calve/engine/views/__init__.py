@@ -1,4 +1,4 @@
-"""What others see of the engine's records: overviews of instances, and documents in Maestro's shape.
+"""Views of the engine's records: overviews of instances, and documents in Maestro's format.
 
 Import documents, and the functions that make them, from here; nothing here changes a record.
 """

@@ -1,4 +1,4 @@
-"""What loops, subworkflows and the work of steps leave, as Maestro's artifacts, and the overviews in them."""
+"""The artifacts of loops, subworkflows and other steps in Maestro's format, and the overviews in them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from calve.engine.views.sources import Child, LoopState, StepSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountReference(Document):
-    """How many leaf steps are in a status, and which, if they are unfinished or failed: the first hundred."""
+    """The number of leaf steps in a status, and the first hundred of those that are unfinished or failed."""
 
     cnt: int
     ref: Mapping[str, list[str]] | None = None
@@ -24,7 +24,7 @@ class CountReference(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollupOverview(Document):
-    """The leaf steps of a run, however deep they lie, by status."""
+    """The leaf steps of a run at any depth, by status."""
 
     total_leaf_count: int
     overview: Mapping[str, CountReference] | None = None
@@ -32,7 +32,7 @@ class RollupOverview(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusSummary(Document):
-    """How many steps are in a status, and which: ordinal, start and end of each."""
+    """The number of steps in a status, with ordinal, start and end of each."""
 
     cnt: int
     steps: list[list[int | None]] | None = None
@@ -40,7 +40,7 @@ class StatusSummary(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeOverview(Document):
-    """A run at a glance."""
+    """A summary of a run."""
 
     total_step_count: int
     step_overview: Mapping[str, StatusSummary]
@@ -50,39 +50,39 @@ class RuntimeOverview(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeachOverview(Document):
-    """How the iterations of a foreach stand."""
+    """The progress of a foreach's iterations."""
 
-    LEFT_OUT: ClassVar[Mapping[str, str]] = {"restart_info": "iterations are restarted by a run of the instance"}
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {"restart_info": "a run of the instance restarts iterations"}
 
     checkpoint: int
-    """So many iterations from the first one on are over."""
+    """The number of iterations, from the first one, that have ended without a gap."""
     stats: Mapping[str, int] | None = None
-    """Iterations that are over, by status."""
+    """Ended iterations, by status."""
     running_stats: Mapping[str, int] | None = None
-    """The others."""
+    """The other iterations."""
     rollup: RollupOverview | None = None
-    """The leaf steps of iterations that are over."""
+    """The leaf steps of ended iterations."""
     running_rollup: RollupOverview | None = None
-    """Those of the others."""
+    """The leaf steps of the other iterations."""
     details: Mapping[str, list[int | list[int]]] | None = None
     """By status: numbers of iterations, and intervals of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeachArtifact(Document):
-    """What a foreach keeps: ``maestro_foreach``."""
+    """The artifact of a foreach, ``maestro_foreach``."""
 
-    ADDED: ClassVar[Mapping[str, str]] = {"concurrency": "how many iterations run at once"}
+    ADDED: ClassVar[Mapping[str, str]] = {"concurrency": "maximum number of iterations that run at once"}
     LEFT_OUT: ClassVar[Mapping[str, str]] = {
-        "ancestor_iteration_count": "a restart looks at the iterations themselves",
-        "pending_action": "iterations are restarted by a run of the instance",
+        "ancestor_iteration_count": "a restart reads the iterations themselves",
+        "pending_action": "a run of the instance restarts iterations",
     }
     ALONE: ClassVar[frozenset[str]] = frozenset({"foreach_overview"})
 
     foreach_workflow_id: str
     foreach_identity: str
     foreach_run_id: int
-    """The run of the instance around it; an iteration that was not run again has fewer runs."""
+    """The run of the instance that contains it; an iteration that was not run again has fewer runs."""
     run_policy: str
     run_id: int
     total_loop_count: int
@@ -94,7 +94,7 @@ class ForeachArtifact(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhileArtifact(Document):
-    """What a while keeps: ``maestro_while``."""
+    """The artifact of a while, ``maestro_while``."""
 
     ALONE: ClassVar[frozenset[str]] = frozenset(
         {"first_iteration", "last_status", "last_overview", "rollup", "loop_param_values"}
@@ -103,7 +103,7 @@ class WhileArtifact(Document):
     loop_workflow_id: str
     loop_identity: str
     loop_run_id: int
-    """The run of the instance around it."""
+    """The run of the instance that contains it."""
     run_policy: str
     run_id: int
     first_iteration: int | None = None
@@ -111,15 +111,15 @@ class WhileArtifact(Document):
     last_status: str | None = None
     last_overview: RuntimeOverview | None = None
     rollup: RollupOverview | None = None
-    """The leaf steps of all iterations but the last one."""
+    """The leaf steps of all iterations except the last one."""
     loop_param_values: Mapping[str, list[Any]] | None = None
-    """What each iteration began with."""
+    """The params at the start of each iteration."""
     type: str = "WHILE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubworkflowArtifact(Document):
-    """What a subworkflow keeps: ``maestro_subworkflow``."""
+    """The artifact of a subworkflow, ``maestro_subworkflow``."""
 
     ALONE: ClassVar[frozenset[str]] = frozenset({"subworkflow_overview"})
 
@@ -134,7 +134,7 @@ class SubworkflowArtifact(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotebookArtifact(Document):
-    """What a Notebook step leaves: ``maestro_notebook``."""
+    """The artifact of a Notebook step, ``maestro_notebook``."""
 
     output_path: Any
     type: str = "NOTEBOOK"
@@ -142,7 +142,7 @@ class NotebookArtifact(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpArtifact(Document):
-    """What an Http step asked, and what it was answered: ``maestro_http``."""
+    """The request and the response of an Http step, ``maestro_http``."""
 
     request: Any
     status: str
@@ -158,7 +158,7 @@ class KubernetesArtifact(Document):
 
     LEFT_OUT: ClassVar[Mapping[str, str]] = {
         "execution_script": "the command is in the params",
-        "execution_output": "what the job prints is in the log",
+        "execution_output": "the job's output is in the log",
     }
 
     job_id: str
@@ -170,10 +170,10 @@ Counts = Mapping[StepStatus, int]
 
 
 def artifacts_of(run: Run, attempt: Attempt, params: Json, source: StepSource | None) -> dict[str, Any]:
-    """Return the artifacts of an attempt; ``params`` are its params as they are shown.
+    """Return the artifacts of an attempt; ``params`` are its params as shown.
 
-    Those of the engine's own steps have Maestro's keys. What the work of a step hands over is shown as it is, whatever
-    it is called.
+    Those of the engine's own steps have Maestro's keys. Artifacts from a step's program are shown unchanged, under
+    any name.
     """
     if attempt.is_leaf:
         found = _of_work(attempt, params)
@@ -186,7 +186,7 @@ def artifacts_of(run: Run, attempt: Attempt, params: Json, source: StepSource | 
 
 
 def _of_work(attempt: Attempt, params: Json) -> tuple[str, Document] | None:
-    """Return what Maestro keeps about the work of some types of steps, which calve has in its params."""
+    """Return the artifacts of some types of steps in Maestro, whose values calve has in params."""
 
     def given(name: str) -> Any:
         return params.get(name, {}).get("evaluated_result")
@@ -290,7 +290,7 @@ def _loop_values(attempt: Attempt, loop: LoopState) -> dict[str, list[Any]]:
 
 
 def _shown(stored: Json) -> Any:
-    """Return the value of a stored param; of a secret, stars."""
+    """Return the value of a stored param; for a secret, asterisks."""
     return Parameter.from_stored(stored).as_json().get("evaluated_result")
 
 
@@ -314,7 +314,7 @@ def _of_child(child: Child) -> RuntimeOverview:
 def runtime_overview(
     run: Run, blueprint: Blueprint, attempts: Iterable[Attempt], leaves: Leaves | None
 ) -> RuntimeOverview:
-    """Return a run at a glance: its steps by status, and the leaf steps below it."""
+    """Return a summary of a run: its steps by status, and the leaf steps below it."""
     known = {attempt.step_id: attempt for attempt in attempts}
     return RuntimeOverview(
         total_step_count=len(blueprint.steps),
@@ -337,7 +337,7 @@ def _step_overview(blueprint: Blueprint, known: Mapping[str, Attempt]) -> dict[s
 
 
 def counted(leaves: Leaves) -> Counts:
-    """Return how many leaf steps are in each status, live or over."""
+    """Return the number of leaf steps in each status, running or ended."""
     return Counter(leaves.over) + Counter(leaves.live)
 
 

@@ -1,4 +1,4 @@
-"""Documents in Maestro's shape: the fields of each, in its order and under its names.
+"""Documents in Maestro's format: the fields of each, in its order and with its names.
 
 What calve adds to a document, what it leaves out of it and why, and what only the document of one thing has and not
 that in a list, is declared beside the fields. docs/reference/maestro-documents.md is checked against them, and OpenAPI
@@ -11,21 +11,21 @@ from typing import Any, ClassVar
 
 Json = Mapping[str, Any]
 User = str | Json
-"""A name; with more than that, an object."""
+"""A name, or an object if there is more than a name."""
 API = "/api/v3"
-"""Where the paths of a server begin, as in Maestro."""
+"""The prefix of a server's paths, as in Maestro."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document in Maestro's shape; its JSON leaves out fields that have no value."""
+    """A document in Maestro's format; its JSON omits fields without a value."""
 
     ADDED: ClassVar[Mapping[str, str]] = {}
     """Fields that only calve has, and what they mean."""
     LEFT_OUT: ClassVar[Mapping[str, str]] = {}
     """Fields that only Maestro has, and why calve does not."""
     ALONE: ClassVar[frozenset[str]] = frozenset()
-    """Fields that cost a query: the document of one thing has them, a list does not."""
+    """Fields that cost a query: they are in single documents, but not in lists."""
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEvent(Document):
-    """Something that was said about a run or a step."""
+    """A message about a run or a step."""
 
     timestamp: int
     type: str = "LOG"
@@ -66,7 +66,7 @@ class LogEvent(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusEvent(Document):
-    """A status that a run or a step has come to."""
+    """A change of the status of a run or a step."""
 
     timestamp: int
     type: str = "STATUS"
@@ -75,11 +75,9 @@ class StatusEvent(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionEvent(Document):
-    """Something that somebody did."""
+    """An action of a user."""
 
-    LEFT_OUT: ClassVar[Mapping[str, str]] = {
-        "info": "it holds the group of a permit's holder, which calve does not have"
-    }
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {"info": "the group of a permit's holder, which calve does not have"}
 
     timestamp: int
     type: str = "ACTION"

@@ -56,7 +56,7 @@ def restart_plan_json(plan: RestartPlan, repeats: tuple[str, ...] = ()) -> Json:
 
 
 def instance_json(run: Run) -> Json:
-    """Return a run of an instance as lists show it."""
+    """Return a run of an instance for lists."""
     return listed_instance(run).as_json()
 
 
@@ -71,5 +71,5 @@ def attempt_json(run: Run, attempt: Attempt, source: StepSource | None = None) -
 
 
 def approval_json(approval: Approval) -> Json:
-    """Return an Approval step that waits for people, and how to answer it."""
+    """Return an Approval step that waits for people, with links to decide it."""
     return pending_approval(approval).as_json()

@@ -32,7 +32,7 @@ from calve.engine.views.steps import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepAggregatedView(Document):
-    """Where a step stands, all runs taken together."""
+    """The state of a step, over all runs."""
 
     workflow_run_id: int | None = None
     status: str
@@ -42,7 +42,7 @@ class StepAggregatedView(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregatedInfo(Document):
-    """Where an instance stands, all runs taken together."""
+    """The state of an instance, over all runs."""
 
     workflow_instance_status: str
     step_aggregated_views: Mapping[str, StepAggregatedView]
@@ -52,7 +52,7 @@ class AggregatedInfo(Document):
 class RunConfig(Document):
     """How a run was started."""
 
-    LEFT_OUT: ClassVar[Mapping[str, str]] = {"correlation_id": "no request brings one"}
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {"correlation_id": "requests do not have one"}
 
     runtime_tags: Sequence[Json] | None = None
     policy: str
@@ -61,9 +61,9 @@ class RunConfig(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunProperties(Document):
-    """The properties of the workflow when the run was made."""
+    """The properties of the workflow when the run was created."""
 
-    LEFT_OUT: ClassVar[Mapping[str, str]] = {"create_time": "snapshots of properties are not kept by their time"}
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {"create_time": "earlier properties are not kept"}
 
     owner: User | None = None
     alerting: Json | None = None
@@ -73,14 +73,14 @@ class RunProperties(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitiatorDocument(Document):
-    """Who started an instance; what it holds depends on its type."""
+    """Who started an instance; the fields depend on the type."""
 
-    ADDED: ClassVar[Mapping[str, str]] = {"trigger": "all that a trigger has passed on"}
-    LEFT_OUT: ClassVar[Mapping[str, str]] = {"params": "of signals; as plain values they are in trigger"}
+    ADDED: ClassVar[Mapping[str, str]] = {"trigger": "all fields that a trigger has passed on"}
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {"params": "the params of signals are plain values in trigger"}
     ALONE: ClassVar[frozenset[str]] = frozenset({"ancestors"})
 
     ancestors: Sequence[Json] | None = None
-    """SUBWORKFLOW, FOREACH, WHILE: the steps around it, from the root."""
+    """SUBWORKFLOW, FOREACH, WHILE: the steps that contain it, starting at the root."""
     trigger_uuid: str | None = None
     trigger_time: int | None = None
     """TIME."""
@@ -91,7 +91,7 @@ class InitiatorDocument(Document):
     depth: int
     type: str
     user: User | None = None
-    """MANUAL: who; otherwise who started the root."""
+    """MANUAL: the user; otherwise the user who started the root."""
     trigger: Json | None = None
 
 
@@ -101,21 +101,21 @@ class WorkflowInstance(Document):
 
     ADDED: ClassVar[Mapping[str, str]] = {
         "run_policy": "the policy in run_config",
-        "request_id": "the request that started it",
+        "request_id": "the id of the request that started it",
         "tags": "the names of runtime_tags",
-        "is_queued": "it waits for its turn by the run strategy",
-        "message": "why it ended like this",
-        "steps": "its steps, as in a list of them",
-        "failures": "the first steps that failed, however deep: their paths, why, and where their logs are",
-        "waiting": "the first steps that wait, however deep: for people, another try, signals or permits",
-        "waiting_count": "how many wait",
-        "progress": "how far steps have come that tell it",
+        "is_queued": "whether it is queued by the run strategy",
+        "message": "the reason for its status",
+        "steps": "its steps, as in lists of steps",
+        "failures": "the first failed steps at any depth: their paths, causes, and links to their logs",
+        "waiting": "the first waiting steps at any depth: for people, a retry, signals or permits",
+        "waiting_count": "the number of waiting steps",
+        "progress": "the progress of steps that report it",
     }
     LEFT_OUT: ClassVar[Mapping[str, str]] = {
-        "group_info": "it places an instance among Maestro's servers",
-        "internal_id": "a number of Maestro's database",
-        "execution_id": "a number of Maestro's flow engine",
-        "artifacts": "no request brings any",
+        "group_info": "assigns an instance to one of Maestro's servers",
+        "internal_id": "a number in Maestro's database",
+        "execution_id": "a number in Maestro's flow engine",
+        "artifacts": "requests do not have any",
     }
     ALONE: ClassVar[frozenset[str]] = frozenset(
         {
@@ -134,7 +134,7 @@ class WorkflowInstance(Document):
     workflow_run_id: int
     workflow_uuid: str
     correlation_id: str
-    """The same in all that an instance has brought about: the uuid of its first run, that of the root."""
+    """The uuid of the root's first run, shared by everything that the instance has started."""
     workflow_version_id: int
     run_config: RunConfig
     run_params: Json | None = None
@@ -151,7 +151,7 @@ class WorkflowInstance(Document):
     start_time: int | None = None
     end_time: int | None = None
     modify_time: int
-    """The last change that is on record."""
+    """The last recorded change."""
     runtime_overview: RuntimeOverview | None = None
     timeline: Timeline | None = None
     aggregated_info: AggregatedInfo | None = None
@@ -169,9 +169,9 @@ class WorkflowInstance(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartResponse(Document):
-    """What became of a start or a restart."""
+    """The result of a start or a restart."""
 
-    ADDED: ClassVar[Mapping[str, str]] = {"warnings": "params that were given and that nothing in the definition knows"}
+    ADDED: ClassVar[Mapping[str, str]] = {"warnings": "params of the request that the definition does not use"}
 
     workflow_id: str
     workflow_version_id: int
@@ -185,13 +185,13 @@ class StartResponse(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRestartResponse(Document):
-    """What became of the restart of a step."""
+    """The result of the restart of a step."""
 
     ADDED: ClassVar[Mapping[str, str]] = {
         "workflow_uuid": "of the run",
-        "warnings": "params that were given and that nothing in the definition knows",
+        "warnings": "params of the request that the definition does not use",
     }
-    LEFT_OUT: ClassVar[Mapping[str, str]] = {"step_attempt_id": "the attempt begins when its turn has come"}
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {"step_attempt_id": "the attempt starts later"}
 
     workflow_id: str
     workflow_version_id: int
@@ -206,7 +206,7 @@ class StepRestartResponse(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedStepDocument(Document):
-    """What a restart would do with a step."""
+    """The effect of a restart on a step."""
 
     step_id: str
     fate: str
@@ -218,7 +218,7 @@ class PlannedStepDocument(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartPlanDocument(Document):
-    """What a restart would do."""
+    """The effect of a restart."""
 
     workflow_version_id: int
     restart_version_id: int
@@ -231,7 +231,7 @@ class RestartPlanDocument(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalInstance(Document):
-    """A signal that was announced."""
+    """An announced signal."""
 
     ADDED: ClassVar[Mapping[str, str]] = {"status": "in the answer to an announcement: CREATED or DUPLICATED"}
 
@@ -245,7 +245,7 @@ class SignalInstance(Document):
 
 
 def start_event(run: Run) -> LogEvent:
-    """Return what a timeline says first of a run: who started it."""
+    """Return the first message of a run's timeline: who started it."""
     by = run.initiator
     match by.type:
         case InitiatorType.MANUAL:
@@ -264,7 +264,7 @@ def _run_timeline(run: Run) -> Timeline:
 
 
 def listed_instance(run: Run) -> WorkflowInstance:
-    """Return a run as lists show it."""
+    """Return a run for lists."""
     return _instance(run)
 
 
@@ -386,7 +386,7 @@ def _initiator(run: Run, source: RunSource | None) -> InitiatorDocument:
 
 
 def _aggregated_info(run: Run, source: RunSource, attempts: Iterable[Attempt]) -> AggregatedInfo:
-    """Return where the instance and its steps stand, all runs taken together: what Maestro's clients watch."""
+    """Return the state of an instance and its steps over all runs, which Maestro's clients watch."""
     known = {attempt.step_id: attempt for attempt in attempts}
     views = {step_id: _aggregated(run, source, known.get(step_id)) for step_id in source.blueprint.steps}
     return AggregatedInfo(workflow_instance_status=run.status.value, step_aggregated_views=views)

@@ -1,4 +1,4 @@
-"""Steps that wait, have failed or report progress, however deep they lie: documents with their paths and links."""
+"""Steps at any depth that wait, have failed or report progress: documents with paths and links."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,29 +10,29 @@ from calve.engine.views.overview import Failure, last_message
 from calve.engine.views.waits import Approval, Progress, Wait, WaitReason, pending_signals, question_of, wait_reason
 
 Links = Mapping[str, str]
-"""Paths on the server, by what they do."""
+"""Paths on the server, by action."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Waiting(Document):
-    """What an attempt waits for."""
+    """The reason why an attempt waits."""
 
     reason: str
     """APPROVAL, RETRY, SIGNALS, PERMITS or BREAKPOINT."""
     question: str | None = None
     """APPROVAL."""
     approvers: Sequence[str] | None = None
-    """APPROVAL: who may decide; if empty, everybody who may run the workflow."""
+    """APPROVAL: who may decide; if empty, anyone who may run the workflow."""
     min_approvals: int | None = None
     """APPROVAL."""
     decisions: Sequence[Json] | None = None
-    """APPROVAL: those so far."""
+    """APPROVAL: the decisions so far."""
     message: str | None = None
     """RETRY: why the last attempt failed."""
     next_attempt_time: int | None = None
     """RETRY."""
     signals: Sequence[Json] | None = None
-    """SIGNALS: those that have not come yet."""
+    """SIGNALS: those that have not arrived yet."""
     since: int | None = None
     until: int | None = None
     """APPROVAL: when ``on_timeout`` decides."""
@@ -42,10 +42,10 @@ class Waiting(Document):
 
 @dataclass(frozen=True, kw_only=True)
 class LocatedStep(Document):
-    """A step of a run, however deep it lies."""
+    """A step of a run, at any depth."""
 
     path: str
-    """The step and those around it, such as ``parts/3/load``."""
+    """The path of the step, such as ``parts/3/load``."""
     step_id: str
     type: str
     status: str
@@ -58,9 +58,9 @@ class StepWait(Waiting, LocatedStep):
     """A step that waits."""
 
     max_attempts: int | None = None
-    """RETRY: how many attempts there will be if all of them fail like the last one."""
+    """RETRY: the number of attempts if all of them fail like the last one."""
     permits: Sequence[Json] | None = None
-    """PERMITS: those that it waits for."""
+    """PERMITS: the missing permits."""
     links: Links | None = None
 
 
@@ -72,12 +72,12 @@ class StepFailure(LocatedStep):
     message: str
     """Why it failed."""
     links: Links | None = None
-    """To its log, if it may have written one."""
+    """The link to its log, if it may have written one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepProgress(Document):
-    """How far a running step has come."""
+    """The progress of a running step."""
 
     path: str
     step_id: str
@@ -89,18 +89,18 @@ class StepProgress(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingApproval(Document):
-    """An Approval step that waits for people, and how to answer it."""
+    """An Approval step that waits for people, with links to decide it."""
 
     workflow_id: str
     workflow_instance_id: int
     path: str
-    """The step; inside loops with the numbers of their iterations, as in the paths of steps."""
+    """The path of the step, with the iterations of the loops that contain it."""
     step_id: str
     step_attempt_id: int
     step_instance_uuid: str
     question: str
     approvers: Sequence[str]
-    """Who may decide; if empty, everybody who may run the workflow."""
+    """Who may decide; if empty, anyone who may run the workflow."""
     min_approvals: int
     decisions: Sequence[Json]
     since: int | None = None
@@ -111,7 +111,7 @@ class PendingApproval(Document):
 
 
 def waiting_of(attempt: Attempt) -> Waiting | None:
-    """Return what an attempt waits for, as far as its row says; None if it does not wait."""
+    """Return why an attempt waits, as far as its row shows; None if it does not wait."""
     reason = wait_reason(attempt)
     match reason:
         case None:
@@ -133,7 +133,7 @@ def waiting_of(attempt: Attempt) -> Waiting | None:
 
 
 def step_wait(run: Run, wait: Wait) -> StepWait:
-    """Return a step that waits, seen from a run."""
+    """Return a waiting step, relative to a run."""
     attempt, path = wait.attempt, "/".join(wait.path)
     place = f"{_steps_path(run)}/{path}"
     links: Mapping[WaitReason, Links | None] = {
@@ -155,9 +155,9 @@ def step_wait(run: Run, wait: Wait) -> StepWait:
 
 
 def step_failure(run: Run, failure: Failure) -> StepFailure:
-    """Return a step that failed, seen from a run."""
+    """Return a failed step, relative to a run."""
     attempt, path = failure.attempt, "/".join(failure.path)
-    # A log is found by its step: that of an earlier run may be another attempt's by now.
+    # A log is found by its step: that of an earlier run may now belong to another attempt.
     has_log = failure.has_log and run.is_latest
     return StepFailure(
         **_located(path, attempt),
@@ -168,7 +168,7 @@ def step_failure(run: Run, failure: Failure) -> StepFailure:
 
 
 def step_progress(progress: Progress) -> StepProgress:
-    """Return how far a running step has come."""
+    """Return the progress of a running step."""
     located = _located("/".join(progress.path), progress.attempt)
     del located["status"]
     return StepProgress(**located, message=progress.message)

@@ -1,4 +1,4 @@
-"""An instance at a glance: its run, its steps, how far its loops have come, what went wrong in it."""
+"""A summary of an instance: its run, its steps, the progress of its loops, its failures."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,41 +14,41 @@ from calve.engine.views.waits import Live, live_of
 
 _WRONG = (RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.STOPPED)
 _AROUND = (FOREACH_KEY, WHILE_KEY, SUBWORKFLOW_KEY)
-"""What the artifacts of a step have that runs others."""
+"""The keys of artifacts of steps that run other steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Iterations:
-    """How far a loop has come."""
+    """The progress of a loop."""
 
     done: int
     active: int
     failed: int
     total: int | None = None
-    """How many there will be; a while does not know."""
+    """How many there will be; unknown for a while."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepOverview:
-    """A step of a run, with its newest attempt if it has begun."""
+    """A step of a run, with its newest attempt if it has started."""
 
     step_id: str
     ordinal: int
     type: str
     attempt: Attempt | None = None
     iterations: Iterations | None = None
-    """Of a loop."""
+    """The progress of a loop."""
     child: Run | None = None
-    """Of a subworkflow: the instance that it has started."""
+    """The instance that a subworkflow step has started."""
 
     @property
     def status(self) -> StepStatus:
-        """Where the step stands."""
+        """The status of the step."""
         return StepStatus.NOT_CREATED if self.attempt is None else self.attempt.status
 
     @property
     def message(self) -> str:
-        """What was said about it last."""
+        """The last message about it."""
         return "" if self.attempt is None else last_message(self.attempt)
 
 
@@ -60,19 +60,19 @@ class Overview:
     steps: tuple[StepOverview, ...]
     source: RunSource
     failures: "tuple[Failure, ...]" = ()
-    """What failed, the first few, in loops and subworkflows too."""
+    """The first failures, including those in loops and subworkflows."""
     live: Live = field(default_factory=Live)
-    """What waits, and how far the rest has come."""
+    """The waiting steps, and the progress of the others."""
 
     @property
     def rollup(self) -> Mapping[StepStatus, int]:
-        """The leaf steps of the run, however deep they lie, by status."""
+        """The leaf steps of the run at any depth, by status."""
         return counted(self.source.leaves or Leaves())
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An attempt that an instance failed of, however deep it lies."""
+    """An attempt at any depth that made an instance fail."""
 
     path: tuple[str, ...]
     attempt: Attempt
@@ -81,18 +81,18 @@ class Failure:
 
     @property
     def has_log(self) -> bool:
-        """Whether its work has begun, so that it may have written something."""
+        """Whether it has started to run, so that it may have a log."""
         has_worker = self.attempt.is_leaf and self.attempt.type not in {NO_OP, APPROVAL}
         return has_worker and "start" in self.attempt.times
 
 
 def last_message(attempt: Attempt) -> str:
-    """Return what an attempt's timeline says last."""
+    """Return the last message of an attempt's timeline."""
     return str(attempt.timeline[-1]["message"]) if attempt.timeline else ""
 
 
 def overview_of(tools: Tools, run: Run, may_read: MayRead = reads_all) -> Overview:
-    """Return a run at a glance, as the store has it now; of its subworkflows, what the caller may read."""
+    """Return the current summary of a run, with the subworkflows that the caller may read."""
     state = tools.state
     blueprint = tools.blueprints.get(run.owner_workflow, run.version_id, run.inline_step)
     snapshot = state.load(run.uuid)
@@ -159,5 +159,5 @@ def _below(
             continue
         inside = (*path, str(child.instance_id)) if child.is_inline else path
         found = list(islice(_failures(instances, child, inside, limit, may_read), limit))
-        # One that ended before any of its steps did says itself why.
+        # A run that ended before its steps has its own reason.
         yield from found or [Failure(inside, attempt, child.message or last_message(attempt))]

@@ -1,6 +1,6 @@
-"""What Maestro's documents are made of besides the rows of a run: its definition, what is around it and inside it.
+"""The sources of Maestro's documents besides the rows of a run: its definition, and the runs around and inside it.
 
-A list costs the same few queries however many steps it has; what lies inside loops and subworkflows is read for the
+A list costs the same few queries, however many steps it has; what lies inside loops and subworkflows is read for the
 document of one step only.
 """
 
@@ -15,23 +15,23 @@ from calve.engine.model import Ancestor, Attempt, IterationRecord, Json, Leaves,
 from calve.engine.ports import EngineState
 
 MayRead = Callable[[str], bool]
-"""Tells whether whoever asks may read a workflow: a subworkflow may be of another namespace than its parent."""
+"""Tells whether the caller may read a workflow: a subworkflow may be in another namespace than its parent."""
 
 
 def reads_all(_workflow_id: str) -> bool:
-    """Tell that everything may be read."""
+    """Allow everything to be read."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class RunSource:
-    """What is known about a run besides its row and its attempts."""
+    """The sources of a run's document besides its row and its attempts."""
 
     blueprint: Blueprint
     runs: Mapping[str, Run] = field(default_factory=dict)
-    """The runs that its attempts belong to, if some are of earlier ones, by uuid."""
+    """The earlier runs that some of its attempts belong to, by uuid."""
     ancestors: tuple[Ancestor, ...] = ()
-    """The attempts that it belongs to, from that of the root."""
+    """The attempts that contain it, starting with that of the root."""
     sent: Mapping[str, list[Signal]] = field(default_factory=dict)
     """The signals that its attempts have sent, by uuid."""
     leaves: Leaves | None = None
@@ -62,12 +62,12 @@ class LoopState:
     iterations: tuple[IterationRecord, ...]
     leaves: Leaves
     first: int | None = None
-    """The first iteration that this attempt began."""
+    """The first iteration that this attempt started."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepSource:
-    """What is known about an attempt besides its row."""
+    """The sources of an attempt's document besides its row."""
 
     of_run: RunSource
     child: Child | None = None
@@ -77,7 +77,7 @@ class StepSource:
 def run_source(
     tools: Tools, run: Run, attempts: Iterable[Attempt], *, with_leaves: bool = True, may_read: MayRead = reads_all
 ) -> RunSource:
-    """Return what is known about a run."""
+    """Return the sources of a run's document."""
     state, shown = tools.state, tuple(attempts)
     blueprint = tools.blueprints.get(run.owner_workflow, run.version_id, run.inline_step)
     is_mixed = any(attempt.run_uuid != run.uuid for attempt in shown)
@@ -98,7 +98,7 @@ def run_source(
 
 
 def _leaves(state: EngineState, scope: Scope, may_read: MayRead) -> Leaves:
-    """Return the leaf steps of a scope; those of workflows that may not be read are counted, and not named."""
+    """Return the leaf steps of a scope; those of workflows that the caller may not read are only counted."""
     leaves = state.leaves(scope)
     if may_read is reads_all:
         return leaves
@@ -118,7 +118,7 @@ def _scope(run: Run) -> Scope:
 
 
 def _sent(state: EngineState, source: RunSource, run: Run, attempts: tuple[Attempt, ...]) -> dict[str, list[Signal]]:
-    """Return the signals that attempts have sent; nothing is asked if none of them can have sent any."""
+    """Return the signals that attempts have sent; no query is made if none of them can have sent any."""
     uuids = [attempt.uuid for attempt in attempts if _may_send(source.blueprint_of(attempt), attempt)]
     if not uuids:
         return {}
@@ -151,7 +151,7 @@ def _may_send(blueprint: Blueprint, attempt: Attempt) -> bool:
 
 
 def step_source(tools: Tools, run: Run, attempt: Attempt, may_read: MayRead = reads_all) -> StepSource:
-    """Return all that is known about an attempt, what lies inside it too as far as the caller may read it."""
+    """Return the sources of an attempt's document, including the runs inside it that the caller may read."""
     of_run = run_source(tools, run, [attempt], with_leaves=False)
     if attempt.is_leaf:
         return StepSource(of_run)

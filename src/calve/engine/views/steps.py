@@ -26,7 +26,7 @@ from calve.errors import OF_THE_WORKFLOW
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeState(Document):
-    """Where an attempt stands, and when it came to each state on the way."""
+    """The state of an attempt, and when it reached each state."""
 
     status: str
     create_time: int | None = None
@@ -40,12 +40,12 @@ class RuntimeState(Document):
     finish_time: int | None = None
     end_time: int | None = None
     modify_time: int | None = None
-    """The last change that is on record."""
+    """The last recorded change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceTransition(Document):
-    """The steps before and after a step; each edge is a param, with a result once the step is over."""
+    """The steps before and after a step; each edge is a param, with a result when the step has ended."""
 
     predecessors: list[str] | None = None
     successors: Mapping[str, Json] | None = None
@@ -53,9 +53,9 @@ class InstanceTransition(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRetry(Document):
-    """How often a step was tried again, and may be."""
+    """How often a step was retried, and may be retried."""
 
-    LEFT_OUT: ClassVar[Mapping[str, str]] = {"manual_retries": "restarts by hand are not counted"}
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {"manual_retries": "manual restarts are not counted"}
 
     error_retries: int
     error_retry_limit: int | None = None
@@ -69,9 +69,9 @@ class StepRetry(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalOutput(Document):
-    """A signal that a step has sent."""
+    """A sent signal."""
 
-    LEFT_OUT: ClassVar[Mapping[str, str]] = {"payload": "GET the signal: it names the step as its source"}
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {"payload": "GET the signal, whose source is the step"}
 
     name: str
     params: Json | None = None
@@ -81,16 +81,16 @@ class SignalOutput(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalOutputs(Document):
-    """The signals that an attempt has sent; what the step had sent before is not sent again, and not told again."""
+    """The signals that an attempt has sent; those that earlier attempts have sent are not repeated."""
 
-    LEFT_OUT: ClassVar[Mapping[str, str]] = {"info": "what went wrong is in the timeline"}
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {"info": "errors are in the timeline"}
 
     outputs: tuple[SignalOutput, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalDependencies(Document):
-    """The signals that a step waits for, and what has come; ``params`` and ``signal_source`` of each are calve's."""
+    """The signals that a step waits for, and those that have arrived; ``params`` and ``signal_source`` are calve's."""
 
     LEFT_OUT: ClassVar[Mapping[str, str]] = {"info": "who bypassed them is in the timeline"}
 
@@ -99,12 +99,12 @@ class SignalDependencies(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartConfig(Document):
-    """What a restart asked for."""
+    """The request of a restart."""
 
-    LEFT_OUT: ClassVar[Mapping[str, str]] = {"downstream_policy": "what is below follows the restart's own policy"}
+    LEFT_OUT: ClassVar[Mapping[str, str]] = {"downstream_policy": "steps below follow the policy of the restart"}
 
     restart_path: Sequence[Json]
-    """The instance itself, and its step if the restart named one."""
+    """The instance, and its step if the restart named one."""
     restart_policy: str
     restart_params: Json | None = None
     step_restart_params: Json | None = None
@@ -113,7 +113,7 @@ class RestartConfig(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReference(Document):
-    """Which run it is, and its status."""
+    """The run and its status."""
 
     workflow_id: str
     workflow_version_id: int
@@ -122,7 +122,7 @@ class RunReference(Document):
     workflow_uuid: str
     status: str
     is_queued: bool | None = None
-    """Of the child of a subworkflow step: whether the run strategy lets it wait."""
+    """For the child of a subworkflow step: whether the run strategy has queued it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,16 +133,16 @@ class StepInstance(Document):
         "step_instance_uuid": "the same as step_uuid; the name of the param",
         "type": "the type of the step",
         "status": "the status in runtime_state",
-        "retries": "how often it was tried again, by reason",
-        "next_attempt_time": "when it is tried again",
-        "message": "what was said about it last: why it failed",
-        "waiting": "what it waits for, if it does",
-        "worker": "the worker that has it",
-        "iterations": "of a loop, in a list: how many are done, active and failed",
-        "child": "of a subworkflow, in a list: its instance",
+        "retries": "how often it was retried, by reason",
+        "next_attempt_time": "when it is retried",
+        "message": "the last message about it, such as the cause of a failure",
+        "waiting": "why it waits, if it does",
+        "worker": "the worker that runs it",
+        "iterations": "for a loop, in lists: how many iterations are done, active and failed",
+        "child": "for a subworkflow, in lists: its instance",
     }
     LEFT_OUT: ClassVar[Mapping[str, str]] = {
-        "group_info": "it places a step among Maestro's servers; calve's workers take tasks from a queue",
+        "group_info": "assigns a step to one of Maestro's servers; calve's workers take tasks from a queue",
     }
 
     workflow_id: str
@@ -153,7 +153,7 @@ class StepInstance(Document):
     workflow_uuid: str
     step_uuid: str
     correlation_id: str
-    """The same in all that an instance has brought about: the uuid of its first run, that of the root."""
+    """The uuid of the root's first run, shared by everything that the instance has started."""
     step_instance_id: int
     workflow_version_id: int
     owner: User | None = None
@@ -196,7 +196,7 @@ _STATUSES = {moment: status for status, moment in MOMENTS.items()}
 
 
 def params_json(stored: Json) -> dict[str, Any]:
-    """Return evaluated params: what Maestro keeps as metadata of a param stands among its fields."""
+    """Return evaluated params, with Maestro's metadata of a param among its fields."""
     return {name: flat(param.as_json()) for name, param in params_from_stored(stored).items()}
 
 
@@ -220,7 +220,7 @@ def run_reference(run: Run, *, is_queued: bool | None = None) -> RunReference:
 
 
 def overview_step(run: Run, step: StepOverview, source: RunSource) -> StepInstance | StepNotCreated:
-    """Return a step of a run, as the run's own document shows it."""
+    """Return a step of a run for the run's document."""
     if step.attempt is None:
         return StepNotCreated(step_id=step.step_id, step_instance_id=step.ordinal, type=step.type)
     counts, child = step.iterations, step.child
@@ -236,7 +236,7 @@ def _without_none(values: Json) -> Json:
 
 
 def step_instance(run: Run, attempt: Attempt, source: StepSource | None = None) -> StepInstance:
-    """Return an attempt of a step; ``run`` is the run that shows it, its own may be an earlier one."""
+    """Return an attempt of a step; ``run`` is the run that shows it, which may be later than the attempt's."""
     of_run = source.of_run if source else None
     run = of_run.runs.get(attempt.run_uuid, run) if of_run else run
     blueprint = of_run.blueprint_of(attempt) if of_run else None
@@ -281,7 +281,7 @@ def step_instance(run: Run, attempt: Attempt, source: StepSource | None = None) 
 
 
 def runtime_state(attempt: Attempt) -> RuntimeState:
-    """Return where an attempt stands, and when it came to each state."""
+    """Return the state of an attempt, and when it reached each state."""
     times = {f"{moment}_time": at for moment, at in attempt.times.items()}
     changes = [*attempt.times.values(), *(entry["timestamp"] for entry in attempt.timeline)]
     return RuntimeState(status=attempt.status.value, **times, modify_time=max(changes, default=None))
@@ -330,7 +330,7 @@ def _step_retry(known: Json, attempt: Attempt, step: Step) -> StepRetry:
 
 
 def _retry_policy(known: Json, step: Step) -> ParsedRetryPolicy | None:
-    """Return how often a step is tried again; None if that cannot be told."""
+    """Return how often a step is retried; None if it is not known."""
     given = step.retry_policy if isinstance(step, TypedStep) else None
     try:
         return parse_retry_policy(given, results_of(params_from_stored(known)) if given else {})
@@ -350,7 +350,7 @@ def _backoff(step: Step, policy: ParsedRetryPolicy) -> Json:
 
 
 def parsed_timeout(given: int | str | None, known: Json) -> int | None:
-    """Return how many milliseconds something may take; None if its definition sets no limit."""
+    """Return a timeout in milliseconds; None if the definition has none."""
     if given is None:
         return None
     try:
@@ -360,7 +360,7 @@ def parsed_timeout(given: int | str | None, known: Json) -> int | None:
 
 
 def _dependencies(dependencies: Iterable[Json]) -> SignalDependencies | None:
-    """Return what an attempt's dependencies matched; how far it has looked is its own affair."""
+    """Return what an attempt's dependencies matched, without its position in the signals."""
     found = [{key: value for key, value in each.items() if key != SEEN} for each in dependencies]
     return SignalDependencies(dependencies=found) if found else None
 
@@ -389,7 +389,7 @@ def in_order(events: list[LogEvent | StatusEvent]) -> Timeline:
 
 
 def _step_timeline(attempt: Attempt) -> Timeline:
-    """Return what was said about an attempt, and the statuses that it came to."""
+    """Return the messages about an attempt, and its changes of status."""
     statuses = [
         StatusEvent(timestamp=at, status=_STATUSES.get(moment, attempt.status).value)
         for moment, at in attempt.times.items()
@@ -398,13 +398,13 @@ def _step_timeline(attempt: Attempt) -> Timeline:
 
 
 def owner_of(run: Run) -> User | None:
-    """Return the owner of the workflow; Maestro keeps no more than the name with a run."""
+    """Return the owner of the workflow; Maestro stores only the name with a run."""
     owner = run.properties.get("owner")
     return owner.get("name") if isinstance(owner, Mapping) else owner
 
 
 def restart_config(run: Run) -> RestartConfig | None:
-    """Return what a restart asked for; None if the run is not a restart."""
+    """Return the request of a restart; None if the run is not a restart."""
     if run.policy.is_fresh:
         return None
     restart = run.restart
@@ -420,5 +420,5 @@ def restart_config(run: Run) -> RestartConfig | None:
 
 
 def definitions_json(params: Json) -> dict[str, Any]:
-    """Return definitions of params that came with a request."""
+    """Return the definitions of params in a request."""
     return {name: flat(given) if isinstance(given, Mapping) else given for name, given in params.items()}

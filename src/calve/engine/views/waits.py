@@ -1,4 +1,4 @@
-"""What the steps of a run wait for, however deep they lie: people, another try, signals, permits, a breakpoint."""
+"""Why steps of a run wait, at any depth: for people, a retry, signals, permits, or at a breakpoint."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from calve.engine.ports import PROGRESS, EngineState
 from calve.engine.views.sources import MayRead, reads_all
 
 Runs = Mapping[str, Run]
-"""Runs by uuid, each with those around it."""
+"""Runs by uuid, each with the runs that contain it."""
 
 
 class WaitReason(StrEnum):
-    """What a step waits for."""
+    """The reason why a step waits."""
 
     APPROVAL = "APPROVAL"
     RETRY = "RETRY"
@@ -34,18 +34,18 @@ class Wait:
     """A step that waits."""
 
     path: tuple[str, ...]
-    """Where it is in the run that is looked at."""
+    """Its path in the run."""
     attempt: Attempt
     reason: WaitReason
     max_attempts: int | None = None
-    """RETRY: how many attempts there are, if all of them fail as this one did."""
+    """RETRY: the number of attempts if all of them fail like this one."""
     permits: tuple[PermitUse, ...] = ()
-    """PERMITS: those that it waits for."""
+    """PERMITS: the missing permits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a step has come whose work is under way."""
+    """The progress of a running step."""
 
     path: tuple[str, ...]
     attempt: Attempt
@@ -54,20 +54,20 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What an Approval step asks."""
+    """The question of an Approval step."""
 
     message: str
     approvers: tuple[str, ...]
-    """Who may decide; if empty, everybody who may run the workflow."""
+    """Who may decide; if empty, anyone who may run the workflow."""
     min_approvals: int
     decisions: tuple[Json, ...]
     on_timeout: str
-    """What counts if nobody decides in time: approve or reject."""
+    """The result if it times out: approve or reject."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """An Approval step that waits for people, and where."""
+    """An Approval step that waits for people, with its path."""
 
     address: Address
     attempt: Attempt
@@ -75,16 +75,16 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What is known of the steps of a run that are not over: the first few of each kind."""
+    """The unfinished steps of a run: the first few of each kind."""
 
     waits: tuple[Wait, ...] = ()
     waiting: int = 0
-    """How many wait, those that are left out included."""
+    """The number of waiting steps, including those that are not listed."""
     progress: tuple[Progress, ...] = ()
 
 
 def live_of(tools: Tools, run: Run, may_read: MayRead = reads_all) -> Live:
-    """Return what the steps of a run wait for, and how far those have come that are under way.
+    """Return the waiting steps of a run, and the progress of the running ones.
 
     Those of subworkflows that the caller may not read are counted only.
     """
@@ -123,12 +123,12 @@ def approvals_of(state: EngineState, attempts: Iterable[Attempt]) -> list[Approv
     """Return Approval steps with their addresses in the instances of the workflows that define them."""
     attempts = list(attempts)
     runs = state.ancestry(sorted({attempt.run_uuid for attempt in attempts}))
-    known = [attempt for attempt in attempts if attempt.run_uuid in runs]  # the others were deleted meanwhile
+    known = [attempt for attempt in attempts if attempt.run_uuid in runs]  # the others have been deleted
     return [Approval(_address(runs, attempt), attempt) for attempt in known]
 
 
 def wait_reason(attempt: Attempt) -> WaitReason | None:
-    """Return what an attempt waits for; None if it does not wait, or waits only for its work."""
+    """Return why an attempt waits; None if it does not wait, or only runs."""
     if attempt.status.is_retryable:
         return None if attempt.is_superseded or attempt.due_at is None else WaitReason.RETRY
     if attempt.type == APPROVAL and attempt.status is StepStatus.RUNNING:
@@ -144,7 +144,7 @@ _HOLDS = {
 
 
 def question_of(attempt: Attempt) -> Question:
-    """Return what an Approval step asks; secrets are hidden."""
+    """Return the question of an Approval step, without secrets."""
     config: Mapping[str, Any] = shown(params_from_stored(attempt.params)["approval"].result)
     return Question(
         message=str(config.get("message", "")),
@@ -202,7 +202,7 @@ def _permits(state: EngineState, held: Iterable[Attempt]) -> Mapping[str, list[P
 
 
 def _progress(state: EngineState, running: Iterable[Attempt]) -> dict[str, str]:
-    """Return the last line about its progress that each attempt's log has, where it has one."""
+    """Return the last line about progress in the log of each attempt that has one."""
     uuids = [attempt.uuid for attempt in running]
     ends = state.last_lines(uuids) if uuids else {}
     lines = {uuid: [line for line in end.splitlines() if line.startswith(PROGRESS)] for uuid, end in ends.items()}

@@ -284,6 +284,6 @@ def _within_namespace(outcome: Outcome, workflow_id: str) -> Outcome:
         return outcome
     message = (
         f"The step announced the signal {foreign[0]}, which is outside the namespace {namespace}. "
-        "Declare it in the step's signal_outputs, so that the rights of whoever pushes the definition are checked."
+        "Declare it in the step's signal_outputs, so that the permissions of whoever pushes it are checked."
     )
     return Outcome(State.FATAL_ERROR, message=message)

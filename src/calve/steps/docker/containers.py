@@ -22,7 +22,7 @@ def creation(config: Mapping[str, Any], key: str, title: str) -> dict[str, Any]:
     """Return the body of the request that creates a container.
 
     Raises:
-        StepFailed: a field makes no sense.
+        StepFailed: a field is invalid.
     """
     command = [*_words(config.get("command", [])), *(text(item) for item in config.get("args", []))]
     body = {
@@ -56,7 +56,7 @@ def _words(command: str | list[str]) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError as error:
-        raise fatal(f"The command {command!r} cannot be taken apart: {error}.") from None
+        raise fatal(f"The command {command!r} cannot be parsed: {error}.") from None
 
 
 def _host_config(config: Mapping[str, Any]) -> dict[str, Any]:

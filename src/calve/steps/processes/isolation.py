@@ -180,6 +180,6 @@ def _user(name: str) -> SystemUser:
     except KeyError:
         raise SettingsInvalid(f"worker.run_as names the user {name}, who does not exist on this machine.") from None
     if found.pw_uid == 0:
-        raise SettingsInvalid(f"worker.run_as names {name}, who is root: that would keep nothing apart.")
+        raise SettingsInvalid(f"worker.run_as names {name}, who is root, so steps would not be isolated.")
     groups = tuple(group.gr_gid for group in grp.getgrall() if name in group.gr_mem)
     return SystemUser(name, found.pw_uid, found.pw_gid, groups, found.pw_dir)

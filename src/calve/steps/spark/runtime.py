@@ -86,7 +86,7 @@ class Spark:
         if context.targets and config.get("branch"):
             raise fatal("A step with targets writes to its own branch; remove spark.branch.")
         if config.get("audit") and not context.targets:
-            raise fatal("spark.audit checks what is written to targets, but the step names none.")
+            raise fatal("spark.audit checks the rows written to targets, but the step has no targets.")
         return config
 
     def _audit_text(self, text: str, context: StepContext) -> str:

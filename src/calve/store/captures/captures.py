@@ -144,7 +144,7 @@ class SqlCaptureState(SqlCheckpoints):
         return self._captures(select(capture).where(_columns.status == Status.OPEN.value))
 
     def latest_capture(self, consumer: str) -> StoredCapture | None:
-        """Return the newest capture of a consumer that was not given up."""
+        """Return the newest capture of a consumer that was not abandoned."""
         counting = _columns.status.in_([Status.OPEN.value, Status.COMMITTED.value])
         query = select(capture).where(_columns.consumer == consumer, counting).order_by(_columns.number.desc())
         return next(iter(self._captures(query.limit(1))), None)
@@ -175,7 +175,7 @@ class SqlCaptureState(SqlCheckpoints):
         return self._captures(query.where(is_older))
 
     def garbage(self, written_before: datetime) -> list[StoredCapture]:
-        """Return captures, closed or crashed (begun before a time), whose artifacts are not collected yet.
+        """Return captures, closed or crashed (started before a time), whose artifacts are not collected yet.
 
         Abandon a crashed one before its artifacts are deleted: its writer may be alive, and open it.
         """
@@ -277,7 +277,7 @@ def _close_open_one(connection: Connection, new: StoredCapture, *, supersede: bo
     if supersede is not True and supersede != other.capture_id:
         age = _age(new.created_at - other.created_at)
         raise ConcurrentCapture(
-            f"{new.consumer} has another capture open: {other.capture_id}, begun {age} ago.",
+            f"{new.consumer} has another capture open: {other.capture_id}, started {age} ago.",
             remedy=f"Commit or abandon {other.capture_id}, or pass --supersede to abandon it.",
             capture_id=other.capture_id,
             consumer=new.consumer,
@@ -287,10 +287,10 @@ def _close_open_one(connection: Connection, new: StoredCapture, *, supersede: bo
 
 
 def _placed(connection: Connection, consumer: str, move: Move) -> Move:
-    """Return a move with the position from which it may be carried out.
+    """Return a move with the position at which it may be performed.
 
     Raises:
-        ConcurrentCapture: the checkpoint is not where the move begins.
+        ConcurrentCapture: the checkpoint is not at the start of the move.
     """
     found = Position.read(connection, consumer, move.table)
     if found.version != move.expected_version:

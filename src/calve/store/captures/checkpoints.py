@@ -176,7 +176,7 @@ def advance(connection: Connection, before: Position, to: Checkpoint | None, *, 
 
 
 def moved(connection: Connection, consumer: str, move: Move) -> ConcurrentCommit:
-    """Return the error that a checkpoint is not where a move was to begin."""
+    """Return the error for a checkpoint that is not at the start of a move."""
     found = Position.read(connection, consumer, move.table)
     return ConcurrentCommit(found.difference(move.expected_version), **found.context(move.expected_version))
 

@@ -38,7 +38,7 @@ from calve.store.database.locks import FileLock
 BUSY_SECONDS = 30
 CONNECT_SECONDS = 10
 READERS = 4
-"""Connections that read a SQLite file, beside the one that writes: readers do not wait for its disk."""
+"""Read-only connections to a SQLite file, besides the one that writes: readers do not wait for its disk."""
 IDLE_SECONDS = 1.0
 """A connection that was idle for this long is tested before it is used again."""
 _POSTGRESQL = {
@@ -167,7 +167,7 @@ class Database:
     def watch(self) -> Callable[[], None]:
         """Return a check that raises StoreLost once the SQLite file has been deleted or replaced.
 
-        A process that went on would write to a file without a name, which is gone when the process ends.
+        Otherwise the process would write to a file without a name, which is lost when the process ends.
         """
         if self.file is None:
             return lambda: None
@@ -190,7 +190,7 @@ class Database:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Turn whatever the database raises into calve's errors, without SQL, values or passwords."""
+        """Convert errors of the database into calve's errors, without SQL, values or passwords."""
         try:
             yield
         except (OperationalError, InterfaceError, PoolTimeout, OSError) as error:
@@ -225,7 +225,7 @@ def _is_refused(error: Exception) -> bool:
 
 
 def _state_of(error: Exception) -> dict[str, Any]:
-    """Return PostgreSQL's own code of an error, where it has one, and whether the database may come back by itself."""
+    """Return PostgreSQL's code of an error, if it has one, and whether the database may recover without help."""
     code = getattr(getattr(error, "orig", None), "sqlstate", None)
     # A failed connection has no code.
     is_passing = code in _COMING_BACK if code is not None else bool(_NOT_YET.search(str(error)))
@@ -280,7 +280,7 @@ def _note_use(_connection: Any, record: Any) -> None:
 
 
 def _ping_if_idle(connection: Any, record: Any, _proxy: Any) -> None:
-    """Test a connection that was idle for a while; one in use fails by itself.
+    """Test a connection that was idle for a while.
 
     Raises:
         DisconnectionError: it is broken, so that the pool opens another one.
@@ -316,7 +316,7 @@ def _sqlite_writer(url: URL, file: Path | None, lock: FileLock) -> Engine:
 
 
 def _make_private(file: Path) -> None:
-    """Make the database readable by its owner only; SQLite gives the files beside it the same permissions."""
+    """Make the database readable only by its owner; SQLite gives its other files the same permissions."""
     with suppress(
         FileExistsError
     ):  # one that is there is not opened: to close it would drop the locks that we hold on it

@@ -1,4 +1,4 @@
-"""Locks of the operating system on files beside a SQLite file; they vanish with the process that holds them."""
+"""Locks of the operating system on files next to a SQLite file; they end with the process that holds them."""
 
 import fcntl
 import os
@@ -11,13 +11,13 @@ from pathlib import Path
 from calve.errors import StoreBusy
 
 _PAUSES = (0.0005, 0.001, 0.002, 0.005, 0.01)
-"""How long to wait before each next try, in seconds; the last goes on."""
+"""How long to wait before each retry, in seconds; the last value repeats."""
 
 
 class FileLock:
-    """Lets one process at a time do something; without a file, it locks nothing.
+    """A lock between processes; without a file, it locks nothing.
 
-    It does not keep the threads of a process apart: what they share, such as a connection, does.
+    It does not lock between the threads of a process, which share a connection.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -29,7 +29,7 @@ class FileLock:
         """Hold the lock.
 
         Raises:
-            TimeoutError: others did not let go of it in that time.
+            TimeoutError: others did not release it in time.
         """
         if self._path is None:
             yield

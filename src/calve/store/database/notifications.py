@@ -13,7 +13,7 @@ LOOK_SECONDS = 0.15
 _RECEIVE_SECONDS = 1.0
 """How often the thread that listens to PostgreSQL checks whether to end."""
 _PAUSES = (0.1, 0.5, 1.0, 5.0)
-"""How long to wait before each next try to reach PostgreSQL again, in seconds; the last goes on."""
+"""How long to wait before each attempt to reconnect to PostgreSQL, in seconds; the last value repeats."""
 
 
 class Notifier:
@@ -93,7 +93,7 @@ class Notifier:
                 self._receive(connection)
 
     def _receive(self, connection: Any) -> None:
-        """Notify of whatever comes, until the connection breaks."""
+        """Pass on notifications until the connection breaks."""
         import psycopg
 
         self.notify()  # what was sent while nobody listened

@@ -41,7 +41,7 @@ def chunks(items: Sequence[Item], size: int = CHUNK) -> Iterator[Sequence[Item]]
 
 
 def fits(connection: Connection, statement: Executable) -> bool:
-    """Carry a statement out, unless a unique key forbids it; the transaction goes on in either case."""
+    """Execute a statement unless it violates a unique key; the transaction continues in both cases."""
     try:
         # A savepoint: PostgreSQL refuses every further statement of a transaction in which one failed.
         with connection.begin_nested():

@@ -47,7 +47,7 @@ class Transaction:
     connection: Connection
     is_postgresql: bool
     is_waking: bool = False
-    """Whether waiting threads and processes have to be notified."""
+    """Whether waiting threads and processes must be notified."""
     xid: str | None = None
     server: str = ""
     """Which server has given that number."""
@@ -64,12 +64,12 @@ class Transaction:
         return place in self.param_sets or place in self.new_param_sets
 
     def insert(self, table: Table) -> Any:
-        """Return an insert that can say what becomes of a row that is there: each dialect has its own."""
+        """Return an insert with a clause for conflicts, which differs between dialects."""
         return postgresql.insert(table) if self.is_postgresql else sqlite.insert(table)
 
 
 class StartOver(Exception):
-    """The transaction has to lock more names, in the right order: it starts over with all of them."""
+    """The transaction must lock more names in the right order: it starts again with all of them."""
 
 
 class Transactions:
@@ -88,7 +88,7 @@ class Transactions:
 
     @property
     def is_postgresql(self) -> bool:
-        """Tell which of the two databases it is."""
+        """Return which of the two databases it is."""
         return self._database.is_postgresql
 
     def write(self, name: str, work: Callable[[Transaction], Result]) -> Result:

@@ -1,7 +1,7 @@
-"""What may need a person (part of the port ``calve.engine.ports.EngineState``).
+"""What may need attention (part of the port ``calve.engine.ports.EngineState``).
 
-Each question is answered by partial indexes and looks at a limited number of rows: what failed long ago and was never
-restarted does not make the answer slow.
+Partial indexes answer each query, and it reads a limited number of rows: old failures that were never restarted do not
+make it slow.
 """
 
 import json

@@ -48,7 +48,7 @@ _PASS_DOWN = (
 
 
 def commit(transaction: Transaction, changes: Changes) -> Committed:
-    """Write everything that one piece of progress changes: see ``calve.engine.ports.Instances.commit``.
+    """Write all changes of one step of progress: see ``calve.engine.ports.Instances.commit``.
 
     All transactions lock in one order, so that none waits for another that waits for it: names of signals, workflows,
     triggers, permits, tasks, runs. Permits are freed before new ones are asked for: a step that follows another takes
@@ -102,7 +102,7 @@ def _write_attempts(transaction: Transaction, changes: Changes, admitted: frozen
         transaction.connection.execute(_INSERT_ATTEMPT, [attempt_row(each, transaction) for each in made])
     changed = [_update(transaction, chosen.get(each.uuid, each)) for each in changes.attempts]
     if changed and transaction.connection.execute(_UPDATE_ATTEMPT, changed).rowcount != len(changed):
-        raise Conflict("An attempt is no longer there.", attempts=[each.uuid for each in changes.attempts])
+        raise Conflict("An attempt was deleted.", attempts=[each.uuid for each in changes.attempts])
 
 
 def _update(transaction: Transaction, changed: Attempt) -> dict[str, Any]:

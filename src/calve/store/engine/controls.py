@@ -43,7 +43,7 @@ class SqlControls:
             return [BREAKPOINT.from_row(row) for row in connection.execute(query)]
 
     def paused(self, workflow_id: str, step_id: str) -> list[Attempt]:
-        """Return the attempts of a step that are paused, over all instances."""
+        """Return the paused attempts of a step, in all instances."""
         halted = select(attempt).where(text(IS_PAUSED), attempt.c.step_id == step_id).subquery()
         is_of = or_(run.c.workflow_id == workflow_id, run.c.owner_workflow == workflow_id)
         query = select(halted).join(run, run.c.uuid == halted.c.run_uuid).where(is_of)

@@ -98,7 +98,7 @@ class SqlDefinitions:
         """Replace the properties of a workflow by what ``change`` makes of them, under the lock of its row.
 
         Raises:
-            WorkflowMissing: there is no such workflow.
+            WorkflowMissing: the workflow does not exist.
             RequestInvalid: the run strategy cannot be changed now.
         """
 
@@ -137,7 +137,7 @@ class SqlDefinitions:
             return [VERSION.from_row(row) for row in connection.execute(query)]
 
     def activate(self, workflow_id: str, version_id: int | None, now: int) -> None:
-        """Make a version the active one; None makes none of them active.
+        """Activate a version; None deactivates the workflow.
 
         Raises:
             WorkflowMissing: there is no such workflow or version.
@@ -158,11 +158,11 @@ class SqlDefinitions:
         self._transactions.write("activate", change)
 
     def delete_workflow(self, workflow_id: str, now: int) -> None:
-        """Forget a workflow, its versions, instances, attempts, logs and events; numbers go on.
+        """Delete a workflow with its versions, instances, attempts, logs and events; numbers are not reused.
 
         Raises:
-            RequestInvalid: an instance of it is not over.
-            WorkflowMissing: there is no such workflow.
+            RequestInvalid: one of its instances has not ended.
+            WorkflowMissing: the workflow does not exist.
         """
 
         def forget(transaction: Transaction) -> None:
@@ -293,7 +293,7 @@ class SqlTemplates:
         self._transactions = transactions
 
     def keep_template(self, template: JobTemplate, now: int) -> None:
-        """Keep a template, in place of the one of the same type and version."""
+        """Store a template, replacing the one of the same type and version."""
         about = template.definition
         changed = {"document": json.dumps(template.as_json()), "modified_at": now}
         values = {"job_type": about.job_type, "version": about.version, **changed}
@@ -306,7 +306,7 @@ class SqlTemplates:
         self._transactions.write("keep_template", keep)
 
     def remove_templates(self, job_type: str, wanted: str | None) -> int:
-        """Forget a template in a version, or in all; return how many were forgotten."""
+        """Delete a template in a version, or in all; return how many were deleted."""
         statement = delete(job_template).where(job_template.c.job_type == job_type)
         if wanted is not None:
             statement = statement.where(job_template.c.version == wanted)

@@ -71,7 +71,7 @@ class SqlPositions:
         self._transactions = transactions
 
     def position(self, name: str, first: int | None = None) -> int:
-        """Return the position of a follower; a new one begins at ``first``, or at the newest event."""
+        """Return the position of a follower; a new one starts at ``first``, or at the newest event."""
         query = select(follower.c.seq).where(follower.c.name == name)
         with self._transactions.read() as connection:
             found = connection.scalar(query)

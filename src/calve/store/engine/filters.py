@@ -1,7 +1,7 @@
 """Instances by time, tag, initiator, version and params (part of the port ``calve.engine.ports.EngineState``).
 
-Tags, initiators and params stand in JSON that no index knows. So a request looks through a limited number of
-instances in the order of an index, and says where to look on: it is fast however rare what it looks for is.
+Tags, initiators and params are in JSON without an index. So a request searches a limited number of instances in the
+order of an index, and returns where to continue: it is fast even if matches are rare.
 """
 
 import json
@@ -16,7 +16,7 @@ from calve.store.engine.rows import run_of
 from calve.store.tables import IS_INSTANCE, IS_LATEST, run
 
 SCANNED = 10_000
-"""How many instances a request looks through."""
+"""How many instances a request searches."""
 _TURNS = 10
 _MANUAL = "MANUAL"
 

@@ -137,7 +137,7 @@ APPROVALS = (
 
 
 class SqlLiveWork:
-    """Tells of steps that are not over."""
+    """Reads steps that have not ended."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions

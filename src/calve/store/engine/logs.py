@@ -31,9 +31,9 @@ _EXTENTS = (
 
 
 def append_logs(transaction: Transaction, logs: Iterable[LogChunk]) -> None:
-    """Append pieces of logs; the same piece may come twice, and what has another's number comes last.
+    """Append pieces of logs; a piece may be sent twice, and a piece with the number of another one is appended last.
 
-    A worker that was taken for dead may still hand in a piece, under a number that its successor has used too.
+    A worker that was considered dead may still send a piece with a number that its successor has used.
     """
     for chunk in logs:
         row = LOG_CHUNK.to_row(chunk)
@@ -94,7 +94,7 @@ class SqlLogs:
             return [LogExtent(row.start, row.size, address=row.address) for row in connection.execute(query)]
 
     def keep_log_file(self, attempt_uuid: str, extent: LogExtent) -> None:
-        """Write down that a file holds a part of an attempt's log; one that begins at the same place is replaced."""
+        """Record that a file contains a part of an attempt's log, replacing one that starts at the same place."""
         row = {"attempt_uuid": attempt_uuid, "start": extent.start, "size": extent.size, "address": extent.address}
 
         def keep(transaction: Transaction) -> None:

@@ -18,7 +18,7 @@ from calve.store.database import StartOver, Transaction, chunks
 from calve.store.tables import claim, tag_permit
 
 TAG = "tag:"
-"""What the name of a tag's permit begins with."""
+"""The prefix of the names of tags' permits."""
 _PAGE = 200
 _FIRST = -(2**31)
 """No priority comes before it."""
@@ -152,7 +152,7 @@ class PermitCounts:
     """Those of tags."""
 
     def count(self, names: Iterable[str]) -> None:
-        """Lock permits, and count what is held of them."""
+        """Lock permits, and count those that are held."""
         new = sorted(set(names) - self.held.keys())
         if not new:
             return

@@ -220,7 +220,7 @@ def _is_orphaned() -> ColumnElement[bool]:
 
 
 def _mark_dead(transaction: Transaction, dead: Iterable[WorkerRecord], now: int) -> list[str]:
-    """Mark workers as dead, unless they have shown life since they were looked at, and free their tasks."""
+    """Mark workers as dead, unless they have sent a heartbeat in the meantime, and release their tasks."""
     dead_uuids = []
     for each in dead:
         # The very heartbeat that was read: a worker that has shown life since must not lose its tasks.
@@ -261,7 +261,7 @@ _UPSERT_OWNED = {
 
 
 def enqueue(transaction: Transaction, tasks: Iterable[NewTask], done: Iterable[Task] = ()) -> list[Task]:
-    """Put tasks into the queue, or wake those that are there; return those that their owners hold from now on.
+    """Add tasks to the queue, or wake existing ones; return those that their owners hold from now on.
 
     A task that was just ``done`` and comes again continues its generation: the old lease cannot be taken for the new.
     """

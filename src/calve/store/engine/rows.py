@@ -178,7 +178,7 @@ TRIGGER = Codec(Trigger, trigger)
 
 
 def pending_text(pending: Pending) -> str:
-    """Return an action that was asked for, as the rows of runs and attempts keep it."""
+    """Return a requested action as stored in the rows of runs and attempts."""
     text: str = RUN.written("action", pending)
     return text
 

@@ -56,7 +56,7 @@ def strategy_of(written: str | None) -> RunStrategy:
 
 @dataclass(slots=True)
 class RunQueue:
-    """The instances of one workflow that are not over, and what becomes of them in this transaction."""
+    """The unfinished instances of one workflow, and their changes in this transaction."""
 
     workflow_id: str
     strategy: RunStrategy
@@ -95,7 +95,7 @@ def lock_workflows(connection: Connection, changes: Changes) -> dict[str, RunQue
 
 
 def read_queue(connection: Connection, queue: RunQueue) -> None:
-    """Read the instances that are not over, as many as the run strategy looks at."""
+    """Read the unfinished instances, as many as the run strategy needs."""
     place: dict[str, Any] = {"workflow_id": queue.workflow_id}
     if needs_all(queue.strategy.rule):
         rows = connection.execute(_LIVE, place)

@@ -225,7 +225,7 @@ def encoded(value: str | int) -> str:
 
 
 def announce(transaction: Transaction, signals: Sequence[Announcement], waiting: Iterable[str] = ()) -> Announcements:
-    """Keep new signals; lock their names, and those that attempts begin to wait for."""
+    """Store new signals; lock their names, and those that attempts start to wait for."""
     names = {each.name for each in signals} | set(waiting)
     if not names:
         return Announcements()
@@ -281,7 +281,7 @@ def woken(transaction: Transaction, announcements: Announcements) -> list[NewTas
 
 
 def waits_of(attempt: Attempt) -> dict[str, int]:
-    """Return the names that an attempt waits for, and the last signal of each that it has looked at."""
+    """Return the names that an attempt waits for, and the last signal of each that it has checked."""
     if attempt.status is not StepStatus.WAITING_FOR_SIGNALS:
         return {}
     pending = [each for each in attempt.dependencies if each["status"] == PENDING]
@@ -306,7 +306,7 @@ def settle_waits(transaction: Transaction, changes: Changes, announcements: Anno
 
 
 def record_uses(transaction: Transaction, uses: Sequence[SignalUse]) -> None:
-    """Keep what signals have to do with instances; what is known is left as it is."""
+    """Store the links between signals and instances; existing ones are unchanged."""
     if uses:
         transaction.connection.execute(_USE[transaction.is_postgresql], [SIGNAL_USE.to_row(each) for each in uses])
 

@@ -82,7 +82,7 @@ class StartOutcome:
     """What was started, and what left the run queue."""
 
     answers: dict[str, tuple[StartStatus, Run]] = field(default_factory=dict)
-    """What became of each start, by the uuid of the run that it brought."""
+    """The result of each start, by the uuid of its new run."""
     new: dict[str, Run] = field(default_factory=dict)
     """Runs that are to be inserted."""
     tasks: list[NewTask] = field(default_factory=list)
@@ -91,7 +91,7 @@ class StartOutcome:
     """The roots of runs that events are about."""
 
     def started(self, starts: Sequence[Start]) -> tuple[Started, ...]:
-        """Return what became of each start, in order."""
+        """Return the result of each start, in order."""
         answers = [self.answers[start.run.uuid] for start in starts]
         return tuple(Started(status, self.new.get(made.uuid, made)) for status, made in answers)
 
@@ -181,7 +181,7 @@ def _answer(
 
 
 def _cycle(connection: Connection, queue: RunQueue, new: Run, outcome: StartOutcome) -> tuple[str, ...]:
-    """Return the instances around a new one, from one of its own workflow on, if it could never begin inside them."""
+    """Return the instances that contain a new one, from one of its own workflow on, if they block it forever."""
     if new.parent is None or len(queue.active) < queue.strategy.concurrency:
         return ()
     around = waiting_for(connection, new.parent.run_uuid, new.parent.attempt_uuid)
@@ -210,7 +210,7 @@ def _endless(queue: RunQueue, drawn: str) -> str:
 
 
 def _ended(made: Run, status: RunStatus, message: str) -> Run:
-    """Return a run that ends before it has begun."""
+    """Return a run that ends before it has started."""
     return replace(made, is_queued=False, status=status, run_status=status, message=message, ended_at=made.created_at)
 
 
@@ -257,7 +257,7 @@ def _stop_queued(connection: Connection, uuids: Sequence[str], why: str, now: in
 
 
 def _let_go(connection: Connection, queue: RunQueue, outcome: StartOutcome) -> None:
-    """Dequeue instances that may begin."""
+    """Dequeue instances that may start."""
     going = leaving(queue.strategy, queue.view)
     for uuid in going:
         outcome.tasks.append(NewTask(TaskKind.RUN, uuid))

@@ -95,7 +95,7 @@ class SqlTriggerState:
             return [TRIGGER.from_row(row) for row in connection.execute(query, asked)]
 
     def next_due(self, kinds: Iterable[TriggerType] = TriggerType) -> int | None:
-        """Return when the next trigger of some kinds is due; None if none is by itself."""
+        """Return when the next trigger of some kinds is due; None if none has a time."""
         with self._transactions.read() as connection:
             return connection.scalar(_NEXT, {"kinds": [kind.value for kind in kinds]})
 

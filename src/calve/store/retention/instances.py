@@ -23,7 +23,7 @@ from calve.store.tables import (
 )
 
 RUNS = 500
-"""How many runs one transaction takes away at most: a loop may have made very many."""
+"""Maximum number of runs that one transaction deletes: a loop may have very many."""
 _PLACE = tuple_(run.c.created_at, run.c.uuid)
 _OLD = (
     select(
@@ -43,7 +43,7 @@ _OLD = (
 
 
 def old_instances(connection: Connection, before: int, after: Key, limit: int) -> RecordPage:
-    """Return instances; needed are the newest of each workflow, those that hold up others, and what is not over.
+    """Return instances; the newest of each workflow, those that block others, and unfinished ones are needed.
 
     What a step has started goes with the instance that the step belongs to.
     """
@@ -64,7 +64,7 @@ def old_instances(connection: Connection, before: int, after: Key, limit: int) -
 
 
 def forget_instances(transactions: Transactions, keys: Sequence[Key]) -> int:
-    """Forget instances, each in as many transactions as it takes; return how many there were."""
+    """Delete instances, each in as many transactions as needed; return how many there were."""
     count = 0
     for _, uuid in keys:
         while (left := transactions.write("forget", partial(_forget, uuid=uuid))) > 0:

@@ -174,7 +174,7 @@ def _forget_lines(transaction: Transaction, keys: Sequence[Key], now: int) -> in
 
 
 def _forgetting(table: Table, column: str) -> "Forget":
-    """Return what forgets rows by a column that the keys end with."""
+    """Return a function that deletes rows by the last column of their keys."""
 
     def forget(transaction: Transaction, keys: Sequence[Key], _now: int) -> int:
         values = [key[-1] for key in keys]
@@ -184,7 +184,7 @@ def _forgetting(table: Table, column: str) -> "Forget":
 
 
 def old_alerts(connection: Connection, before: int, after: Key, limit: int) -> RecordPage:
-    """Return messages that were sent, or given up; those that would be found again are needed."""
+    """Return messages that were sent or have failed; those that would be found again are needed."""
     query = select(_columns.id, _columns.made_at, _columns.alert).where(_columns.made_at < before)
     query = query.where(text(f"NOT ({IS_WAITING})")).order_by(_columns.made_at, _columns.id).limit(limit)
     rows = connection.execute(query.where(after < _PLACE) if after else query).all()

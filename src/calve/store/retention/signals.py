@@ -70,7 +70,7 @@ def _read(connection: Connection, names: Sequence[str]) -> dict[str, list[int]]:
 
 
 def forget_signals(transaction: Transaction, keys: Sequence[Key], _now: int) -> int:
-    """Forget signals, their params, and what they have done."""
+    """Delete signals, their params, and their effects."""
     places = [key[1:] for key in keys]
     for table in (signal_param, signal_use):
         transaction.connection.execute(delete(table).where(tuple_(table.c.name, table.c.seq).in_(places)))

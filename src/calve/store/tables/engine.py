@@ -30,7 +30,7 @@ IS_COUNTED = "is_leaf AND NOT is_superseded"
 IS_UNSYNCED = "COALESCE(triggers_version, 0) <> COALESCE(active_version, 0)"
 """Workflows whose triggers are not yet those of the active version."""
 IS_DUE = "due_at IS NOT NULL"
-"""Triggers that are looked at by themselves at some time."""
+"""Triggers with a time at which they are checked."""
 HAS_TIMEOUT = "timeout_at IS NOT NULL"
 IS_INNER = "length(root_uuid) > 0"
 """Events and attempts of runs that are inside others: where a run is its own root, ``root_uuid`` is empty."""
@@ -62,7 +62,7 @@ workflow = Table(
     optional("activated_at", BigInteger),
     optional("triggers_version", Integer),
 )
-"""One row a workflow, locked to start an instance. A deleted one keeps its row, so that numbers go on."""
+"""One row per workflow, locked to start an instance. A deleted workflow keeps its row, so that numbers continue."""
 
 version = Table(
     "version",
@@ -268,7 +268,7 @@ log_chunk = Table(
     required("size", Integer),
     required("line", BigInteger),
 )
-"""Pieces of logs: where in the log each begins, in bytes and in lines."""
+"""Pieces of logs: where each starts in the log, in bytes and in lines."""
 
 log_file = Table(
     "log_file",

@@ -14,7 +14,7 @@ signal_name = Table(
     key("name"),
     required("last_seq", BigInteger),
 )
-"""One row a name: it is locked to announce a signal of that name, and to begin to wait for one."""
+"""One row per name, locked to announce a signal with that name, or to start to wait for one."""
 
 signal = Table(
     "signal",

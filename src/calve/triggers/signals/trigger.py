@@ -76,7 +76,7 @@ class SignalTriggers:
             else:
                 fires += [fire] if fire is not None else []
         if joined.given_up:
-            log.warning("%s of %s gives up %d signals", trigger.trigger_id, trigger.workflow_id, joined.given_up)
+            log.warning("%s of %s skips %d signals", trigger.trigger_id, trigger.workflow_id, joined.given_up)
         state: dict[str, Any] = {
             "read": {name: found[-1].seq if found else read[name] for name, found in come.items()},
             "waiting": _written(joined.waiting),

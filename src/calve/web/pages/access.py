@@ -23,7 +23,7 @@ def users(call: Call, page: Paged) -> Page:
 
 @pages.get("/tokens", "tokens_page", SIGNED_IN)
 def tokens(call: Call, page: Paged) -> Page:
-    """List one's own tokens; an administrator sees all."""
+    """List the caller's tokens; an administrator sees all."""
     document = Operations(call).tokens()
     return Page("access/tokens.html", "Tokens", document, {"part": part_of(document, page, "token_id")}, here="more")
 
@@ -37,7 +37,7 @@ def secrets(call: Call, page: Paged) -> Page:
 
 @pages.get("/audit", "audit_page", AUDIT)
 def audit(call: Call, before: _Before = None, *, verify: bool = False) -> Page:
-    """List who did what, newest first, and check the whole log if that is asked for."""
+    """List the lines of the audit log, newest first, and verify the whole log if requested."""
     operations = Operations(call)
     document = operations.audit(_LINES, before)
     values = {

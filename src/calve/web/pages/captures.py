@@ -1,4 +1,4 @@
-"""Captures: which there are; and of one, what is in it and why, its files, and the checkpoints that it moved."""
+"""Captures: the list, and for each its snapshots with reasons, its files, and the checkpoints that it moved."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -38,7 +38,7 @@ def captures(call: Call, page: Paged, consumer: _Text = "") -> Page:
 
 @pages.get("/captures/{capture_id}", "capture_page", READ_SOMEWHERE, live=True, every=SELDOM)
 def capture(call: Call, capture_id: str) -> Page:
-    """Show what a capture holds, which snapshots are in it and why, and what became of it."""
+    """Show the content of a capture, its snapshots with reasons, and its result."""
     operations = Operations(call)
     document = operations.capture(capture_id)
     values = {

@@ -188,7 +188,7 @@ def _picture(document: Document, chosen: str, address: _Address, view: str, now:
 
 
 def _spans(steps: Iterable[Document], address: _Address) -> list[Span]:
-    """Return when steps ran, in the order in which they began; those that have not begun are left out."""
+    """Return when steps ran, in the order of their starts; steps that have not started are omitted."""
     begun = [(one, one["runtime_state"]) for one in steps if "start_time" in one.get("runtime_state", {})]
     spans = [
         Span(one["step_id"], one["status"], times["start_time"], times.get("end_time"), address(step=one["step_id"]))
@@ -208,7 +208,7 @@ def _edges(document: Document) -> list[Edge]:
 
 
 def took(step: Document, now: int) -> str:
-    """Return how long a step took, or has run so far; empty if it has not begun."""
+    """Return how long a step took, or has run so far; empty if it has not started."""
     times = step.get("runtime_state", {})
     if "start_time" not in times:
         return ""
@@ -355,7 +355,7 @@ def _attempts(operations: Operations, document: Document, path: str, step: Docum
 
 @pages.get("/workflows/{workflow_id}/instances/{instance_id}/restart", "restart_page", RUN)
 def restart(call: Call, request: Request, workflow_id: str, instance_id: int, step: _Text = "") -> Page:
-    """Say what a restart would run again and what it would keep, and ask whether to do it."""
+    """Show which steps a restart would run again and which it would keep, and ask for confirmation."""
     operations = Operations(call)
     plan = operations.plan_restart(workflow_id, instance_id, step or None)
     latest = operations.version(workflow_id, "latest")

@@ -35,7 +35,7 @@ _YEAR = 365 * 86_400
 
 @pages.get("/sign-in", "sign_in_page", PUBLIC)
 def sign_in_page(call: Call, request: Request, next: str = "/") -> Page | Response:  # noqa: A002 - the usual name
-    """Ask for a name and a password, or lead to the identity provider; whoever is signed in goes on."""
+    """Ask for a name and a password, or redirect to the identity provider; skip both if the caller is signed in."""
     if call.principal.kind is not PrincipalKind.ANONYMOUS:
         return RedirectResponse(relative(next), 303)
     return _page(request, next)
@@ -80,7 +80,7 @@ async def sign_in_by_form(call: Call, request: Request, at: ControlDep, info: Re
 
 @pages.post("/actions/bootstrap", "bootstrap_by_form", PUBLIC)
 async def bootstrap_by_form(call: Call, request: Request, at: ControlDep, info: RequestDep, fields: Form) -> Response:
-    """Become the first administrator."""
+    """Create the first administrator."""
     try:
         body = _body(Bootstrap, fields, "token", "name", "password")
         begun = await in_slow_thread(partial(bootstrapped, at, info, body))

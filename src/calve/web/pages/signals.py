@@ -1,4 +1,4 @@
-"""Signals and triggers: what was announced and what came of it, and what starts workflows by itself."""
+"""Signals, with what they started and released, and triggers."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any

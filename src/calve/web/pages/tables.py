@@ -77,7 +77,7 @@ def _urgency(lag: Mapping[str, Any]) -> tuple[bool, float]:
 
 
 def _shown(about: Document, tab: str, document: Any, **values: Any) -> Page:
-    """Return one tab of a table, its region; ``about`` is the table itself, which all of them tell of."""
+    """Return one tab of a table, its region; ``about`` is the table, which all tabs share."""
     common = {"about": about, "tab": tab, "place": table_page(about["table"]), "workflow_of": workflow_of}
     return Page(f"tables/{tab}.html", about["table"], document, common | values, here="tables", regions=("tab",))
 
@@ -110,7 +110,7 @@ def _most_behind(about: Document) -> str:
 
 
 def _few_changes(operations: Operations, about: Document, consumer: str) -> Document | None:
-    """Return the map of a table if it is small enough to stand in the page, and known at once."""
+    """Return the map of a table if it is small enough to be part of the page, and known at once."""
     if not 0 < about["commits"] <= _FEW_COMMITS:
         return None
     drawn = operations.changes_within(
@@ -289,7 +289,7 @@ def _chosen(operations: Operations, about: Document, snapshot_id: str) -> Docume
 
 
 def _captures_of(operations: Operations, table: str, snapshot: Document, consumer: str) -> list[Document]:
-    """Return the newest captures that looked at a snapshot, each with whether it is in them, and why."""
+    """Return the newest captures that considered a snapshot, with whether they contain it, and why."""
     found = operations.list_captures(_SEARCHED, consumer=consumer or None)["elements"]
     reports = (operations.capture(one["capture_id"]) for one in found if table in one["tables"])
     return [

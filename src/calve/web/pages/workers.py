@@ -36,7 +36,7 @@ def tag_permits(call: Call, page: Paged) -> Page:
 
 @pages.get("/alerts", "alerts_page", READ_EVERYWHERE, live=True, every=_EVERY)
 def alerts(call: Call, page: Paged, status: _Status = "") -> Page:
-    """List the alerts that were sent, wait, or could not be sent, newest first."""
+    """List alerts, sent, waiting and failed, newest first."""
     document = Operations(call).alerts(status or None, _ALERTS)
     values = {
         "status": status,

@@ -104,7 +104,7 @@ def _owner(overview: Document) -> str:
 
 
 def _tags(overview: Document, version: Document) -> list[str]:
-    """Return the tags of the version, and those that the workflow has whatever its version."""
+    """Return the tags of the version, and those of the workflow's properties."""
     own = overview["properties_snapshot"].get("tags") or []
     named = [*version["workflow"].get("tags", []), *own]
     return list(dict.fromkeys(str(one["name"]) if isinstance(one, dict) else str(one) for one in named))

@@ -1,4 +1,4 @@
-"""Workflows: the list of them, and where a text stands in them."""
+"""The list of workflows, and the search."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal

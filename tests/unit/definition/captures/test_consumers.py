@@ -23,8 +23,7 @@ def test_a_consumer_of_another_namespace_is_refused(job: str, consumer: str) -> 
     """Wherever the step stands."""
     (said,) = refusals(f"Workflow: {{id: a.w, jobs: [{job.format(consumer)}]}}")
     assert said == (
-        f"the consumer {consumer} is not in the namespace of the workflow; "
-        "leave consumer out, or begin its name with a."
+        f"the consumer {consumer} is not in the namespace of the workflow; omit consumer, or start its name with a."
     )
 
 

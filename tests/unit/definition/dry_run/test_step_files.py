@@ -103,7 +103,7 @@ def test_a_param_of_one_line_needs_no_place() -> None:
         (
             "beside.sql",
             "file_elsewhere",
-            "spark.file: beside.sql is beside the definition, but not in the project folder",
+            "spark.file: beside.sql is next to the definition, but not in the project folder",
         ),
     ],
 )

@@ -156,8 +156,8 @@ def test_what_is_beside_a_workflow_in_yaml_must_mean_something() -> None:
     """The nearest key is named."""
     found = written("Triger: {cron: '@daily'}\nOwnership: me\nWorkflow: {id: w, jobs: [job: {id: a, type: NoOp}]}")
     assert found.said == [
-        ("unknown_key", "Triger is not a known key beside a workflow"),
-        ("unknown_key", "Ownership is not a known key beside a workflow"),
+        ("unknown_key", "Triger is not a known key next to a workflow"),
+        ("unknown_key", "Ownership is not a known key next to a workflow"),
     ]
     assert next(iter(found.problems)).hint == "did you mean trigger?"
 

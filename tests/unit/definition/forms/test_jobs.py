@@ -227,7 +227,7 @@ def test_an_item_that_is_no_job_is_told_how_to_be_one(text: str, message: str, h
     found = job(text)
     assert found.said == [("job_malformed", message)]
     assert next(iter(found.problems)).hint == (
-        hint or "write - job: {id: …, type: …}, or subworkflow, foreach, while or template in place of job"
+        hint or "write - job: {id: …, type: …}, or subworkflow, foreach, while or template instead of job"
     )
 
 

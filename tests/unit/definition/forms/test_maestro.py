@@ -136,12 +136,12 @@ def test_words_may_be_in_any_case() -> None:
 @pytest.mark.parametrize(
     ("param", "hint"),
     [
-        ({"value": 5}, 'write "type": "LONG" beside its value'),
-        ({"value": ["a"]}, 'write "type": "STRING_ARRAY" beside its value'),
-        ({"expression": "1 + 1"}, 'write "type": "STRING" beside its value'),
-        ({"value": [None]}, 'write "type": "STRING" beside its value'),
-        (5.5, 'write "type": "DOUBLE" beside its value'),
-        ([{}], 'write "type": "STRING" beside its value'),
+        ({"value": 5}, 'write "type": "LONG" next to its value'),
+        ({"value": ["a"]}, 'write "type": "STRING_ARRAY" next to its value'),
+        ({"expression": "1 + 1"}, 'write "type": "STRING" next to its value'),
+        ({"value": [None]}, 'write "type": "STRING" next to its value'),
+        (5.5, 'write "type": "DOUBLE" next to its value'),
+        ([{}], 'write "type": "STRING" next to its value'),
     ],
 )
 def test_a_param_without_a_type_is_told_the_one_it_would_have(param: Any, hint: str) -> None:
@@ -187,7 +187,7 @@ def test_null_is_as_good_as_absent() -> None:
         (
             {"id": "a", "type": "NoOp"},
             "a step is a map with one key, its kind",
-            'write {"step": {"id": …, "type": …}}, or subworkflow, foreach, while or template in place of step',
+            'write {"step": {"id": …, "type": …}}, or subworkflow, foreach, while or template instead of step',
         ),
     ],
 )
@@ -231,5 +231,5 @@ def test_what_is_beside_the_workflow_is_kept() -> None:
     assert both.plain["extra_info"] == {"team": "x", "a": 1}
     assert written(json.dumps({**body, "team": "x", "extra_info": 5})).plain["extra_info"] == 5
     slip = written(json.dumps({**body, "propertes": {}}))
-    assert slip.said == [("unknown_key", "propertes is not a known key beside a workflow")]
+    assert slip.said == [("unknown_key", "propertes is not a known key next to a workflow")]
     assert next(iter(slip.problems)).hint == "did you mean properties?"

@@ -168,11 +168,11 @@ def test_a_list_of_the_wrong_shape_is_left_to_the_model() -> None:
 @pytest.mark.parametrize(
     ("trigger", "said"),
     [
-        ("{}", ("trigger_malformed", "the trigger does not say what starts the workflow")),
-        ("{timezone: UTC}", ("trigger_malformed", "the trigger does not say what starts the workflow")),
+        ("{}", ("trigger_malformed", "the trigger does not define what starts the workflow")),
+        ("{timezone: UTC}", ("trigger_malformed", "the trigger does not define what starts the workflow")),
         ("[5]", ("trigger_malformed", "a trigger is a map")),
         ("{corn: '@daily'}", ("unknown_key", "corn is not a key of a trigger")),
-        ("{signal: a, timezone: UTC}", ("misplaced_key", "timezone belongs beside cron or interval")),
+        ("{signal: a, timezone: UTC}", ("misplaced_key", "timezone belongs next to cron or interval")),
         ("{signals: [5]}", ("signal_malformed", "this is not the name of a signal")),
         ("{cron: '@daily', CRON: '@daily'}", ("said_twice", "CRON means the same as cron, which is already given")),
     ],

@@ -263,7 +263,7 @@ BAD: list[tuple[str, dict[str, Any], str, str, str]] = [
         {"spark": {"script": "x", "audit": "SELECT true"}},
         "missing_field",
         "spark.audit needs targets",
-        "write targets: [db.table] beside the type",
+        "write targets: [db.table] next to the type",
     ),
     (
         "Shell",
