@@ -6,13 +6,13 @@ From the root of the repository: python scripts/api_docs.py [--check]
 import sys
 from collections import defaultdict
 
-from calve.api.routes import policy_of
 from fastapi.routing import APIRoute  # noqa: TID253 - the routes are what the page lists
 from generated import REFERENCE, between, write
 
 from calve.api import access
 from calve.api.app import routers
 from calve.api.graphql.server import SCHEMA
+from calve.api.routes import policy_of
 from calve.engine import views
 from calve.engine.views import Document
 from calve.operations import PREFIX, declared, models
