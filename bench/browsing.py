@@ -4,14 +4,14 @@ import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 _OBSERVE = """window.tasks = [];
 new PerformanceObserver((list) => tasks.push(...list.getEntries().map((one) => one.duration)))
   .observe({ type: "longtask", buffered: true });"""
 _SETTLED_MS = 1_500
-_PHONE = {"width": 400, "height": 800}
-_DESK = {"width": 1280, "height": 900}
+_PHONE: ViewportSize = {"width": 400, "height": 800}
+_DESK: ViewportSize = {"width": 1280, "height": 900}
 
 
 @dataclass(frozen=True, slots=True)
