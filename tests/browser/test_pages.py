@@ -8,19 +8,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, ViewportSize, expect
-from tests.browser.watching import ALL, DESK, OF_LOOK, PHONE, Site, Theme, Wrong, watched
+from playwright.sync_api import Browser, expect
+from tests.browser.watching import LOOKS, Site, Wrong, watched
 from tests.engines import BUSY, DONE, FATAL_ERROR
 from tests.pages import Parsed, parse
 from tests.projects import WebProject, filled_project
 
 from calve.engine import Outcome, StepContext
 
-LOOKS: dict[str, tuple[ViewportSize, Theme, dict[str, Any]]] = {
-    "light": (DESK, "light", ALL),
-    "dark phone": (PHONE, "dark", OF_LOOK),
-}
-"""How pages are loaded, and what is looked for then; each is seen in the other theme as well."""
 _SUCCEEDED = re.compile("succeeded", re.IGNORECASE)
 _WORKFLOW = """
 Workflow: {{id: {}, dag: sequential, jobs: [

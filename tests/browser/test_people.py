@@ -3,13 +3,12 @@
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, expect
+from playwright.sync_api import Browser, Page, expect
 from tests.accesses import LOCAL, PASSWORD
-from tests.browser.watching import ALL, DESK, OF_LOOK, PHONE, Site, Theme, Watched, watched
+from tests.browser.watching import LOOKS, Site, Watched, watched
 from tests.engines import BUSY
 from tests.pages import GUARDED
 from tests.projects import WebProject, crawl, filled_project
@@ -95,8 +94,7 @@ def _pages(person: Watched) -> list[str]:
 
 def test_everybody_can_see_and_reach_the_pages_to_sign_in(browser: Browser, url: str) -> None:
     """In both themes and on a phone, also when the password was wrong."""
-    looks: list[tuple[ViewportSize, Theme, dict[str, Any]]] = [(DESK, "light", ALL), (PHONE, "dark", OF_LOOK)]
-    for viewport, theme, rules in looks:
+    for viewport, theme, rules in LOOKS.values():
         with watched(browser, url, viewport=viewport, theme=theme) as person:
             for path in ("/sign-in", "/bootstrap"):
                 person.open(path)

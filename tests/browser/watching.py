@@ -26,6 +26,11 @@ ALL = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wc
 """Everything that axe looks for on a page."""
 OF_LOOK = {"type": "rule", "values": ["color-contrast", "scrollable-region-focusable", "target-size"]}
 """What depends on colors and width: looked for in every look, the rest once."""
+LOOKS: dict[str, tuple[ViewportSize, Theme, dict[str, Any]]] = {
+    "light": (DESK, "light", ALL),
+    "dark phone": (PHONE, "dark", OF_LOOK),
+}
+"""How pages are loaded, and what is looked for then; each is seen in the other theme as well."""
 _AXE = (Path(__file__).parents[1] / "data" / "axe.min.js").read_text(encoding="utf-8")
 _VIOLATIONS = """async ([within, runOnly]) => {
   const { violations } = await axe.run(within, { resultTypes: ["violations"], runOnly });
