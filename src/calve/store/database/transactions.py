@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Table, text
-from sqlalchemy.dialects import postgresql, sqlite
 
 from calve.errors import StoreUnavailable
 from calve.store.database import database as databases
@@ -65,7 +64,13 @@ class Transaction:
 
     def insert(self, table: Table) -> Any:
         """Return an insert with a clause for conflicts, which differs between dialects."""
-        return postgresql.insert(table) if self.is_postgresql else sqlite.insert(table)
+        if self.is_postgresql:
+            from sqlalchemy.dialects import postgresql
+
+            return postgresql.insert(table)
+        from sqlalchemy.dialects import sqlite
+
+        return sqlite.insert(table)
 
 
 class StartOver(Exception):

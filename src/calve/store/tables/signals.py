@@ -1,11 +1,10 @@
 """Tables of signals: what was announced, and what waits for it."""
 
 from sqlalchemy import BigInteger, Integer, Table, Text, UniqueConstraint
-from sqlalchemy.dialects import postgresql
 
 from calve.store.tables.columns import Uuid, index, key, metadata, optional, required
 
-SORTED = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
+SORTED = Text().with_variant(Text(collation="C"), "postgresql")
 """A text that compares byte by byte, as in SQLite and in Python."""
 
 signal_name = Table(
