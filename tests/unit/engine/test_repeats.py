@@ -26,6 +26,20 @@ Workflow:
       ranges: {{i: {{from: 0, to: COUNT}}}}
       jobs:{INNER}
 """
+NESTED = """
+Workflow:
+  id: w
+  jobs:
+  - foreach:
+      id: loop
+      concurrency: COUNT
+      ranges: {i: {from: 0, to: COUNT}}
+      jobs:
+        - foreach:
+            id: inner
+            ranges: {j: {from: 0, to: 1}}
+            jobs: [{job: {id: mail, type: Shell, shell: {script: "true"}}}]
+"""
 CHILD = """
 Workflow:
   id: child
@@ -61,6 +75,14 @@ def test_a_step_inside_a_failed_loop_is_named(playground: Playground, count: int
     assert _repeats(playground, run, "loop") == _repeats(playground, run, **FROM_INCOMPLETE)
     assert set(_repeats(playground, run, "loop", "1", "extract")) == {"loop/extract", "loop/mail"}
     assert set(_repeats(playground, run, **FROM_BEGINNING)) == {"loop/extract", "loop/mail"}
+
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_a_step_inside_a_loop_of_a_failed_loop_is_named(playground: Playground, count: int) -> None:
+    """By its path, without numbers."""
+    playground.push(NESTED.replace("COUNT", str(count)))
+    playground.script.parts["mail"] = FATAL_ERROR
+    assert _repeats(playground, playground.start(), **FROM_INCOMPLETE) == ("loop/inner/mail",)
 
 
 def test_what_is_delivered_to_targets_is_not_repeated(playground: Playground) -> None:
