@@ -95,7 +95,7 @@ def warn() -> None:
     """Say which files are missing, as in a package that was built or copied in part."""
     if found := missing():
         _LOG.warning(
-            "The web UI does not work as it should: %s missing in %s. Install calve again: "
+            "The web UI does not work as it should: %s missing in %s. Reinstall it with "
             "pip install --force-reinstall --no-deps calve",
             ", ".join(found) + (" is" if len(found) == 1 else " are"),
             FOLDER,
