@@ -492,10 +492,13 @@ class Overviews(Protocol):
 class Attention(Protocol):
     """Finds what may need a person: only in workflows below ``namespaces``."""
 
-    def failed_runs(self, *, limit: int = 1_000, namespaces: Sequence[str] = ("",)) -> list[FailedRun]:
+    def failed_runs(
+        self, *, limit: int = 1_000, namespaces: Sequence[str] = ("",), saying: str = ""
+    ) -> list[FailedRun]:
         """Return the instances that failed and were not restarted, newest first, each with the step that failed.
 
-        Those of a subworkflow are left out where their parent has failed with them.
+        Those of a subworkflow are left out where their parent has failed with them. With ``saying``, only those of the
+        newest ``limit`` whose message begins so.
         """
         ...
 
