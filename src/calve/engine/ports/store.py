@@ -261,8 +261,8 @@ class Instances(Protocol):
         """Return which pieces of an attempt's log are kept, in order, without their texts; no two of them overlap."""
         ...
 
-    def log_text(self, attempt_uuid: str, number: int) -> str:
-        """Return the text of a piece of a log; nothing, if it is not kept any longer."""
+    def log_texts(self, attempt_uuid: str, numbers: Sequence[int]) -> dict[int, str]:
+        """Return the texts of pieces of a log by number, but for those that are not kept any longer."""
         ...
 
     def log_files(self, attempt_uuid: str) -> list[LogExtent]:
@@ -545,8 +545,8 @@ class LogPieces(Protocol):
         """Return which pieces are kept, in order."""
         ...
 
-    def log_text(self, attempt_uuid: str, number: int) -> str:
-        """Return the text of a piece."""
+    def log_texts(self, attempt_uuid: str, numbers: Sequence[int]) -> dict[int, str]:
+        """Return the texts of pieces by number, but for those that are not kept any longer."""
         ...
 
     def log_files(self, attempt_uuid: str) -> list[LogExtent]:
