@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from pydantic.fields import FieldInfo
 from tests.engines import BUSY, FATAL_ERROR, START, USER_ERROR, Playground
 
 from calve.engine import Initiator, Outcome, StartStatus, State, StepStatus
@@ -207,6 +208,21 @@ def test_a_foreach_is_a_count_of_its_iterations(playground: Playground) -> None:
         "total_leaf_count": 1,
         "overview": {"SUCCEEDED": {"cnt": 1}},
     }
+
+
+def test_an_overview_reads_its_steps_once(playground: Playground, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also to find what failed; and to write them down, defaults are not worked out for each."""
+    playground.push(TWO)
+    playground.script.parts["b"] = FATAL_ERROR
+    run = playground.start()
+    before = overview_json(_overview(playground, run))
+    run, loaded, load = playground.fresh(run), list[str](), type(playground.state).load
+    monkeypatch.setattr(type(playground.state), "load", lambda self, uuid: loaded.append(uuid) or load(self, uuid))
+    monkeypatch.setattr(FieldInfo, "get_default", lambda *_, **__: pytest.fail("a default was worked out again"))
+    overview = overview_of(playground.tools, run)
+    assert [failure.path for failure in overview.failures] == [("b",)]
+    assert loaded == [run.uuid]
+    assert overview_json(overview) == before
 
 
 def test_a_while_does_not_know_how_many_there_will_be(playground: Playground) -> None:
