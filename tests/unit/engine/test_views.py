@@ -8,7 +8,7 @@ from pydantic.fields import FieldInfo
 from tests.engines import BUSY, FATAL_ERROR, START, USER_ERROR, Playground
 
 from calve.engine import Initiator, Outcome, StartStatus, State, StepStatus
-from calve.engine.model import Attempt, Run, Started
+from calve.engine.model import Attempt, Run, Snapshot, Started
 from calve.engine.views import (
     Iterations,
     Overview,
@@ -216,8 +216,13 @@ def test_an_overview_reads_its_steps_once(playground: Playground, monkeypatch: p
     playground.script.parts["b"] = FATAL_ERROR
     run = playground.start()
     before = overview_json(_overview(playground, run))
-    run, loaded, load = playground.fresh(run), list[str](), type(playground.state).load
-    monkeypatch.setattr(type(playground.state), "load", lambda self, uuid: loaded.append(uuid) or load(self, uuid))
+    run, loaded, load = playground.fresh(run), list[str](), playground.state.load
+
+    def counted(uuid: str) -> Snapshot | None:
+        loaded.append(uuid)
+        return load(uuid)
+
+    monkeypatch.setattr(playground.state, "load", counted)
     monkeypatch.setattr(FieldInfo, "get_default", lambda *_, **__: pytest.fail("a default was worked out again"))
     overview = overview_of(playground.tools, run)
     assert [failure.path for failure in overview.failures] == [("b",)]
