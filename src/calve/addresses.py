@@ -1,5 +1,6 @@
 """The addresses of pages of the web UI, without that of the server. Pure."""
 
+from functools import lru_cache
 from urllib.parse import quote
 
 
@@ -19,5 +20,6 @@ def table_page(table: str) -> str:
     return f"/tables/{_quoted(table)}"
 
 
+@lru_cache(maxsize=1_000)  # a list of workflows has a link for each of their last runs
 def _quoted(text: str) -> str:
     return quote(text, safe="")

@@ -43,8 +43,7 @@ def test_pieces_between_two_places_are_dropped(engine: SqlEngineState) -> None:
     engine.append_log(LogChunk("a", 6, "6" * 10, 60, 6, dropped=(20, 45)))
     engine.append_log(LogChunk("b", 0, "other", dropped=(0, 0)))
     assert engine.log_extents("a") == [LogExtent(at, 10, at // 10, at // 10) for at in (0, 10, 40, 50, 60)]
-    assert engine.log_text("a", 4) == "4" * 10
-    assert engine.log_text("a", 2) == ""
+    assert engine.log_texts("a", [2, 4, 5]) == {4: "4" * 10, 5: "5" * 10}
     assert engine.log_extents("none") == []
 
 

@@ -199,6 +199,20 @@ def test_lineage_is_a_picture_and_a_list(client: TestClient, lakeside: Lakeside,
     assert client.get("/lineage?table=db.nothing").status_code == 404
 
 
+def test_a_long_list_of_lineage_has_pages(client: TestClient, lakeside: Lakeside, playground: Playground) -> None:
+    """The address of each says what it is around; the picture shows all of it."""
+    keep_chain(playground, lakeside)
+    first = page_of(client, "/lineage?table=db.raw&depth=5&limit=2")
+    assert len(first.all("tr")) == 3
+    (onward,) = [one for one in first.links if "cursor=" in one]
+    assert onward.startswith("/lineage?table=db.raw&depth=5&")
+    second = page_of(client, onward)
+    shown = [[row.text for row in page.all("tr")[1:]] for page in (first, second)]
+    assert len(first.all("svg", class_="graph")) == len(second.all("svg", class_="graph")) == 1
+    assert not set(shown[0]) & set(shown[1])
+    assert sum(map(len, shown)) == 5
+
+
 def test_lineage_of_others_is_not_shown(playground: Playground, lakeside: Lakeside) -> None:
     """Neither in the picture nor in the list."""
     keep_chain(playground, lakeside)

@@ -192,6 +192,16 @@ def test_the_iterations_of_a_loop_are_a_grid_and_a_table(client: TestClient) -> 
     assert client.get(LOOP, headers=JSON).json() == rest.json()
 
 
+def test_the_page_of_iterations_reads_them_once(
+    client: TestClient, playground: Playground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As letters, and a page of them: neither their documents nor the steps inside them are summed up for it."""
+    state = type(playground.engine.state)
+    for name in ("iterations", "leaves"):
+        monkeypatch.setattr(state, name, lambda *_, **__: pytest.fail("all that is inside the loop was read"))
+    assert f"{PAGE}?step=loop/2/inside" in answer_of(client.get(LOOP)).links
+
+
 @pytest.mark.parametrize(
     ("query", "numbers"),
     [

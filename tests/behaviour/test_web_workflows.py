@@ -1,6 +1,7 @@
 """The pages of workflows: the list, one with its graph, runs, definition, triggers, data and settings, and search."""
 
 import json
+import re
 from collections.abc import Iterator
 from html import unescape
 
@@ -17,6 +18,7 @@ from calve.api.access import guarded
 from calve.definition import to_yaml
 from calve.engine import Outcome, State
 from calve.web import add_pages
+from calve.web.frame import environment
 from calve.web.highlight import json_html, yaml_html
 
 EVIL = "<img src=x onerror=alert(1)>\"'</pre><script>alert(1)</script>"
@@ -59,6 +61,19 @@ def client(playground: Playground) -> Iterator[TestClient]:
 
 def _text(page: Parsed) -> str:
     return " ".join(page.one("main").text.split())
+
+
+def test_bars_of_runs_say_no_more_than_a_screen_shows() -> None:
+    """A list has a thousand of them: their numbers have one digit after the point, whatever durations are."""
+    runs = [
+        {"ms": number, "status": status, "href": "/", "title": ""}
+        for number in range(1, 11)
+        for status in ("SUCCEEDED", "FAILED")
+    ]
+    template = environment().from_string('{% import "_macros.html" as ui %}{{ ui.bars(runs) }}')
+    written = template.render(runs=runs)
+    assert written.count("<rect") == written.count("<path") == 10
+    assert re.findall(r"\d\.\d\d+", written) == []
 
 
 @pytest.mark.parametrize("query", [f"?tab={tab}" for tab in TABS] + ["", "?tab=nope", "?tab=definition&format=json"])

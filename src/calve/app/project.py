@@ -33,7 +33,7 @@ from calve.app.scheduler import (
     watcher_on,
 )
 from calve.app.worker import runtimes_on, worker_on
-from calve.errors import RequestInvalid, StoreBusy, StoreUnavailable
+from calve.errors import RequestInvalid, StoreUnavailable
 from calve.settings import Settings, StepLogSettings, load
 from calve.store import Store, open_store
 
@@ -218,13 +218,9 @@ class ProjectAdministration:
     @property
     def is_worked(self) -> bool:
         """Whether a worker is alive, so that started instances run."""
-        if not self.project.settings.store.url.startswith("sqlite"):
-            return bool(self.project.engine.state.workers())
-        try:
-            with self.project.store.hold_scheduler():
-                return False
-        except StoreBusy:
-            return True
+        if self.project.settings.store.url.startswith("sqlite"):
+            return self.project.store.has_scheduler()
+        return bool(self.project.engine.state.workers())
 
     def alerts(self, status: "MessageStatus | None", limit: int) -> "Sequence[StoredMessage]":
         """Return alerts, newest first."""

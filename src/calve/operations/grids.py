@@ -6,6 +6,7 @@ from functools import partial
 from typing import Annotated
 
 from calve.access import Permission, namespaces
+from calve.definition.model import ForeachStep, WhileStep
 from calve.definition.params import Parameter, shown
 from calve.engine import (
     Address,
@@ -18,10 +19,12 @@ from calve.engine import (
     RunStatus,
     StepStatus,
     find,
+    find_attempt,
     loop_of,
     params_from_stored,
     type_of,
 )
+from calve.engine.views import run_source
 from calve.errors import RequestInvalid
 from calve.operations import shapes
 from calve.operations.arguments import InstanceId, StepPath, WorkflowId, step_address
@@ -138,6 +141,17 @@ class Grids(Topic):
         if not letters:
             return document
         return {**_letters(state.iteration_statuses(name, started_by=started_by), total), **document}
+
+    def first_inside(self, workflow_id: str, instance_id: int, step_id: str) -> str:
+        """Return the id of the first step inside of a loop, without reading its iterations."""
+        address = step_address(workflow_id, instance_id, step_id)
+        self.call.require_inside(Permission.READ, address)
+        run, attempt = find_attempt(self.call.engine.state, address)
+        source = run_source(self.call.engine.tools, run, [attempt], with_leaves=False)
+        loop = source.blueprint_of(attempt).steps[attempt.step_id]
+        if not isinstance(loop, ForeachStep | WhileStep):
+            raise RequestInvalid(f"{address} is not a loop.")
+        return loop.steps[0].id
 
     def _loop(self, address: Address) -> tuple[str, int | None, Sequence[str]]:
         """Return the name of the iterations of a loop, how many there will be if known, and who started them.

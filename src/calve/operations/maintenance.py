@@ -108,8 +108,8 @@ class Maintenance(Topic):
         """Return how many tasks are ready, scheduled, or claimed by workers, by kind, and what was set aside."""
         engine = self.call.engine
         states = engine.state.queue_states(engine.tools.clock())
-        failed = engine.state.failed_runs(namespaces=namespaces(self.call.principal, Permission.READ))
-        aside = [one for one in failed if one.message.startswith(SET_ASIDE)]
+        granted = namespaces(self.call.principal, Permission.READ)
+        aside = engine.state.failed_runs(namespaces=granted, saying=SET_ASIDE)
         return {
             "tasks": {kind.value: asdict(state) for kind, state in states.items()},
             "set_aside": {

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from calve.store.database import Database, Notifier, only_scheduler
+from calve.store.database import Database, Notifier, has_scheduler, only_scheduler
 from calve.store.schema import is_at_head, migrate
 
 if TYPE_CHECKING:
@@ -124,9 +125,14 @@ class Store:
         if file is None:
             yield
             return
-        with only_scheduler(file.with_name(f"{file.name}-scheduler")):
+        with only_scheduler(_scheduler_lock(file)):
             self._database.check_whole()
             yield
+
+    def has_scheduler(self) -> bool:
+        """Tell whether a process schedules on the SQLite file, without reading the file."""
+        file = self._database.file
+        return file is not None and has_scheduler(_scheduler_lock(file))
 
     def watch(self) -> Callable[[], None]:
         """Return a check that raises StoreLost once the SQLite file has been deleted or replaced."""
@@ -154,6 +160,10 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _scheduler_lock(file: Path) -> Path:
+    return file.with_name(f"{file.name}-scheduler")
 
 
 def open_store(url: str) -> Store:

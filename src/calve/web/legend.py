@@ -66,11 +66,12 @@ def tone_of(status: object) -> Tone:
     return _TONES.get(str(status).upper(), Tone.WAIT)
 
 
+_MARK = Markup('<path class="mark tone-%s" transform="translate(%g %g)" d="%s"/>')
+
+
 def mark(tone: Tone, x: float, y: float) -> Markup:
     """Return the mark of a tone, for an SVG."""
-    return Markup('<path class="mark tone-{}" transform="translate({:g} {:g})" d="{}"/>').format(
-        tone, x, y, SHAPES[tone]
-    )
+    return _MARK % (tone, x, y, SHAPES[tone])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Logs as they are read: by place, from the end, and by what they hold."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -25,6 +26,7 @@ class Kept:
     broken: set[str] = field(default_factory=set)
     dropped: set[int] = field(default_factory=set)
     asked: list[str | int] = field(default_factory=list)
+    questions: int = 0
 
     def log_extents(self, attempt_uuid: str) -> list[LogExtent]:
         """Return the pieces."""
@@ -34,12 +36,13 @@ class Kept:
             for number, (start, end) in enumerate(self.pieces)
         ]
 
-    def log_text(self, attempt_uuid: str, number: int) -> str:
-        """Return a piece, unless it was dropped meanwhile."""
+    def log_texts(self, attempt_uuid: str, numbers: Sequence[int]) -> dict[int, str]:
+        """Return pieces, unless they were dropped meanwhile."""
         assert attempt_uuid == "key"
-        self.asked.append(number)
-        start, end = self.pieces[number]
-        return "" if number in self.dropped else self.whole[start:end].decode()
+        self.asked += numbers
+        self.questions += 1
+        kept = {number: self.pieces[number] for number in numbers if number not in self.dropped}
+        return {number: self.whole[start:end].decode() for number, (start, end) in kept.items()}
 
     def log_files(self, attempt_uuid: str) -> list[LogExtent]:
         """Return the files."""
@@ -106,6 +109,18 @@ def test_a_page_reads_no_more_than_it_needs(torn: Kept) -> None:
     assert torn.asked == [1]
 
 
+def test_pieces_are_read_many_at_once() -> None:
+    """One question for a page, the last lines or a search, each piece once, however small they are."""
+    pieces = [(number * 8, number * 8 + 8) for number in range(100)]
+    kept = Kept(LINES.encode(), pieces)
+    assert kept.reader().page(0).text == LINES
+    assert (kept.questions, len(kept.asked)) == (1, 100)
+    assert [match.line for match in kept.reader().find("line 77").matches] == [78]
+    assert (kept.questions, len(kept.asked)) == (2, 200)
+    assert kept.reader().tail(20).text == LINES[640:]
+    assert (kept.questions, len(kept.asked)) == (3, 300)
+
+
 def test_a_page_has_whole_letters() -> None:
     """One that is cut comes with the next page, and one that is asked for in its middle is passed over."""
     kept = Kept("aé\U0001f40dz".encode(), [(0, 8)])
@@ -168,7 +183,7 @@ def test_a_search_goes_on_where_it_stopped(torn: Kept, monkeypatch: pytest.Monke
     second = torn.reader().find("9", offset=first.next_offset, limit=1)
     assert [match.text for match in (*first.matches, *second.matches)] == ["line 09", "line 19", "line 29"]
     monkeypatch.setattr(log_reader, "SCAN", 1)
-    monkeypatch.setattr(log_reader.LogReader.page, "__defaults__", (30,))
+    monkeypatch.setattr(log_reader, "AHEAD", 30)
     found, offset = [], 0
     while True:
         part = torn.reader().find("line 8", offset=offset)
@@ -199,7 +214,7 @@ def test_a_search_may_begin_within_a_line(torn: Kept) -> None:
 def test_a_line_that_never_ends_is_searched_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that memory is bounded."""
     monkeypatch.setattr(log_reader, "MOST", 20)
-    monkeypatch.setattr(log_reader.LogReader.page, "__defaults__", (15,))
+    monkeypatch.setattr(log_reader, "AHEAD", 15)
     found = Kept(b"x" * 100, [(0, 100)]).reader().find("x")
     assert [len(match.text) for match in found.matches] == [30, 30, 30, 10]
 

@@ -1,10 +1,15 @@
 """Runs that are set aside."""
 
-from tests.engines import BUSY, Playground
+from collections.abc import Sequence
+from typing import Any
 
-from calve.engine import RunStatus, StepStatus
+import pytest
+from tests.engines import BUSY, FATAL_ERROR, Playground
+
+from calve.engine import SET_ASIDE, FailedRun, RunStatus, StepStatus
 from calve.engine.decisions import is_set_aside, quarantine
 from calve.engine.model import Task, TaskKind
+from calve.store.engine import attention
 
 S = StepStatus
 
@@ -66,6 +71,38 @@ Workflow:
     playground.settle()
     assert playground.fresh(second).status is RunStatus.SUCCEEDED
     assert playground.fresh(run).status is RunStatus.FAILED
+
+
+def test_what_was_set_aside_is_found_among_other_failures(
+    playground: Playground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also inside of a loop, and without looking for what the others failed of."""
+    playground.push("Workflow: {id: bad, run_strategy: parallel, jobs: [{job: {id: fails, type: Sleep}}]}")
+    playground.push("""
+Workflow:
+  id: w
+  jobs:
+    - foreach: {id: loop, ranges: {i: {from: 0, to: 1}}, jobs: [{job: {id: a, type: Sleep}}]}
+""")
+    playground.script.parts |= {"fails": FATAL_ERROR, "a": BUSY}
+    for _ in range(3):
+        playground.start("bad")
+    run = playground.start()
+    (iteration,) = playground.state.child_runs(playground.attempt(run, "loop").uuid)
+    changes = quarantine(playground.tools, task_of(playground, iteration.uuid), "it is hopeless")
+    changes.done = []
+    playground.state.commit(changes)
+    playground.settle()
+    assert len(playground.state.failed_runs()) == 4
+    explain, explained = attention._explain, list[str]()
+
+    def counted(connection: Any, found: dict[str, FailedRun], namespaces: Sequence[str]) -> None:
+        explained.extend(one.run.workflow_id for one in found.values())
+        explain(connection, found, namespaces)
+
+    monkeypatch.setattr(attention, "_explain", counted)
+    (aside,) = playground.state.failed_runs(saying=SET_ASIDE)
+    assert (aside.run.workflow_id, aside.path, explained) == ("w", ("loop", "1", "a"), ["w"])
 
 
 def test_nothing_happens_to_what_is_over_or_gone(playground: Playground) -> None:

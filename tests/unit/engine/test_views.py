@@ -4,10 +4,11 @@ import json
 from dataclasses import replace
 
 import pytest
+from pydantic.fields import FieldInfo
 from tests.engines import BUSY, FATAL_ERROR, START, USER_ERROR, Playground
 
 from calve.engine import Initiator, Outcome, StartStatus, State, StepStatus
-from calve.engine.model import Attempt, Run, Started
+from calve.engine.model import Attempt, Run, Snapshot, Started
 from calve.engine.views import (
     Iterations,
     Overview,
@@ -207,6 +208,26 @@ def test_a_foreach_is_a_count_of_its_iterations(playground: Playground) -> None:
         "total_leaf_count": 1,
         "overview": {"SUCCEEDED": {"cnt": 1}},
     }
+
+
+def test_an_overview_reads_its_steps_once(playground: Playground, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also to find what failed; and to write them down, defaults are not worked out for each."""
+    playground.push(TWO)
+    playground.script.parts["b"] = FATAL_ERROR
+    run = playground.start()
+    before = overview_json(_overview(playground, run))
+    run, loaded, load = playground.fresh(run), list[str](), playground.state.load
+
+    def counted(uuid: str) -> Snapshot | None:
+        loaded.append(uuid)
+        return load(uuid)
+
+    monkeypatch.setattr(playground.state, "load", counted)
+    monkeypatch.setattr(FieldInfo, "get_default", lambda *_, **__: pytest.fail("a default was worked out again"))
+    overview = overview_of(playground.tools, run)
+    assert [failure.path for failure in overview.failures] == [("b",)]
+    assert loaded == [run.uuid]
+    assert overview_json(overview) == before
 
 
 def test_a_while_does_not_know_how_many_there_will_be(playground: Playground) -> None:

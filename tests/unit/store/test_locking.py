@@ -1,9 +1,11 @@
 """Locks beside a SQLite file: one writer at a time, one scheduler at all."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -133,8 +135,38 @@ def test_a_process_schedules_once(store: Store, tmp_path: Path) -> None:
         pass
 
 
+def test_whether_one_schedules_is_asked_without_reading_the_file(
+    store: Store, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages ask for it again and again: it costs no check of the whole file, and nothing is written."""
+    monkeypatch.setattr(store._database, "check_whole", lambda: pytest.fail("the whole file was read"))
+    assert not store.has_scheduler()
+    assert not (tmp_path / "calve.db-scheduler").exists()
+    with another(url, "schedule") as process:
+        assert store.has_scheduler()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not store.has_scheduler()
+
+
+def test_who_asks_keeps_no_scheduler_from_starting(store: Store, tmp_path: Path) -> None:
+    """It waits until the question is answered; others may ask at the same time."""
+    path = tmp_path / "calve.db-scheduler"
+    path.touch()
+    asks = os.open(path, os.O_RDONLY)
+    fcntl.flock(asks, fcntl.LOCK_SH)  # as it is while the question is asked
+    assert not store.has_scheduler()
+    answered = threading.Timer(0.01, lambda: os.close(asks))
+    answered.start()
+    with store.hold_scheduler():
+        assert store.has_scheduler()
+    answered.join()
+
+
 def test_a_store_in_memory_schedules_alone() -> None:
     """Nobody else can reach it."""
+    with open_store("sqlite://") as store:
+        assert not store.has_scheduler()
     with open_store("sqlite://") as store, store.hold_scheduler(), store.hold_scheduler():
         pass
 

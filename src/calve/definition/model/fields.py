@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from enum import StrEnum
+from functools import cache, lru_cache
 from typing import Annotated, Any
 
 from pydantic import (
@@ -29,6 +30,18 @@ def _rank(name: str) -> int:
     return len(_FIRST) + (_LAST.index(name) + 1 if name in _LAST else 0)
 
 
+@lru_cache(maxsize=1_000)
+def _ordered(names: tuple[str, ...]) -> list[str]:
+    """Return names of fields in the order in which they are written."""
+    return sorted(names, key=_rank)
+
+
+@cache
+def _defaults(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the defaults of a model, to compare with: pydantic works out each anew, which is slow."""
+    return {name: field.get_default(call_default_factory=True) for name, field in model.model_fields.items()}
+
+
 class Model(BaseModel):
     """A frozen value that refuses unknown fields; what is at its default is not written."""
 
@@ -44,13 +57,13 @@ class Model(BaseModel):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, inner: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields = type(self).model_fields
+        defaults = _defaults(type(self))
         written = inner(self)
         return {
             name: written[name]
-            for name in sorted(written, key=_rank)
+            for name in _ordered(tuple(written))
             # The type says which model it is, so it is always written.
-            if name == "type" or getattr(self, name) != fields[name].get_default(call_default_factory=True)
+            if name == "type" or getattr(self, name) != defaults[name]
         }
 
     def as_json(self) -> dict[str, Any]:

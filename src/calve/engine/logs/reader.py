@@ -4,7 +4,7 @@ What is kept lies in pieces of the store, and, if the settings say so, in files 
 dropped. Places are bytes from the beginning of all that was written. Where nothing is kept, a page goes on after it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,6 +18,8 @@ MOST = 8_388_608
 """How many bytes one page may have, and how far back the end of a log is looked for."""
 SCAN = 33_554_432
 """How many bytes one search goes through; where it stopped, the next goes on."""
+AHEAD = 1_048_576
+"""How many bytes of it are read at once."""
 SHOWN = 1_000
 """How many letters of a line that was found are shown."""
 
@@ -75,7 +77,8 @@ class LogReader:
         self._pieces = pieces
         self._uuid = attempt_uuid
         self._files = files
-        self._last: tuple[LogExtent, bytes] | None = None
+        self._read: Mapping[int, bytes] = {}
+        """The pieces that were read last, by number: the next page may go on in one of them."""
 
     @property
     def size(self) -> int:
@@ -102,12 +105,20 @@ class LogReader:
             return LogPage(max(place, self.size), "", max(place, self.size), self.size)
         begin = max(place, extent.start)
         limit = min(limit, MOST)
-        data = b""
-        for each in self._extents[self._extents.index(extent) :]:
-            if each.start > begin + len(data) or len(data) >= limit:
-                break
-            data += self._bytes(each, begin + len(data), limit - len(data))
+        near = list(self._from(extent, begin + limit))
+        self._fetch(near)
+        last = begin + limit
+        data = b"".join(self._bytes(each, max(begin, each.start), last - max(begin, each.start)) for each in near)
         return self._whole(begin, data, left_out=extent.start - place if extent.start > place else 0)
+
+    def _from(self, extent: LogExtent, end: int) -> Iterator[LogExtent]:
+        """Yield what is kept from an extent on without a hole, as far as a place."""
+        place = extent.start
+        for each in self._extents[self._extents.index(extent) :]:
+            if each.start > place or place >= end:
+                return
+            yield each
+            place = each.end
 
     def pages(self, offset: int = 0) -> Iterator[LogPage]:
         """Yield the log page by page, from a place to its end."""
@@ -119,9 +130,11 @@ class LogReader:
     def tail(self, lines: int) -> LogPage:
         """Return the last lines: as many as are asked for, unless less is kept in one go."""
         begin, data = self.size, b""
-        for extent in reversed(self._extents):
+        for at, extent in reversed(list(enumerate(self._extents))):
             if extent.end < begin or len(data) >= MOST:
                 break
+            if extent.address is None and extent.number not in self._read:
+                self._fetch(self._before(at))
             while begin > extent.start and data.count(b"\n", 0, -1) < lines and len(data) < MOST:
                 step = min(PAGE, begin - extent.start)
                 begin -= step
@@ -130,6 +143,13 @@ class LogReader:
         for _ in range(lines):
             at = data.rfind(b"\n", 0, max(0, at))
         return self._whole(self.size - len(data) + at + 1, data[at + 1 :])
+
+    def _before(self, at: int) -> Iterator[LogExtent]:
+        """Yield an extent and those before it, as many as a page has."""
+        for each in reversed(self._extents[: at + 1]):
+            yield each
+            if self._extents[at].end - each.start >= PAGE:
+                return
 
     def find(self, text: str, *, ignore_case: bool = False, offset: int = 0, limit: int = 100) -> LogMatches:
         """Return the lines that hold a text, from a place on, so many at most."""
@@ -151,7 +171,7 @@ class LogReader:
         block = _Block(offset, b"", self._line_at(offset))
         place = offset
         while place < self.size:
-            page = self.page(place)
+            page = self.page(place, AHEAD)
             if page.left_out or not block.data:
                 yield from [block] if block.data else []
                 line = block.line if page.offset == block.offset else self._line_at(page.offset)
@@ -181,10 +201,18 @@ class LogReader:
         first, count = begin - extent.start, min(limit, extent.end - begin)
         if extent.address is not None:
             return self._outside(extent, first, count)
-        if self._last is None or self._last[0] != extent:
-            self._last = extent, self._pieces.log_text(self._uuid, extent.number).encode()
-        found = self._last[1][first : first + count]
+        if extent.number not in self._read:
+            self._fetch([extent])
+        found = self._read[extent.number][first : first + count]
         return found + b" " * (count - len(found))  # if it was dropped meanwhile
+
+    def _fetch(self, extents: Iterable[LogExtent]) -> None:
+        """Read pieces of the store at once; those that were read before, and are not among them, are forgotten."""
+        wanted = [each.number for each in extents if each.address is None]
+        missing = [number for number in wanted if number not in self._read]
+        found = self._pieces.log_texts(self._uuid, missing) if missing else {}
+        new = {number: found.get(number, "").encode() for number in missing}
+        self._read = {number: new[number] if number in new else self._read[number] for number in wanted}
 
     def _outside(self, extent: LogExtent, first: int, count: int) -> bytes:
         hidden = extent.number  # of a file whose beginning the store has: see _between

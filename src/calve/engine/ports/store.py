@@ -261,8 +261,8 @@ class Instances(Protocol):
         """Return which pieces of an attempt's log are kept, in order, without their texts; no two of them overlap."""
         ...
 
-    def log_text(self, attempt_uuid: str, number: int) -> str:
-        """Return the text of a piece of a log; nothing, if it is not kept any longer."""
+    def log_texts(self, attempt_uuid: str, numbers: Sequence[int]) -> dict[int, str]:
+        """Return the texts of pieces of a log by number, but for those that are not kept any longer."""
         ...
 
     def log_files(self, attempt_uuid: str) -> list[LogExtent]:
@@ -492,10 +492,13 @@ class Overviews(Protocol):
 class Attention(Protocol):
     """Finds what may need a person: only in workflows below ``namespaces``."""
 
-    def failed_runs(self, *, limit: int = 1_000, namespaces: Sequence[str] = ("",)) -> list[FailedRun]:
+    def failed_runs(
+        self, *, limit: int = 1_000, namespaces: Sequence[str] = ("",), saying: str = ""
+    ) -> list[FailedRun]:
         """Return the instances that failed and were not restarted, newest first, each with the step that failed.
 
-        Those of a subworkflow are left out where their parent has failed with them.
+        Those of a subworkflow are left out where their parent has failed with them. With ``saying``, only those of the
+        newest ``limit`` whose message begins so.
         """
         ...
 
@@ -542,8 +545,8 @@ class LogPieces(Protocol):
         """Return which pieces are kept, in order."""
         ...
 
-    def log_text(self, attempt_uuid: str, number: int) -> str:
-        """Return the text of a piece."""
+    def log_texts(self, attempt_uuid: str, numbers: Sequence[int]) -> dict[int, str]:
+        """Return the texts of pieces by number, but for those that are not kept any longer."""
         ...
 
     def log_files(self, attempt_uuid: str) -> list[LogExtent]:

@@ -62,7 +62,12 @@ from .overview import (
     overview_of as overview_of,
 )
 from .repeats import repeated_work as repeated_work
-from .sources import MayRead as MayRead, reads_all as reads_all, step_source as step_source
+from .sources import (
+    MayRead as MayRead,
+    reads_all as reads_all,
+    run_source as run_source,
+    step_source as step_source,
+)
 from .steps import (
     InstanceTransition as InstanceTransition,
     RestartConfig as RestartConfig,

@@ -44,6 +44,8 @@ class Document:
 
 def _plain(value: Any) -> Any:
     match value:
+        case str() | int():
+            return value  # most are, and to tell that something is no mapping takes long
         case Document():
             return value.as_json()
         case tuple():

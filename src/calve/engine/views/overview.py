@@ -1,6 +1,6 @@
 """A summary of an instance: its run, its steps, the progress of its loops, its failures."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -103,7 +103,7 @@ def overview_of(tools: Tools, run: Run, may_read: MayRead = reads_all) -> Overvi
     )
     source = run_source(tools, run, known.values(), may_read=may_read)
     run = snapshot.run if snapshot else run
-    wrong = failures(state, run, may_read=may_read)
+    wrong = failures(state, run, may_read=may_read, attempts=known.values())
     return Overview(run, tuple(steps), source, tuple(wrong), live_of(tools, run, may_read))
 
 
@@ -123,20 +123,33 @@ def _iterations(state: EngineState, attempt: Attempt) -> Iterations | None:
     return Iterations(begun - children.active, children.active, children.failed + children.timed_out, total)
 
 
-def failures(instances: Instances, run: Run, limit: int = 5, may_read: MayRead = reads_all) -> list[Failure]:
+def failures(
+    instances: Instances,
+    run: Run,
+    limit: int = 5,
+    may_read: MayRead = reads_all,
+    attempts: Iterable[Attempt] | None = None,
+) -> list[Failure]:
     """Return the attempts that a run did not succeed for, in loops and subworkflows too; at most so many.
+
+    ``attempts`` are those of the run, if they are known.
 
     A loop that goes on, or whose failure counts for nothing, has those of its iterations that have failed. Of a
     subworkflow that the caller may not read, the step that started it stands for all that failed inside.
     """
-    return list(islice(_failures(instances, run, (), limit, may_read), limit))
+    known = _attempts(instances, run) if attempts is None else attempts
+    return list(islice(_failures(instances, known, (), limit, may_read), limit))
+
+
+def _attempts(instances: Instances, run: Run) -> Iterable[Attempt]:
+    snapshot = instances.load(run.uuid)
+    return snapshot.attempts if snapshot else ()
 
 
 def _failures(
-    instances: Instances, run: Run, above: tuple[str, ...], limit: int, may_read: MayRead
+    instances: Instances, attempts: Iterable[Attempt], above: tuple[str, ...], limit: int, may_read: MayRead
 ) -> Iterator[Failure]:
-    snapshot = instances.load(run.uuid)
-    for attempt in snapshot.attempts if snapshot else ():
+    for attempt in attempts:
         path = (*above, attempt.step_id)
         below = _below(instances, attempt, path, limit, may_read) if _has_children(attempt) else iter(())
         found = list(islice(below, limit))
@@ -158,6 +171,6 @@ def _below(
         if not may_read(child.owner_workflow):
             continue
         inside = (*path, str(child.instance_id)) if child.is_inline else path
-        found = list(islice(_failures(instances, child, inside, limit, may_read), limit))
+        found = list(islice(_failures(instances, _attempts(instances, child), inside, limit, may_read), limit))
         # A run that ended before its steps has its own reason.
         yield from found or [Failure(inside, attempt, child.message or last_message(attempt))]

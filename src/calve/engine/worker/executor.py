@@ -138,7 +138,8 @@ class Executor:
         calls: int = attempt.artifacts.get(CALLS, 0)  # each of them has given the task back
         # More generations than calls: another worker had the task in between, and may still be writing.
         is_taken_over = task.generation > calls + 1
-        text = state.log_text(attempt.uuid, extents[-1].number) if extents else ""
+        last = extents[-1].number if extents else 0
+        text = state.log_texts(attempt.uuid, [last]).get(last, "") if extents else ""
         lines = Log(attempt.uuid, self.limits, spool, *after(extents, text, SPARE if is_taken_over else 0))
         if is_taken_over:
             lines.recover()

@@ -12,6 +12,8 @@ from calve.errors import StoreBusy
 
 _PAUSES = (0.0005, 0.001, 0.002, 0.005, 0.01)
 """How long to wait before each retry, in seconds; the last value repeats."""
+_ASKED_SECONDS = 0.05
+"""How long a scheduler tries to take its lock: whoever asks whether one runs has it for a moment."""
 
 
 class FileLock:
@@ -36,8 +38,8 @@ class FileLock:
             return
         if self._file is None:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        # Polled, because flock cannot wait with a time limit.
-        self._take(self._file, time.monotonic() + seconds)
+        if not _is_taken_within(self._file, seconds):
+            raise TimeoutError(f"another process holds {self._path}")
         try:
             yield
         finally:
@@ -49,14 +51,6 @@ class FileLock:
             os.close(self._file)
             self._file = None
 
-    def _take(self, file: int, until: float) -> None:
-        tried = 0
-        while not _is_taken(file):
-            if time.monotonic() > until:
-                raise TimeoutError(f"another process holds {self._path}")
-            time.sleep(_PAUSES[min(tried, len(_PAUSES) - 1)])
-            tried += 1
-
 
 @contextmanager
 def only_scheduler(path: Path) -> Iterator[None]:
@@ -67,7 +61,7 @@ def only_scheduler(path: Path) -> Iterator[None]:
     """
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        if not _is_taken(file):
+        if not _is_taken_within(file, _ASKED_SECONDS):
             raise _busy(os.read(file, 1000).decode("utf-8", "replace"), path)
         os.ftruncate(file, 0)
         # Only names the holder, for the message. The lock itself ends with the process, so a crash leaves none behind.
@@ -77,10 +71,33 @@ def only_scheduler(path: Path) -> Iterator[None]:
         os.close(file)
 
 
-def _is_taken(file: int) -> bool:
+def has_scheduler(path: Path) -> bool:
+    """Tell whether a process schedules on the SQLite file of this lock, this one included."""
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _is_taken(file, fcntl.LOCK_SH)  # shared: those who ask do not take each other for a scheduler
+    finally:
+        os.close(file)
+
+
+def _is_taken_within(file: int, seconds: float) -> bool:
+    """Take a lock, waiting so long at most: polled, because flock cannot wait with a time limit."""
+    until, tried = time.monotonic() + seconds, 0
+    while not _is_taken(file):
+        if time.monotonic() > until:
+            return False
+        time.sleep(_PAUSES[min(tried, len(_PAUSES) - 1)])
+        tried += 1
+    return True
+
+
+def _is_taken(file: int, how: int = fcntl.LOCK_EX) -> bool:
     try:
         # flock and not fcntl's locks: those vanish when the process closes any other descriptor of the file.
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, how | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

@@ -61,13 +61,19 @@ class SqlAttention:
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
-    def failed_runs(self, *, limit: int = 1_000, namespaces: Sequence[str] = ("",)) -> list[FailedRun]:
-        """Return the instances that failed and were not restarted, newest first, each with the step that failed."""
+    def failed_runs(
+        self, *, limit: int = 1_000, namespaces: Sequence[str] = ("",), saying: str = ""
+    ) -> list[FailedRun]:
+        """Return the instances that failed and were not restarted, newest first, each with the step that failed.
+
+        With ``saying``, return only those of the newest ``limit`` whose message begins so.
+        """
+        query = _failed(namespaces).limit(limit)
         with self._transactions.read() as connection:
-            rows = connection.execute(_failed(namespaces).limit(limit)).all()
+            rows = connection.execute(_may_say(query, saying) if saying else query).all()
             found = {row.uuid: FailedRun(recent_run_of(row), message=row.message) for row in rows}
             _explain(connection, found, namespaces)
-        return list(found.values())
+        return [one for one in found.values() if one.message.startswith(saying)]
 
     def explained(self, runs: Sequence[Run], *, namespaces: Sequence[str] = ("",)) -> dict[str, FailedRun]:
         """Return what some runs failed of, by uuid."""
@@ -118,6 +124,19 @@ def _failed(namespaces: Sequence[str]) -> Select[Any]:
         .where(or_(run.c.parent_run.is_(None), not_(is_told)))
         .order_by(run.c.created_at.desc(), run.c.uuid.desc())
     )
+
+
+def _may_say(query: Select[Any], text: str) -> Select[Any]:
+    """Return what finds those failed instances that say a text themselves, or hold others that may say it."""
+    failed = query.subquery("failed")
+    holds_others = exists().where(
+        attempt.c.run_uuid == failed.c.uuid,
+        attempt.c.status.in_(_WRONG),
+        attempt.c.is_leaf.is_(False),
+        attempt.c.is_superseded.is_(False),
+    )
+    says_it = failed.c.message.startswith(text, autoescape=True)
+    return select(failed).where(or_(says_it, holds_others)).order_by(failed.c.created_at.desc(), failed.c.uuid.desc())
 
 
 def _explain(connection: Connection, found: dict[str, FailedRun], namespaces: Sequence[str]) -> None:

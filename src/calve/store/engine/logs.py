@@ -1,12 +1,12 @@
 """Logs of attempts (part of the port ``calve.engine.ports.Instances``): pieces in the database, whole ones in files."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy import bindparam, delete, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from calve.engine import LogChunk, LogExtent
-from calve.store.database import Transaction, Transactions
+from calve.store.database import Transaction, Transactions, chunks
 from calve.store.engine.rows import LOG_CHUNK
 from calve.store.tables import log_chunk, log_file
 
@@ -81,11 +81,15 @@ class SqlLogs:
             end = start + row.size
         return found
 
-    def log_text(self, attempt_uuid: str, number: int) -> str:
-        """Return the text of a piece of a log; nothing, if it is not kept any longer."""
-        is_it = (log_chunk.c.attempt_uuid == attempt_uuid, log_chunk.c.number == number)
+    def log_texts(self, attempt_uuid: str, numbers: Sequence[int]) -> dict[int, str]:
+        """Return the texts of pieces of a log by number, but for those that are not kept any longer."""
+        query = select(log_chunk.c.number, log_chunk.c.text).where(log_chunk.c.attempt_uuid == attempt_uuid)
         with self._transactions.read() as connection:
-            return connection.scalar(select(log_chunk.c.text).where(*is_it)) or ""
+            return {
+                row.number: row.text
+                for some in chunks(numbers)
+                for row in connection.execute(query.where(log_chunk.c.number.in_(some)))
+            }
 
     def log_files(self, attempt_uuid: str) -> list[LogExtent]:
         """Return the files that hold an attempt's log, in order."""

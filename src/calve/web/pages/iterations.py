@@ -1,8 +1,7 @@
 """The iterations of a loop: all of them as a grid of letters, and a page of them with params and errors."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import quote, urlencode
 
 from fastapi import Query
@@ -64,14 +63,7 @@ def iterations(
         "address": f"{instance}/iterations/{quote(loop)}?{urlencode(filters)}",
         "legend": legend_json(legend),
         "legend_list": legend_list(legend, document["letters"]),
-        "inside": _first_inside(operations.step(workflow_id, instance_id, loop)),
+        "inside": operations.first_inside(workflow_id, instance_id, loop),
     }
     title = f"Iterations of {loop}"
     return Page("iterations/list.html", title, document, values, here="workflows", regions=("iterations",))
-
-
-def _first_inside(step: Mapping[str, Any]) -> str:
-    """Return the id of the first step inside of a loop."""
-    (loop,) = step["definition"].values()
-    (first,) = loop["steps"][0].values()
-    return str(first["id"])
