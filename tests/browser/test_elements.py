@@ -117,7 +117,8 @@ def test_the_label_of_the_checkpoint_stands_where_there_is_room(page: Page, colu
     """Right of its line if it fits there, else left of it, however narrow the cells are."""
     left, right = page.evaluate(
         """async (column) => {
-          const { draw } = await import(document.querySelector("script[src*=grid-map]").src.replace("grid-map", "grid"));
+          const element = document.querySelector("script[src*=grid-map]").src;
+          const { draw } = await import(element.replace("grid-map", "grid"));
           const context = document.createElement("canvas").getContext("2d"), found = [];
           context.fillText = (text, x) => {
             const width = context.measureText(text).width;
