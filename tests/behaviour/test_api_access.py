@@ -38,6 +38,7 @@ PUBLIC = {
     ("GET", "/health"),
     ("GET", "/ready"),
     ("GET", "/static/{hash}/{name:path}"),
+    ("GET", "/favicon.ico"),
     ("GET", "/sign-in"),
     ("HEAD", "/sign-in"),
     ("GET", "/bootstrap"),

@@ -4,10 +4,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import update
+from tests.engines import Playground
 
 from calve.delivery import BranchStatus, Delivery, DeliveryState, StagedTarget, Staging
 from calve.lake import TableName
 from calve.store import Store
+from calve.store.tables import run as run_table
 
 pytestmark = pytest.mark.each_store
 
@@ -63,6 +66,27 @@ def test_what_is_held_comes_back_as_it_was_staged(deliveries: DeliveryState) -> 
     assert tuple(branch.target for branch in held) == STAGING.targets
     assert {branch.status for branch in held} == {BranchStatus.HELD}
     assert {branch.changed_at for branch in held} == {LATER}
+
+
+def test_what_is_held_needs_a_person_once_its_instance_has_ended(playground: Playground) -> None:
+    """It says since when, and of which step; what was published waits for nobody."""
+    playground.push("Workflow: {id: sales.w, jobs: [{job: {id: merge, type: Sleep}}]}")
+    run = playground.begin("sales.w").run
+    playground.settle()
+    run = playground.fresh(run)
+    attempt = playground.attempt(run, "merge")
+    staging = replace(STAGING, attempt=attempt.uuid)
+    state = playground.store.deliveries
+    _stage(state, staging)
+    assert playground.state.held_work() == []
+    state.hold(staging, LATER)
+    (held,) = playground.state.held_work()
+    assert (held.run.workflow_id, held.step_id, held.capture_id) == ("sales.w", "merge", "c1")
+    assert held.since == int(LATER.timestamp() * 1_000)
+    assert playground.state.held_work(namespaces=("ops",)) == []
+    with playground.state._transactions._database.write("test") as connection:
+        connection.execute(update(run_table).where(run_table.c.uuid == run.uuid).values(status="IN_PROGRESS"))
+    assert playground.state.held_work() == []
 
 
 def test_holding_again_replaces_what_was_held_for_the_same_part(deliveries: DeliveryState) -> None:

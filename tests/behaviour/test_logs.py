@@ -27,6 +27,12 @@ from calve.store import SqlEngineState
 from calve.store.tables import attempt as attempt_table, log_chunk
 
 ONE = "Workflow: {id: w, jobs: [{job: {id: job, type: Sleep}}]}"
+TWO = """
+Workflow:
+  id: w
+  jobs: [{job: {id: job, type: Sleep}}, {job: {id: after, type: Sleep}}]
+  dag: {job: [after]}
+"""
 LINES = "".join(f"line {number:04}\n" for number in range(1_000))
 """10,000 bytes."""
 SMALL = LogLimits(head=2_000, tail=1_000)
@@ -311,6 +317,25 @@ def test_each_run_has_logs_of_its_own(
         site.get("/workflows/w/instances/1/steps/job/logs?run=3", 404)
         monkeypatch.setenv("CALVE_URL", site.url)
         assert Doors(site, capsys).calve("--run", "1") == ("no disk\n", "")
+
+
+def test_the_log_of_a_step_that_a_restart_kept_is_read(
+    playground: Playground, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its attempt belongs to the run before, which need not be named."""
+    playground.push(TWO)
+    playground.script.parts["after"] = [FATAL_ERROR, DONE]
+    first = playground.start()
+    playground.state.append_log(LogChunk(playground.attempt(first, "job").uuid, 0, "kept\n"))
+    playground.restart(first)
+    with site_on(playground) as site:
+        monkeypatch.setenv("CALVE_URL", site.url)
+        doors = Doors(site, capsys)
+        assert doors.calve() == doors.calve("--attempt", "1") == ("kept\n", "")
+        for options in ((), ("--attempt", "1"), ("--run", "1")):
+            said = json.loads(doors.calve("--json", *options)[0])
+            assert (said["log"], said["workflow_run_id"], said["step_attempt_id"]) == ("kept\n", 1, 1)
+        doors.calve("--run", "2", code=1)
 
 
 def test_a_command_reads_the_project_itself(

@@ -122,6 +122,19 @@ def test_users_are_added_with_roles(client: TestClient, house: Gatehouse) -> Non
     assert next(one["grants"] for one in twin if one["name"] == "ben") == ["runner@ops", "viewer@sales"]
 
 
+def test_people_of_a_provider_are_shown_by_their_names(client: TestClient, house: Gatehouse) -> None:
+    """In the header, in the list of users and in the audit log; their ids are the titles of the names."""
+    user = house.office.vouched("oidc:1234", "Ann <b>", parse_grants(["admin"]), LOCAL)
+    client.cookies.set("calve_session", house.door.begin(user, "127.0.0.1").session)
+    house.office.add_user("ben", PASSWORD, {}, LOCAL)
+    users, audit = (answer_of(client.get(path)) for path in ("/users", "/audit"))
+    assert users.all("summary")[-1].text == "Ann <b>"
+    assert users.all("summary")[-1].attributes["title"] == "oidc:1234"
+    assert {one.text: one.attributes.get("title") for one in users.all("b")} == {"Ann <b>": "oidc:1234", "ben": None}
+    shown = {one.attributes["title"]: one.text for one in audit.all("b") if "title" in one.attributes}
+    assert shown == {"user:oidc:1234": "Ann <b>"}
+
+
 def test_a_new_token_is_shown_once(client: TestClient, house: Gatehouse) -> None:
     """On the page that answers the form, which is not kept; then only its name."""
     csrf = _sign_in(client, house, "ada", "admin")

@@ -1,6 +1,7 @@
 """The home page: what needs a person, and the workflows that ran last."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 from starlette.testclient import TestClient
@@ -9,7 +10,9 @@ from tests.pages import Parsed, answer_of
 from tests.servers import services_on
 
 from calve.api import create_app
+from calve.delivery import Delivery, StagedTarget, Staging
 from calve.engine import Breakpoint, Outcome, State
+from calve.lake import TableName
 from calve.web import add_pages
 
 HTML = {"accept": "text/html"}
@@ -62,6 +65,18 @@ def test_what_waits_for_a_person_is_shown_with_its_question(client: TestClient, 
     cards = _cards(answer_of(client.get("/")))
     assert cards["/workflows/sales.ask/instances/1?step=ok"].startswith("Go?")
     assert "breakpoint in sales.a 1" in cards["/workflows/sales.a/instances/1?step=load"]
+
+
+def test_what_is_held_leads_to_its_capture(client: TestClient, playground: Playground) -> None:
+    """Where the instance has ended, somebody has to commit it."""
+    playground.push(JOB.format("sales.a"))
+    attempt = playground.attempt(playground.start("sales.a"), "load")
+    delivery = Delivery("sales.a/load", "c1", "sales.a/1/1/load")
+    target = StagedTarget(TableName("lake", ("db",), "daily"), "u1", 1, 2)
+    state, now = playground.store.deliveries, datetime(2023, 11, 14, tzinfo=UTC)
+    state.stage("calve_1", delivery, attempt.uuid, [target.name], now)
+    state.hold(Staging(delivery, attempt.uuid, "calve_1", (target,)), now)
+    assert "held on a branch" in _cards(answer_of(client.get("/")))["/captures/c1"]
 
 
 def test_all_of_a_column_can_be_shown(client: TestClient, playground: Playground) -> None:

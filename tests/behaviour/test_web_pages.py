@@ -141,6 +141,14 @@ def test_static_files_are_kept_for_ever_under_their_hash(client: TestClient) -> 
     assert client.get("/static/0/../page.py").status_code == 404
 
 
+def test_the_icon_is_found_where_browsers_look_for_it(guarded_client: TestClient) -> None:
+    """On pages that name none, such as that of the way back from a provider; nobody has signed in there yet."""
+    answer = guarded_client.get("/favicon.ico", headers={"accept": "image/*"})
+    assert answer.status_code == 307
+    icon = guarded_client.get(answer.headers["location"])
+    assert (icon.status_code, icon.headers["content-type"]) == (200, "image/svg+xml")
+
+
 def test_a_form_performs_an_operation_and_leads_back(client: TestClient) -> None:
     """The next page says once what was done."""
     _start(client)

@@ -112,6 +112,21 @@ def test_only_those_who_are_asked_see_the_buttons_of_an_approval(client: TestCli
     assert all("step_id=ask" in one for one in decided)
 
 
+@pytest.mark.parametrize("operation", ["approve_step", "reject_step"])
+def test_a_decision_takes_a_comment(client: TestClient, playground: Playground, operation: str) -> None:
+    """Its field stands in the form itself, not among more options; the step keeps what was written."""
+    page = answer_of(client.get("/approvals"))
+    (link,) = [one for one in page.links if one.startswith(f"/actions/{operation}?")]
+    form = answer_of(client.get(link))
+    assert form.one("input", name="comment").attributes["type"] == "text"
+    assert "comment" not in " ".join(one.text.lower() for one in form.all("details"))
+    fields = {one.attributes["name"]: one.attributes["value"] for one in form.all("input", type="hidden")}
+    fields |= {"comment": "four eyes", "blocking": "false"}
+    assert client.post(f"/actions/{operation}", data=fields).status_code == 303
+    playground.settle()
+    assert "four eyes" in client.get("/api/v3/workflows/demo.flow/instances/1/steps/ask", headers=JSON).text
+
+
 def test_a_paused_step_is_resumed(client: TestClient, playground: Playground) -> None:
     """And its breakpoint removed."""
     page = answer_of(client.get("/breakpoints"))

@@ -31,6 +31,7 @@ from calve.access import Principal, PrincipalKind, Role
 from calve.app import tables_on
 from calve.capture.inspection import MetadataCache, TableHistory
 from calve.lake import Lake, TableName
+from calve.web.pages.tables import rest_of_sentence
 
 EVENTS = "/tables/db.events"
 TABS = {
@@ -265,13 +266,34 @@ def test_a_lookback_may_miss_between_so_many_and_so_many(client: TestClient, lak
 
 
 def test_lateness_falls_back_to_a_column_of_times(client: TestClient, lakeside: Lakeside) -> None:
-    """Where partitions tell no time, the first column that does is taken; without any, the error says so."""
+    """Where partitions tell no time, the first column that does is taken; without any, the tab says so."""
     append(lakeside.create("db.events", PartitionSpec()), 0, 2)
     answer = client.get(f"{EVENTS}/lateness")
     assert (answer.status_code, answer.headers["location"]) == (303, f"{EVENTS}/lateness?column=at")
     assert "2-day" in page_of(client, f"{EVENTS}/lateness?column=at&lookback=2").one("main").text
     write_evil(lakeside)
-    assert client.get("/tables/db.evil/lateness").status_code == 400
+    page = page_of(client, "/tables/db.evil/lateness")
+    assert "nor is there a column of dates or timestamps" in page.one("main").text
+    assert not [one for one in page.all("select") if one.attributes["name"] == "column"]
+    assert client.get("/api/v3/tables/db.evil/lateness").status_code == 400
+    assert client.get("/tables/db.evil/lateness?column=id").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("times", "missed", "sentence"),
+    [
+        (13.6, 4, "(4 in 30 days); 5 days miss none and re-read 13.6 times the data."),
+        (0.67, 4, "(4 in 30 days); 5 days miss none."),
+        (13.6, 0, "and reads the data 13.6 times more."),
+        (0.67, 0, ""),
+    ],
+)
+def test_a_lookback_that_reads_less_than_the_data_is_not_said_to_re_read_it(
+    times: float, missed: int, sentence: str
+) -> None:
+    """As over a table that is younger than the lookback: "0.67 times the data" reads as if it saved something."""
+    lookback = {"days": 5, "missed_rows": missed, "missed_rows_at_most": missed, "times_re_read": times}
+    assert rest_of_sentence(lookback, lookback, 30) == sentence
 
 
 def test_lag_over_time_says_who_will_be_too_late(

@@ -87,6 +87,26 @@ def test_a_part_of_a_workflow_keeps_the_rules(client: TestClient, query: str) ->
             assert client.get(link).status_code == 200, link
 
 
+def test_only_what_is_blocked_can_be_unblocked(client: TestClient, playground: Playground) -> None:
+    """That is a STRICT_SEQUENTIAL workflow with a failed instance: no other waits for a person."""
+
+    def is_offered() -> bool:
+        pages = [answer_of(client.get(f"{PAGE}?tab={tab}")) for tab in ("graph", "settings")]
+        found = {any("unblock_workflow" in link for link in page.links) for page in pages}
+        assert len(found) == 1
+        return found.pop()
+
+    assert not is_offered()
+    playground.engine.unblock_all("demo.flow")  # of an instance that failed before
+    form = {"workflow_id": "demo.flow", "run_strategy": "STRICT_SEQUENTIAL"}
+    assert client.post("/actions/change_properties", data=form).status_code == 303
+    playground.script.parts["extract"] = Outcome(State.FATAL_ERROR, message="no disk")
+    start = "/api/v3/workflows/demo.flow/versions/active/actions/start"
+    assert client.post(start, json={}).status_code == 200
+    playground.settle()
+    assert is_offered()
+
+
 @pytest.mark.parametrize(
     ("query", "rest"),
     [

@@ -112,6 +112,30 @@ def test_a_heat_map_names_its_cells_and_has_the_colours_of_the_theme(page: Page)
     page.wait_for_function(f"light => {canvas} !== light", arg=light)
 
 
+@pytest.mark.parametrize(("column", "side"), [(2, "right"), (8, "left"), (16, "left")])
+def test_the_label_of_the_checkpoint_stands_where_there_is_room(page: Page, column: int, side: str) -> None:
+    """Right of its line if it fits there, else left of it, however narrow the cells are."""
+    left, right = page.evaluate(
+        """async (column) => {
+          const element = document.querySelector("script[src*=grid-map]").src;
+          const { draw } = await import(element.replace("grid-map", "grid"));
+          const context = document.createElement("canvas").getContext("2d"), found = [];
+          context.fillText = (text, x) => {
+            const width = context.measureText(text).width;
+            if (text === "checkpoint") found.push(context.textAlign === "right" ? x - width : x, width);
+          };
+          const place = { head: 100, notes: 0, foot: 18, left: 0, top: 0, cursor: -1, wide: 16, cell: 6 };
+          const shown = { rows: [["a", "c".repeat(16)]], dates: [], legend: {}, axis: "", colour: () => "black" };
+          draw(context, 200, 50, { ...place, ...shown, checkpoint: column });
+          return [found[0], found[0] + found[1]];
+        }""",
+        column,
+    )
+    line = 100 + column * 6 - 1
+    assert right <= 200
+    assert (left >= line) is (side == "right")
+
+
 def test_a_log_is_read_in_pages_from_its_end(page: Page, gallery: Gallery) -> None:
     """The last page comes first, in colours; earlier pages on demand; what is written later by itself."""
     pages = page.locator("#log .pages")

@@ -164,4 +164,4 @@ def who(principal: Principal) -> str:
 
 
 def _person(user: User) -> Principal:
-    return Principal(user.name, PrincipalKind.USER, user.grants)
+    return Principal(user.name, PrincipalKind.USER, user.grants, user.shown)

@@ -70,6 +70,8 @@ class Principal:
     name: str
     kind: PrincipalKind
     grants: Grants = field(default_factory=dict)
+    shown: str = field(default="", compare=False)
+    """The display name, if it differs."""
 
 
 ANONYMOUS = Principal("anonymous", PrincipalKind.ANONYMOUS)

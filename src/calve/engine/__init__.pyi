@@ -51,6 +51,7 @@ from .model import (
     GridCell as GridCell,
     GridRow as GridRow,
     HeartbeatReply as HeartbeatReply,
+    HeldWork as HeldWork,
     Initiator as Initiator,
     InstanceQuery as InstanceQuery,
     IterationRecord as IterationRecord,

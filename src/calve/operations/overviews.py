@@ -237,6 +237,7 @@ def _waiting(call: Caller, granted: Sequence[str], failed: Iterable[FailedRun]) 
     approvals, paused = state.waiting_counts(namespaces=granted)
     asking = call.engine.approvals(limit=SHOWN, namespaces=granted) if approvals else []
     held = paused_rows(call, granted, SHOWN) if paused else []
+    kept = state.held_work(limit=SHOWN + 1, namespaces=granted)
     aside = [one for one in failed if one.message.startswith(SET_ASIDE)]
     rows: list[Document] = [{"kind": "approval", **approval_json(one)} for one in asking]
     rows += [{"kind": "breakpoint", **one} for one in held]
@@ -250,4 +251,15 @@ def _waiting(call: Caller, granted: Sequence[str], failed: Iterable[FailedRun]) 
         }
         for one in aside
     ]
-    return _part(rows, approvals + paused + len(aside))
+    rows += [
+        {
+            "kind": "held",
+            "workflow_id": one.run.workflow_id,
+            **recent_run_json(one.run),
+            "path": one.step_id,
+            "capture_id": one.capture_id,
+            "since": one.since,
+        }
+        for one in kept
+    ]
+    return _part(rows, approvals + paused + len(aside) + len(kept))

@@ -142,7 +142,7 @@ class Attention(Shape):
     late: AttentionPart
     """Time triggers that did not fire, and instances that run much longer than usual."""
     waiting: AttentionPart
-    """Approval steps, attempts at breakpoints, and instances that were set aside."""
+    """Approval steps, attempts at breakpoints, instances that were set aside, and what is held on branches."""
 
 
 class Grid(Shape):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Header
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from calve.api import Routes
 from calve.operations import PUBLIC
@@ -120,3 +120,9 @@ async def static_file(
     if is_compressed:
         headers["Content-Encoding"] = "gzip"
     return Response(file.compressed if is_compressed else file.content, headers=headers, media_type=file.media_type)
+
+
+@routes.get("/favicon.ico", "favicon", PUBLIC, include_in_schema=False)
+async def favicon() -> Response:
+    """Lead to the icon: browsers ask for it here, where a page does not name one."""
+    return RedirectResponse(address("icon.svg"))

@@ -90,7 +90,7 @@ async def _of_proxy(control: AccessControl, name: str) -> Principal:
     user = await in_thread(control.authenticator.state.user, name[:_SIZE].replace("\0", ""))
     if user is None or user.is_disabled:
         raise Unauthenticated(f"User {name[:_SIZE]!r} does not exist.")
-    return Principal(user.name, PrincipalKind.USER, user.grants)
+    return Principal(user.name, PrincipalKind.USER, user.grants, user.shown)
 
 
 def _of_nobody(control: AccessControl, info: RequestInfo) -> Principal:

@@ -30,6 +30,7 @@ from .overviews import (
     FailedRun as FailedRun,
     GridCell as GridCell,
     GridRow as GridRow,
+    HeldWork as HeldWork,
     InstanceQuery as InstanceQuery,
     Position as Position,
     RecentRun as RecentRun,

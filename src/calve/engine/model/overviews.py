@@ -86,6 +86,16 @@ class RecentRun:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldWork:
+    """What a step of an instance that has ended wrote to branches, which wait for the commit of a capture."""
+
+    run: RecentRun
+    step_id: str
+    capture_id: str | None
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
 class FailedRun:
     """An instance that failed and was not restarted, and the step that failed first, however deep it lies."""
 

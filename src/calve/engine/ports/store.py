@@ -15,6 +15,7 @@ from calve.engine.model import (
     FailedRun,
     GridRow,
     HeartbeatReply,
+    HeldWork,
     InstanceQuery,
     IterationRecord,
     Json,
@@ -504,6 +505,10 @@ class Attention(Protocol):
 
     def explained(self, runs: Sequence[Run], *, namespaces: Sequence[str] = ("",)) -> dict[str, FailedRun]:
         """Return what some runs failed of, by uuid."""
+        ...
+
+    def held_work(self, *, limit: int = 100, namespaces: Sequence[str] = ("",)) -> list[HeldWork]:
+        """Return what is held on branches while its instance has ended, and nothing of it runs: oldest first."""
         ...
 
     def running_since(self, before: int, *, limit: int = 200, namespaces: Sequence[str] = ("",)) -> list[RecentRun]:

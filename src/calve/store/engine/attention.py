@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, bindparam, exists, func, not_, or_, select, text
+from sqlalchemy import Connection, Row, Select, and_, bindparam, case, exists, func, not_, or_, select, text
 
-from calve.engine import Attempt, FailedRun, RecentRun, Run, RunStatus, StepStatus
+from calve.engine import Attempt, FailedRun, HeldWork, RecentRun, Run, RunStatus, StepStatus
 from calve.store.database import Transactions, chunks, is_below
 from calve.store.engine.live_steps import APPROVALS
 from calve.store.engine.overviews import RECENT_RUN, recent_run_of
@@ -24,6 +24,7 @@ from calve.store.tables import (
     IS_PAUSED,
     IS_UNSUCCESSFUL,
     attempt,
+    delivery_branch,
     run,
 )
 
@@ -52,6 +53,25 @@ _failed_child = (
     .where(text("parent_attempt IS NOT NULL"), text(IS_LATEST), text(IS_UNSUCCESSFUL))
     .subquery("failed_child")
 )
+_top = run.alias("top")
+_UNDER_WAY = [status.value for status in RunStatus if not status.is_terminal]
+_HELD: Select[Any] = (
+    select(delivery_branch.c.attempt, delivery_branch.c.capture_id, delivery_branch.c.changed_at)
+    .where(text("status = 'held'"))
+    .order_by(delivery_branch.c.changed_at.desc(), delivery_branch.c.branch)
+)
+"""The oldest comes last, so that a dictionary by attempt keeps it."""
+_ENDED: Select[Any] = (
+    select(*RECENT_RUN, attempt.c.uuid, attempt.c.step_id)
+    .select_from(attempt)
+    .join(
+        _top, _top.c.uuid == case((func.length(attempt.c.root_uuid) > 0, attempt.c.root_uuid), else_=attempt.c.run_uuid)
+    )
+    .join(run, and_(run.c.workflow_id == _top.c.workflow_id, run.c.instance_id == _top.c.instance_id))
+    .where(attempt.c.uuid.in_(bindparam("uuids", expanding=True)), run.c.is_latest, run.c.inline_step.is_(None))
+    .where(run.c.status.not_in(_UNDER_WAY))
+)
+"""The newest run of an instance counts: it may still commit what a run before it held."""
 _PAUSED = select(attempt).where(text(IS_PAUSED)).subquery("paused")
 
 
@@ -81,6 +101,19 @@ class SqlAttention:
         with self._transactions.read() as connection:
             _explain(connection, found, namespaces)
         return found
+
+    def held_work(self, *, limit: int = 100, namespaces: Sequence[str] = ("",)) -> list[HeldWork]:
+        """Return what is held on branches while its instance has ended, oldest first."""
+        with self._transactions.read() as connection:
+            held = {row.attempt: row for row in connection.execute(_HELD)}
+            ended = _ENDED.where(is_below(run.c.workflow_id, namespaces))
+            rows = [row for some in chunks(list(held)) for row in connection.execute(ended, {"uuids": some})]
+        found = [
+            HeldWork(recent_run_of(row), row.step_id, one.capture_id, int(one.changed_at.timestamp() * 1_000))
+            for row in rows
+            for one in (held[row.uuid],)
+        ]
+        return sorted(found, key=lambda one: one.since)[:limit]
 
     def running_since(self, before: int, *, limit: int = 200, namespaces: Sequence[str] = ("",)) -> list[RecentRun]:
         """Return the instances that began before a time and have not ended, those that began first first."""

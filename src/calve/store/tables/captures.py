@@ -132,3 +132,4 @@ index(
 index("capture_created_at", capture, "created_at")
 index("capture_uncollected", capture, "created_at", where="collected_at IS NULL")
 index("delivery_branch_capture", delivery_branch, "capture_id")
+index("delivery_branch_held", delivery_branch, "changed_at", where="status = 'held'")

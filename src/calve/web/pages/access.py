@@ -6,6 +6,7 @@ from fastapi import Query
 
 from calve.api import Call, Paged
 from calve.operations import ADMINISTER, AUDIT, SIGNED_IN, Operations
+from calve.web.frame import may
 from calve.web.page import Page, Pages
 from calve.web.pages.parts import part_of
 
@@ -43,6 +44,12 @@ def audit(call: Call, before: _Before = None, *, verify: bool = False) -> Page:
     values = {
         "before": before,
         "older": document[-1]["seq"] if len(document) == _LINES and document[-1]["seq"] > 1 else None,
+        "shown": _names(operations) if may(call, "list_users") else {},
         "verified": operations.verify_audit() if verify else None,
     }
     return Page("access/audit.html", "Audit log", document, values, here="more")
+
+
+def _names(operations: Operations) -> dict[str, str]:
+    """Return the display names of users as the audit log names them."""
+    return {f"user:{one['name']}": one["shown"] for one in operations.users()}

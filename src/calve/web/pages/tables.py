@@ -210,12 +210,14 @@ def late(
     times = [one["name"] for one in about["columns"] if str(one["type"]).startswith(("date", "timestamp"))]
     try:
         document = operations.table_lateness(table, column or None, window, lookback)
-    except RequestInvalid:
-        if column or not times:
+    except RequestInvalid as error:
+        if column:
             raise
+        if not times:
+            return _shown(about, "lateness", error.as_json(), late=None, is_untold=True)
         return RedirectResponse(f"{table_page(about['table'])}/lateness?{urlencode({'column': times[0]})}", 303)
     asked = {"column": column, "window": window, "lookback": lookback, "times": times}
-    return _shown(about, "lateness", document, **asked, late=_lateness(document))
+    return _shown(about, "lateness", document, **asked, late=_lateness(document), is_untold=False)
 
 
 def _late(operations: Operations, about: Document) -> Document | None:
@@ -238,7 +240,7 @@ def _lateness(document: Document) -> Document | None:
         "days": asked["days"],
         "share": share,
         "enough": enough["days"],
-        "rest": _rest(asked, enough, document["window_days"]),
+        "rest": rest_of_sentence(asked, enough, document["window_days"]),
         "chart": lateness(curve, lookback=asked["days"], missed=share),
         "is_band": any(least != most for _, least, most in curve),
     }
@@ -258,13 +260,17 @@ def _between(least: str, most: str) -> str:
     return most if least == most else f"{least} to {most}" if least else f"up to {most}"
 
 
-def _rest(asked: Mapping[str, Any], enough: Mapping[str, Any], window: int) -> str:
-    """Return the rest of the sentence: how many rows, and what it would take to miss none."""
+def rest_of_sentence(asked: Mapping[str, Any], enough: Mapping[str, Any], window: int) -> str:
+    """Return the rest of the sentence: how many rows, and what it would take to miss none.
+
+    What is read again is left out below the data itself, as of a table that is younger than the lookback.
+    """
     if not asked["missed_rows_at_most"]:
-        return f"and reads the data {asked['times_re_read']:g} times more."
+        return f"and reads the data {asked['times_re_read']:g} times more." if asked["times_re_read"] >= 1 else ""
     least, most = ((number(rows) if rows else "") for rows in (asked["missed_rows"], asked["missed_rows_at_most"]))
     missed = f"({_between(least, most)} in {window} days)"
-    return f"{missed}; {enough['days']} days miss none and re-read {enough['times_re_read']:g} times the data."
+    again = f" and re-read {enough['times_re_read']:g} times the data" if enough["times_re_read"] >= 1 else ""
+    return f"{missed}; {enough['days']} days miss none{again}."
 
 
 @pages.get("/tables/{table}/snapshots", "table_snapshots_page", READ_SOMEWHERE, live=True, every=SELDOM)

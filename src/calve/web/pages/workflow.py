@@ -86,6 +86,7 @@ def workflow(
         "version": shown_version,
         "owner": _owner(overview),
         "tags": _tags(overview, shown_version),
+        "is_blocked": _may_be_blocked(overview),
         "tab": name,
         "tabs": [(one, chosen.address(tab=None if one == "graph" else one), one.capitalize()) for one in TABS],
         "chosen": chosen,
@@ -101,6 +102,12 @@ def workflow(
 def _owner(overview: Document) -> str:
     owner = overview["properties_snapshot"].get("owner") or ""
     return str(owner.get("name", "")) if isinstance(owner, dict) else str(owner)
+
+
+def _may_be_blocked(overview: Document) -> bool:
+    """Tell whether a failed instance may keep those after it from starting; it was unblocked, perhaps."""
+    strategy = overview["properties_snapshot"].get("run_strategy") or {}
+    return strategy.get("rule") == "STRICT_SEQUENTIAL" and overview["failed_instances"] > 0
 
 
 def _tags(overview: Document, version: Document) -> list[str]:

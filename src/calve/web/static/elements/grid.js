@@ -50,7 +50,7 @@ export function draw(context, width, height, grid) {
   context.rect(grid.head, 0, width - grid.head, height);
   context.clip();
   cells(context, width, height, grid);
-  lines(context, height, grid);
+  lines(context, width, height, grid);
   context.restore();
   labels(context, height, grid);
 }
@@ -101,8 +101,8 @@ const triangle = (context, x, y, size) => {
 /** A colour is never alone. @type {Record<string, Shape>} */
 const SHAPES = { bad: triangle, late: circle, wait: hollow };
 
-/** Draw the checkpoint and the chosen cell. @param {CanvasRenderingContext2D} context @param {number} height @param {Grid} grid */
-function lines(context, height, { rows, wide, cell, head, foot: room, dates, left, top, cursor, checkpoint, axis, colour }) {
+/** Draw the checkpoint and the chosen cell. @param {CanvasRenderingContext2D} context @param {number} width @param {number} height @param {Grid} grid */
+function lines(context, width, height, { rows, wide, cell, head, foot: room, dates, left, top, cursor, checkpoint, axis, colour }) {
   const x = head + checkpoint * cell - left - 1, foot = Math.min(height, rows.length * cell - top + room);
   context.textAlign = "left";
   context.fillStyle = colour("--picture-soft");
@@ -123,7 +123,7 @@ function lines(context, height, { rows, wide, cell, head, foot: room, dates, lef
   context.lineTo(x, foot - room + 3);
   context.stroke();
   context.setLineDash([]);
-  context.textAlign = checkpoint > wide - 8 ? "right" : "left";
+  context.textAlign = x + 2 + context.measureText("checkpoint").width > width ? "right" : "left";
   context.fillText("checkpoint", x + (context.textAlign === "left" ? 2 : 0), foot - 4);
 }
 
