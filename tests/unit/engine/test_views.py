@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 from pydantic.fields import FieldInfo
-from tests.engines import BUSY, FATAL_ERROR, START, USER_ERROR, Playground
+from sqlalchemy import event
+from tests.engines import BUSY, DONE, FATAL_ERROR, START, USER_ERROR, Playground
 
 from calve.engine import Initiator, Outcome, StartStatus, State, StepStatus
-from calve.engine.model import Attempt, Run, Snapshot, Started
+from calve.engine.model import Attempt, Run, Scope, Snapshot, Started
 from calve.engine.views import (
     Iterations,
     Overview,
@@ -24,6 +25,7 @@ from calve.engine.views import (
     step_source,
 )
 from calve.errors import ActionRefused
+from calve.store.engine.trees import read_leaves
 
 TWO = """
 Workflow:
@@ -228,6 +230,23 @@ def test_an_overview_reads_its_steps_once(playground: Playground, monkeypatch: p
     assert [failure.path for failure in overview.failures] == [("b",)]
     assert loaded == [run.uuid]
     assert overview_json(overview) == before
+
+
+@pytest.mark.parametrize(("outcome", "queries"), [(DONE, 1), (FATAL_ERROR, 2)])
+def test_a_loop_is_gone_through_once_if_nothing_in_it_is_to_be_named(
+    playground: Playground, outcome: Outcome, queries: int
+) -> None:
+    """What is unfinished or failed is named; of what succeeded, it is enough to count it."""
+    playground.push(LOOP)
+    playground.script.parts["job"] = outcome
+    run = playground.start()
+    name = playground.attempt(run, "loop").artifacts["maestro_foreach"]["loop_workflow_id"]
+    asked: list[str] = []
+    with playground.store._database.read() as connection:
+        event.listen(connection, "before_cursor_execute", lambda *given: asked.append(given[2]))
+        leaves = read_leaves(connection, Scope(run.root_uuid, name), 100)
+    assert len(asked) == queries
+    assert bool(leaves.named) == (queries == 2)
 
 
 def test_a_while_does_not_know_how_many_there_will_be(playground: Playground) -> None:
