@@ -130,7 +130,7 @@ def test_a_live_update_leaves_alone_what_a_person_did(browser: Browser, made: We
         expect(page.get_by_label("Status", exact=True)).to_have_value("FAILED")
         assert page.evaluate("window.scrollY") == 100
         page = site.open(f"{address}?step=hands&tab=params")
-        page.locator("#step summary", has_text="Params of the system").click()
+        page.locator("#step summary", has_text="System params").click()
         expect(page.locator("#step details")).to_have_attribute("open", "")
         made.playground.script.parts["hands"] = DONE
         made.playground.advance(3_600)
