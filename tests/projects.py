@@ -314,7 +314,7 @@ class _Filling:
             context.log(
                 "Spark 4.1.2 on local[2]\nMERGE INTO playback.daily_table AS t …\n\x1b[31mERROR\x1b[0m " + _CAUSE
             )
-            return Outcome(State.FATAL_ERROR, message=_CAUSE)
+            return Outcome(State.FATAL_ERROR, message=_CAUSE, artifacts={"published": []})
 
         playground.script.parts["merge"] = failing
         run = playground.start("playback.daily", initiator=Initiator(InitiatorType.TIME, timezone="UTC"))

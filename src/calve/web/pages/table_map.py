@@ -88,7 +88,7 @@ def _label(partition: str, prefix: str) -> str:
 
 
 def _amount(row: Mapping[str, Any]) -> str:
-    return f"{number(row['rows'])} rows · {size(row['bytes'])}"
+    return f"{number(row['rows'])} row{'' if row['rows'] == 1 else 's'} · {size(row['bytes'])}"
 
 
 def _column_label(column: Mapping[str, Any]) -> str:
