@@ -197,12 +197,10 @@ class LogReader:
         return LogPage(begin + skip, text, end, self.size, left_out)
 
     def _bytes(self, extent: LogExtent, begin: int, limit: int) -> bytes:
-        """Return some of the bytes of an extent."""
+        """Return some of the bytes of an extent, which was fetched."""
         first, count = begin - extent.start, min(limit, extent.end - begin)
         if extent.address is not None:
             return self._outside(extent, first, count)
-        if extent.number not in self._read:
-            self._fetch([extent])
         found = self._read[extent.number][first : first + count]
         return found + b" " * (count - len(found))  # if it was dropped meanwhile
 
