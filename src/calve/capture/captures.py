@@ -97,6 +97,9 @@ class Captures:
         wanted = wanted or Wanted()
         self._require(ConsumerRight.READ, consumer, Right.READ, tables)
         changes = [change for change, _ in self._find(tables, consumer, wanted)]
+        if wanted.mode not in {Mode.RANGE, Mode.VIEW}:
+            for change in changes:
+                relations.check_comparable(change)
         return self._report(changes, [Names()] * len(changes), None, consumer, wanted)
 
     def uncommitted(self, table: str, consumer: str, wanted: Wanted | None = None) -> Uncommitted:

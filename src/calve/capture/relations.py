@@ -1,6 +1,6 @@
 """Spark SQL for exactly the rows that changed: what goes after FROM or USING. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -67,43 +67,101 @@ def left_by_keys(schema: Mapping[str, Any], start: str, removed: str | None, key
     return f"({' UNION ALL '.join(parts)})"
 
 
+def check_comparable(change: TableChange) -> None:
+    """Refuse a change whose rows have to be compared, and cannot be; ``make`` would refuse it too.
+
+    Raises:
+        ChangeUnsupported: naming the column.
+    """
+    if change.exactness is Exactness.EXCEPT_ALL and change.removed:
+        _comparable(change.source.schema, change.source.name)
+
+
 def _comparable(schema: Mapping[str, Any], source: TableName) -> tuple[str, str]:
     """Return the columns in a form that can be compared, and back: Spark cannot compare maps, so they become arrays."""
     there, back = [], []
     for field in schema["fields"]:
         name, kind = quoted(field["name"]), field["type"]
-        if (
-            isinstance(kind, dict)
-            and kind["type"] == "map"
-            and not _has_map(kind["key"])
-            and not _has_map(kind["value"])
-        ):
-            there.append(f"array_sort(map_entries({name})) AS {name}")
-            back.append(f"map_from_entries({name}) AS {name}")
-        elif _has_map(kind):
+        if (found := _incomparable(kind)) is not None:
             raise ChangeUnsupported(
-                f"{source}: {field['name']} holds a map or a variant inside another value, and rows with it cannot be "
-                "compared, which an exact change needs here.",
-                remedy="Write the table merge-on-read, or upgrade it to format v3.",
+                f"{source}: {field['name']} contains a {found}, and rows with one cannot be compared, which an exact "
+                "change needs here.",
+                remedy="Upgrade the table to format v3, whose row lineage needs no comparison, or write it "
+                "merge-on-read; ranges of the change (mode range) are exact without it.",
                 table=str(source),
                 column=field["name"],
             )
-        else:
-            there.append(name)
-            back.append(name)
+        there.append(f"{_entries(kind, name)} AS {name}" if _has_map(kind) else name)
+        back.append(f"{_maps(kind, name)} AS {name}" if _has_map(kind) else name)
     return ", ".join(there), ", ".join(back)
 
 
-def _has_map(kind: Any) -> bool:
+def _incomparable(kind: Any) -> str | None:
+    """Return the type inside of a type that nothing can make comparable; None if there is none."""
     if isinstance(kind, str):
-        return kind.startswith(("variant", "geometry", "geography"))
+        return next((name for name in ("variant", "geometry", "geography") if kind.startswith(name)), None)
+    return next((found for part in _parts(kind) if (found := _incomparable(part)) is not None), None)
+
+
+def _has_map(kind: Any) -> bool:
+    return not isinstance(kind, str) and (kind["type"] == "map" or any(map(_has_map, _parts(kind))))
+
+
+def _parts(kind: Mapping[str, Any]) -> list[Any]:
+    """Return the types that a nested type is made of."""
     match kind["type"]:
         case "map":
-            return True
+            return [kind["key"], kind["value"]]
         case "list":
-            return _has_map(kind["element"])
+            return [kind["element"]]
         case _:
-            return any(_has_map(field["type"]) for field in kind["fields"])
+            return [field["type"] for field in kind["fields"]]
+
+
+def _entries(kind: Any, value: str, depth: int = 0) -> str:
+    """Return an expression that turns the maps inside a value into sorted arrays of their entries."""
+    if not _has_map(kind):
+        return value
+    if kind["type"] == "map":
+        # Keys contain no maps: Spark refuses such types.
+        return f"array_sort({_with_values(kind, f'map_entries({value})', depth, _entries)})"
+    return _rebuilt(kind, value, depth, _entries)
+
+
+def _maps(kind: Any, value: str, depth: int = 0) -> str:
+    """Return an expression that turns what ``_entries`` made back."""
+    if not _has_map(kind):
+        return value
+    if kind["type"] == "map":
+        return f"map_from_entries({_with_values(kind, value, depth, _maps)})"
+    return _rebuilt(kind, value, depth, _maps)
+
+
+_Change = Callable[[Any, str, int], str]
+
+
+def _with_values(kind: Mapping[str, Any], entries: str, depth: int, change: _Change) -> str:
+    """Return an expression that changes the values among a map's entries."""
+    if not _has_map(kind["value"]):
+        return entries
+    one = f"e{depth}"
+    return (
+        f"transform({entries}, {one} -> struct({one}.key, {change(kind['value'], f'{one}.value', depth + 1)} AS value))"
+    )
+
+
+def _rebuilt(kind: Mapping[str, Any], value: str, depth: int, change: _Change) -> str:
+    """Return an expression for a list or struct with its parts changed."""
+    if kind["type"] == "list":
+        one = f"e{depth}"
+        return f"transform({value}, {one} -> {change(kind['element'], one, depth + 1)})"
+    names = [quoted(field["name"]) for field in kind["fields"]]
+    parts = [
+        f"{change(field['type'], f'{value}.{name}', depth)} AS {name}"
+        for name, field in zip(names, kind["fields"], strict=True)
+    ]
+    # struct() is never null: a null struct must stay one, and not become a struct of nulls.
+    return f"IF({value} IS NULL, NULL, struct({', '.join(parts)}))"
 
 
 @dataclass(frozen=True, slots=True)

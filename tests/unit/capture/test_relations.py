@@ -44,9 +44,9 @@ def test_maps_are_compared_as_sorted_entries() -> None:
     [
         "variant",
         "geometry(srid:4326)",
-        {"type": "struct", "fields": [{"id": 5, "name": "m", "type": MAP}]},
-        {"type": "list", "element-id": 5, "element": MAP},
-        {**MAP, "value": MAP},
+        {"type": "struct", "fields": [{"id": 5, "name": "v", "type": "variant"}]},
+        {"type": "list", "element-id": 5, "element": "geography(srid:4326)"},
+        {**MAP, "value": "variant"},
     ],
 )
 def test_what_cannot_be_compared_is_refused(kind: Any) -> None:
@@ -55,6 +55,35 @@ def test_what_cannot_be_compared_is_refused(kind: Any) -> None:
         relations.difference(_schema(("id", "long"), ("deep", kind)), "u", ["d"], NAME)
     assert told.value.context["column"] == "deep"
     assert "merge-on-read" in told.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("kind", "there", "back"),
+    [
+        (
+            {
+                "type": "struct",
+                "fields": [{"id": 5, "name": "a `b`", "type": MAP}, {"id": 6, "name": "n", "type": "int"}],
+            },
+            "IF(`c` IS NULL, NULL, struct(array_sort(map_entries(`c`.`a ``b```)) AS `a ``b```, `c`.`n` AS `n`))",
+            "IF(`c` IS NULL, NULL, struct(map_from_entries(`c`.`a ``b```) AS `a ``b```, `c`.`n` AS `n`))",
+        ),
+        (
+            {"type": "list", "element-id": 5, "element": MAP},
+            "transform(`c`, e0 -> array_sort(map_entries(e0)))",
+            "transform(`c`, e0 -> map_from_entries(e0))",
+        ),
+        (
+            {**MAP, "value": MAP},
+            "array_sort(transform(map_entries(`c`), e0 -> struct(e0.key, array_sort(map_entries(e0.value)) AS value)))",
+            "map_from_entries(transform(`c`, e0 -> struct(e0.key, map_from_entries(e0.value) AS value)))",
+        ),
+    ],
+)
+def test_maps_inside_other_values_are_compared_as_entries_too(kind: Any, there: str, back: str) -> None:
+    """At any depth; what is null stays null."""
+    sql = relations.difference(_schema(("c", kind)), "u", ["d"], NAME)
+    assert f"(SELECT {back} AS `c` FROM (SELECT {there} AS `c` FROM u EXCEPT ALL" in sql
 
 
 def test_lists_and_structs_are_compared_as_they_are() -> None:
