@@ -1,7 +1,7 @@
 """The config of a step: the fields of its config map and its params, with their values checked at run time.
 
-A definition is checked when it is pushed, as far as its values are known then. A reference gets its value only at run
-time, so a number, a boolean or one of several choices may still be invalid.
+Pushing a definition checks only the values that are known then. A reference gets its value at run time, so a number, a
+boolean or one of several choices may still be invalid.
 """
 
 from collections.abc import Mapping

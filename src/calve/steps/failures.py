@@ -27,14 +27,14 @@ def failed(state: State, message: str, *, remedy: str = "") -> StepFailed:
 
 
 def failure_of(error: CalveError) -> StepFailed:
-    """Return the failure of a step that an error of calve causes; only temporary errors are retried."""
+    """Turn an error of calve into a failure of the step; only temporary errors are retried."""
     if isinstance(error, StepFailed):
         return error
     return (platform_error if error.is_passing else fatal)(error.message, remedy=error.remedy)
 
 
 def interrupted(what: str) -> StepFailed:
-    """Return the failure of a step that was interrupted; ``settled`` turns it into a timeout if the time is up."""
+    """Return the failure of an interrupted step; ``settled`` turns it into a timeout if the time limit has passed."""
     return StepFailed(f"{what} was interrupted.", remedy="", state=State.STOPPED)
 
 

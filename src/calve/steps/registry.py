@@ -25,7 +25,7 @@ def _sql(given: Services) -> StepRuntime:
     return sql.Sql(settings.connections, workspace.project, settings.store.url, forks)
 
 
-# The packages are lazy: each runtime is imported when it is made.
+# The packages load lazily: a runtime's modules are imported when it is created.
 BUILT_IN: dict[str, Callable[[Services], StepRuntime]] = {
     "Sleep": lambda given: sleep.Sleep(given.clock),
     "Http": lambda given: http.Http(http.AllowList(given.settings.http.allow), given.clock),
@@ -41,11 +41,11 @@ BUILT_IN: dict[str, Callable[[Services], StepRuntime]] = {
     "IpCommit": lambda given: captures.IpCommit(given.captures, given.deliveries),
     "ICDC": lambda given: captures.ICDC(given.captures, given.deliveries, given.lake),
 }
-"""Makes the runtime of a built-in step type."""
+"""Creates the runtime of each built-in step type."""
 
 
 def load_runtimes(services: Services) -> Runtimes:
-    """Return how to make each runtime, by step type; a runtime from an installed package replaces a built-in one."""
+    """Return a factory for each step type's runtime; a runtime from an installed package replaces a built-in one."""
     built_in: dict[str, Callable[[], StepRuntime]] = {name: partial(make, services) for name, make in BUILT_IN.items()}
     return built_in | {point.name: partial(_from_package, point) for point in entry_points(group=ENTRY_POINTS)}
 

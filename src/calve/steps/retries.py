@@ -1,10 +1,10 @@
 """Which failures of a step are retried: one table for all step types. Pure.
 
-What is known about a failure is its evidence: SQLSTATEs, error conditions of Spark, names of exceptions, HTTP statuses
-and so on. ``RULES`` is read from top to bottom; the first rule that matches any evidence decides. A failure that no
-rule matches counts as an error of the user and is retried as often as the step allows.
+The evidence of a failure is everything known about it: SQLSTATEs, Spark's error conditions, names of exceptions, HTTP
+status codes and so on. ``RULES`` is read from top to bottom; the first rule that matches any evidence decides. If none
+matches, the failure counts as an error of the user and is retried as often as the step allows.
 
-``docs/explain/retries.md`` holds the same table; a test compares the two.
+``docs/explain/retries.md`` contains the same table; a test compares the two.
 """
 
 import re
@@ -16,7 +16,7 @@ from calve.engine import State
 
 
 class Kind(StrEnum):
-    """What a piece of evidence is."""
+    """The kinds of evidence."""
 
     EXCEPTION = "exception"
     """The class of an exception, of Java or Python, without its package."""
@@ -40,7 +40,7 @@ Evidence = tuple[Kind, str]
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """The state that some codes lead to."""
+    """A rule: codes of one kind of evidence, and the state that they lead to."""
 
     state: State
     kind: Kind

@@ -39,11 +39,11 @@ class Deliveries(Protocol):
         ...
 
     def delivered_up_to(self, declared: Sequence[tuple[str, str]], consumer: str) -> "DeliveredUpTo | None":
-        """Return the last capture of a consumer that all targets of some streams hold, if they agree."""
+        """Return the last capture of a consumer that all declared targets contain, if they agree on one."""
         ...
 
     def publish_held(self, capture_id: str) -> "list[Published]":
-        """Publish what steps hold on their branches for a capture."""
+        """Publish the branches of a capture that steps keep until the commit."""
         ...
 
 

@@ -14,7 +14,7 @@ from calve.steps.failures import fatal, settled
 from calve.steps.services import Deliveries
 
 _OURS = "calve.capture-id"
-"""The property of every table that a capture created."""
+"""The table property that marks a table as created by a capture."""
 
 
 class ICDC:
@@ -74,7 +74,7 @@ class ICDC:
         try:
             table = self._lake.catalog(target.catalog).load(target)
         except FilesLost as error:
-            # of a capture that was cleaned up: its record shows that the files were its own
+            # The target may be left from a capture that was cleaned up: that capture's record still lists its files.
             lost = str(error.context.get("path"))
             if any(lost == path for stored in self._captures.captures(consumer) for _, path in stored.artifacts.files):
                 return lost

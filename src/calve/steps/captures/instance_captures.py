@@ -32,8 +32,8 @@ class InstanceCaptures:
     def capture(self, context: StepContext, request: CaptureRequest) -> CaptureReport:
         """Return the capture of this instance, for every run and attempt of it; take one if there is none.
 
-        A capture that another instance left open is abandoned, because the new one holds all of it. But if anything
-        of it was delivered, this instance continues with it.
+        An open capture of another instance is abandoned, because the new one includes all of its rows. But if any
+        of them were delivered, this instance continues with that capture.
 
         Raises:
             StepFailed: the capture cannot be used anymore.
@@ -77,7 +77,7 @@ class InstanceCaptures:
         return report
 
     def _adopt(self, context: StepContext, captures: Captures, consumer: str) -> None:
-        """Move the checkpoint to what the targets hold, if that is later."""
+        """Move the checkpoint to the end of the capture that the targets contain, if that is later."""
         declared = self.declared(context.place)
         delivered = self.deliveries.delivered_up_to(declared, consumer) if declared else None
         moved = [] if delivered is None else captures.adopt(consumer, delivered)

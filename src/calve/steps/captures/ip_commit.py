@@ -12,13 +12,13 @@ from calve.steps.failures import fatal, settled
 from calve.steps.services import Deliveries
 
 _NOT_ENDED = frozenset({StepStatus.NOT_CREATED, StepStatus.UNSATISFIED, StepStatus.RUNNING})
-"""A restart would not run such a step, or not before the commit."""
+"""The statuses of steps that a restart would not run, or not before the commit."""
 _TOLD = 5
 """How many steps a message names."""
 
 
 class IpCommit:
-    """Publishes what steps hold for the commit, then moves the checkpoints; it is idempotent."""
+    """Publishes the branches that steps keep until the commit, then moves the checkpoints; it is idempotent."""
 
     def __init__(self, captures: Captures, deliveries: Deliveries) -> None:
         self._captures = captures

@@ -51,10 +51,10 @@ def _of_table(table: TableReport, mode: Mode) -> dict[str, Any]:
 
 
 def _relations(table: TableReport, mode: Mode) -> dict[str, str]:
-    """Return what to write after FROM; it is a valid relation without rows where no rows came or left.
+    """Return the relations to write after FROM; without new or deleted rows, a relation is valid but empty.
 
-    Of deleted rows, only the keys may be known, or nothing. Then the relation is missing, and a step that refers to it
-    fails instead of working on wrong rows.
+    If only the keys of the deleted rows are known, or nothing, the output ``deletes_relation`` is missing, so that a
+    step that refers to it fails instead of processing wrong rows.
     """
     if mode is Mode.RANGE:
         return {"relation": "", "deletes_relation": ""}

@@ -48,7 +48,7 @@ def capture_request(config: Mapping[str, Any]) -> CaptureRequest:
 
 
 def _listed(given: Any) -> Any:
-    """Return a list or map; a value that is one reference arrives as JSON text."""
+    """Return a list or map; a field that consists of a single reference arrives as JSON text."""
     is_written = isinstance(given, str) and given.lstrip().startswith(("[", "{"))
     found = json.loads(given) if is_written else given
     return list(found) if isinstance(found, tuple) else found

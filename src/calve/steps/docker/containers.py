@@ -1,4 +1,4 @@
-"""The fields of a Docker step, as the Engine's API wants them. Pure."""
+"""Translates the fields of a Docker step into the request that creates its container. Pure."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ _NO_NAME = re.compile(r"[^a-zA-Z0-9_.-]")
 
 
 def name_of(key: str) -> str:
-    """Return the name of an attempt's container: always the same, so that it is never started twice."""
+    """Return the name of an attempt's container; it follows from the attempt, so the container never starts twice."""
     return f"calve-{_NO_NAME.sub('-', key)}"
 
 
@@ -50,7 +50,7 @@ def reference(image: str) -> tuple[str, str]:
 
 
 def _words(command: str | list[str]) -> list[str]:
-    """Return a command as a list; a text is taken apart as a shell does, but no shell runs it."""
+    """Return a command as a list; a text is split into words like in a shell, but no shell runs it."""
     if not isinstance(command, str):
         return [str(word) for word in command]
     try:

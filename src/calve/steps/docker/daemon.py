@@ -35,7 +35,7 @@ class Daemon:
         self._client.close()
 
     def create(self, name: str, body: Mapping[str, Any]) -> None:
-        """Create a container, unless there is one of that name already.
+        """Create a container, unless one with that name exists.
 
         Raises:
             StepFailed: the daemon refuses it, or does not have the image.
@@ -47,13 +47,13 @@ class Daemon:
             _check(answer)
 
     def start(self, name: str) -> None:
-        """Start a container; one that was started already goes on.
+        """Start a container; do nothing if it was started before.
 
         Raises:
             StepFailed: it cannot be started.
         """
         answer = self._send("POST", f"/containers/{name}/start")
-        if answer.status_code == httpx.codes.NOT_FOUND:  # so it says of a program that the image does not have
+        if answer.status_code == httpx.codes.NOT_FOUND:  # Docker also returns 404 if the image lacks the program
             raise fatal(f"The container cannot be started: {_reason(answer)}")
         _check(answer)
 
@@ -66,7 +66,7 @@ class Daemon:
         return state
 
     def output(self, name: str) -> Iterator[tuple[str, bytes]]:
-        """Yield what a container prints until it ends: O for standard output or E for standard error, and bytes."""
+        """Yield a container's output until it ends: O for standard output or E for standard error, and the bytes."""
         query = {"follow": "true", "stdout": "true", "stderr": "true"}
         timeout = httpx.Timeout(_SECONDS, read=None)
         path = f"/containers/{name}/logs"
@@ -77,14 +77,14 @@ class Daemon:
             yield from _frames(answer.iter_raw())
 
     def stop(self, name: str, grace_seconds: float) -> None:
-        """Ask a container to end, kill it after a while, and wait until it is over; there may be none."""
+        """Stop a container, kill it after the grace period, and wait until it has ended; it need not exist."""
         timeout = _SECONDS + grace_seconds
         self._send("POST", f"/containers/{name}/stop", params={"t": round(grace_seconds)}, timeout=timeout)
 
     def remove(self, name: str) -> None:
-        """Remove a container and its own volumes; there may be none."""
+        """Remove a container and its anonymous volumes; it need not exist."""
         answer = self._send("DELETE", f"/containers/{name}", params={"force": "true", "v": "true"})
-        if answer.status_code not in {httpx.codes.NOT_FOUND, httpx.codes.CONFLICT}:  # it is being removed already
+        if answer.status_code not in {httpx.codes.NOT_FOUND, httpx.codes.CONFLICT}:  # CONFLICT: it is being removed
             _check(answer)
 
     def pull(self, image: str) -> Iterator[str]:
@@ -160,7 +160,7 @@ def _reason(answer: httpx.Response) -> str:
 
 
 def _frames(parts: Iterator[bytes]) -> Iterator[tuple[str, bytes]]:
-    """Split the log into the two streams of a container: each frame has a header with stream and length."""
+    """Split a container's log into standard output and error: each frame has a header with stream and length."""
     data = b""
     for part in parts:
         data += part

@@ -1,4 +1,4 @@
-"""The Docker runtime: runs a container to its end, and finds it again after a crash."""
+"""The Docker runtime: runs a container until it ends, and finds it again after a crash."""
 
 import threading
 from collections.abc import Mapping
@@ -25,8 +25,8 @@ _OVER = frozenset({"exited", "dead"})
 class Docker:
     """Starts a container named after the attempt, waits for its end and removes it.
 
-    A worker that takes the attempt over on the same machine finds the container by its name and goes on with it,
-    with its log from the beginning; on another machine, it starts one of its own.
+    A worker that takes over the attempt on the same machine finds the container by its name, waits for it, and logs
+    its output again from the beginning; a worker on another machine starts a new container.
     """
 
     def __init__(self, host: str, grace_seconds: float) -> None:
@@ -34,11 +34,11 @@ class Docker:
         self._grace_seconds = grace_seconds
 
     def execute(self, context: StepContext) -> Outcome:
-        """Run the container to its end."""
+        """Run the container until it ends."""
         return settled(self._run, context)
 
     def terminate(self, context: StepContext) -> None:
-        """Stop the attempt's container, if one was ever to be started, and remove it."""
+        """Stop and remove the attempt's container; do nothing if the attempt did not try to create one."""
         if _KEPT not in context.artifacts:
             return
         name = name_of(context.key)
@@ -79,7 +79,7 @@ class Docker:
 
 
 def _start(daemon: Daemon, name: str, config: Mapping[str, Any], context: StepContext) -> None:
-    """Create and start the container, unless that was done before."""
+    """Create and start the container, unless it exists or was started before."""
     state = daemon.state(name)
     if state is None:
         if not context.is_first:
@@ -117,7 +117,7 @@ def _pull(daemon: Daemon, image: str, context: StepContext) -> None:
 
 
 def _wait(daemon: Daemon, name: str, context: StepContext) -> Mapping[str, Any] | None:
-    """Return the state of the container when it has ended; None if the step was interrupted before."""
+    """Wait until the container has ended and return its state; None if the step was interrupted first."""
     pause = _FIRST_LOOK_SECONDS
     while True:
         state = daemon.state(name)

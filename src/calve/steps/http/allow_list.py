@@ -18,7 +18,7 @@ Resolver = Callable[[str, int], list[str]]
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _UNICAST = ipaddress.IPv6Network("2000::/3")
-"""All that IANA has given out of IPv6 for the whole world; the rest is for something else, or for nobody."""
+"""Global unicast, the only IPv6 range from which IANA allocates public addresses."""
 SPECIAL: dict[str, str] = {
     # https://www.iana.org/assignments/iana-ipv4-special-registry
     "0.0.0.0/8": "this network",
@@ -53,7 +53,7 @@ SPECIAL: dict[str, str] = {
     "5f00::/16": "segment routing",
     "fc00::/7": "unique local",
     "fe80::/10": "link local",
-    # Of other registries, and out of use.
+    # From other registries, or no longer in use.
     "224.0.0.0/4": "multicast",
     "ff00::/8": "multicast",
     "fec0::/10": "site local, deprecated",
@@ -62,16 +62,16 @@ SPECIAL: dict[str, str] = {
     "3ffe::/16": "6bone, returned",
     "168.63.129.16/32": "the metadata of Azure's machines: public by its number only",
 }
-"""Ranges that do not lead to a public host, and what they are for.
+"""Address ranges without public hosts, and their purpose.
 
-Those that IANA calls globally reachable are among them, since no web server is there. 64:ff9b::/96 is not: such an
-address is as public as the one of IPv4 that it holds.
+Ranges that IANA's registries call globally reachable are included, because no web server is there. 64:ff9b::/96 (NAT64)
+is not included: such an address is as public as the IPv4 address that is embedded in it.
 """
 _SPECIAL = tuple(ipaddress.ip_network(entry) for entry in SPECIAL)
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """Return the addresses of a name, as the system finds them."""
+    """Resolve a host name with the system's resolver."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
@@ -88,7 +88,7 @@ class AllowList:
         """Refuse a host that is not on the list, before its name is resolved.
 
         Raises:
-            StepFailed: it is not.
+            StepFailed: the host is not on the list.
         """
         address = _address(host)
         is_listed = self._has_name(_folded(host)) if address is None else self._covers(address)
@@ -99,10 +99,10 @@ class AllowList:
             )
 
     def check_address(self, host: str, text: str) -> None:
-        """Refuse an address that a host name resolved to if it is not allowed.
+        """Refuse an address of a host name unless it is public or on the list.
 
         Raises:
-            StepFailed: it may not.
+            StepFailed: the address is neither.
         """
         address = _plain(ipaddress.ip_address(text.partition("%")[0]))
         if not (self._covers(address) or (_is_public(address) and _address(host) is None)):
@@ -120,7 +120,7 @@ class AllowList:
 
 
 def _folded(name: str) -> str:
-    """Return a name as it is compared: in small letters, and in ASCII as the wire has it."""
+    """Return a host name for comparison: in lower case, without the final dot, and encoded with IDNA."""
     plain = name.casefold().removesuffix(".")
     return plain if plain.isascii() else plain.encode("idna").decode("ascii")
 
@@ -140,7 +140,7 @@ def _address(host: str) -> Address | None:
 
 
 def _plain(address: Address) -> Address:
-    """Return the IPv4 address that is embedded in an IPv6 one, if any."""
+    """Return the IPv4 address that is embedded in an IPv6 address, if any; otherwise the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address.ipv4_mapped is not None:

@@ -17,14 +17,14 @@ from calve.steps.failures import fatal, platform_error
 from calve.steps.http.allow_list import AllowList, Resolver
 from calve.steps.http.transport import Deadline, Transport
 
-logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs whole URLs, which may hold secrets
+logging.getLogger("httpx").setLevel(logging.WARNING)  # httpx logs whole URLs at level INFO; they may contain secrets
 
 REDIRECTS = 5
 BODY_BYTES = 1_000_000
 _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
-"""Headers that follow from the address and the body."""
+"""Headers that the client derives from the URL and the body; a step cannot set them."""
 _HARMLESS = frozenset({"accept", "accept-encoding", "content-type", "content-length", "host", "user-agent"})
-"""Headers that another host may see after a redirect."""
+"""Headers that are sent on after a redirect to another host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class HttpAnswer:
     reason: str
     body: str
     headers: Mapping[str, str]
-    """By name in lower case."""
+    """The headers by their names in lower case."""
 
 
 def send_request(
@@ -58,7 +58,7 @@ def send_request(
 
 
 def shown(request: httpx.Request) -> str:
-    """Return a request for people: without its query and its credentials, which may be secret."""
+    """Return a request for messages and logs: without its query and credentials, which may be secret."""
     return f"{request.method} {request.url.copy_with(userinfo=b'', query=None, fragment=None)}"
 
 

@@ -1,4 +1,4 @@
-"""Judges the answer of a request, and asks again where the answer says so."""
+"""The Http runtime: sends a request, evaluates the response, and polls again if the step's ``state_expr`` says so."""
 
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -20,11 +20,11 @@ _LONGEST_POLL_SECONDS = 60.0
 _LONGEST_PAUSE_SECONDS = 3600.0
 _STATES = ", ".join(State)
 _SUCCESS = 2
-"""How the statuses of success begin."""
+"""The first digit of a successful status code."""
 
 
 class Http:
-    """Sends one request, and further ones while ``state_expr`` gives CONTINUE.
+    """Sends a request, and repeats it while ``state_expr`` returns CONTINUE.
 
     After a crash the request may be sent again, with the same Idempotency-Key.
     """
@@ -35,7 +35,7 @@ class Http:
         self._resolver = resolver
 
     def execute(self, context: StepContext) -> Outcome:
-        """Send the request and judge the answer."""
+        """Send the request and decide by the response how the step continues."""
         return settled(self._ask, context)
 
     def terminate(self, context: StepContext) -> None:
@@ -75,7 +75,7 @@ def _by_status(status: int) -> State:
 
 
 def _asked_pause(headers: Mapping[str, str], now: int) -> float:
-    """Return how long the server asks to wait, in seconds: a number or a moment; 0 if it does not."""
+    """Return the seconds to wait according to ``Retry-After``, which is a number or a date; 0 without that header."""
     asked = headers.get("retry-after", "").strip()
     if asked.isascii() and asked.isdigit():
         return min(float(asked), _LONGEST_PAUSE_SECONDS)

@@ -15,9 +15,9 @@ from calve.steps.failures import interrupted, platform_error
 from calve.steps.http.allow_list import AllowList, Resolver
 
 _SLICE_SECONDS = 0.25
-"""How long a read blocks at most before it looks whether it is to end."""
+"""The longest time that a read blocks before it checks the deadline and whether the step was interrupted."""
 _CONNECT_SECONDS = 10.0
-"""How long to wait for a connection at most."""
+"""The time limit of a connection attempt."""
 
 
 class Deadline:
@@ -32,7 +32,7 @@ class Deadline:
         """Return how many seconds are left.
 
         Raises:
-            StepFailed: none are, or the step is to end.
+            StepFailed: the deadline has passed, or the step was interrupted.
         """
         if self._is_interrupted():
             raise interrupted("The request")
@@ -100,7 +100,7 @@ class _Network(httpcore.NetworkBackend):
             try:
                 return self._connect(address, port, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
-                continue  # the next one may answer; the last one's failure is told
+                continue  # try the next address; only the error of the last one is reported
         return self._connect(addresses[-1], port, local_address, socket_options)
 
     def _connect(
@@ -150,7 +150,7 @@ class Transport(httpx.BaseTransport):
         self._pool = httpcore.ConnectionPool(ssl_context=_tls(verify=verify), network_backend=network)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request and return the answer, its body still to be read."""
+        """Send a request and return the response; its body is read later."""
         if not isinstance(request.stream, httpx.SyncByteStream):
             raise TypeError("the body of the request is not readable")
         url = httpcore.URL(
@@ -170,7 +170,7 @@ class Transport(httpx.BaseTransport):
 
 
 def _tls(*, verify: bool) -> ssl.SSLContext:
-    """Return how certificates are verified: with the machine's trust store and certifi's."""
+    """Return the TLS context, which verifies certificates with the machine's trust store and certifi's."""
     context = ssl.create_default_context()
     if verify:
         context.load_verify_locations(certifi.where())

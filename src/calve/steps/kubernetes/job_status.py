@@ -1,4 +1,4 @@
-"""The status of a job, from the status of the job and of its pod. Pure."""
+"""Derives the state of a step from the status of its Kubernetes job and pod. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from calve.engine import State
 from calve.steps.retries import Kind, state_of
 
 _HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"})
-"""Why a container waits that will never start."""
+"""The reasons of waiting containers that will never start."""
 _PULLING = frozenset({"ImagePullBackOff"})
-"""Why a container waits whose image could not be fetched; the cluster goes on trying."""
+"""The reasons of waiting containers whose image could not be pulled; Kubernetes keeps trying."""
 _CANNOT_RUN = frozenset({"ContainerCannotRun", "StartError"})
 _OF_THE_PLATFORM = frozenset(
     {"Evicted", "Preempting", "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "UnexpectedAdmissionError"}
@@ -25,7 +25,7 @@ class JobStatus:
     message: str = ""
     exit_code: int | None = None
     is_over: bool = True
-    """The cluster is done with the job; nothing of it will start any more."""
+    """Whether Kubernetes has finished the job; otherwise its container may still start."""
 
 
 def job_status(job: Mapping[str, Any], pod: Mapping[str, Any] | None) -> JobStatus:
@@ -44,7 +44,7 @@ def job_status(job: Mapping[str, Any], pod: Mapping[str, Any] | None) -> JobStat
 
 
 def _may_come(told: str) -> bool:
-    """Tell whether an image can still be fetched later: the registry throttles."""
+    """Tell whether pulling the image may succeed later, for example if the registry throttles requests."""
     return state_of([(Kind.IMAGE, told)]) is State.PLATFORM_ERROR
 
 
@@ -62,7 +62,7 @@ def _failed(condition: Mapping[str, Any], pod: Mapping[str, Any] | None, ended: 
 
 
 def _lost(pod: Mapping[str, Any] | None, ended: Mapping[str, Any]) -> str:
-    """Return why the program was ended by the cluster and not by itself; empty if it was not."""
+    """Return why the cluster ended the program; empty if the program ended by itself."""
     status = pod.get("status", {}) if pod else {}
     if ended.get("reason") == "OOMKilled":
         return "The container was killed: it used more memory than kubernetes.memory allows."

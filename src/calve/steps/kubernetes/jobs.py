@@ -1,4 +1,4 @@
-"""Jobs of a cluster, through the Kubernetes client."""
+"""Creates, reads and deletes the jobs of a cluster with the Kubernetes client."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from calve.steps.failures import fatal
 from calve.steps.kubernetes.manifests import CONTAINER
 
 _SECONDS = (10, 30)
-"""How long to wait for a connection, and for an answer."""
+"""The timeouts for a connection, and for a response."""
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _CHUNK = 65_536
 
@@ -39,11 +39,11 @@ class Jobs:
         self._client.close()
 
     def create(self, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Create a job and return it; None if there is one of that name already."""
+        """Create a job and return it; None if a job with that name exists."""
         return self._asked(self._batch.create_namespaced_job, {409}, body=body)
 
     def read(self, name: str) -> Mapping[str, Any] | None:
-        """Return a job; None if there is none."""
+        """Return a job; None if it does not exist."""
         return self._asked(self._batch.read_namespaced_job, {404}, name=name)
 
     def pod(self, name: str) -> Mapping[str, Any] | None:
@@ -61,12 +61,12 @@ class Jobs:
             yield from answer.stream(_CHUNK)
 
     def delete(self, name: str) -> None:
-        """Have a job deleted, after its pods; there may be none."""
+        """Delete a job after its pods; it need not exist, and may still exist when this returns."""
         policy = "Foreground"
         self._asked(self._batch.delete_namespaced_job, {404}, name=name, propagation_policy=policy)
 
     def _asked(self, call: Callable[..., Any], fine: set[int], **arguments: Any) -> Mapping[str, Any] | None:
-        """Call the client; return the JSON of its answer, None for a status that is fine."""
+        """Call the client and return the response's JSON; None if its status is one of ``fine``."""
         from kubernetes.client.exceptions import ApiException
 
         with self._errors():
@@ -97,13 +97,13 @@ class Jobs:
 
 
 def _client(cluster: KubernetesSettings) -> Any:
-    """Return a client: by the kubeconfig, or as a pod of the cluster that calve itself runs in."""
+    """Return a client, configured by the kubeconfig or by the service account of the pod that calve runs in."""
     try:
         from kubernetes import client, config
     except ModuleNotFoundError:
         raise fatal("The Kubernetes client is not installed.", remedy="pip install 'calve[kubernetes]'.") from None
     chosen = client.Configuration()
-    chosen.retries = 0  # whoever polls asks again anyway
+    chosen.retries = 0  # the runtime polls again anyway
     loading: Any = config
     try:
         if cluster.config is None and cluster.context is None and _ACCOUNT.exists():

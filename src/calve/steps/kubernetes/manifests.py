@@ -1,4 +1,4 @@
-"""The fields of a Kubernetes step, as a job of the cluster. Pure."""
+"""Translates the fields of a Kubernetes step into the manifest of its job. Pure."""
 
 import hashlib
 import math
@@ -10,16 +10,16 @@ from calve.steps.config import text, texts
 
 CONTAINER = "main"
 ATTEMPT = "calve/attempt"
-"""The label that tells which attempt a job is of."""
+"""The label with the attempt that a job belongs to."""
 _KEPT_SECONDS = 86_400
-"""How long a finished job stays: long enough to be found by a worker that takes over, and by people."""
+"""How long Kubernetes keeps a finished job, so that a worker that takes over, or an operator, can still find it."""
 _MARGIN_SECONDS = 60
 _NAME_LENGTH = 63
 _RESOURCES = {"cpu": "cpu", "memory": "memory", "disk": "ephemeral-storage", "gpu": "nvidia.com/gpu"}
 
 
 def name_of(config: Mapping[str, Any], key: str) -> str:
-    """Return the name of a step's job: the same whenever the same work is meant, so that it is never started twice."""
+    """Return the name of a step's job: the same for the same attempt or deduplication key, so it never starts twice."""
     dedup = config.get("job_deduplication_key")
     end = _digest(str(dedup)) if dedup else _dns(key)
     if len(end) > _NAME_LENGTH - 10:
@@ -29,9 +29,9 @@ def name_of(config: Mapping[str, Any], key: str) -> str:
 
 
 def manifest(config: Mapping[str, Any], name: str, *, key: str, title: str, timeout: float | None) -> dict[str, Any]:
-    """Return the job: one pod, never started a second time, gone a day after its end.
+    """Return the manifest of the job: one pod that is never restarted, deleted a day after it ends.
 
-    Should nobody look after it any more, the cluster ends it when the attempt's time is up.
+    Kubernetes itself ends the job when the attempt's time limit has passed, even if no worker polls it any more.
     """
     labels = {
         "app.kubernetes.io/name": label(config["app_name"]),
@@ -56,7 +56,7 @@ def manifest(config: Mapping[str, Any], name: str, *, key: str, title: str, time
 
 
 def label(value: str) -> str:
-    """Return a text as the value of a label."""
+    """Return a text as a valid label value."""
     return re.sub(r"[^A-Za-z0-9_.-]", "-", value)[:_NAME_LENGTH].strip("-_.")
 
 

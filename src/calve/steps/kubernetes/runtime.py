@@ -19,7 +19,7 @@ _KEPT = "kubernetes"
 _FIRST_LOOK_SECONDS = 1.0
 _LONGEST_LOOK_SECONDS = 15.0
 _MISSES = 20
-"""How often in a row the cluster may not answer before the step fails: about five minutes."""
+"""How many polls in a row the cluster may leave unanswered before the step fails: about five minutes."""
 _GONE_SECONDS = 120.0
 _TICK = 0.2
 
@@ -38,7 +38,7 @@ class Kubernetes:
         """Delete the attempt's job with its pod, and wait until both are gone; a job of another attempt stays."""
         kept = context.artifacts.get(_KEPT)
         if kept is None:
-            return  # none was ever to be created
+            return  # the attempt did not try to create a job
         until = time.monotonic() + _GONE_SECONDS
         with closing(Jobs(self._cluster, kept["namespace"])) as jobs:
             job = jobs.read(kept["job"])
@@ -57,7 +57,7 @@ class Kubernetes:
         with closing(Jobs(self._cluster, kept["namespace"])) as jobs:
             try:
                 return _turn(jobs, config, kept, context)
-            except ClusterSilent as silence:  # the job may well run: to give up now could mean to start a second one
+            except ClusterSilent as silence:  # the job may be running, and a retry would start a second one
                 misses = kept.get("misses", 0) + 1
                 if misses > _MISSES:
                     raise
@@ -82,7 +82,7 @@ def _turn(jobs: Jobs, config: Mapping[str, Any], kept: dict[str, Any], context: 
 
 
 def _submit(jobs: Jobs, config: Mapping[str, Any], kept: Mapping[str, Any], context: StepContext) -> Outcome:
-    """Create the job, or find the one that there is."""
+    """Create the job, or find the existing one of that name."""
     name = kept["job"]
     body = manifest(config, name, key=context.key, title=context.title, timeout=context.timeout)
     context.keep({_KEPT: kept})

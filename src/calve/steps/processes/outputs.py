@@ -31,7 +31,7 @@ class ProgramOutputs:
     artifacts: Mapping[str, Any] = field(default_factory=dict)
 
     def then(self, later: "ProgramOutputs") -> "ProgramOutputs":
-        """Return both; where names are equal, the later one wins."""
+        """Return both combined; for equal names, ``later`` wins."""
         return ProgramOutputs({**self.params, **later.params}, {**self.artifacts, **later.artifacts})
 
 
@@ -48,7 +48,7 @@ def with_outputs(outcome: Outcome, read: Callable[[], ProgramOutputs], context: 
 
 
 def read_outputs(folder: ProcessFolder, *more: str) -> ProgramOutputs:
-    """Return a process's outputs: those that it printed, then those in its file, then those in more files.
+    """Return a process's outputs: printed ones, overridden by those in its file, then by those in ``more`` files.
 
     Raises:
         StepFailed: some of them are invalid or too large.

@@ -93,7 +93,7 @@ class Owner(Protocol):
 def run_program(
     context: StepContext, workspace: Workspace, make: Callable[[ProcessFolder], Program], *, name: str = MAIN
 ) -> CompletedProcess:
-    """Run one of an attempt's programs to its end; return its end if it ended while no worker watched it.
+    """Run one of an attempt's programs until it ends; if it ended while no worker watched it, return that result.
 
     An earlier process of the same name is ended first, before ``make`` is called.
 

@@ -14,7 +14,7 @@ _NAME = re.compile(r"[0-9A-Za-z_][\w./+@-]*")
 def fetch(
     context: StepContext, workspace: Workspace, repository: str, branch: str | None, commit: str | None
 ) -> tuple[Path, CompletedProcess]:
-    """Fetch a branch or commit without its history; return the folder, and how the last command of git ended.
+    """Fetch a branch or commit without its history; return the folder, and the result of the last git command.
 
     The URL is passed in the environment: it may hold a token, and other users can read a command line.
 
@@ -31,7 +31,7 @@ def fetch(
         completed = git.run("git-fetch", "fetch", "--quiet", "--depth=1", "origin", wanted)
     checked_out = "FETCH_HEAD"
     if commit and completed.reason is EndReason.EXITED and completed.code != 0:
-        # Not every server serves a commit by its hash, and none by a prefix of it.
+        # Not every server serves a commit by its hash, and none by an abbreviated hash.
         completed = git.run("git-fetch-all", "fetch", "--quiet", "origin", "+refs/heads/*:refs/remotes/origin/*")
         checked_out = commit
     if _succeeded(completed):
@@ -58,7 +58,7 @@ class _Git:
         self._address = address
 
     def run(self, name: str, *arguments: str) -> CompletedProcess:
-        """Run a command under a name of its own, by which another worker finds how it ended."""
+        """Run a command; a worker that takes over finds its result by ``name``."""
         return run_program(self._context, self._workspace, lambda _: self._program(arguments), name=name)
 
     def _program(self, arguments: tuple[str, ...]) -> Program:

@@ -55,7 +55,7 @@ class Java(ProgramStep):
         if jar is not None and main_class is None and not classpath:
             return ("-jar", str(jar))
         if main_class is None and jar is not None:
-            main_class = _main_class(jar)  # java ignores the class path beside -jar
+            main_class = _main_class(jar)  # java ignores the class path if -jar is given
         entries = [str(jar), *classpath] if jar is not None else classpath
         return (*(["-cp", os.pathsep.join(entries)] if entries else []), str(main_class))
 

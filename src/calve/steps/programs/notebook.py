@@ -110,9 +110,9 @@ class Notebook(ProgramStep):
 
 
 def _prefixed(program: Program, prefix: str, project: Path, folder: ProcessFolder) -> Program:
-    """Put ``init_command`` before the command line, as Maestro does: one line for a shell, run in ``project``.
+    """Put ``init_command`` before the command line, as Maestro does: a shell runs both as one line in ``project``.
 
-    The text may install or activate another papermill, so papermill is searched on PATH, where calve's own comes last.
+    The command may install or activate another papermill, so papermill is found on PATH, where calve's own comes last.
     """
     own = folder.write("bin/papermill", f'#!/bin/sh\nexec {shlex.join(program.argv[:3])} "$@"\n')
     own.chmod(0o700)
@@ -148,7 +148,7 @@ def _option(name: str, value: Any) -> Iterator[str]:
 
 
 def _spelt(name: str) -> str:
-    """Return an option as papermill spells it: parameters_file, but log-output."""
+    """Return an option in papermill's spelling, which mixes underscores and hyphens: parameters_file, log-output."""
     return name if name.startswith("parameters") else name.replace("_", "-")
 
 

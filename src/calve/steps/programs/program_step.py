@@ -1,4 +1,4 @@
-"""What the steps that run one program on the worker's machine share."""
+"""The base class of the step types that run one program on the worker's machine."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from calve.steps.processes import Workspace, terminate_programs
 
 
 class ProgramStep(ABC):
-    """The runtime of such a step type."""
+    """A runtime that runs one program on the worker's machine."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

@@ -17,9 +17,9 @@ from calve.steps.programs.program_step import ProgramStep
 from calve.steps.retries import Kind, evidence_in, state_of
 
 _RETURNED = "returned.json"
-"""What the function returned."""
+"""The file with the map that the function returned."""
 _FAILURE = "failure.json"
-"""What the runner reports about an exception."""
+"""The file in which the runner reports an exception."""
 _RUNNER = Path(__file__).with_name("python_runner.py")
 _CALLABLE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 

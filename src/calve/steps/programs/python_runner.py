@@ -1,7 +1,7 @@
-"""Runs a Python function or script as a job file says.
+"""Runs a Python function or script that a job file describes.
 
-This file is run by whichever Python a step asks for, also one that has no calve: it needs the standard library alone,
-and Python 3.8 or later. What goes in is in a file, as others can read an argument list.
+The interpreter that a step names runs this file, even if calve is not installed there: so it uses only the standard
+library, and works with Python 3.8 or later. The job is in a file because other users can read a command line.
 """
 # ruff: noqa: E402 - see the first statement
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-# The modules beside this file have the names of others: http, say.
+# Modules in this folder could hide installed modules of the same name, such as java, git or python.
 sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry) != os.path.realpath(os.path.dirname(__file__))]  # noqa: PTH120 - pathlib would be looked for there
 
 import importlib
@@ -26,11 +26,11 @@ _OWN = {__file__, runpy.__file__, "<frozen runpy>"}
 
 
 class Unusable(Exception):
-    """There is no such function, it does not take the arguments, or no param can hold what it returned."""
+    """The function does not exist or does not accept the arguments, or no param can hold its result."""
 
 
 def main() -> None:
-    """Execute the job whose file is the first argument; exceptions of the user's code are in the job's failure."""
+    """Run the job in the file that the first argument names; report exceptions in the job's ``failure`` file."""
     job = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     try:
         _carry_out(job)
@@ -61,11 +61,11 @@ def _called(function: Any, job: dict[str, Any]) -> Any:
     except TypeError as error:
         raise Unusable(f"{job['callable']} cannot be called like this: {error}.") from None
     except ValueError:
-        pass  # a function that does not tell what it takes
+        pass  # a built-in function without a signature
     result = function(*job["args"], **job["kwargs"])
     if not isinstance(result, CoroutineType):
         return result
-    import asyncio  # takes long to import
+    import asyncio  # slow to import
 
     return asyncio.run(result)
 
@@ -93,7 +93,7 @@ def _keep(job: dict[str, Any], result: Any) -> None:
 
 
 def _as_json(value: Any) -> Any:
-    """Return a date, a number of numpy, a set, a path or a decimal as JSON can hold it."""
+    """Convert a date, a NumPy number or array, a set, a path or a decimal to a type that JSON has."""
     for name in ("isoformat", "tolist", "__fspath__"):
         if hasattr(value, name):
             return getattr(value, name)()
@@ -105,7 +105,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _users_frames(error: BaseException) -> Any:
-    """Return the traceback from the user's code on."""
+    """Return the traceback without the frames before the user's code."""
     place = error.__traceback__
     while place is not None and place.tb_frame.f_code.co_filename in _OWN:
         place = place.tb_next
@@ -113,7 +113,7 @@ def _users_frames(error: BaseException) -> Any:
 
 
 def _report(job: dict[str, Any], message: str, error: BaseException) -> None:
-    """Tell of an error, with what calve judges it by: the names of its classes, and its SQLSTATE if it has one."""
+    """Report an error with the evidence that decides on a retry: the names of its classes, and its SQLSTATE if any."""
     report = {
         "message": message,
         "exceptions": [kind.__name__ for kind in type(error).__mro__],
@@ -123,7 +123,7 @@ def _report(job: dict[str, Any], message: str, error: BaseException) -> None:
 
 
 def _told(error: BaseException) -> str:
-    """Return what an error says, its name first: of a SyntaxError Python tells the place before that."""
+    """Return the message of an error, starting with its class; Python prints the position of a SyntaxError first."""
     lines = traceback.format_exception_only(type(error), error)
     if isinstance(error, SyntaxError):
         lines = [*lines[-1:], *lines[:-1]]
@@ -131,7 +131,7 @@ def _told(error: BaseException) -> str:
 
 
 def _sqlstate(error: BaseException) -> str:
-    """Return the SQLSTATE of an error of PySpark, of a database driver, or of SQLAlchemy."""
+    """Return the SQLSTATE of an error from PySpark, a database driver or SQLAlchemy; empty if it has none."""
     for candidate in (error, getattr(error, "orig", None)):
         ask = getattr(candidate, "getSqlState", None)
         state = ask() if callable(ask) else getattr(candidate, "sqlstate", None)

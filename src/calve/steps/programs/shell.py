@@ -42,7 +42,7 @@ class Shell(ProgramStep):
     def _script(self, config: Mapping[str, Any], folder: ProcessFolder) -> Path:
         """Return the file to run.
 
-        A command line becomes a file too: as an argument, every user of the machine could read the secrets in it.
+        A command is written to a file too: in an argument, every user of the machine could read its secrets.
         """
         if "file" in config:
             return self._workspace.locate(config["file"], "The script")
@@ -51,7 +51,7 @@ class Shell(ProgramStep):
 
 
 def _with_script(config: dict[str, Any], context: StepContext) -> dict[str, Any]:
-    """Add the script that stands beside the config map, where Maestro's shell template looks for it."""
+    """Add the ``script`` param beside the config map, where Maestro's shell template expects it."""
     script = context.params.get(_CHOOSE.beside)
     if script is None or any(name in config for name in _PROGRAMS):
         return config

@@ -77,7 +77,7 @@ class SessionPool:
 
 
 def connect(url: str) -> "SparkSession":
-    """Connect to one of the worker's servers; one that does not respond soon has ended."""
+    """Connect to one of the worker's servers; if it does not respond soon, it has ended."""
     from pyspark.sql.connect.session import SparkSession
 
     hush()

@@ -10,7 +10,7 @@ from calve.steps.config import text
 from calve.steps.failures import fatal
 
 STAMP = "spark.sql.iceberg.snapshot-property."
-"""The rest of such a key is written into the summary of every snapshot that a session commits."""
+"""The prefix of keys that Iceberg writes, without the prefix, to the summary of each snapshot of the session."""
 _COMPILED = "2000"
 """How many compiled classes Spark caches; with the default, the next step finds none of them."""
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})

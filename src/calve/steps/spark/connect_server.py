@@ -229,7 +229,7 @@ class ConnectServers:
 
 
 def _forget_old(folder: Path) -> None:
-    """Delete old folders of servers whose workers were killed."""
+    """Delete the old folders of servers whose workers were killed."""
     for old in folder.iterdir() if folder.is_dir() else ():
         if time.time() - old.stat().st_mtime > _FORGET_SECONDS and not _is_running(old):
             shutil.rmtree(old, ignore_errors=True)

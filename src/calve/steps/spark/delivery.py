@@ -1,7 +1,7 @@
-"""Delivers what a job writes to its targets exactly once: on a branch, audited, published in one commit a target.
+"""Delivers the rows of a job to its targets exactly once: written to a branch, audited, published in one commit each.
 
 The job writes to a branch of its attempt (``spark.wap.branch``). If others write to a target meanwhile, and the job did
-more than append, it runs again on what they wrote. A job whose rows were delivered already does not run.
+more than append, the job runs again on their version. A job whose rows were already delivered does not run.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +18,7 @@ from calve.steps.spark.jobs import JobResult
 
 T = TypeVar("T")
 RUNS = 3
-"""How often the job runs at most because others write to its targets."""
+"""The maximum number of runs of a job whose targets others write to."""
 
 
 class AuditedJobs(Protocol):
@@ -88,7 +88,7 @@ class TargetDelivery:
             raise
 
     def _give_up(self, staging: Staging, context: StepContext) -> None:
-        """Drop the branch of a job that failed, and keep on record that no target has taken anything of it."""
+        """Drop the branch of a failed job, and record in the artifacts that nothing of it was published."""
         self._discard(staging, context)
         if not any(target.is_delivered for target in staging.targets):
             context.keep({"published": []})
@@ -155,7 +155,7 @@ def _log_line(one: Published) -> str:
 
 
 def _or_failure(use_case: Callable[[], T]) -> T:
-    """Turn an error of delivery into a failure of the step, except those that a new run of the job cures."""
+    """Turn an error of delivery into a failure of the step, except errors that another run of the job can fix."""
     try:
         return use_case()
     except (TargetMoved, BranchLost, LeaseLost, StepFailed):

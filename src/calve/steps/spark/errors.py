@@ -24,7 +24,7 @@ _EXCERPT = re.compile(r"\n+== (?:SQL|DataFrame)\b.*", re.DOTALL)
 _FORMATTED = re.compile(
     r"\n+== SQL (?:of (?P<kind>\w+) (?P<name>\S+) )?\(line (?P<line>\d+), position (?P<position>\d+)\) =="
 )
-"""How Spark shows the position of an error at run time; it may be in a view that the query reads."""
+"""How Spark prints the position of an error at run time; the position may be in a view that the query reads."""
 _PLACE = re.compile(r"(?:;| \()? ?line (?P<line>\d+),? pos (?P<column>\d+)\)?;?")
 _STATE = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}")
 _CLASS = re.compile(r"^(?:[\w$]+\.)+[\w$]*(?:Exception|Error): ")
@@ -50,7 +50,7 @@ def translated(
     sent: str = "",
     hint: Hint = lambda _: "",
 ) -> Iterator[None]:
-    """Turn an error of Spark into a failure of the step.
+    """Turn an error from Spark into a failure of the step.
 
     Args:
         context: the attempt's.
@@ -79,7 +79,7 @@ def translated(
 
 
 def cause(error: BaseException) -> str:
-    """Return the cause of an error in one line, without position and excerpt; of a failed task, the task's cause."""
+    """Return the cause of an error in one line, without position and excerpt; for a failed task, the task's cause."""
     text, condition = _text(error), condition_of(error)
     sentence = brief(text)
     viewed = _FORMATTED.search(text)
@@ -167,7 +167,7 @@ _UNKNOWN = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "REQUIRES_SINGLE_PART
 _NAMES = ("relationName", "schemaName", "namespace", "catalogName")
 _PART = re.compile(r"`((?:``|[^`])+)`|([^.`]+)")
 _CATALOG_AND_MORE = 3
-"""How many parts a name with a catalog has at least."""
+"""The minimum number of parts of a name with a catalog."""
 
 
 def name_hint(error: BaseException, lake: Lake) -> str:

@@ -1,10 +1,10 @@
-"""Spark's event log: read while it grows, and added up for each session.
+"""Reads Spark's event log while it grows, and adds up the usage of each session.
 
 - ``rows_read``: the rows that tasks read from tables, files and ranges.
-- ``bytes_read``: the size of the files in the scan plans of Iceberg tables, because Spark does not know how much of
-  each file was read; or what tasks count of other sources, if that is more.
-- ``rows_written``, ``bytes_written``: what tasks wrote to tables and files.
-- ``shuffle_bytes``: what tasks wrote for a shuffle.
+- ``bytes_read``: the size of the files in the scan plans of Iceberg tables, because Spark does not report how much of
+  each file was read; or the bytes that tasks read from other sources, if that is more.
+- ``rows_written``, ``bytes_written``: the rows and bytes that tasks wrote to tables and files.
+- ``shuffle_bytes``: the bytes that tasks wrote for shuffles.
 
 Only a few kinds of events are read, with regular expressions: a busy server writes thousands of others.
 """

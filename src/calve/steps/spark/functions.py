@@ -36,12 +36,12 @@ def run_function(session: StepSession, workspace: Workspace, config: Mapping[str
 
 
 def _shortened(message: str) -> str:
-    """Return an error of Spark in one line: the whole of it is in the log."""
+    """Return an error from Spark in one line; the log contains all of it."""
     kind, colon, text = message.partition(": ")
     return f"{kind.rpartition('.')[2]}: {brief(text)}" if colon and kind.startswith("pyspark.") else message
 
 
 def _located(function: str, workspace: Workspace) -> str:
-    """Return ``path.py:name`` with the whole path; ``module:name`` as it is."""
+    """Return ``path.py:name`` with the absolute path; return ``module:name`` unchanged."""
     where, colon, name = function.rpartition(":")
     return f"{workspace.locate(where, 'The Python file')}{colon}{name}" if where.endswith(".py") else function

@@ -1,4 +1,4 @@
-"""What a Spark step runs: SQL, a merge, a Python function or an application; and the audit of what it wrote.
+"""The jobs of Spark steps: SQL, merges, Python functions and applications; and the audit of the rows they wrote.
 
 ``run`` and ``audit`` know nothing of targets: they work on the branch that they are given.
 """
@@ -49,7 +49,7 @@ class Jobs:
         self._servers.close()
 
     def run(self, context: StepContext, config: Mapping[str, Any], branch: str) -> JobResult:
-        """Run the step's job, which writes to a branch; to ``main`` where the branch is empty.
+        """Run the step's job, which writes to a branch, or to ``main`` if ``branch`` is empty.
 
         Raises:
             StepFailed: it cannot be started, or Spark reports an error.

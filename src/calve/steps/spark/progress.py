@@ -62,7 +62,7 @@ class Progress:
             self.tell((over, len(stages)), described(stages, inflight_tasks))
 
     def tell(self, stages: tuple[int, int], told: str = "") -> None:
-        """Log how many of the known stages have ended, if a line is due."""
+        """Log how many of the known stages have ended, unless the last line was logged just before."""
         now = self._clock()
         if not stages[1] or now < self._soon or (stages == self._stages and now < self._late):
             return

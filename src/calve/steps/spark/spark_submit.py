@@ -1,6 +1,6 @@
-"""Runs applications and jars through spark-submit, and adds up what they read and wrote.
+"""Runs applications and jars with spark-submit, and adds up their usage from Spark's event log.
 
-The configuration is in a properties file that only the program's user can read: other users can read a command line.
+The configuration is passed in a properties file that only the program's user can read; anyone can read a command line.
 What an application reads and writes is unknown if the user sends event logs elsewhere, or in deploy mode ``cluster``,
 where an interruption ends only spark-submit.
 """

@@ -1,4 +1,4 @@
-"""A connection for one call of the SQL step: made, watched for interruption, and closed."""
+"""The database connection of a SQL step: opens it, cancels its statements on interruption, and closes it."""
 
 import sqlite3
 import threading
@@ -27,20 +27,20 @@ _TIMEOUTS = {
 }
 _LOOK_SECONDS = 0.1
 _CURSOR = "calve_cursor"
-"""Where an error keeps the name of the server-side cursor that it is of."""
+"""The attribute of a driver's exception that stores the name of the server-side cursor, if there was one."""
 Told = Callable[[str, int | None], str]
-"""Returns an error of a statement for people: what the database says, and where in the statement, if that is known."""
+"""Returns the error message for a statement, given the database's message and the position, if known."""
 
 
 def parse(url: str, project: Path) -> URL:
-    """Read a URL; the file of an SQLite that has a relative path is in the project.
+    """Parse a database URL; the relative path of an SQLite file is resolved against the project.
 
     Raises:
-        StepFailed: it is none.
+        StepFailed: it is not a valid URL.
     """
     try:
         parsed = make_url(url)
-    except (ArgumentError, ValueError):  # what they say may hold the password
+    except (ArgumentError, ValueError):  # the message may contain the password
         raise fatal("sql.url is not a database URL.", remedy="Write DIALECT://USER:PASSWORD@HOST/DATABASE.") from None
     file = parsed.database
     is_path = parsed.get_backend_name() == "sqlite" and file and file != ":memory:" and not file.startswith("file:")
@@ -49,7 +49,7 @@ def parse(url: str, project: Path) -> URL:
 
 @contextmanager
 def connected(url: URL, context: ForkContext, *, in_transaction: bool) -> Iterator[Connection]:
-    """Give a connection: one transaction that any error rolls back, or one that commits each statement.
+    """Yield a connection: in one transaction that any error rolls back, or one that commits each statement.
 
     Raises:
         StepFailed: the database does not answer, a statement fails, or the step was interrupted.
@@ -68,7 +68,7 @@ def connected(url: URL, context: ForkContext, *, in_transaction: bool) -> Iterat
 
 @contextmanager
 def translated(url: URL, context: ForkContext, told: Told, statement: Statement | None = None) -> Iterator[None]:
-    """Turn an error of a database into a failure of what was done, without values and passwords."""
+    """Turn a database error into a failure of the step whose message contains no values or passwords."""
     try:
         yield
     except SQLAlchemyError as error:
@@ -79,7 +79,7 @@ def translated(url: URL, context: ForkContext, told: Told, statement: Statement 
 
 
 def _said(error: SQLAlchemyError) -> str:
-    """Return what a database says of an error, without the excerpt of the statement that PostgreSQL adds."""
+    """Return the database's error message, without the excerpt of the statement that PostgreSQL adds."""
     origin: Any = error.orig if isinstance(error, DBAPIError) else error
     diagnosis = getattr(origin, "diag", None)
     if diagnosis is None or not diagnosis.message_primary:
@@ -105,7 +105,7 @@ def _evidence(error: SQLAlchemyError) -> Iterator[Evidence]:
 
 
 def _position(error: SQLAlchemyError, statement: Statement) -> int | None:
-    """Return where in a statement an error is, if the database tells."""
+    """Return the position of an error in the statement; None if the database does not report it."""
     if not isinstance(error, DBAPIError):
         return None
     origin: Any = error.orig
@@ -120,7 +120,7 @@ def _position(error: SQLAlchemyError, statement: Statement) -> int | None:
 
 
 def _note_cursor(context: ExceptionContext) -> None:
-    """Keep the name of a server-side cursor: PostgreSQL counts its declaration when it tells where an error is."""
+    """Remember the name of a server-side cursor: PostgreSQL's error positions count its DECLARE too."""
     name = getattr(getattr(context.execution_context, "cursor", None), "name", None)
     if name:
         setattr(context.original_exception, _CURSOR, name)
@@ -150,7 +150,7 @@ def _engine(url: URL, *, in_transaction: bool) -> Engine:
 
 
 def _leave_begin_to_us(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # the driver begins no transaction for CREATE and the like
+    connection.isolation_level = None  # by itself, sqlite3 does not begin a transaction before CREATE and other DDL
 
 
 def _begin(connection: Connection) -> None:
@@ -174,14 +174,14 @@ def _connection(engine: Engine, url: URL) -> Iterator[Connection]:
 
 @contextmanager
 def _cancelled_on_interruption(connection: Connection, context: ForkContext) -> Iterator[None]:
-    """Cancel whatever runs on the connection once the step is to end, again and again until it has."""
+    """Cancel the running statement when the step is interrupted, and repeat that until the block ends."""
     driver = connection.connection.driver_connection
     over = threading.Event()
 
     def watch() -> None:
         while not over.wait(_LOOK_SECONDS):
             if context.is_interrupted():
-                with suppress(Exception):  # it may be over in the same moment; what runs is told by what it raises
+                with suppress(Exception):  # the statement may just have ended; if not, it raises its own error
                     _cancel(driver)
 
     watcher = threading.Thread(target=watch, name="calve-sql-cancel", daemon=True)
@@ -194,7 +194,7 @@ def _cancelled_on_interruption(connection: Connection, context: ForkContext) -> 
 
 
 def _cancel(driver: Any) -> None:
-    """Cancel a statement as the driver can, or cut the connection."""
+    """Cancel the running statement if the driver can, otherwise close the connection."""
     if isinstance(driver, sqlite3.Connection):
         driver.interrupt()
     elif hasattr(driver, "cancel"):

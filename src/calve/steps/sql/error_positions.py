@@ -1,7 +1,7 @@
-"""Where in a script an error is: what an engine tells of the place, and the line with a caret under it. Pure.
+"""Error positions: find an engine's error position in the script, and show the line with a caret below it. Pure.
 
-An engine counts in the text that it was sent, in which values stand for names, so that columns differ from those in
-the script. ``written_at`` leads back.
+An engine reports a position in the text that it received, where names are replaced by values or placeholders.
+``written_at`` converts it to a position in the script.
 """
 
 import re
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from calve.steps.sql.statements import Statement, code_in
 
 _SHOWN = 120
-"""How many characters of a line are shown."""
+"""The maximum number of characters of a line that are shown."""
 _WIDE = frozenset("WF")
 _BOUND = re.compile(r"%%|%\((?P<name>[^)]*)\)s")
 _NAMED = re.compile(
@@ -26,20 +26,20 @@ _NEAR = re.compile(r'(?:near|unrecognized token:) "(?P<token>.*)"(?:: syntax err
 
 @dataclass(frozen=True, slots=True)
 class SqlText:
-    """A text of statements."""
+    """A script: SQL text with one or more statements."""
 
     name: str
-    """What people call it: a file, or the field that holds it."""
+    """Its name in messages: the file, or the field that contains it."""
     text: str
 
     def told(self, statement: Statement, which: str, message: str, at: int | None) -> str:
-        """Return an error of a statement: in one line, then the line of the text that it is about.
+        """Return the message for a failed statement: the error in one line, then the line of the script.
 
         Args:
-            statement: one of the text's.
-            which: tells it from the others, if there are any: ``statement 2 of 3``.
-            message: what the engine says.
-            at: the place in the statement; where that is unknown, its first line is shown, without a caret.
+            statement: the failed statement of this script.
+            which: its number, such as ``statement 2 of 3``; empty for a single statement.
+            message: the engine's message.
+            at: the position in the statement; None shows its first line of code, without a caret.
         """
         place = statement.start + (_first_code(statement.sql) if at is None else at)
         head = f"{self.name}, line {lines_up_to(self.text, place)}{f' ({which})' if which else ''}"
@@ -47,18 +47,18 @@ class SqlText:
 
 
 def _first_code(sql: str) -> int:
-    """Return where the first line begins that is not a comment."""
+    """Return the position of the first code that is not a comment."""
     found = (at + len(piece) - len(piece.lstrip()) for at, piece in code_in(sql, "spark") if piece.strip())
     return next(found, 0)
 
 
 def written_at(statement: Statement, at: int, lengths: Sequence[int]) -> int:
-    """Return where in a statement as it was written a place of the text that was sent lies.
+    """Convert a position in the text that was sent into a position in the statement as written.
 
     Args:
-        statement: as it was written.
-        at: the place in what was sent.
-        lengths: of what was sent for each name, in the order of ``statement.spots``.
+        statement: the statement as written.
+        at: the position in the text that was sent.
+        lengths: the length of the text sent for each name, in the order of ``statement.spots``.
     """
     shift = 0
     for (start, end), length in zip(statement.spots, lengths, strict=True):
@@ -71,12 +71,12 @@ def written_at(statement: Statement, at: int, lengths: Sequence[int]) -> int:
 
 
 def lines_up_to(text: str, at: int) -> int:
-    """Return the number of the line that holds a place, from 1."""
+    """Return the number of the line that contains a position, counted from 1."""
     return text.count("\n", 0, at) + 1
 
 
 def offset_of(text: str, line: int, column: int) -> int | None:
-    """Return the place of a line, counted from 1, and a column, counted from 0; None if there is none."""
+    """Return the position of a line, counted from 1, and a column, counted from 0; None if it does not exist."""
     lines = text.split("\n")
     if not 1 <= line <= len(lines) or not 0 <= column <= len(lines[line - 1]):
         return None
@@ -84,7 +84,7 @@ def offset_of(text: str, line: int, column: int) -> int | None:
 
 
 def pointed(text: str, at: int, *, is_exact: bool = True) -> str:
-    """Return the line of a text that holds a place, with its number, and a caret under the place if that is exact."""
+    """Return the line that contains a position, with its number, and with a caret if the position is exact."""
     number = str(lines_up_to(text, at))
     start = text.rfind("\n", 0, at) + 1
     line = text[start:].partition("\n")[0].rstrip("\r").replace("\t", " ")
@@ -99,9 +99,10 @@ def pointed(text: str, at: int, *, is_exact: bool = True) -> str:
 
 
 def in_postgresql(statement: Statement, compiled: str, position: int) -> int | None:
-    """Return where in a statement PostgreSQL found an error: at a character, from 1, of what SQLAlchemy compiled.
+    """Convert a position that PostgreSQL reports into a position in the statement; None if that fails.
 
-    The driver sends ``$1`` where the compiled text has ``%(name)s``.
+    PostgreSQL counts characters from 1 in the text that the driver sends: SQLAlchemy's compiled text, with ``$1`` in
+    place of ``%(name)s``.
     """
     numbers: dict[str, int] = {}
 
@@ -119,7 +120,7 @@ def in_postgresql(statement: Statement, compiled: str, position: int) -> int | N
 
 
 def in_sqlite(sql: str, message: str) -> int | None:
-    """Return where in a statement SQLite found an error: it tells only the token, or the name that it does not know."""
+    """Return the position of an SQLite error; SQLite names only the token, or the unknown name."""
     if message == "incomplete input":
         return len(sql)
     if near := _NEAR.fullmatch(message):
@@ -131,7 +132,7 @@ def in_sqlite(sql: str, message: str) -> int | None:
 
 
 def _token_at(sql: str, token: str, message: str) -> int | None:
-    """Return which of the places of a token the parser stumbles over: the first at which the text may not end."""
+    """Return the occurrence of a token that causes the error: the first up to which the text gives the same error."""
     places = _places(sql, token) or [match.start() for match in re.finditer(re.escape(token), sql)]
     if len(places) > 1:
         with closing(sqlite3.connect(":memory:")) as parser:
@@ -148,7 +149,7 @@ def _complaint(parser: sqlite3.Connection, sql: str) -> str:
 
 
 def _places(sql: str, name: str) -> list[int]:
-    """Return where a name stands in the code of a statement; quoted, if nowhere else."""
+    """Return the positions of a name in the code of a statement; if there are none, those in quotes too."""
     pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
     found = [at + match.start() for at, piece in code_in(sql, "sqlite") for match in pattern.finditer(piece)]
     return found or [match.start() for match in pattern.finditer(sql)]

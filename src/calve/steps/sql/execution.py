@@ -1,4 +1,4 @@
-"""Runs the statements of a SQL step; in a process beside the worker's, see ``calve.steps.processes.fork_server``."""
+"""Runs the statements of a SQL step in a separate process, see ``calve.steps.processes.fork_server``."""
 
 import os
 import re
@@ -24,7 +24,7 @@ _BATCH = 1000
 
 
 def prepare() -> None:
-    """Load what most databases need, before forks are made: each of them would have to."""
+    """Import the modules that most databases need before the server forks, so that no fork has to import them."""
     engine = create_engine("sqlite://")
     with engine.connect() as connection:
         connection.execute(text("SELECT :value").bindparams(value=1))
@@ -57,7 +57,7 @@ def execute(job: Mapping[str, Any], context: ForkContext) -> Outcome:
             with translated(url, context, partial(source.told, statement, which), statement):
                 count, rows = _execute(connection, statement, values, context, keep)
                 if url.get_backend_name() == "sqlite" and _ATTACH.search(statement.sql):
-                    refuse_content(connection)  # which is in no transaction, or it could have attached nothing
+                    refuse_content(connection)  # its rollback is harmless: SQLite attaches only outside transactions
         check_expectation(config.get("expect"), rows)
         outputs = result_outputs(config["fetch"], rows, config["max_rows"])
     context.log(f"-- {count:,} rows\n")
@@ -67,7 +67,7 @@ def execute(job: Mapping[str, Any], context: ForkContext) -> Outcome:
 def _execute(
     connection: Connection, statement: Statement, values: Mapping[str, Any], context: ForkContext, keep: int
 ) -> tuple[int, Rows | None]:
-    """Run a statement; return how many rows it gave or changed, and the rows, if it gives any."""
+    """Run a statement; return the number of rows that it returned or changed, and its rows, if it returns any."""
     if context.is_interrupted():
         raise interrupted("The step")
     lists: list[Any] = [bindparam(name, expanding=True) for name in statement.lists]

@@ -1,4 +1,4 @@
-"""What is kept of a statement's rows, and what must hold of them."""
+"""The rows that a statement returns: counts them, checks an expectation, and turns them into outputs."""
 
 import json
 import math
@@ -15,15 +15,15 @@ _TRUE = frozenset({"true", "t", "yes", "y", "1"})
 
 @dataclass(slots=True)
 class Rows:
-    """The rows of the last statement, counted and checked while they pass by."""
+    """The rows of a statement, counted and checked as they arrive; only the first ones are kept."""
 
     columns: Sequence[str]
     limit: int
-    """How many are kept."""
+    """The maximum number of rows to keep."""
     count: int = 0
     kept: list[Sequence[Any]] = field(default_factory=list)
     false: str = ""
-    """The first value that is not true, for people."""
+    """The first value that is not true, described for an error message."""
 
     def take(self, rows: Iterable[Sequence[Any]]) -> None:
         """Count rows, and keep the first ones."""
@@ -35,7 +35,7 @@ class Rows:
                 self.false = f"{wrong[0]} of row {self.count}"
 
     def row(self, number: int) -> dict[str, Any]:
-        """Return one of the rows that are kept, by column, in JSON's types."""
+        """Return a kept row as a map from column to value, in JSON's types."""
         return {name: plain(value) for name, value in self._named(self.kept[number])}
 
     def _named(self, row: Sequence[Any]) -> Iterable[tuple[str, Any]]:
@@ -43,10 +43,10 @@ class Rows:
 
 
 def check_expectation(expect: str | None, rows: Rows | None) -> None:
-    """Check what must hold of the rows.
+    """Check that the rows meet the expectation of the step, if it has one.
 
     Raises:
-        StepFailed: it does not.
+        StepFailed: they do not.
     """
     if expect is None:
         return
@@ -63,10 +63,10 @@ def check_expectation(expect: str | None, rows: Rows | None) -> None:
 
 
 def result_outputs(fetch: str, rows: Rows | None, max_rows: int) -> dict[str, Any]:
-    """Return the outputs that ``fetch`` asks for. A missing value is an empty text: params know no null.
+    """Return the outputs that ``fetch`` asks for; NULL becomes an empty text, because params have no null.
 
     Raises:
-        StepFailed: there are more rows than may be kept, or the statement gives none.
+        StepFailed: there are more rows than ``max_rows``, or the statement does not return rows.
     """
     if fetch == "none":
         return {}
@@ -86,14 +86,15 @@ def result_outputs(fetch: str, rows: Rows | None, max_rows: int) -> dict[str, An
 
 
 def shown(rows: Rows) -> str:
-    """Return the first row for people."""
+    """Return a short form of the first row for messages."""
     return ", ".join(f"{name} = {_text(value)}"[:80] for name, value in list(rows.row(0).items())[:5])
 
 
 def plain(value: Any) -> Any:
-    """Return a value of a database in JSON's types.
+    """Convert a database value to a JSON type.
 
-    A decimal is a number if it is one as a double too, else text; a moment is its ISO text, bytes are in hex.
+    A decimal becomes a number if a double holds it exactly, else text; dates and times become ISO 8601 text; bytes
+    become hexadecimal text.
     """
     match value:
         case None | bool() | int() | str():

@@ -1,4 +1,4 @@
-"""Has statements run on a database, and gives what the last one gave."""
+"""The SQL step: runs statements on a database, and returns rows of the last one as outputs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,15 +14,15 @@ from calve.steps.sql.connections import parse
 from calve.steps.sql.state_database import refuse_address
 
 WORK = "calve.steps.sql.execution:execute"
-"""What the processes import that run statements."""
+"""The function that runs the statements, for the processes that import it."""
 
 
 class Sql:
     """Runs the statements of a step in order, and keeps rows of the last one.
 
-    They run in a process beside the worker's, which knows nothing of calve's state. After a crash the statements may
-    run again: within one transaction all of them or none were done, and nothing tells which. Write them so that they
-    bear repetition.
+    The statements run in a separate process that knows nothing of calve's state. After a crash they may run again: the
+    transaction was either committed or rolled back, and calve cannot tell which. So the statements should be
+    idempotent.
     """
 
     def __init__(self, connections: Mapping[str, str], project: Path, store: str, forks: ForkServers) -> None:
@@ -39,7 +39,7 @@ class Sql:
         """Do nothing: an interruption cancels the statement, and a lost connection ends its transaction."""
 
     def close(self) -> None:
-        """End the processes that run statements."""
+        """Stop the processes that run statements."""
         self._forks.close()
 
     def _run(self, context: StepContext) -> Outcome:
@@ -62,7 +62,7 @@ class Sql:
             return str(config["url"])
         workflow_id = context.place.workflow_id
         known = [each for each in self._connections if is_for(each, workflow_id)]
-        if name not in known:  # whether others have one of that name is not told
+        if name not in known:  # the message does not reveal connections of other namespaces
             raise fatal(
                 f"There is no connection {name} for {workflow_id} in the settings.",
                 remedy=f"[connections] has for it: {', '.join(known) or 'none'}.",

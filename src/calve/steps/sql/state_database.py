@@ -1,8 +1,8 @@
 """Keeps steps from connecting to calve's own state database.
 
-A step that can write to it is an administrator; one that can read it sees the workflows of all users. So it is refused
-twice: by its URL, before anything is sent; and by its tables after connecting, because a URL does not show every
-alias of it (another host name, a proxy, ATTACH).
+A step that can write to it can make itself administrator; a step that can read it sees the workflows of all users. So
+calve checks twice: the URL before it connects, and the tables after it has connected, because another URL may lead to
+the same database (through another host name, a proxy, or ATTACH).
 """
 
 import socket
@@ -16,16 +16,16 @@ from calve.errors import StepFailed
 from calve.steps.failures import fatal
 
 SIGN = "calve_version"
-"""The table that a state database has, and no other."""
+"""A table that only a state database has."""
 _PORT = 5432
 _HERE = frozenset({"127.0.0.1", "::1"})
 
 
 def refuse_address(url: URL, store: str, project: Path) -> None:
-    """Refuse the address of the state database, however it is written.
+    """Refuse a URL of the state database, however it is written.
 
     Raises:
-        StepFailed: it is that.
+        StepFailed: the URL leads to the state database.
     """
     own = make_url(store)
     is_own = _is_same_file(url, own, project) if own.get_backend_name() == "sqlite" else _is_same_server(url, own)
@@ -34,11 +34,11 @@ def refuse_address(url: URL, store: str, project: Path) -> None:
 
 
 def refuse_content(connection: Connection) -> None:
-    """Refuse a connection that is open to a state database, or has one attached; it is to be in no transaction.
+    """Refuse a connection to a state database, or one that has attached it; call this outside a transaction.
 
     Raises:
-        StepFailed: it is one.
-        SQLAlchemyError: the database cannot be asked.
+        StepFailed: a state database was found.
+        SQLAlchemyError: the query failed.
     """
     match connection.dialect.name:
         case "postgresql":
@@ -74,7 +74,7 @@ def _is_same_file(url: URL, own: URL, project: Path) -> bool:
 
 
 def _path(database: str) -> str:
-    """Return the path in the name of an SQLite database, which may be a URI."""
+    """Return the path of an SQLite database, given its path or URI."""
     return unquote(urlsplit(database).path) if database.startswith("file:") else database
 
 
@@ -90,7 +90,7 @@ def _database(url: URL) -> str:
 
 
 def _places(url: URL) -> set[tuple[str, int]]:
-    """Return the addresses and ports that a URL leads to; a socket of this machine is this machine."""
+    """Return the addresses and ports that a URL leads to; a Unix socket counts as the loopback address."""
     hosts = _words(url, "host", url.host) or ["localhost"]
     ports = _words(url, "port", "" if url.port is None else str(url.port)) or [str(_PORT)]
     numbers = [int(port) if port.isdigit() else _PORT for port in ports]
@@ -106,7 +106,7 @@ def _words(url: URL, name: str, given: str | None) -> list[str]:
     asked = url.query.get(name, ())
     texts = [asked] if isinstance(asked, str) else list(asked)
     found = [text for one in (texts or [given or ""]) for text in one.split(",")]
-    if name == "host":  # host:port, as SQLAlchemy allows for several
+    if name == "host":  # SQLAlchemy allows several hosts, each as host:port
         found = [text.rpartition(":")[0] if text.count(":") == 1 else text for text in found]
     return [text for text in found if text]
 

@@ -1,8 +1,8 @@
-"""Text of several SQL statements, taken apart, with the names that values are bound to. Pure.
+"""Splits SQL text into statements, and finds the names to which values are bound. Pure.
 
-A semicolon ends a statement and a ``:name`` stands for a value only in code: not in quotes, comments, dollar
-quotes, or the body of a trigger of SQLite. What begins with BEGIN in Spark is one script to its end. ``::`` is a
-cast, ``a[1:n]`` a slice, ``:=`` an assignment.
+A semicolon ends a statement and ``:name`` stands for a value only in code: not in quotes, comments or dollar quotes.
+A semicolon in the body of an SQLite trigger does not end it either, and in Spark, text that starts with BEGIN is one
+script up to its end. ``::`` is a cast, ``a[1:n]`` a slice, ``:=`` an assignment.
 """
 
 import re
@@ -44,21 +44,21 @@ class Statement:
     """One statement."""
 
     sql: str
-    """As it was written."""
+    """The statement as written."""
     template: str
-    """For ``sqlalchemy.text``: every colon that names no value is escaped."""
+    """The same for ``sqlalchemy.text``: with every colon escaped that does not start the name of a value."""
     names: frozenset[str]
-    """The values that it wants."""
+    """The names of the values that it needs."""
     lists: frozenset[str]
-    """Those of them that stand after IN, and are lists."""
+    """The names after IN, whose values are lists."""
     start: int = 0
-    """Where in the whole text it begins."""
+    """The position in the whole text where it starts."""
     spots: tuple[tuple[int, int], ...] = ()
-    """Where in it the names stand, in order: from their colon to their end."""
+    """The start (at the colon) and end of each name in the statement, in order."""
 
 
 def split(text: str, dialect: str) -> list[Statement]:
-    """Return the statements, without those that are only blanks and comments."""
+    """Split a text into statements; leave out those that contain only whitespace and comments."""
     statements: list[Statement] = []
     parts: list[tuple[_Kind, str]] = []
     start = at = 0
@@ -73,7 +73,7 @@ def split(text: str, dialect: str) -> list[Statement]:
 
 
 def code_in(text: str, dialect: str) -> Iterator[tuple[int, str]]:
-    """Yield the pieces of a text that are neither comments nor quoted, each with where it begins."""
+    """Yield the parts of a text that are neither comments nor quoted, each after its position."""
     at = 0
     for kind, piece in _tokens(text, dialect):
         if kind is _Kind.CODE:
@@ -82,10 +82,10 @@ def code_in(text: str, dialect: str) -> Iterator[tuple[int, str]]:
 
 
 def check_values(statements: Sequence[Statement], values: Collection[str], where: str) -> None:
-    """Check that there is a statement, and a value for each name in it.
+    """Check that there is at least one statement, and a value for each name.
 
     Raises:
-        StepFailed: there is not.
+        StepFailed: there is no statement, or a value is missing.
     """
     if not statements:
         raise fatal("There is no statement to run.")
@@ -95,7 +95,7 @@ def check_values(statements: Sequence[Statement], values: Collection[str], where
 
 
 def _tokens(text: str, dialect: str) -> Iterator[tuple[_Kind, str]]:
-    """Yield the text in pieces, in order."""
+    """Split the text into code, quoted text, comments and semicolons."""
     at = 0
     while match := _TOKEN.search(text, at):
         start, end = match.span()
@@ -117,7 +117,7 @@ def _tokens(text: str, dialect: str) -> Iterator[tuple[_Kind, str]]:
 
 
 def _end_of_comment(text: str, at: int, *, nests: bool) -> int:
-    """Return where a comment ends whose start is before ``at``."""
+    """Return the end of the comment whose start mark is right before ``at``."""
     depth = 1
     for match in _COMMENT_MARKS.finditer(text, at):
         if match[0] == "*/":
@@ -130,7 +130,7 @@ def _end_of_comment(text: str, at: int, *, nests: bool) -> int:
 
 
 def _is_complete(parts: list[tuple[_Kind, str]], dialect: str) -> bool:
-    """Tell whether a semicolon ends the statement so far; in the body of a trigger or a script it does not."""
+    """Tell whether a semicolon after ``parts`` ends the statement, and not a line in a trigger's body or a script."""
     if dialect == "spark":
         return _COMPOUND.match("".join(piece for kind, piece in parts if kind is not _Kind.COMMENT)) is None
     if dialect != "sqlite":
@@ -139,7 +139,7 @@ def _is_complete(parts: list[tuple[_Kind, str]], dialect: str) -> bool:
 
 
 def _made(parts: list[tuple[_Kind, str]], start: int) -> list[Statement]:
-    """Return the statement that some pieces make; none, if there is only space in them."""
+    """Return the statement that the parts form, in a list; the list is empty without any code."""
     if not any(piece.strip() for kind, piece in parts if kind is not _Kind.COMMENT):
         return []
     names: set[str] = set()
@@ -157,7 +157,7 @@ def _made(parts: list[tuple[_Kind, str]], start: int) -> list[Statement]:
 
 
 def _bound(code: str, at: int, names: set[str], lists: set[str], spots: list[tuple[int, int]]) -> str:
-    """Return code that begins at some place, with its other colons escaped; note the names in it."""
+    """Return code with all colons escaped that do not start a name; add its names to the collections."""
 
     def replaced(match: re.Match[str]) -> str:
         name = match["name"]
