@@ -61,14 +61,14 @@ def checked_change(
     leased: bool,
     has_deletes: bool = True,
 ) -> CheckedCapture:
-    """Check that a capture takes a replica of the table to the truth, and return it.
+    """Check that a capture turns a replica of the table into the true rows, and return it as a ``CheckedCapture``.
 
     Raises:
-        AssertionError: it does not.
+        AssertionError: the rows differ.
     """
     (table,) = report.tables
     came, gone = read
-    if not has_deletes:  # it may contain only rows of the table, and must have all that the replica lacks
+    if not has_deletes:  # only rows of the table are allowed, and all that the base lacks
         base = (truth - came) & base
     after = applied(base, came, gone)
     too_many, missing = after - truth, truth - after
@@ -91,6 +91,6 @@ def _check_range(name: str, found: Mapping[str, Any], rows: Rows) -> None:
 
 
 def demand(condition: object, otherwise: str) -> None:
-    """Raise an ``AssertionError`` unless something holds."""
+    """Raise an ``AssertionError`` with a message unless the condition is true."""
     if not condition:
         raise AssertionError(otherwise)

@@ -1,4 +1,4 @@
-"""Processes that really crash: work is done in a child, which kills itself (``kill -9``) at the N-th failpoint.
+"""Processes that really crash: work runs in a child process that kills itself (``kill -9``) at the N-th failpoint.
 
 The children are forks of one small server process without connections, threads or a JVM, so a crash costs
 milliseconds and affects nothing else.
@@ -34,12 +34,12 @@ Work = Callable[[Captures, Any], Any]
 _PATIENCE = 120
 _ONE_BY_ONE = Lock()
 _LASTING = (
-    (Path, "replace", "before"),  # a file is written, but not in its place
+    (Path, "replace", "before"),  # a temporary file is written, but not yet renamed
     (Files, "write", "after"),
     (Files, "delete", "after"),
     (SqlCatalog, "_execute", "after"),  # a row of the catalog
 )
-"""Everything in the lake that is durable once it is done."""
+"""Every durable operation in the lake: what it wrote survives a crash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class ChildResult:
     killed: bool
     result: Any = None
     points: tuple[str, ...] = ()
-    """The failpoints it passed, if it was told to count."""
+    """The failpoints that it passed, if the plan was to count them."""
     error: str | None = None
 
 
@@ -96,7 +96,7 @@ def collect(captures: Captures, _: Errand) -> None:
     """Collect all garbage.
 
     Raises:
-        AssertionError: some of it cannot be removed.
+        AssertionError: some of the garbage cannot be removed.
     """
     problems = [problem for collected in captures.collect_garbage(timedelta(0)) for problem in collected.problems]
     if problems:
@@ -104,7 +104,7 @@ def collect(captures: Captures, _: Errand) -> None:
 
 
 def resume(captures: Captures, errand: Errand) -> None:
-    """Continue after a crash, up to an open capture: clean up, and capture unless there is one."""
+    """Continue after a crash, up to an open capture: clean up, and capture unless a capture is open."""
     collect(captures, errand)
     if not _open(captures, errand):
         capture(captures, errand)

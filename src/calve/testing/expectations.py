@@ -63,7 +63,7 @@ def _after(
     way = timeline.way(uuid, start, end)
     is_pending = checkpoint is not None and checkpoint.pending is not None
     is_start_gone = uuid == timeline.uuid and start is not None and start not in timeline.links
-    if is_start_gone and is_pending:  # what only the start had is gone
+    if is_start_gone and is_pending:  # the rest of the pending start is unreadable
         return Expected(must=(HistoryExpired, *way.errors))
     if way.errors:
         return Expected(must=way.errors) if way.is_sure else Expected(may=(*way.errors, ChangeUnsupported))
@@ -72,5 +72,5 @@ def _after(
     if is_start_gone and done & {Operation.OVERWRITE, Operation.DELETE}:  # it depends on whether files left the table
         return Expected(may=(HistoryExpired, FilesLost, ChangeUnsupported))
     if strangers and (wanted.limits or is_pending):
-        return Expected(may=(ChangeUnsupported,))  # it depends on how far the limits let it come
+        return Expected(may=(ChangeUnsupported,))  # it depends on how far the limits let the capture go
     return Expected(must=(ChangeUnsupported,) if strangers else ())

@@ -7,7 +7,7 @@ from calve.errors import EnvironmentUnfit
 from calve.testing.writers import Writer
 
 _BATCH = 10
-"""After this many examples hypothesis varies earlier ones; new ones find more here."""
+"""Examples per run: after about ten, hypothesis starts to vary earlier examples, but new ones find more here."""
 
 
 def run_histories(
@@ -19,7 +19,7 @@ def run_histories(
     ...     run_histories(PyIcebergWriter(calve.settings.load(tmp_path), format_version=2), examples=50)
 
     Args:
-        writers: write the tables: ``PyIcebergWriter``, ``SparkWriter``, or one of your own.
+        writers: the writers of the tables: ``PyIcebergWriter``, ``SparkWriter``, or your own.
         examples: how many histories.
         steps: how many events each has, at most.
         shrink: search for the shortest history that fails, which is slow if writing is.
@@ -46,7 +46,7 @@ def run_histories(
     try:
         for done in range(0, examples, _BATCH):
             run_state_machine_as_test(
-                # any function that makes one will do
+                # hypothesis accepts any function that returns a machine, although its types ask for the class
                 cast("type[HistoryMachine]", hypothesis.seed(first + done)(machine)),
                 settings=hypothesis.settings(
                     max_examples=min(_BATCH, examples - done),

@@ -1,10 +1,10 @@
-"""The history fuzzer: a hypothesis state machine over a real table on a real lake.
+"""The history fuzzer: a hypothesis state machine over a real table in a real lake.
 
-A history is a list of things that happen to the table (appends, updates, compaction, expiry, a rolled back or
-re-created table, …) and to a consumer of it (captures of all or of a part, commits, crashes, garbage collection). The
-consumer keeps a copy of the table by applying every committed capture; after each capture the copy must be what the
-table was at the captured snapshot, by time travel, row by row. Where the library raises, the error must be the right
-one, which is known from the whole history, expired snapshots too.
+A history is a list of events of the table (appends, updates, compaction, expiry, rollback, re-creation, …) and of a
+consumer of it (full and partial captures, commits, crashes, garbage collection). The consumer keeps a replica of the
+table by applying every committed capture. After each capture the replica must equal the table at the captured snapshot,
+read by time travel, row by row. Where the library raises an error, it must be the correct one, which follows from the
+whole history, including expired snapshots.
 """
 
 import uuid
@@ -285,7 +285,7 @@ class HistoryMachine(RuleBasedStateMachine):
         """Capture with any options, and leave it open."""
         wanted = Wanted(operations=operations, limits=limits, start=self._start(start), end=self._end(end))
         due = expected(self._timeline, self._consumer.checkpoint, wanted, self._truth)
-        if HistoryExpired in due.must:  # where it may or may not be raised, nobody could tell what was captured
+        if HistoryExpired in due.must:  # if it is only possible, on_gap would hide whether the error was raised
             wanted = replace(wanted, on_gap=on_gap)
         with self._doing(f"capture {self._told(wanted)}" + " with a lease" * lease + ", superseding" * supersede):
             self._take(wanted, lease=lease, supersede=supersede)
@@ -334,11 +334,11 @@ class HistoryMachine(RuleBasedStateMachine):
                 self._writer.drop()
             self._writer.table = ""
 
-    # Doing things, and saying so.
+    # Running events, and recording the history.
 
     @contextmanager
     def _doing(self, what: str) -> Iterator[None]:
-        """Add to the history; an error gets all of it as a note."""
+        """Add an event to the history; attach the whole history to an error as a note."""
         self._said.append(what)
         try:
             yield
@@ -388,7 +388,7 @@ class HistoryMachine(RuleBasedStateMachine):
         """Return rows with the current columns of the table."""
         return projected(rows, [column_id for column_id, _ in self._timeline.columns.values()])
 
-    # What the library is asked, and what it must answer.
+    # Requests to the library, and their expected results.
 
     def _reopen(self) -> None:
         """Drop everything in memory, as a new process would."""
@@ -419,7 +419,7 @@ class HistoryMachine(RuleBasedStateMachine):
         return ", ".join(parts + ([f"on a gap: {wanted.on_gap}"] if wanted.on_gap is not OnGap.FAIL else []))
 
     def _take(self, wanted: Wanted, *, lease: bool = False, supersede: bool = False) -> bool:
-        """Capture and check the result; tell whether there is an open capture then."""
+        """Capture and check the result; return whether a capture is open afterwards."""
         consumer = self._consumer
         due = expected(self._timeline, consumer.checkpoint, wanted, self._truth)
         if consumer.open is not None and not supersede:
@@ -458,7 +458,7 @@ class HistoryMachine(RuleBasedStateMachine):
         self._said[-1] += f", pending {move.to.pending}" if move.to.pending else ""
 
     def _mend(self, error: CalveError) -> None:
-        """Follow the remedy: begin anew, or move past what cannot be captured."""
+        """Follow the remedy of an error: start over, or move the checkpoint past what cannot be captured."""
         consumer, table = self._consumer, self._writer.table
         if isinstance(error, ConcurrentCapture) or consumer.checkpoint is None:
             return
@@ -515,7 +515,7 @@ class HistoryMachine(RuleBasedStateMachine):
     # Crashes.
 
     def _die(self, work: Callable[[Captures, Errand], Any], errand: Errand, plan: str) -> None:
-        """Run something that is killed in a process of its own, or fails in this one."""
+        """Run work that is killed in a process of its own, or that fails in this one."""
         self._library.close()
         if plan.endswith(":kill"):
             ended = self._crashes.run(self._writer.settings, work, errand, plan=plan)
@@ -533,7 +533,7 @@ class HistoryMachine(RuleBasedStateMachine):
         self._reopen()
 
     def _recover(self, due: Expected) -> None:
-        """Find out from the store what happened."""
+        """Update the model of the consumer from the store after a crash."""
         consumer = self._consumer
         listed = {stored.capture_id: stored for stored in self._captures.captures(consumer.name)}
         open_ids = [name for name, stored in listed.items() if stored.status is Status.OPEN]
@@ -551,7 +551,7 @@ class HistoryMachine(RuleBasedStateMachine):
     # The end.
 
     def _catch_up(self) -> None:
-        """Deliver until the replica equals the table; each round may have to begin anew first."""
+        """Deliver until the replica equals the table; each round may have to start over first."""
         for _ in range(3):
             if self._take(Wanted(operations=_EVERYTHING), supersede=True):
                 self._commit()

@@ -73,7 +73,7 @@ def throwaway_postgres(*, is_durable: bool = False, within: Path | None = None) 
         EnvironmentUnfit: its programs are not installed, or it does not start.
     """
     user = "postgres" if os.geteuid() == 0 else None  # PostgreSQL refuses root
-    # Not pytest's own folder: only its owner may enter that.
+    # Not in pytest's temporary folder: only its owner can enter it, and the server may run as another user.
     folder = Path(tempfile.mkdtemp(prefix="calve-postgres-", dir=within))
     if user:
         shutil.chown(folder, user)

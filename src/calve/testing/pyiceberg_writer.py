@@ -97,7 +97,7 @@ class PyIcebergWriter:
             shutil.rmtree(folder, ignore_errors=True)
 
     def read(self, change: TableReport) -> tuple[Rows, Rows]:
-        """Return exactly the new and the deleted rows: what the relations are in SQL, without SQL."""
+        """Return exactly the new and the deleted rows that the relations select, without SQL."""
         came, gone, carried = (
             rows_at(self._lake, table) if table else Rows()
             for table in (change.icdc_table, change.deletes_table, change.carried_table)
@@ -195,7 +195,7 @@ class PyIcebergWriter:
         """Tag a snapshot."""
         self._load().manage_snapshots().create_tag(snapshot_id, name).commit()
 
-    # What the table looks like.
+    # Schema, partitioning and format.
 
     def add_column(self, name: str, kind: str) -> None:
         """Add an optional column."""
@@ -220,8 +220,8 @@ class PyIcebergWriter:
     def partition_by(self, days: bool) -> None:  # noqa: FBT001
         """Partition what is written from now on by day, or not at all.
 
-        In v1 a dropped partition field stays as a void one, and PyIceberg then cannot write the column's partitions
-        any more: it is left as it is.
+        In format v1, a dropped partition field stays in the spec with a void transform, and PyIceberg then cannot
+        write partitions of that column any more. So a v1 table that lost its partitioning stays unpartitioned.
         """
         table = self._load()
         named = next((f.name for f in table.spec().fields if isinstance(f.transform, IdentityTransform)), None)
@@ -239,7 +239,7 @@ class PyIcebergWriter:
             if table.format_version == 1:
                 transaction.upgrade_table_version(2)
 
-    # PyIceberg's side of it.
+    # Private methods.
 
     @property
     def _catalog(self) -> "Catalog":

@@ -43,7 +43,7 @@ def _as_replace(summary: Summary) -> Summary:
 
 class _Compaction(_OverwriteFiles):
     def _summary(self, snapshot_properties: dict[str, str] = EMPTY_DICT) -> Summary:
-        self._operation = Operation.OVERWRITE  # PyIceberg counts for all operations but replace
+        self._operation = Operation.OVERWRITE  # PyIceberg cannot update the summary of a replace
         return _as_replace(super()._summary(snapshot_properties))
 
 
@@ -52,5 +52,5 @@ class _ManifestRewrite(_FastAppendFiles):
         return _ManifestMergeManager(_HUGE, 1, merge_enabled=True, snapshot_producer=self).merge_manifests(manifests)
 
     def _summary(self, snapshot_properties: dict[str, str] = EMPTY_DICT) -> Summary:
-        self._operation = Operation.APPEND  # as above
+        self._operation = Operation.APPEND  # PyIceberg cannot update the summary of a replace
         return _as_replace(super()._summary(snapshot_properties))

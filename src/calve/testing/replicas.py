@@ -26,10 +26,10 @@ def apply_change(replica: Counter[R], change: TableReport, read: Callable[[str],
     Args:
         replica: the rows that the consumer has; empty before the first capture.
         change: what was captured, in mode ``table``.
-        read: gives the rows of what stands after ``FROM``.
+        read: returns the rows of a relation, which can be written after ``FROM``.
 
     Raises:
-        AssertionError: the change takes rows away that the replica does not have.
+        AssertionError: the change deletes rows that the replica does not have.
     """
     came = Counter(read(change.relation)) if change.relation else Counter[R]()
     gone = Counter(read(change.deletes_relation)) if change.deletes_relation else Counter[R]()
@@ -40,7 +40,7 @@ def applied(replica: Counter[R], came: Counter[R], gone: Counter[R]) -> Counter[
     """Return a replica without the deleted rows, plus the new ones.
 
     Raises:
-        AssertionError: rows are to go that are not there.
+        AssertionError: the replica does not have a deleted row.
     """
     strangers = gone - replica
     if strangers:
@@ -49,7 +49,7 @@ def applied(replica: Counter[R], came: Counter[R], gone: Counter[R]) -> Counter[
 
 
 def row_of(record: Mapping[str, Any], ids: Mapping[str, int]) -> Row:
-    """Return a record by the ids of its columns; columns without one are left out."""
+    """Return a record with field ids instead of column names; leave out columns without an id."""
     return tuple(
         sorted((ids[name], _hashable(value)) for name, value in record.items() if name in ids and value is not None)
     )
@@ -65,7 +65,7 @@ def projected(rows: Rows, ids: Iterable[int]) -> Rows:
 
 
 def shown(rows: Counter[R], most: int = 5) -> str:
-    """Return a text about some rows, not too many of them."""
+    """Format the first rows for a message."""
     some = [f"{row!r} x {count}" for row, count in list(rows.items())[:most]]
     return "; ".join(some) + (f"; and {len(rows) - most} more" if len(rows) > most else "")
 

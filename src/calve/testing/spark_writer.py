@@ -140,7 +140,7 @@ class SparkWriter:
         """Tag a snapshot."""
         self._alter(f"CREATE TAG {name} AS OF VERSION {snapshot_id}")
 
-    # What the table looks like.
+    # Schema, partitioning and format.
 
     def add_column(self, name: str, kind: str) -> None:
         """Add an optional column."""
@@ -173,7 +173,7 @@ class SparkWriter:
         version = self._metadata(self.table)["format-version"]
         self._alter(f"SET TBLPROPERTIES ('format-version'='{min(version + 1, 3)}')")
 
-    # Spark's side of it.
+    # Private methods.
 
     @property
     def _name(self) -> str:

@@ -9,12 +9,12 @@ from calve.errors import CalveError, HistoryExpired, NotAnAncestor, TableRecreat
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a capture gets from a checkpoint to a snapshot: over these snapshots, or with one of these errors."""
+    """The way of a capture from a checkpoint to a snapshot: the snapshots in between, or the correct errors."""
 
     steps: tuple[int, ...] = ()
     errors: tuple[type[CalveError], ...] = ()
     is_sure: bool = True
-    """Whether what is left of the history cannot be mistaken for a whole one."""
+    """Whether the rest of an expired history cannot be mistaken for a complete history."""
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Timeline:
     numbers: dict[int, int] = field(default_factory=dict)
     """Sequence numbers; 0 in format v1."""
     links: dict[int, int | None] = field(default_factory=dict)
-    """The parents that kept snapshots name now: some writers clear one that is expired."""
+    """The parents in the current metadata: some writers clear the parent of a snapshot when they expire it."""
     refs: dict[str, int] = field(default_factory=dict)
     columns: dict[str, tuple[int, str]] = field(default_factory=dict)
     """The current columns: id and type by name."""
@@ -64,7 +64,7 @@ class Timeline:
             snapshot_id = self.parents[snapshot_id]
 
     def way(self, uuid: str, start: int | None, end: int | None) -> Way:
-        """Return the way from a checkpoint to a kept snapshot, or the errors that are due."""
+        """Return the way from a checkpoint to a kept snapshot, or the correct errors."""
         if uuid != self.uuid:
             return Way(errors=(TableRecreated,))
         whole = list(self.ancestors(end))
@@ -73,12 +73,12 @@ class Timeline:
             steps = whole[: whole.index(start)] if start is not None else whole
             if kept[: len(steps)] == steps:
                 return Way(tuple(reversed(steps)))
-            rest = whole[len(kept)]  # where the way ends
-            if rest in self.links and self.numbers[rest] <= 1:  # it names no parent, and may pass for the first one
+            rest = whole[len(kept)]  # where the kept part ends
+            if rest in self.links and self.numbers[rest] <= 1:  # it may pass for the first snapshot
                 return Way(errors=(HistoryExpired, NotAnAncestor), is_sure=False)
             return Way(errors=(HistoryExpired,))
         is_newer = bool(kept) and self.numbers[start] > self.numbers[kept[-1]]
-        if kept == whole or is_newer:  # no more history could make it an ancestor
+        if kept == whole or is_newer:  # no expired snapshot could make it an ancestor
             return Way(errors=(NotAnAncestor,))
         return Way(errors=(NotAnAncestor, HistoryExpired))
 

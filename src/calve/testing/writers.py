@@ -1,4 +1,4 @@
-"""The port of the fuzzer for writers of tables."""
+"""The interface that the fuzzer requires of writers of tables."""
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
@@ -43,9 +43,9 @@ class Ability(StrEnum):
 class Writer(Protocol):
     """Writes the history of one table at a time, and reads captures of it.
 
-    To fuzz a pipeline of your own, take ``PyIcebergWriter`` or ``SparkWriter`` and override what your pipeline
-    does; leave out of ``abilities`` what it never does. Every row has a column ``id``, which stays, and ``day``, by
-    which the table may be partitioned.
+    To fuzz your own pipeline, subclass ``PyIcebergWriter`` or ``SparkWriter`` and override the methods for what your
+    pipeline does; remove from ``abilities`` what it never does. Every row has a column ``id``, which is never dropped,
+    and ``day``, by which the table may be partitioned.
     """
 
     settings: Settings
