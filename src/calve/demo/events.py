@@ -5,13 +5,13 @@ from datetime import date, timedelta
 
 FIRST_DAY = date(2026, 1, 1)
 WINDOW = 14
-"""The days of the lookback: no event is later than that allows."""
+"""The number of days of the lookback; no event arrives later than that."""
 _RESENT = 0.01
-"""Events that are delivered twice on their day."""
+"""The fraction of events that are delivered twice on their day."""
 _CORRECTED = 10
-"""Percentage of late deliveries that repeat an earlier event with other content."""
+"""The percentage of late deliveries that correct an earlier event."""
 _ROWS_A_TASK = 260_000
-"""Rows of a file: two million a day make eight, which two cores and more read without one that is idle."""
+"""Rows per file: two million rows a day make eight files, which keep two or more cores busy."""
 _PRIME = 1_000_000_007
 
 
@@ -22,7 +22,7 @@ class Shape:
     rows: int
     """Events per day that arrive in time."""
     late: float
-    """Late ones, as a fraction of these."""
+    """Late events, as a fraction of ``rows``."""
 
     @property
     def late_rows(self) -> int:
@@ -45,9 +45,9 @@ class Shape:
         return f"{self._drawn(ids)}\n{_event(accounts=max(1, self.rows // 10))}"
 
     def _drawn(self, ids: str) -> str:
-        """Return which events the deliveries are of, with random numbers: r of the delivery, a and b of the event.
+        """Return the query for the events of deliveries, with random numbers: r per delivery, a and b per event.
 
-        The number c is of the event and the day of its delivery: a correction says something else, a copy does not.
+        The number c is per event and day of delivery: so a correction has other content, but a copy does not.
         """
         in_time, due = self.rows, self.rows + self._resent
         return f"""WITH delivered AS (
@@ -199,7 +199,7 @@ _FIELDS = {
         "uptime_s": "b % 100000",
     },
 }
-"""What a device says of a play: about a kilobyte, of which the pipeline takes thirteen fields."""
+"""What a device reports about a play: about a kilobyte, of which the pipeline uses thirteen fields."""
 _DEVICES = (
     "Samsung SmartTV (Tizen/",
     " LG webOS.TV-",
@@ -213,4 +213,4 @@ _DEVICES = (
 PAYLOAD = _glued(_json(_FIELDS))
 """The JSON text, a kilobyte."""
 DEVICE = f"concat({one_of('a', *_DEVICES)}, b % 18, '.', a % 7, {one_of('b', ')', ' build 43', '')})"
-"""The device, as it names itself."""
+"""SQL of the device's user agent."""

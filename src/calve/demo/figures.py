@@ -95,7 +95,7 @@ class Result:
 
     @property
     def is_equal(self) -> bool:
-        """Tell whether the tables were equal after every day."""
+        """Whether the tables of both pipelines were equal after every day."""
         return bool(self.days) and all(day.is_equal for day in self.days)
 
     def lane(self, name: str) -> list[Lane]:

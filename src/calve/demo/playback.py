@@ -68,7 +68,7 @@ Tell = Callable[[str], None]
 
 
 def settings_in(home: Path, like: Settings, **spark: Any) -> Settings:
-    """Return settings for a lake and a state of its own in a folder; ``spark`` are further fields of [spark]."""
+    """Return settings for a separate lake and state database in a folder; ``spark`` adds fields of ``[spark]``."""
     chosen = embedded(home, like)
     conf = {**chosen.spark.conf, **SPARK}
     return chosen.model_copy(update={"spark": chosen.spark.model_copy(update={"conf": conf, **spark})})
@@ -107,7 +107,7 @@ class Playback:
                 self._writes.written(f"{lane}.{table}")
 
     def play(self, number: int, order: Sequence[str] = LANES) -> Day:
-        """Add another day, run both pipelines for it in an order, and compare the results."""
+        """Add another day, run both pipelines for it in the given order, and compare the results."""
         at = self._days + number
         self._tell(f"{day(at)}: events arrive")
         self._arrive(at, 1)

@@ -49,7 +49,7 @@ class Piece:
     """A coloured piece of a bar."""
 
     colour: str
-    """A class of the page's style."""
+    """A CSS class of the page."""
     value: float
     title: str
 
@@ -96,7 +96,7 @@ def _drawn(row: Bar, top: int, scale: float) -> str:
 
 
 def rows(result: Result) -> list[tuple[str, ...]]:
-    """Return the one table of figures: a row for each pipeline and stage, the sums, and what is saved."""
+    """Return the rows of the table of figures: one for each pipeline and stage, the sums, and the savings."""
     lines = [
         (lane, stage, *_figures(result.total(lane, stage))) for lane in ("lookback", "incremental") for stage in STAGES
     ]
@@ -193,7 +193,7 @@ def _profile(result: Result) -> str:
 
 
 def headline(result: Result) -> list[str]:
-    """Return a summary of the figures in a few lines: first what holds at every size."""
+    """Return a summary of the figures in a few lines; the first ones are true at every size."""
     before, after = result.total("lookback"), result.total("incremental")
     written = (
         f"Written: {size(after.bytes_written)} instead of {size(before.bytes_written)} "

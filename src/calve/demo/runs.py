@@ -31,11 +31,11 @@ class LocalWorker(Protocol):
     """A worker of this process."""
 
     changed: Event
-    """Set whenever it has done something."""
+    """An event that is set whenever the worker has done something."""
 
     @property
     def look(self) -> Callable[[], None]:
-        """Make sure that it works; its errors are raised here."""
+        """Make sure that the worker runs; raise its errors."""
         ...
 
 
@@ -71,7 +71,7 @@ class Runs:
 
         Raises:
             StepFailed: it did not succeed.
-            KeyboardInterrupt: it was stopped; so has the run been.
+            KeyboardInterrupt: the user pressed Ctrl-C; the run is stopped, too.
         """
         run = self._engine.start(workflow, params=params or {}).run
         is_stopping, failure = False, None
@@ -117,7 +117,7 @@ class Runs:
             return  # it is over already
 
     def _failure(self, run: Run) -> StepFailed | None:
-        """Return the error of a step that failed by its own fault, without waiting for further attempts."""
+        """Return the error of a step that failed through its own fault, without waiting for its retries."""
         snapshot = self._engine.state.load(run.uuid)
         for attempt in snapshot.attempts if snapshot else ():
             if attempt.status in _OWN_FAULT:

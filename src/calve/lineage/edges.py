@@ -1,4 +1,4 @@
-"""Which steps read and wrote which tables, kept by the last attempt that did, and the graph of it."""
+"""The lineage graph: which steps read and wrote which tables, according to the last attempt of each."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from calve.lineage.events import Parse, Told
 
 MOST_EDGES = 2_000
-"""How many edges one answer has."""
+"""The maximum number of edges in one response."""
 _CAPTURING = frozenset({"IpCapture", "ICDC"})
 
 
@@ -38,16 +38,16 @@ class Edge:
     """The uuid of the attempt."""
     rows: int | None = None
     bytes: int | None = None
-    """What it read or wrote, as far as that is known."""
+    """The number of bytes that it read or wrote, if known."""
     snapshot_id: int | None = None
-    """Up to which snapshot it read, or which one it published."""
+    """The last snapshot that it read, or the snapshot that it published."""
 
 
 class EdgeState(Protocol):
-    """Keeps edges."""
+    """Stores edges."""
 
     def keep(self, edges: Sequence[Edge]) -> None:
-        """Keep edges; one of the same step and table gives way, unless it is newer."""
+        """Store edges; replace an edge of the same step and table, unless the stored one is newer."""
         ...
 
     def edges(self, workflows: Sequence[str], tables: Sequence[TableName], limit: int) -> list[Edge]:
@@ -55,12 +55,12 @@ class EdgeState(Protocol):
         ...
 
     def newest(self, limit: int) -> list[Edge]:
-        """Return edges, the newest first."""
+        """Return up to ``limit`` edges, newest first."""
         ...
 
 
 def edges_of(told: "Told", parse: "Parse") -> list[Edge]:
-    """Return the edges of an attempt; the tables that a capture made are left out, as they stand for their sources."""
+    """Return the edges of an attempt; tables that a capture created are left out: its sources count."""
     made = {name for name in _made(told) if name is not None}
     found = [
         *(_edge(told, Direction.READ, *one) for one in _read(told)),
@@ -70,7 +70,7 @@ def edges_of(told: "Told", parse: "Parse") -> list[Edge]:
     for text, edge in found:
         try:
             table = parse(text)
-        except RequestInvalid:  # Spark reads what is no table of a catalog, too
+        except RequestInvalid:  # Spark also reports names that are not tables of a catalog
             continue
         if text not in made and table not in {parse(name) for name in made}:
             named.setdefault((edge["direction"], table), Edge(table=table, **edge))
@@ -130,22 +130,22 @@ def _edge(
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """What somebody may see of the graph."""
+    """The part of the graph that a caller is allowed to see."""
 
     workflow: Callable[[str], bool]
     table: Callable[[TableName], bool]
 
     def of(self, edges: Iterable[Edge]) -> list[Edge]:
-        """Return the edges whose both ends may be seen."""
+        """Return the edges whose workflow and table are both visible."""
         return [edge for edge in edges if self.workflow(edge.workflow_id) and self.table(edge.table)]
 
 
 def graph(
     state: EdgeState, visibility: Visibility, *, tables: Sequence[TableName], workflows: Sequence[str], depth: int
 ) -> list[Edge]:
-    """Return the edges around some tables and workflows, so many steps away; without any of them, the newest edges.
+    """Return the edges within some distance of tables and workflows; if none are given, the newest edges.
 
-    What may not be seen is not passed through.
+    Paths do not lead through tables and workflows that the caller is not allowed to see.
     """
     if not tables and not workflows:
         return visibility.of(state.newest(MOST_EDGES))

@@ -1,4 +1,4 @@
-"""Follows events of steps, and sends them: at least once, in order, without any step waiting for it."""
+"""Follows the events of steps and sends them at least once, in order, without delaying any step."""
 
 import logging
 import threading
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NAME, EDGES = "lineage", "lineage_edges"
-"""Two followers: a receiver that is not available does not hold up what is kept here."""
+"""The names of two followers, so that an unavailable receiver does not delay the edges that calve itself stores."""
 BATCH = 200
 POLL, LONGEST = 2.0, 60.0
 """Seconds between polls; the longest pause while no receiver accepts events."""
 _REFUSED = range(400, 500)
 _PASSING = frozenset({401, 403, 404, 408, 429})
-"""Responses that may change once the settings or the receiver are repaired."""
+"""The status codes that may change when the settings or the receiver are repaired."""
 
 
 @dataclass(slots=True)
@@ -44,12 +44,12 @@ class Lineage:
     failures: int = field(default=0)
     """How often in a row an event was not accepted."""
     edges: EdgeState | None = None
-    """Where it is kept which tables the steps that succeeded read and wrote."""
+    """Stores which tables succeeded steps have read and written; None stores nothing."""
     name: str = NAME
-    """Under which the store knows how far it has come."""
+    """The name under which the store records the position of this follower."""
 
     def begin(self) -> None:
-        """Record where to begin, if nothing was followed before: only later events are reported."""
+        """Record the start position if there is none: only later events are reported."""
         self.state.position(self.name)
 
     def run(self, stop: threading.Event, poll: float = POLL) -> None:
@@ -83,7 +83,7 @@ class Lineage:
         return is_all_told and len(events) == BATCH
 
     def _tell(self, event: Event) -> bool:
-        """Send one event, if it is relevant; tell whether it is done."""
+        """Send one event if it is relevant; return whether to go on with the next one."""
         from calve.lineage.events import built
 
         told = self._told(event)

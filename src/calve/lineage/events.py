@@ -36,7 +36,7 @@ Parse = Callable[[str], TableName]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Everything known of an attempt when it begins or ends."""
+    """Everything that is known about an attempt when it begins or ends."""
 
     event: Event
     state: RunState

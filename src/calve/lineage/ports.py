@@ -1,4 +1,4 @@
-"""What lineage needs from outside: events, attempts and captures, and transports for what it reports."""
+"""The interfaces that lineage needs: sources of events, attempts and captures, and transports for its events."""
 
 from typing import TYPE_CHECKING, Protocol
 
