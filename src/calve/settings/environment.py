@@ -74,7 +74,7 @@ def _path_of(variable: str, raw: Mapping[str, Any]) -> Key:
             return _free(key, raw, "logs", "properties")
         case "alerts", ["channels", name, key]:
             return ("alerts", "channels", _same(name, raw, "alerts", "channels", made=name), key)
-        case "connections" | "secrets", [*names] if names:  # the dots of the name say whose it is
+        case "connections" | "secrets", [*names] if names:  # the dots in the name give its namespace
             name = ".".join(names)
             return (section, _same(name, raw, section, made=name))
         case _:

@@ -16,7 +16,7 @@ class TriggerSettings(Section):
     """How triggers start workflows."""
 
     catch_up_limit: Annotated[int, Field(ge=1, le=100_000)] = 1_000
-    """How many missed firings of a time trigger are made up for at most: the latest ones."""
+    """The maximum number of missed firings of a time trigger that are made up for: the latest ones."""
     table_interval: Duration = timedelta(seconds=15)
     """How often catalogs are polled for changes of watched tables."""
 
@@ -27,7 +27,7 @@ class WorkerSettings(Section):
     slots: Annotated[int, Field(ge=1, le=1_000)] = 8
     """How many steps a worker executes concurrently."""
     lease: Duration = timedelta(seconds=10)
-    """After how long without a heartbeat a worker counts as dead, and others take over."""
+    """How long a worker can go without a heartbeat before it counts as dead and others take over its tasks."""
     drain: Duration = timedelta(seconds=5)
     """How long steps may go on after a worker was asked to stop; it ends four seconds later, whatever runs."""
     tries: Annotated[int, Field(ge=1)] = 2

@@ -15,11 +15,11 @@ from calve.settings.fields import Section
 from calve.settings.settings import Settings
 
 FILE = "calve.toml"
-_FREE = (("catalogs", "NAME", "KEY"), ("connections", "NAME"))  # what people name themselves
-_CLIENT = ("CALVE_URL", "CALVE_TOKEN")  # the server that commands ask
+_FREE = (("catalogs", "NAME", "KEY"), ("connections", "NAME"))  # the tables whose keys users choose
+_CLIENT = ("CALVE_URL", "CALVE_TOKEN")  # the server that commands use
 _CHANNELS = ("alerts", "channels")
 _NAMED = 3
-"""How many parts the name of a channel has."""
+"""The number of parts in the path of an alert channel: alerts, channels and its name."""
 
 _EXPECTED = {
     "int_parsing": "a whole number",
@@ -36,7 +36,7 @@ _EXPECTED = {
     "dict_type": "a table: write [{key}]",
     "model_type": "a table: write [{key}]",
 }
-"""What is expected, by pydantic's name for the error."""
+"""The expected value for each of pydantic's error types."""
 _SECRETIVE = re.compile(r"^(?:secrets|connections)\.|password|secret|token|key$")
 _HEADER = re.compile(r"\s*\[\[?(?P<table>[^\]]+)\]")
 _ASSIGNED = re.compile(r"""\s*(?P<key>(?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")

@@ -84,4 +84,4 @@ class CaptureSettings(Section):
     location: str | None = None
     """The folder for ICDC tables; without it, the location of their namespace, else the catalog's warehouse."""
     lease_max_age: Duration = timedelta(days=7)
-    """After how long expiry ignores a lease that nobody removed."""
+    """The age from which expiry ignores a lease that was never removed."""

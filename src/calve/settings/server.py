@@ -56,7 +56,7 @@ class ServerSettings(Section):
     streams_per_caller: Annotated[int, Field(ge=1)] = 100
     """How many of them each caller may have; one more is answered with 429."""
     min_free: Annotated[int, Field(ge=0)] = 67_108_864
-    """Below how many free bytes in ``home`` ``/ready`` reports ``degraded``."""
+    """``/ready`` reports ``degraded`` if ``home`` has fewer free bytes than this."""
     graphql: GraphqlSettings = GraphqlSettings()
 
     @property

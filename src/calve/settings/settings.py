@@ -50,9 +50,9 @@ class RetentionSettings(Section):
     logs: Age = timedelta(days=90)
     """How long the logs of steps are kept after their end."""
     signals: Age = timedelta(days=90)
-    """How long signals are kept that started or released something."""
+    """How long signals are kept that started a workflow or released a step."""
     unused_signals: Age = timedelta(days=400)
-    """How long signals are kept that did not, so far."""
+    """How long signals are kept that have not started or released anything yet."""
 
 
 class Settings(Section):
@@ -105,7 +105,8 @@ class Settings(Section):
         """Return the address under which people reach the web UI, for links; empty if unknown.
 
         Args:
-            served: where this process serves it, if it does: enough where nobody comes from elsewhere.
+            served: the address at which this process serves the web UI, if it does; used unless the settings name
+                host names for other machines.
         """
         by_oidc = (self.access.oidc.redirect_url or "").rpartition("/api/")[0]
         return self.server.url or by_oidc or ("" if self.access.hosts else served)
