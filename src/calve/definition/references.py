@@ -10,7 +10,7 @@ from calve.definition.step_types import Given, given
 from calve.expressions import ParamCall, calls, complete, inputs, parse
 
 BESIDE = ""
-"""In place of the name of a param: the rest of the step."""
+"""Stands for the rest of the step, in place of the name of a param."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,7 +238,7 @@ def _check_param_name(name: str, param: Node, problems: Problems) -> None:
 
 
 def _check_defined(name: str, param: Node, problems: Problems) -> None:
-    """Every param has a value or an expression, and so has every member of a map."""
+    """Report a param without a value or an expression, also among the members of a map."""
     given = entries(param)
     if given and not {"value", "expression", "internal_mode"} & given.keys():
         problems.add(param, "param_undefined", f"the param {name} has neither a value nor an expression")
@@ -300,7 +300,7 @@ def _check_signal_outputs(document: Node, problems: Problems) -> None:
 
 
 def _check_signal_names(document: Node, problems: Problems) -> None:
-    """Names that contain references can only be checked by the run."""
+    """Report invalid names of signals; only the run can check names that contain references."""
     workflow = entry(document, "workflow")
     for trigger in items(entry(workflow, "signal_triggers")):
         for name, signal in entries(entry(trigger, "definitions")).items():
@@ -329,7 +329,7 @@ def _check_signal_name(
 
 
 def _check_consumers(document: Node, problems: Problems) -> None:
-    """A consumer belongs to the namespace of its workflow; a run checks names that contain references."""
+    """Report consumers outside the namespace of their workflow; only the run can check names with references."""
     workflow = entry(document, "workflow")
     workflow_id = text(entry(workflow, "id")) or ""
     for _, step in all_steps(workflow):

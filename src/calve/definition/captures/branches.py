@@ -1,4 +1,4 @@
-"""Which steps of a graph can run in the same run, as far as the conditions of its edges say. Pure.
+"""Which steps of a graph can run in the same run, according to the conditions of its edges. Pure.
 
 A step runs when every step before it has ended and the condition of at least one edge that leads to it holds. So what
 runs follows from the edges that hold after each step.

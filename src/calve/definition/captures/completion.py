@@ -1,6 +1,6 @@
-"""Fill in what a definition leaves out about captures: which capture a step works on, and when it is committed.
+"""Completes what a definition omits about captures: which capture a step processes, and when it is committed.
 
-It becomes part of the definition, so that ``calve render`` shows it and nothing else has to infer it.
+The additions become part of the definition, so that ``calve render`` shows them and no other code has to infer them.
 """
 
 from collections.abc import Iterator, Mapping

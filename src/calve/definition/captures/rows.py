@@ -34,7 +34,7 @@ from calve.expressions import Atom, Constant, ParamRead, atoms_of
 
 _Found = TypeVar("_Found")
 _FILE = "file"
-"""In place of the name of a param: the file of a step."""
+"""Stands for the file of a step, in place of the name of a param."""
 _CAPTURES = (IP_CAPTURE.name, ICDC.name)
 _IDLE = frozenset({NO_OP.name, APPROVAL.name, SLEEP.name, IP_CAPTURE.name, ICDC.name})
 """Types whose steps write no rows."""

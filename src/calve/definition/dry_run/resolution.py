@@ -136,7 +136,7 @@ def resolve(
         definition: whose params.
         vocabulary: the step types, templates and default params.
         run: params given at the start.
-        clock: what time it is.
+        clock: returns the current time.
         places: the steps in canonical form, where the caller has them.
         files: finds the files that steps read; they are not checked if it is not given.
     """

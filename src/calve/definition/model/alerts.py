@@ -1,4 +1,4 @@
-"""Who is told what."""
+"""The alerting properties of a workflow, in Maestro's form."""
 
 from enum import StrEnum
 
@@ -11,7 +11,7 @@ Names = tuple[str, ...]
 
 
 class AlertType(StrEnum):
-    """What may be told."""
+    """The types of alerts."""
 
     STEP_FAILURE = "STEP_FAILURE"
     TCT_VIOLATION = "TCT_VIOLATION"
@@ -24,7 +24,7 @@ class AlertType(StrEnum):
 
 
 class Severity(StrEnum):
-    """How loudly PagerDuty is to ring."""
+    """The severity of a PagerDuty incident."""
 
     CRITICAL = "CRITICAL"
     ERROR = "ERROR"
@@ -33,14 +33,14 @@ class Severity(StrEnum):
 
 
 class Granularity(StrEnum):
-    """Whether the workflow or each step is told of."""
+    """Whether alerts are sent for the workflow or for each step."""
 
     WORKFLOW = "WORKFLOW"
     STEP = "STEP"
 
 
 class Slack(Model):
-    """People and channels on Slack."""
+    """Users and channels on Slack."""
 
     users: Names = ()
     channels: Names = ()
@@ -48,21 +48,21 @@ class Slack(Model):
 
 
 class Pagerduty(Model):
-    """How PagerDuty is used."""
+    """How PagerDuty is notified."""
 
     severity: Severity | None = None
     always_page: StrictBool | None = None
 
 
 class BypassDigest(Model):
-    """What is told at once rather than in a digest."""
+    """Alerts that are sent immediately instead of in a digest."""
 
     bypass_workflow: StrictBool = False
     steps: Names = ()
 
 
 class AlertConfig(Model):
-    """Who is told of one type of alert."""
+    """The recipients of one type of alert."""
 
     emails: Names = ()
     pagerduties: Names = ()
@@ -73,7 +73,7 @@ class AlertConfig(Model):
 
 
 class Tct(Model):
-    """The time by which a run is to be complete."""
+    """The target completion time of a run."""
 
     completed_by_hour: StrictInt | None = Field(default=None, ge=0, le=23)
     duration_minutes: StrictInt | None = Field(default=None, ge=1)
@@ -91,7 +91,7 @@ class Tct(Model):
 
 
 class Alerting(Model):
-    """Who is told what about a workflow."""
+    """The recipients of a workflow's alerts, and the alerts they get."""
 
     emails: Names = ()
     pagerduties: Names = ()

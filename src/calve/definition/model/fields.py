@@ -1,4 +1,4 @@
-"""What the models share: their base class, names and ids, durations, and tags."""
+"""The base class and field types of the models: names and ids, durations, and tags."""
 
 import re
 from collections import Counter
@@ -32,18 +32,18 @@ def _rank(name: str) -> int:
 
 @lru_cache(maxsize=1_000)
 def _ordered(names: tuple[str, ...]) -> list[str]:
-    """Return names of fields in the order in which they are written."""
+    """Return field names in the order in which they are written."""
     return sorted(names, key=_rank)
 
 
 @cache
 def _defaults(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the defaults of a model, to compare with: pydantic works out each anew, which is slow."""
+    """Return the defaults of a model; cached, because pydantic computes them anew each time, which is slow."""
     return {name: field.get_default(call_default_factory=True) for name, field in model.model_fields.items()}
 
 
 class Model(BaseModel):
-    """A frozen value that refuses unknown fields; what is at its default is not written."""
+    """A frozen model that refuses unknown fields; fields with their default value are not written."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -161,11 +161,11 @@ def _is_number_or_text(value: Any) -> int | str:
 
 
 ParsableLong = Annotated[int | str, BeforeValidator(_is_number_or_text)]
-"""A number, or a text that holds one: ``"3600"``, ``"2 hours"``, ``"${param}"``."""
+"""A number, or a text with a number, a duration or a reference: ``"3600"``, ``"2 hours"``, ``"${param}"``."""
 
 
 class Namespace(StrEnum):
-    """Who gave the tag."""
+    """The origin of a tag."""
 
     SYSTEM = "SYSTEM"
     RUNTIME = "RUNTIME"
@@ -176,7 +176,7 @@ class Namespace(StrEnum):
 
 
 class Tag(Model):
-    """A tag; what is not a field of it is an attribute."""
+    """A tag; unknown keys become its attributes."""
 
     name: Name
     namespace: Namespace | None = None
@@ -184,7 +184,7 @@ class Tag(Model):
 
     @property
     def is_bare(self) -> bool:
-        """Tell whether the name is all there is."""
+        """Tell whether the tag has nothing but a name."""
         return self.namespace is None and not self.attributes
 
 

@@ -1,4 +1,4 @@
-"""Parameters as they are defined: a literal or an expression, with a type and a mode."""
+"""Parameter definitions: a literal or an expression, with a type and a mode."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -10,7 +10,7 @@ from calve.definition.model.fields import Model, Tags
 
 
 class ParamType(StrEnum):
-    """What a parameter holds; Maestro's ten, and SECRET."""
+    """The types of parameters: Maestro's ten, and SECRET."""
 
     STRING = "STRING"
     LONG = "LONG"
@@ -26,7 +26,7 @@ class ParamType(StrEnum):
 
 
 class ParamMode(StrEnum):
-    """Who may still change a parameter, from anybody to nobody."""
+    """When a parameter may still be changed, from always to never."""
 
     MUTABLE = "MUTABLE"
     MUTABLE_ON_START_RESTART = "MUTABLE_ON_START_RESTART"
@@ -36,12 +36,12 @@ class ParamMode(StrEnum):
 
     @property
     def strictness(self) -> int:
-        """Return a number that grows with strictness."""
+        """Return the rank of the mode: the higher, the stricter."""
         return list(ParamMode).index(self)
 
 
 class InternalMode(StrEnum):
-    """How the system's own parameters and those of templates are to be filled."""
+    """How the parameters of the system and of templates get their values."""
 
     REQUIRED = "REQUIRED"
     OPTIONAL = "OPTIONAL"
@@ -69,7 +69,7 @@ class _Param(Model):
 
     @property
     def is_literal(self) -> bool:
-        """Tell whether it has a value of its own rather than an expression."""
+        """Tell whether the parameter is a literal and not an expression."""
         return self.expression is None
 
 
@@ -88,7 +88,7 @@ class LongParam(_Param):
 
 
 class DoubleParam(_Param):
-    """A number with a fraction."""
+    """A floating-point number."""
 
     type: Literal[ParamType.DOUBLE] = ParamType.DOUBLE
     value: StrictFloat | None = None
@@ -102,14 +102,14 @@ class BooleanParam(_Param):
 
 
 class StringMapParam(_Param):
-    """Texts by name; references in keys and texts are replaced."""
+    """A map from names to texts; references in keys and texts are replaced."""
 
     type: Literal[ParamType.STRING_MAP] = ParamType.STRING_MAP
     value: dict[str, str] | None = None
 
 
 class MapParam(_Param):
-    """Parameters by name."""
+    """A map from names to parameters."""
 
     type: Literal[ParamType.MAP] = ParamType.MAP
     value: "dict[str, Param] | None" = None
@@ -130,14 +130,14 @@ class LongArrayParam(_Param):
 
 
 class DoubleArrayParam(_Param):
-    """A list of numbers with a fraction."""
+    """A list of floating-point numbers."""
 
     type: Literal[ParamType.DOUBLE_ARRAY] = ParamType.DOUBLE_ARRAY
     value: list[StrictFloat] | None = None
 
 
 class BooleanArrayParam(_Param):
-    """A list of true and false."""
+    """A list of booleans."""
 
     type: Literal[ParamType.BOOLEAN_ARRAY] = ParamType.BOOLEAN_ARRAY
     value: list[StrictBool] | None = None
@@ -166,4 +166,4 @@ Param = Annotated[
 ]
 Params = dict[str, Param]
 PARAM: TypeAdapter[Param] = TypeAdapter(Param)
-"""Reads one param from JSON's types."""
+"""Validates one param given in JSON's types."""

@@ -1,4 +1,4 @@
-"""Steps: the five shapes that stand in a workflow."""
+"""The five kinds of steps of a workflow."""
 
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal
@@ -11,7 +11,7 @@ from calve.definition.model.triggers import SignalDependency, SignalOutput
 
 
 class ExponentialBackoff(Model):
-    """Waits longer each time, up to a limit."""
+    """A delay between retries that grows each time, up to a limit."""
 
     type: Literal["EXPONENTIAL_BACKOFF"] = "EXPONENTIAL_BACKOFF"
     error_retry_backoff_in_secs: ParsableLong | None = None
@@ -26,7 +26,7 @@ class ExponentialBackoff(Model):
 
 
 class FixedBackoff(Model):
-    """Waits equally long each time."""
+    """A fixed delay between retries."""
 
     type: Literal["FIXED_BACKOFF"] = "FIXED_BACKOFF"
     error_retry_backoff_in_secs: ParsableLong | None = None
@@ -38,7 +38,7 @@ Backoff = Annotated[ExponentialBackoff | FixedBackoff, Field(discriminator="type
 
 
 class RetryPolicy(Model):
-    """How often a step is tried again, for each of three reasons."""
+    """The number of retries for each kind of failure, and the delay between them."""
 
     error_retry_limit: ParsableLong | None = None
     platform_retry_limit: ParsableLong | None = None
@@ -50,7 +50,7 @@ FOREACH_CONCURRENCY = 500
 
 
 class FailureMode(StrEnum):
-    """What a step's failure does to the others."""
+    """How the failure of a step affects the other steps."""
 
     FAIL_AFTER_RUNNING = "FAIL_AFTER_RUNNING"
     FAIL_IMMEDIATELY = "FAIL_IMMEDIATELY"
@@ -58,7 +58,7 @@ class FailureMode(StrEnum):
 
 
 def _as_expression(value: Any) -> Any:
-    """Take true and false as they stand in JSON for the expressions that they are."""
+    """Convert a JSON boolean to the expression ``true`` or ``false``."""
     return str(value).lower() if isinstance(value, bool) else value
 
 
@@ -66,7 +66,7 @@ Condition = Annotated[str, BeforeValidator(_as_expression)]
 
 
 class Transition(Model):
-    """The steps that come next, each with the condition under which it runs."""
+    """The successors of a step, each with the condition of its edge."""
 
     predecessors: tuple[str, ...] = ()
     successors: dict[str, Condition] = Field(default_factory=dict)
@@ -86,7 +86,7 @@ class _Step(Model):
 
 
 class TypedStep(_Step):
-    """A step that does something itself: its type says what."""
+    """A step that does work itself, according to its type."""
 
     kind: ClassVar[str] = "step"
     type: str
@@ -94,7 +94,7 @@ class TypedStep(_Step):
     sub_type_version: str | None = None
     retry_policy: RetryPolicy | None = None
     targets: tuple[str, ...] = ()
-    """The tables it writes, exactly once."""
+    """The tables to which its rows are delivered exactly once."""
 
 
 class SubworkflowStep(_Step):
@@ -115,7 +115,7 @@ class ForeachStep(_Step):
 
 
 class WhileStep(_Step):
-    """Runs its steps again while its condition holds."""
+    """Repeats its steps while its condition is true."""
 
     kind: ClassVar[str] = "while"
     condition: str
@@ -135,7 +135,7 @@ LOOPS = frozenset({ForeachStep.kind, WhileStep.kind})
 
 
 def _kind(value: Any) -> Any:
-    """Return which of the five shapes a wrapped step has."""
+    """Return the kind of a wrapped step."""
     if isinstance(value, dict):
         return next(iter(value)) if len(value) == 1 else None
     return getattr(value, "kind", None)
@@ -158,7 +158,7 @@ Step = Annotated[
     Discriminator(_kind),
     PlainSerializer(_wrap, return_type=dict[str, Any]),
 ]
-"""A step in the one-key mapping that says which of the five it is."""
+"""A step in a mapping whose only key is its kind."""
 
 ForeachStep.model_rebuild()
 WhileStep.model_rebuild()

@@ -11,15 +11,15 @@ from calve.definition.model.params import Long, Param, Params
 
 SIGNALS_A_TRIGGER = 8
 NAME_BYTES = 255
-"""How many bytes the names of a signal and of its params may have."""
+"""The maximum length in bytes of the name of a signal or of its params."""
 VALID_THROUGH = "vtts/"
-"""What the name of a signal begins with that tells through which time a table is complete; the table follows."""
+"""The prefix of signals that announce through which time a table is complete; the name of the table follows."""
 THROUGH = "through"
-"""Its param: milliseconds."""
+"""The param of such a signal: the time in milliseconds."""
 
 
 class Operator(StrEnum):
-    """How a param of a signal is compared."""
+    """The comparison of a signal's param with a value."""
 
     EQUALS = "="
     GREATER = ">"
@@ -34,20 +34,20 @@ class Operator(StrEnum):
 
 
 def is_signal_name(name: str) -> bool:
-    """Tell whether a signal, or a param of one, may be called so."""
+    """Tell whether a name is valid for a signal or for a param of a signal."""
     size = len(name.encode("utf-8", "surrogatepass"))
     return 0 < size <= NAME_BYTES and name.isprintable() and name == name.strip()
 
 
 class CatchUp(StrEnum):
-    """What becomes of the firings that a time trigger has missed while nothing was there to fire it."""
+    """How to make up for the firings of a time trigger that were missed while no scheduler was running."""
 
     ALL = "ALL"
-    """Each starts an instance of its own."""
+    """Each missed firing starts an instance."""
     LATEST = "LATEST"
-    """Only the last one does."""
+    """Only the last missed firing starts an instance."""
     NONE = "NONE"
-    """None does."""
+    """No missed firing starts an instance."""
 
 
 class _TimeTrigger(Model):
@@ -57,7 +57,7 @@ class _TimeTrigger(Model):
 
 
 class CronTrigger(_TimeTrigger):
-    """Five fields of Unix, or six or seven of Quartz."""
+    """A cron expression: five fields as in Unix, or six or seven as in Quartz."""
 
     type: Literal["CRON"] = "CRON"
     cron: str
@@ -71,7 +71,7 @@ class PredefinedTrigger(_TimeTrigger):
 
 
 class IntervalTrigger(_TimeTrigger):
-    """Again and again after the same span of time."""
+    """Fires at a fixed interval."""
 
     type: Literal["INTERVAL"] = "INTERVAL"
     interval: ParsableLong
@@ -81,21 +81,21 @@ TimeTrigger = Annotated[CronTrigger | PredefinedTrigger | IntervalTrigger, Field
 
 
 class SignalMatch(Model):
-    """A value that a signal's param must have."""
+    """A condition on a param of a signal: an operator and a value."""
 
     value: str | Long
     operator: Operator = Operator.EQUALS
 
 
 class SignalEntry(Model):
-    """Which signals of one name count, and what joins them with the others."""
+    """The conditions on one signal of a trigger, and the keys that join it with the other signals."""
 
     match_params: dict[str, SignalMatch] = Field(default_factory=dict)
     join_keys: tuple[str, ...] = ()
 
 
 class SignalTrigger(Model):
-    """All its signals have come, with equal join keys."""
+    """Fires when all its signals have arrived with equal join keys."""
 
     definitions: dict[str, SignalEntry] = Field(min_length=1, max_length=SIGNALS_A_TRIGGER)
     params: Params = Field(default_factory=dict)
@@ -118,12 +118,12 @@ class SignalTrigger(Model):
 
 
 DataOperation = Literal["append", "overwrite", "delete"]
-"""What a change may be made of: the operations of snapshots but for compaction, which changes nothing."""
+"""The snapshot operations that count as a change: all except ``replace`` (compaction), which changes no rows."""
 DATA_OPERATIONS: tuple[str, ...] = get_args(DataOperation)
 
 
 class IncrementalTrigger(Model):
-    """Its source tables hold changes that the workflow has not committed."""
+    """Fires when its source tables have changes that the workflow has not committed."""
 
     source_tables: tuple[str, ...] = Field(min_length=1)
     data_operations: tuple[DataOperation, ...] = ()
@@ -134,7 +134,7 @@ class IncrementalTrigger(Model):
 
 
 class SignalDependencyMatch(Model):
-    """A value that the awaited signal's param must have."""
+    """A condition on a param of the awaited signal: an operator and a param with the value."""
 
     param: Param
     operator: Operator = Operator.EQUALS

@@ -1,4 +1,4 @@
-"""A workflow, its properties, and the definition that holds both: what is pushed."""
+"""A workflow, its properties, and the definition with both, which is what users push."""
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
@@ -18,7 +18,7 @@ DEFAULT_CONCURRENCY = 20
 
 
 class Criticality(StrEnum):
-    """How much depends on a workflow."""
+    """How critical a workflow is."""
 
     CRITICAL = "CRITICAL"
     HIGH = "HIGH"
@@ -27,7 +27,7 @@ class Criticality(StrEnum):
 
 
 class Rule(StrEnum):
-    """What happens when an instance starts while others run."""
+    """What happens when an instance is started while others run."""
 
     SEQUENTIAL = "SEQUENTIAL"
     STRICT_SEQUENTIAL = "STRICT_SEQUENTIAL"
@@ -38,7 +38,7 @@ class Rule(StrEnum):
 
 
 class RunStrategy(Model):
-    """A rule, and for PARALLEL how many may run at once."""
+    """A rule for concurrent instances, and for PARALLEL how many may run at once."""
 
     rule: Rule
     workflow_concurrency: StrictInt | None = Field(default=None, ge=1, le=CONCURRENCY)
@@ -62,7 +62,7 @@ class RunStrategy(Model):
 
     @property
     def concurrency(self) -> int:
-        """How many instances may run at once."""
+        """The maximum number of instances that run at once."""
         default = DEFAULT_CONCURRENCY if self.rule is Rule.PARALLEL else 1
         return default if self.workflow_concurrency is None else self.workflow_concurrency
 
@@ -76,7 +76,7 @@ class RunStrategy(Model):
 
 
 class Owner(Model):
-    """Who owns a workflow; what is not the name is kept beside it."""
+    """The owner of a workflow: a name, and any further data."""
 
     name: str = Field(min_length=1)
     extra_info: dict[str, Any] = Field(default_factory=dict)
@@ -100,7 +100,7 @@ def _owner_as_text(owner: Owner | None) -> Any:
 
 
 class Properties(Model):
-    """What belongs to a workflow whatever its version."""
+    """The properties of a workflow that apply to all of its versions."""
 
     owner: Annotated[Owner | None, BeforeValidator(_owner_from_text), PlainSerializer(_owner_as_text)] = None
     access_control: dict[str, Any] | None = None
@@ -149,7 +149,7 @@ class GitInfo(Model):
 
 
 class Definition(Model):
-    """All that one push brings."""
+    """The definition that is pushed: one version of a workflow, and its properties."""
 
     properties: Properties = Properties()
     workflow: Workflow

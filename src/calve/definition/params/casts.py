@@ -12,7 +12,7 @@ from calve.errors import ParamError
 from calve.expressions.java import double_text, parse_long
 
 NESTING = 64
-"""How deep maps may be nested."""
+"""The maximum nesting depth of maps."""
 
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,10})?")
 _ARRAY_CLASSES = {str: "[Ljava.lang.String;", bool: "[Z", int: "[J", float: "[D"}

@@ -58,7 +58,7 @@ def _reserved(call: str, type_: str = "STRING") -> dict[str, str]:
 
 
 def _set_or(field_name: str, otherwise: str) -> dict[str, str]:
-    """Return a param with the value that the instance has, or else another."""
+    """Return a param with the value of a field of the instance, or a default if the field is not set."""
     return _on_start(f"found = params.getFromInstance('{field_name}'); return found.isEmpty() ? {otherwise} : found;")
 
 

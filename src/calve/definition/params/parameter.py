@@ -98,12 +98,12 @@ class Parameter:
 
     @property
     def type(self) -> ParamType:
-        """What it holds."""
+        """The type of its value."""
         return self.definition.type
 
     @property
     def mode(self) -> ParamMode:
-        """Who may still change it."""
+        """When it may still be changed."""
         return self.definition.mode or ParamMode.MUTABLE
 
     @property

@@ -81,7 +81,7 @@ def _merged(name: str, base: Param | None, overlay: Param, context: MergeContext
 
 
 def essence(param: Param) -> tuple[Any, ...]:
-    """Return what is compared to tell whether two definitions are the same; their source is not."""
+    """Return the parts of a definition that make it equal to another; its source is not one of them."""
     value: Any = param.value
     if param.type is ParamType.MAP and value is not None:
         value = {name: essence(member) for name, member in value.items()}
@@ -232,16 +232,16 @@ def continued_workflow_params(
     """Return the params of an instance that continues with another version of its workflow.
 
     A param that both versions define alike keeps its result, so that a date stays the date of the instance. A param
-    that the newer version defines differently, or that refers to such a param, is evaluated again. What the start and
-    earlier restarts gave stays as it was given.
+    that the newer version defines differently, or that refers to such a param, is evaluated again. Params given at the
+    start and at earlier restarts keep their values.
 
     Args:
-        previous: the params of the run before.
+        previous: the params of the previous run.
         defaults: the params that every workflow has.
-        older: what the version of that run defines.
-        newer: what the version defines with which the instance continues.
-        run: what the start, and restarts since, gave.
-        restart: what this restart gives.
+        older: the params that the version of the previous run defines.
+        newer: the params that the version defines with which the instance continues.
+        run: the params given at the start and at restarts since.
+        restart: the params given at this restart.
         initiator: who started the instance.
 
     Raises:
@@ -291,7 +291,7 @@ def step_params(  # noqa: D417 - the order is what there is to say about the oth
 ) -> Params:
     """Return the params of a step when it starts; each argument overrides those before it.
 
-    What a run or a restart gives and the step does not define comes before the definition, which may refer to it.
+    Params given to a run or restart that the step does not define come before the definition, which may refer to them.
 
     Args:
         is_fresh: whether the run is not a restart.
@@ -336,10 +336,10 @@ def subworkflow_params(
     """Return the run params that a subworkflow step passes down.
 
     Args:
-        workflow: the params of the instance that the step is in.
-        step: those params of the step that its definition names.
-        explicit: whether of the workflow's params only those in ``always`` go down.
-        always: names that go down in any case.
+        workflow: the params of the step's instance.
+        step: the params of the step that its definition names.
+        explicit: whether to pass down only those of the workflow's params that are in ``always``.
+        always: the names of params that are always passed down.
 
     Raises:
         ParamError: a param has no result yet.

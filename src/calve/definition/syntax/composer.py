@@ -85,8 +85,8 @@ _BETWEEN = 2
 """Bytes between two values in JSON: a comma or a colon, and a space."""
 _QUOTES = 2
 _COUNTED = 100
-"""At most so many bytes of each text count while reading: the number of values is what costs time, and a document
-that is too large because of a few long texts is reported later, with its whole size."""
+"""The maximum number of bytes of each text that count while reading. The number of values is what costs time. A
+document that is too large because of a few long texts is reported later, with its whole size."""
 _KEY_SHOWN = 100
 _CLEAR_KEY = re.compile(r"[\w-]+")
 _NEVER_TEXT = re.compile("[\0\ud800-\udfff]")

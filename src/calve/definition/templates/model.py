@@ -11,7 +11,7 @@ DEFAULT_VERSION = "default"
 
 
 class TemplateMetadata(Model):
-    """Who looks after a template."""
+    """The metadata of a template: its owner, status, support and origin."""
 
     owner: str | dict[str, Any]
     status: str
