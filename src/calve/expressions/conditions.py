@@ -1,4 +1,4 @@
-"""Conditions as formulas: which of them can hold at the same time. Pure."""
+"""Conditions as formulas: which of them can be true at the same time. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -25,7 +25,7 @@ from calve.expressions.tree import (
 )
 
 ATOMS = 12
-"""How many comparisons are tried in all combinations; beyond that, conditions count as independent."""
+"""The maximum number of comparisons that are tried in all combinations; with more, conditions count as independent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +65,20 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A condition as its atoms, and what follows from them."""
+    """A condition: its atoms, and the function that evaluates it given their truth values."""
 
     atoms: frozenset[Atom]
     holds: Callable[[Mapping[Atom, bool]], bool]
 
 
 Known = Callable[[Atom], bool | None]
-"""Returns whether an atom holds; None if that is not known."""
+"""Returns whether an atom is true; None if that is not known."""
 
 
 def satisfiable(conditions: Mapping[str, str], known: Known = lambda _: None) -> frozenset[frozenset[str]]:
-    """Return every set of conditions, by name, that may hold while the others do not.
+    """Return every set of conditions, by name, that may be true while the others are false.
 
-    What the text does not decide counts as possible.
+    A combination counts as possible unless the text of the conditions excludes it.
     """
     formulas = {name: formula(text) for name, text in conditions.items()}
     atoms = sorted({atom for each in formulas.values() for atom in each.atoms}, key=repr)
@@ -164,7 +164,7 @@ _COMPARED = {
     Operator.LESS: (Operator.GREATER, True, False),
     Operator.GREATER_EQUAL: (Operator.GREATER, True, True),
 }
-"""Every comparison by two of them: which one, whether its sides change places, and whether it is negated."""
+"""Each comparison expressed by ``==`` or ``>``: which one, whether its sides are swapped, and whether it is negated."""
 
 
 def _compared(operator: Operator, first: Any, second: Any) -> Formula:
@@ -213,7 +213,7 @@ def _side(node: Any) -> Side:
 
 
 def _asked(suffix: Suffix) -> ParamRead | None:
-    """Return the param that ``params.name``, ``params['name']`` or one of its functions asks for."""
+    """Return the param that ``params.name``, ``params['name']`` or a function of ``params`` reads."""
     match suffix:
         case Field(name=name):
             return ParamRead(from_units(name))
@@ -231,7 +231,7 @@ def _asked(suffix: Suffix) -> ParamRead | None:
 
 
 def _shape(node: Any) -> str:
-    """Return a text that is equal for two trees that differ only in their positions."""
+    """Return a text for a tree that does not depend on the positions of its nodes."""
     match node:
         case Position():
             return ""

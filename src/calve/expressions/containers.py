@@ -1,4 +1,4 @@
-"""Arrays and maps: how they are made, their elements and their methods."""
+"""Arrays and maps: their construction, their elements and their methods."""
 
 from collections.abc import Callable, Sequence
 
@@ -76,7 +76,7 @@ def indexed(run: Run, value: Value, index: Value) -> Value:
 
 
 def call_map(run: Run, value: Map, name: str, arguments: list[Value]) -> Value | None:
-    """Return what a method gives, or None if there is no such method."""
+    """Call a method and return its result; None if the method does not exist."""
     match name, arguments:
         case "size", []:
             run.charge()

@@ -1,6 +1,6 @@
 """Convert plain Python values to values of the language and back, and call Java methods with them.
 
-Both directions copy. Whatever goes wrong inside a Java method is one failure that names the method, as in Maestro.
+Both directions copy. As in Maestro, any error inside a Java method becomes a failure that names the method.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -125,7 +125,7 @@ def unbox(run: Run, value: Value) -> Any:
 
 
 class _Unboxing:
-    """Counts what is copied: an array that occurs a thousand times in a map is copied a thousand times."""
+    """Copies values and counts their size: an array that occurs a thousand times is copied a thousand times."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -170,7 +170,7 @@ class _Unboxing:
 def argument(value: Value) -> Any:
     """Return a simple value as a Java method receives it: an integer as 32 bits, unless it is too large.
 
-    Arrays, maps and dates come as they are.
+    Arrays, maps and dates are passed unchanged.
 
     Raises:
         ExpressionFailed: it has no content.
@@ -201,7 +201,7 @@ class Method:
 
 @contextmanager
 def inside_java(name: str) -> Iterator[None]:
-    """Turn any failure of a method into the one that Maestro raises; an exceeded limit stays as it is."""
+    """Turn any failure of a method into the error that Maestro raises, except an exceeded limit."""
     try:
         yield
     except (ExpressionFailed, JodaError, PatternInvalid) as error:

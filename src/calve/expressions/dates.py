@@ -203,7 +203,7 @@ _METHODS: dict[str, Method] = {
 
 
 def call_datetime(run: Run, value: DateTime, name: str, arguments: list[Value]) -> Value | None:
-    """Return what a method gives, or None if there is no such method."""
+    """Call a method and return its result; None if the method does not exist."""
     full_name = f"{name}{len(arguments)}"
     if full_name == "parse2":
         return _parse(run, value, arguments)
@@ -229,7 +229,7 @@ def _parse(run: Run, value: DateTime, arguments: list[Value]) -> Value:
 
 
 def call_zone(run: Run, value: Zone, name: str, arguments: list[Value]) -> Value | None:
-    """Return what a method gives, or None if there is no such method."""
+    """Call a method and return its result; None if the method does not exist."""
     match name, arguments:
         case "forID", [zone_id]:
             text = text_of(zone_id).val
@@ -247,7 +247,7 @@ def call_zone(run: Run, value: Zone, name: str, arguments: list[Value]) -> Value
 
 
 def call_property(run: Run, value: Property, name: str, arguments: list[Value]) -> Value | None:
-    """Return what a method gives, or None if there is no such method."""
+    """Call a method and return its result; None if the method does not exist."""
     if arguments or name not in {"getAsText", "get", "withMinimumValue", "withMaximumValue"}:
         return None
     if value.val is None:
@@ -265,7 +265,7 @@ def call_property(run: Run, value: Property, name: str, arguments: list[Value]) 
 
 
 def call_days(run: Run, value: Days, name: str, arguments: list[Value]) -> Value | None:
-    """Return what a method gives, or None if there is no such method."""
+    """Call a method and return its result; None if the method does not exist."""
     match name, arguments:
         case "getDays", []:
             if value.val is None:
@@ -284,7 +284,7 @@ def call_days(run: Run, value: Days, name: str, arguments: list[Value]) -> Value
 
 
 def call_formatter(run: Run, value: Formatter, name: str, arguments: list[Value]) -> Value | None:
-    """Return what a method gives, or None if there is no such method."""
+    """Call a method and return its result; None if the method does not exist."""
     with inside_joda():
         match name, arguments:
             case "forPattern", [pattern]:

@@ -1,4 +1,4 @@
-"""Parse and evaluate an expression: the language as it is, and as Maestro offers it to its users."""
+"""Parse and evaluate expressions: whole programs, or the simplified form that workflows use."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,9 +1,9 @@
 """Compile expressions: from tree to closures.
 
-Maestro counts every node that it visits and every value that it holds at once. Both are known beforehand, except
-which side of a ``?:`` is taken: so a whole expression is paid for before it starts. Only when the rest of the budget
-might not suffice, its *metered* twin runs instead, which counts node by node, so that the limit is reached exactly
-where Maestro reaches it. In the same way the depth of the stack is looked at only where it may be too deep.
+Maestro counts every node that it visits and every value that is on the stack. Both are known at compile time, except
+which side of a ``?:`` runs: so an expression is charged as a whole before it starts. Only if the remaining budget might
+not suffice, its *metered* twin runs instead, which counts node by node, so that the limit is reached exactly where
+Maestro reaches it. In the same way, the depth of the stack is checked only where it may be too deep.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ from calve.expressions.variables import (
 
 Body: TypeAlias = Expression | Assignment | Primary
 _LEFT_ON_STACK = 8
-"""At most this many values are left on the stack between statements."""
+"""The maximum number of values that are left on the stack between statements."""
 _NESTED_CHAIN = 8
 _KEEPING_CALLS = frozenset({"put", "getOrDefault", "asList"})
 """Methods that return or store an argument itself, not a copy."""
@@ -81,7 +81,7 @@ def literal_value(literal: Literal) -> Value:
 
 
 class ExpressionCompiler:
-    """Compiles expressions, and adds up what they cost."""
+    """Compiles expressions, and adds up their cost."""
 
     def __init__(self, slots: dict[str, int], stack: int) -> None:
         self._slots = slots
@@ -90,9 +90,9 @@ class ExpressionCompiler:
         self._branch_visits = 0
 
     def unit(self, body: Body, lead: int, *, depth: int = 0, keeps: bool = False) -> Unit:
-        """Compile an expression; ``lead`` is how many nodes Maestro visits before it.
+        """Compile an expression; ``lead`` is the number of nodes that Maestro visits before it.
 
-        ``keeps``: a variable may be bound to its value itself, not to a copy.
+        ``keeps`` means that a variable may be bound to the value itself, not to a copy.
         """
         self._visits = self._branch_visits = 0
         source = self._before(lead, self._body(body, depth, keeps=keeps))

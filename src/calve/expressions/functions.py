@@ -41,7 +41,7 @@ _MOST_PARAM_ARGUMENTS = 3
 
 
 def call_misc(run: Run, _: MiscClass, name: str, arguments: list[Value]) -> Value | None:
-    """Return what a function of ``System`` or ``Arrays`` gives, or None if there is no such function."""
+    """Call a function of ``System`` or ``Arrays`` and return its result; None if the function does not exist."""
     match name, arguments:
         case "currentTimeMillis", []:
             return new_long(run, run.clock())
@@ -52,7 +52,7 @@ def call_misc(run: Run, _: MiscClass, name: str, arguments: list[Value]) -> Valu
 
 
 def call_uuid(run: Run, value: Uuid, name: str, arguments: list[Value]) -> Value | None:
-    """Return what a method gives, or None if there is no such method."""
+    """Call a method and return its result; None if the method does not exist."""
     match name, arguments:
         case "randomUUID", []:
             run.charge()
@@ -64,7 +64,7 @@ def call_uuid(run: Run, value: Uuid, name: str, arguments: list[Value]) -> Value
 
 
 def call_params(run: Run, _: Params, name: str, arguments: list[Value]) -> Value | None:
-    """Return what a function of ``params`` gives, or None if there is no such function."""
+    """Call a function of ``params`` and return its result; None if the function does not exist."""
     match name, arguments:
         case "get", [key]:
             return param(run, text_of(key))
@@ -85,7 +85,7 @@ def call_params(run: Run, _: Params, name: str, arguments: list[Value]) -> Value
 
 
 def call_util(run: Run, _: UtilClass, name: str, arguments: list[Value]) -> Value | None:
-    """Return what a function of ``Util`` gives, or None if there is no such function."""
+    """Call a function of ``Util`` and return its result; None if the function does not exist."""
     with inside_joda():
         match name, arguments:
             case "toJson", _:

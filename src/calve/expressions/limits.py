@@ -25,7 +25,7 @@ NESTING = 128
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one evaluation may take; a limit is exceeded as soon as its number is reached."""
+    """The limits of one evaluation; a limit is exceeded as soon as its number is reached."""
 
     stack: int = 128
     loop: int = 25_001
@@ -48,7 +48,7 @@ _WORK_PER_TICK = 1_024
 _SEARCH_SECONDS = 2.0
 """Processor time for all regular expressions of an evaluation; an ordinary search takes microseconds."""
 _SEARCH_SIZE = 2_000_000
-"""In characters: the memory of a search grows with its text, to some 100 bytes a character."""
+"""The maximum length of a searched text: a search needs up to about 100 bytes of memory for each character."""
 _TEXT_SIZE = 100_000_000
 
 
@@ -133,7 +133,7 @@ class Run:
             raise too_many_visits(self.limits.visit)
 
     def tick(self, work: int = 0) -> None:
-        """Check the time now and then: after many calls, or a few calls that processed long texts."""
+        """Check the time limit after many calls, or after fewer calls that processed long texts."""
         self._ticks -= 1 + work // _WORK_PER_TICK
         if self._ticks <= 0:
             self._ticks = _TICKS
@@ -160,7 +160,7 @@ class Run:
         return found
 
     def check_time(self) -> None:
-        """Raise if the time is over."""
+        """Raise if the time limit has passed."""
         if time.monotonic() >= self._deadline:
             raise too_much_time(self.limits.seconds)
 

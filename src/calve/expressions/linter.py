@@ -1,6 +1,6 @@
 """Warnings about expressions that may not do what their author expects: where SEL surprises people who know Java.
 
-A warning is found in the source alone, so it may be wrong. It does not stop an expression.
+The warnings are based on the source alone, so they may be wrong. An expression with warnings can still be evaluated.
 """
 
 from collections.abc import Collection, Iterator
@@ -140,7 +140,7 @@ def _is_number(operand: object) -> bool:
 
 
 def _literals_changed(program: Program) -> Found:
-    """Find ``int x = 0`` in a loop whose ``x`` is changed there: the 0 itself is changed, for the next round too."""
+    """Find ``int x = 0`` in a loop that changes ``x``: this changes the literal 0 itself, for all later iterations."""
     for loop in walk(program.tree.statements):
         if not isinstance(loop, For | While):
             continue

@@ -1,4 +1,4 @@
-"""The methods, fields and constructors of values. An expression can reach nothing else."""
+"""The methods, fields and constructors of values. An expression cannot access anything else."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias

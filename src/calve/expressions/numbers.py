@@ -71,7 +71,7 @@ def text_of(value: Value) -> Text:
 
 
 def call_long(run: Run, value: Long, name: str, arguments: list[Value]) -> Value | None:
-    """Return what a method gives, or None if there is no such method."""
+    """Call a method and return its result; None if the method does not exist."""
     match name, arguments:
         case "toString", []:
             return new_text(run, str(value.val))
@@ -90,7 +90,7 @@ def call_long(run: Run, value: Long, name: str, arguments: list[Value]) -> Value
 
 
 def call_double(run: Run, value: Double, name: str, arguments: list[Value]) -> Value | None:
-    """Return what a method gives, or None if there is no such method."""
+    """Call a method and return its result; None if the method does not exist."""
     match name, arguments:
         case "toString", []:
             return new_text(run, double_text(value.val))
@@ -112,7 +112,7 @@ def call_double(run: Run, value: Double, name: str, arguments: list[Value]) -> V
 
 
 def call_math(run: Run, _: MathClass, name: str, arguments: list[Value]) -> Value | None:
-    """Return what a function of ``Math`` gives, or None if there is no such function."""
+    """Call a function of ``Math`` and return its result; None if the function does not exist."""
     match name, arguments:
         case "min", [one, other]:
             return new_long(run, min(long_of(one).val, long_of(other).val))

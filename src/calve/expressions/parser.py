@@ -1,8 +1,8 @@
 """The parser: one method for each rule of the grammar.
 
-Two habits of the original parser can be seen from outside and are kept: it has always read one token ahead of the one
-it looks at, so that a bad character wins over a wrong word just before it; and a number or a string is understood as
-soon as it is met.
+Two properties of Maestro's parser affect which error users see, and are kept: it has always read one token more than it
+examines, so that a bad character is reported rather than a wrong word just before it; and it converts a number or a
+string as soon as it reads it.
 """
 
 from dataclasses import dataclass, field
@@ -118,7 +118,7 @@ class _Expressions(Reader):
         raise self.wrong("an assignment or a call")
 
     def _assignment(self) -> Assignment | Primary | None:
-        """Read an assignment; or, as ``name[…]`` may begin one, give that much of a value back."""
+        """Read an assignment; if only ``name[…]`` was read and no assignment follows, return that as a value."""
         if not self.shows_name():
             return None
         at = self.position()
@@ -140,7 +140,7 @@ class _Expressions(Reader):
         return AssignmentOperator(self.take().image)
 
     def _operators(self, begun: Primary | None) -> Operand:
-        """Read operands and the operators between them, without a call for each rank of operator."""
+        """Read operands and the operators between them, without a recursive call for each rank of operators."""
         chains: list[_OpenChain] = []
         operand = self._operand() if begun is None else self._suffixed(begun.prefix, list(begun.suffixes))
         while True:
@@ -159,7 +159,7 @@ class _Expressions(Reader):
             operand = self._operand()
 
     def _operand(self) -> Operand:
-        """Read signs, a value and its suffixes; brackets nest here, as each call is a frame of the stack."""
+        """Read signs, a value and its suffixes; nested brackets call this recursively, so their depth is limited."""
         signs: list[Sign] = []
         while (token := self.peek()).kind is TokenKind.SYMBOL and token.image in _SIGNS:
             signs.append(_SIGNS[self.take().image])

@@ -1,8 +1,8 @@
 """Compile statements: from tree to closures.
 
-A statement leaves its value on a stack, from which the next one takes one value away if there is any. Some leave a
-value behind and say that they have none; a program that ends with two on the stack is refused, so the stack is kept as
-Maestro keeps it.
+A statement pushes its value on a stack, from which the next statement pops one value if there is any. Some statements
+push a value although they report none. A program that ends with two values on the stack is refused, so the stack must
+be exactly like Maestro's.
 """
 
 from collections.abc import Callable
@@ -118,8 +118,8 @@ def _paid_test(unit: Unit) -> Callable[[Run], bool]:
 class _StatementCompiler:
     """Compiles statements.
 
-    ``lead`` and ``pops`` are visits and takings from the stack that the nodes around a statement owe, and that the
-    first thing it does settles with its own.
+    ``lead`` and ``pops`` are the node visits and stack pops of the nodes around a statement; the first action of the
+    statement counts them together with its own.
     """
 
     def __init__(self, slots: dict[str, int], stack: int) -> None:

@@ -28,7 +28,7 @@ def create(run: Run, value: Value) -> Text:
 
 
 def call(run: Run, value: Text, name: str, arguments: list[Value]) -> Value | None:
-    """Return what a method gives, or None if there is no such method."""
+    """Call a method and return its result; None if the method does not exist."""
     match name:
         case "format":
             return _format(run, arguments)

@@ -1,4 +1,4 @@
-"""Text in UTF-16 code units, as SEL counts, cuts and compares it; and values as text."""
+"""Text in UTF-16 code units, in which SEL measures, cuts and compares it; and values as text."""
 
 import re
 import struct

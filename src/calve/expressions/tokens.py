@@ -1,7 +1,7 @@
 """The tokens of the language, read one at a time.
 
-They are read lazily, because a bad character counts only when the parser gets there: see ``Reader``. Text is in UTF-16
-code units throughout.
+They are read lazily, because a bad character is an error only when the parser reaches it: see ``Reader``. All text is
+in UTF-16 code units.
 """
 
 import re
@@ -145,7 +145,7 @@ class Tokenizer:
         raise self._bad(self._source[start])
 
     def _check_end(self, end: int) -> None:
-        # Maestro would have read on behind a token at the end, and met the bad escape.
+        # Maestro reads beyond a token at the end of the source, and so reports the bad escape.
         if self._error_at_end is not None and end == len(self._source):
             raise self._error_at_end
 
@@ -243,7 +243,7 @@ def unquote(literal: str, line: int, column: int) -> str:
 
 
 class Reader:
-    """The tokens as the parser takes them: always one more is read than it looks at, as in Maestro."""
+    """The token stream of the parser; as in Maestro, it has always read one token more than the parser examines."""
 
     def __init__(self, source: str) -> None:
         text, error = unescape_source(source)

@@ -288,4 +288,4 @@ class Tree:
     statements: tuple[Statement, ...]
     literals: int
     memory: int
-    """What the literals and the names of methods take, in bytes."""
+    """The bytes of memory that the literals and the names of methods need."""

@@ -1,6 +1,6 @@
 """The values of the language, as objects that can be changed.
 
-A variable is bound to an object, and an assignment changes what is in it: two names of one object see the change.
+A variable is bound to an object, and an assignment changes the content of the object: all names of the object see it.
 """
 
 from collections.abc import Callable

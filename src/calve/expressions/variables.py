@@ -1,6 +1,6 @@
-"""Variables: what a name refers to, and fast paths for the whole numbers that loops count with.
+"""Variables: the meaning of names, and fast paths for whole numbers, with which loops count.
 
-The fast paths give exactly what ``operators`` gives; whatever is not a whole number goes there.
+The fast paths give the same results as ``operators``, which handles all other values.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ PARAMS_NAME = "params"
 
 
 def resolve(run: Run, slot: int) -> Value:
-    """Return the value of a name that is not a variable yet; a parameter becomes a variable by this."""
+    """Return the value of a name that is not a variable yet; a parameter becomes a variable."""
     name = run.names[slot]
     if name in CLASSES:
         # An assignment changes the class for the rest of this evaluation, as it does in Maestro.
@@ -59,7 +59,7 @@ _WRAPPING = frozenset({Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY})
 class ValueSource:
     """Where a value comes from.
 
-    ``slot`` or ``constant`` are given where it is a mere variable or constant, ``test`` where it is a comparison.
+    ``slot`` is set for a variable, ``constant`` for a constant, and ``test`` for a comparison.
     """
 
     evaluate: Evaluator

@@ -1,6 +1,6 @@
 """What SEL takes from Java: numbers, String.format, regular expressions, the order of a HashMap, JSON. Pure.
 
-Definitions write JSON and read numbers with it too, as they have to do so like Java.
+Definitions use it, too, where they must write JSON and parse numbers like Java.
 """
 
 from lazy_loader import attach_stub

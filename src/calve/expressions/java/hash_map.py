@@ -18,9 +18,9 @@ ValueT = TypeVar("ValueT")
 
 
 class HashMap(Generic[KeyT, ValueT]):
-    """Entries by the text that their key held when it was put.
+    """A map from keys that contain a text; a key is stored under the text that it contained when it was put.
 
-    A key that has changed since stays where it is: it is found by neither text, unless it is changed back.
+    A key that has changed since stays in its place: neither the old nor the new text finds it until it changes back.
     """
 
     __slots__ = ("_entries", "_places")

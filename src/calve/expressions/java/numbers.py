@@ -11,7 +11,7 @@ INT_MIN = -(2**31)
 
 
 def wrap(number: int) -> int:
-    """Return ``number`` as 64 bits hold it."""
+    """Return ``number`` wrapped to 64 bits, like a Java long."""
     if LONG_MIN <= number <= LONG_MAX:
         return number
     return ((number - LONG_MIN) & 0xFFFF_FFFF_FFFF_FFFF) + LONG_MIN
@@ -23,7 +23,7 @@ def to_int(number: int) -> int:
 
 
 def divide_longs(left: int, right: int) -> int:
-    """Return the quotient, cut towards zero; ``right`` is not 0."""
+    """Return the quotient, truncated towards zero; ``right`` is not 0."""
     quotient = abs(left) // abs(right)
     return wrap(quotient if (left < 0) == (right < 0) else -quotient)
 

@@ -251,7 +251,7 @@ class Fraction:
 
 @cache
 def _fraction_rule(of: int) -> Rule:
-    """Return the rule of the milliseconds of a unit, which Joda-Time calls those of a second whatever the unit."""
+    """Return the rule of the milliseconds of a unit; Joda-Time names them millisOfSecond for every unit."""
     return counter(DateField.MILLIS_OF_SECOND, 1, of)
 
 

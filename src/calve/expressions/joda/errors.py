@@ -18,8 +18,8 @@ class JodaError(Exception):
 class InstantMissing(JodaError):
     """The local time falls into a gap of its zone.
 
-    Setting a field raises it as an IllegalFieldValueException; Joda-Time tells such ones from values out of range by
-    their cause, we by their class.
+    Setting a field raises it as an IllegalFieldValueException. Joda-Time distinguishes it from a value out of range by
+    the cause of the exception, this port by the class.
     """
 
 

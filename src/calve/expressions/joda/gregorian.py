@@ -140,9 +140,9 @@ def with_weekyear(local: int, weekyear: int) -> int:
 
 
 def local_of(year: int, month: int, day: int, millis_of_day: int) -> int:
-    """Return the local milliseconds of a date and time, the extreme ones where they would be beyond.
+    """Return the local milliseconds of a date and time, clamped to the range of a long.
 
-    The years that are only partly in reach are accepted: what is out of reach becomes the nearest that is not.
+    The years that are only partly in this range are accepted, too.
     """
     if not YEAR_MIN - 1 <= year <= YEAR_MAX + 1:
         raise out_of_range("year", year, YEAR_MIN - 1, YEAR_MAX + 1)

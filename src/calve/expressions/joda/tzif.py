@@ -29,7 +29,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class YearlyChange:
-    """A change of the clocks that comes every year: on a weekday of a week of a month, at a local time."""
+    """A yearly clock change: the month, the week, the weekday and the local time."""
 
     month: int
     week: int
@@ -85,8 +85,8 @@ class ZoneRules:
     yearly: Yearly | None
 
 
-# Where clocks go back for what the tz database calls daylight saving, Joda-Time takes the least offset that the rule
-# allows for the standard one as long as the rule holds, even if clocks never show it. Zone: since when, what in hours.
+# Where daylight saving is negative in the tz database, Joda-Time uses the least offset that a rule allows as the
+# standard offset while the rule applies, even if clocks never show it. Zone: the first day, and the offset in hours.
 _STANDARD_BY_LEAST: dict[str, tuple[tuple[tuple[int, int, int], int], ...]] = {
     "Africa/Casablanca": (((1913, 10, 26), -1), ((1984, 3, 16), 1), ((1985, 12, 31), -1), ((2018, 10, 28), 0)),
     "Africa/El_Aaiun": (((1976, 4, 14), -1), ((2018, 10, 28), 0)),

@@ -1,4 +1,4 @@
-"""Search with a regular expression of Java, in bounded time: split a text, or replace every match."""
+"""Search with Java's regular expressions in bounded time: split a text, or replace every match."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _DIGITS = frozenset("0123456789")
 _SPECIAL = re.compile(r"[$\\]")
 
 _Match: TypeAlias = tuple[int, int, tuple[str | None, ...]]
-"""Where a match starts and ends, and the texts of its groups."""
+"""The start and end of a match, and the texts of its groups."""
 
 
 class _Pattern:
@@ -27,7 +27,7 @@ class _Pattern:
         self.translation = translate(pattern)
 
     def matches(self, budget: Budget, text: str) -> Iterator[_Match]:
-        """Yield every match, from the left, none inside another."""
+        """Yield all matches from left to right, without overlaps."""
         if self.translation.is_ascii_only and not text.isascii():
             raise PatternInvalid("A reference to a group in either case is supported in ASCII text only")
         budget.check_search(len(text) * self.translation.weight)
@@ -46,7 +46,7 @@ class _Pattern:
 
     @cached_property
     def _later(self) -> "regex.Pattern[str]":
-        """The pattern for a search after an empty match, which starts behind the end of the last match."""
+        """The pattern for a search that starts after the end of the last match, as it does after an empty match."""
         if LAST_END not in self.translation.source:
             return self._first
         return _compiled(self.translation.source.replace(LAST_END, "(?!)"))

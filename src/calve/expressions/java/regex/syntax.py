@@ -1,7 +1,7 @@
 """The syntax of Java's regular expressions, translated to that of the ``regex`` package.
 
-Java's syntax is read in full and every part is written anew, so that nothing rests on what two dialects have in common:
-anchors, line ends and letters of either case become sets and look-arounds.
+Java's syntax is parsed completely and every part is written anew, instead of relying on what the two dialects have in
+common: anchors, line ends and letters of either case become sets and look-arounds.
 """
 
 import re
@@ -11,10 +11,10 @@ from calve.expressions.java.numbers import INT_MAX
 from calve.expressions.java.regex.sets import DEPTH, SHORTHANDS, Flags, PatternInvalid, SetReader, quoted
 
 LAST_END = "\1"
-"""Stands in a source for where the last match ended. It means nothing else, as other characters are quoted."""
+"""Stands for the end of the last match in a translated pattern; it is unambiguous, as other characters are quoted."""
 _MOST_REPEATS = 1_000
 _LARGEST_PATTERN = 20_000
-"""In characters, each as often as it is repeated: the package writes such repetitions out."""
+"""The maximum length in characters with all repetitions expanded, because the ``regex`` package expands them."""
 _LINE_ENDS = r"\n\r\x85\u2028\u2029"
 _WORD = r"[\p{L}\p{Nd}_]"
 _AFTER_WORD = r"(?<=_|[\p{L}\p{Nd}]\p{Mn}*)"
@@ -27,26 +27,26 @@ UNSURE = "A reference to a group in a negative look-ahead, or a look-behind of v
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A pattern in the syntax of the package, but for ``LAST_END``."""
+    """A pattern in the syntax of the ``regex`` package, except ``LAST_END``."""
 
     source: str
     literal: str | None
-    """Its text, if it is nothing else."""
+    """The text that the pattern matches, if it is a plain text."""
     groups: int
     names: dict[str, int]
     unsure: frozenset[int]
-    """Groups that may hold something else than in Java."""
+    """The groups whose content may differ from Java's."""
     is_ascii_only: bool
-    """Whether it means the same as in Java in ASCII texts only."""
+    """Whether it is equivalent to Java's pattern in ASCII texts only."""
     weight: int
-    """How much the package may have to remember for each character of a text."""
+    """An estimate of the memory that a search needs for each character of the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of a pattern, with the fewest and the most characters that it takes, and its size with all repetitions.
+    """A part of a pattern, with the fewest and the most characters that it matches, and its size with repetitions.
 
-    As in Java, no end counts as 2^31 - 1: so one endless part may stand in a look-behind, if it stands alone.
+    As in Java, an unbounded length counts as 2^31 - 1: so a look-behind may consist of a single unbounded part.
     """
 
     source: str
@@ -57,10 +57,10 @@ class _Part:
 
 
 def translate(pattern: str) -> Translation:
-    """Translate a pattern of Java.
+    """Translate a Java pattern.
 
     Raises:
-        PatternInvalid: it is not one, or is not supported.
+        PatternInvalid: the pattern is invalid, or is not supported.
     """
     translator = _Translator(pattern)
     whole = translator.choice(0)
@@ -147,7 +147,7 @@ class _Translator(SetReader):
             case "*" | "+" | "?":
                 raise PatternInvalid(f"Dangling meta character '{character}' near index {self.at - 1}")
             case "{":
-                # A repetition of nothing; whether it is one at all comes out next.
+                # A quantifier without an operand repeats an empty part; the caller checks its syntax next.
                 self.at -= 1
                 return [_Part("(?:)")]
             case "\\":
@@ -175,7 +175,7 @@ class _Translator(SetReader):
         return _Part(source, 1, 1, literal=None if self.flags.i else character)
 
     def _cased(self, source: str) -> str:
-        """Return a set in either case of every alphabet, if that is asked for."""
+        """Return a set that matches letters of either case in every alphabet, if the flags ask for it."""
         return f"(?i-f:{source})" if self.flags.i and self.flags.u else source
 
     def _repeated(self, part: _Part, groups: int) -> _Part:
@@ -249,11 +249,11 @@ class _Translator(SetReader):
         if opening.startswith("<") and inner.longest > INT_MAX:
             raise PatternInvalid(f"Look-behind group does not have an obvious maximum length near index {self.at}")
         if opening == "!":
-            # Java may keep what such groups held while they were tried; inside they mean the same.
+            # After a negative look-ahead, Java's groups may keep text from failed tries; inside, both agree.
             self.referenced -= inside - referenced
             self.unsure |= inside
         elif opening.startswith("<") and inner.shortest != inner.longest:
-            # Java tries every start, the package goes backwards: they agree on whether it matches, not on the groups.
+            # Java tries every start, regex matches backwards: they agree on whether it matches, not on the groups.
             if self.atomic_parts > atomic_parts:
                 raise PatternInvalid("A possessive part in a look-behind of varying length is not supported")
             self.unsure |= inside
@@ -319,7 +319,7 @@ class _Translator(SetReader):
 
     def _reference(self, number: int) -> _Part:
         self.referenced.add(number)
-        # Whether there is such a group is known at the end only.
+        # Only at the end of the pattern is it known whether this group exists.
         if not self.flags.i:
             return _Part(f"\0{number}\0", 0, INT_MAX + 1)
         self.is_ascii_only = self.is_ascii_only or not self.flags.u
