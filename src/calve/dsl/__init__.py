@@ -1,4 +1,4 @@
-"""Workflows described in Python: nothing here runs anything.
+"""Workflows described in Python; this package only builds definitions and runs nothing.
 
 Others may import what ``__all__`` lists, and ``types``, which has a function for each step type of installed packages.
 """

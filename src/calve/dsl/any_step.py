@@ -1,6 +1,6 @@
-"""``step``, which describes a step of any type, and what all functions for steps share."""
+"""``step``, which describes a step of any type, and the keywords that all step functions share."""
 
-# The annotations are texts, since the signatures of other functions are made of them.
+# The annotations are texts, because the signatures of the other step functions are built from them.
 # ruff: noqa: TC001, TC003
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ SHARED: Final = tuple(
 )
 """The keywords that all steps share."""
 LOOPS: Final = frozenset({"foreach", "while"})
-"""The kinds of steps that hold steps."""
+"""The kinds of steps that contain steps."""
 
 
 def add_step(

@@ -1,4 +1,4 @@
-"""The canonical document of a description, each part of it at its line of Python."""
+"""The canonical document of a workflow described in Python; each part has its line of Python as position."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ class Document:
         return None
 
     def report(self, location: Location, code: str, message: str, *, path: str, hint: str = "") -> None:
-        """Report a problem of something that has no node."""
+        """Report a problem with a part that has no node."""
         self.locations[path] = location
         self.problems.add(Node(None, Mark(location.line, 1), path), code, message, hint=hint)
 

@@ -1,4 +1,4 @@
-"""A function for each step type there is, also for those that packages add: ``types.greet("hello", name="world")``."""
+"""A function for each installed step type, including those that packages add: ``types.greet("hi", name="world")``."""
 
 from collections.abc import Callable
 

@@ -30,14 +30,14 @@ class Reference:
 
     name: str
     sel: str
-    """The same in the expression language, for conditions and ``expr``."""
+    """The reference in SEL, for conditions and ``expr``."""
 
     def __str__(self) -> str:
         return f"${{{self.name}}}"
 
 
 class ParamSource:
-    """Something whose params others may refer to, by name in brackets."""
+    """An object with params to which others can refer, by name in brackets."""
 
     __slots__ = ()
     __iter__: ClassVar[None] = None  # otherwise Python would try [0], [1] and so on, without end
@@ -45,7 +45,7 @@ class ParamSource:
 
 @dataclass(frozen=True, slots=True)
 class Param(Described):
-    """A param with more than a value."""
+    """A param with a type, a mode or other fields besides its value."""
 
 
 Value: TypeAlias = (
