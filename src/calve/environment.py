@@ -1,8 +1,7 @@
 """The variables that this process was started with.
 
 Programs of steps may run as the same user as calve, and Linux lets them read ``/proc/PID/environ``: the variables that
-a process was started with, for as long as it runs, whatever it does with ``os.environ``. So ``withdraw`` overwrites
-that memory.
+a process was started with. Changing ``os.environ`` does not change that file, so ``withdraw`` overwrites its memory.
 """
 
 import ctypes
@@ -22,7 +21,7 @@ _HANDED_OVER = "CALVE_ENVIRONMENT_FD"
 _SET_DUMPABLE = 4
 
 _withdrawn: dict[str, str] = {}
-"""Our own variables, once they are no longer in the environment."""
+"""calve's own variables, after they were removed from the environment."""
 
 
 def given() -> dict[str, str]:
@@ -33,7 +32,8 @@ def given() -> dict[str, str]:
 def withdraw() -> None:
     """Remove calve's own variables from the environment, and hide all of it from other processes of the same user.
 
-    Variables of others (``AWS_SECRET_ACCESS_KEY``) stay, as libraries read them; but not where ``/proc`` shows them.
+    Variables of other programs (``AWS_SECRET_ACCESS_KEY``) stay in ``os.environ``, because libraries read them, but
+    ``/proc`` no longer shows them.
     """
     libc = ctypes.CDLL(None)
     libc.getenv.restype = ctypes.c_void_p

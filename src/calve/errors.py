@@ -86,7 +86,7 @@ class CalveError(Exception):
     code: ClassVar[str] = "error"
     default_remedy: ClassVar[str] = ""
     is_passing: ClassVar[bool] = False
-    """Whether a retry may succeed with nothing changed, so that a step is retried."""
+    """Whether the error is temporary: a retry may succeed without any change, so a step with it is retried."""
 
     def __init__(self, message: str | None = None, *, remedy: str | None = None, **context: Any) -> None:
         self.message = message or (type(self).__doc__ or "").strip()

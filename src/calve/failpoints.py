@@ -1,8 +1,8 @@
 """Named points at every durable boundary where a test can make the process die or fail.
 
 ``CALVE_FAILPOINTS="capture.registered:1:kill"`` kills the process the first time that point is reached; ``*`` stands
-for every point, ``error`` raises instead, ``stop`` stops the process (``SIGSTOP``) until it is continued, and
-``count`` names the reached points on standard error. Unarmed, a point costs one comparison.
+for every point, ``error`` raises an error instead, ``stop`` stops the process with ``SIGSTOP`` until it gets
+``SIGCONT``, and ``count`` prints the reached points to standard error. An unarmed point costs one comparison.
 """
 
 import signal
@@ -17,7 +17,7 @@ class FailpointReached(CalveError):
     """An armed failpoint failed here."""
 
     code = "failpoint"
-    is_passing = True  # it stands for a crash, after which a step is tried again
+    is_passing = True  # the error simulates a crash, after which a step is retried
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ def arm(plan: str | None) -> None:
 
 
 def reach(name: str) -> None:
-    """Pass the point ``name``, unless it is armed."""
+    """Mark the point ``name``: do nothing unless it is armed."""
     if _armed is None or _armed.name not in {"*", name}:
         return
     _armed.passed += 1

@@ -26,7 +26,7 @@ def is_refusal(error: BaseException) -> bool:
 
 
 def not_writable(what: str, path: Path | str, error: OSError, setting: str = "") -> FolderNotWritable:
-    """Return the error for a folder or file that is not writable; ``setting`` can choose another location."""
+    """Return the error for a folder or file that is not writable; ``setting`` is the key that sets its location."""
     elsewhere = f", or choose another location with the setting {setting}" if setting else ""
     cure = (
         "Move the file that is in the way"
@@ -40,7 +40,7 @@ def not_writable(what: str, path: Path | str, error: OSError, setting: str = "")
 
 @contextmanager
 def writing(what: str, path: Path | str, setting: str = "") -> Iterator[None]:
-    """Turn an error of the file system into one that names what cannot be written, and its path.
+    """Turn a file system error into an error that names what cannot be written, and its path.
 
     Raises:
         FolderNotWritable: the file system refuses it.
@@ -79,7 +79,7 @@ def close_to_others(*paths: Path, but: int = 0) -> None:
         but: the permissions to keep.
     """
     for path in paths:
-        with suppress(OSError):  # the next write reports what is in the way, calve doctor what is open
+        with suppress(OSError):  # the next write reports the error, and calve doctor reports open permissions
             status = path.lstat()
             mode = stat.S_IMODE(status.st_mode)
             if status.st_uid == os.geteuid() and mode & 0o077 & ~but and not stat.S_ISLNK(status.st_mode):

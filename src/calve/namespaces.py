@@ -10,7 +10,7 @@ def namespace_of(name: str) -> str:
 
 
 def covers(granted: str, namespace: str) -> bool:
-    """Return whether a grant in one namespace applies to another: it is the same one, or above it."""
+    """Return whether a grant in one namespace applies to another: to itself, and to all namespaces below it."""
     return granted in (ROOT, namespace) or namespace.startswith(f"{granted}.")
 
 

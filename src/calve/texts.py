@@ -1,7 +1,7 @@
-"""Valid text, which is Unicode characters without NUL; and names quoted for SQL. Pure.
+"""Validation of text, which must be Unicode without NUL and lone surrogates; and names quoted for SQL. Pure.
 
-JSON can write half of a surrogate pair, and Python's strings can hold it, but UTF-8 cannot: such a value could be
-stored, but not shown. PostgreSQL stores no NUL. So both are refused where values come in.
+JSON and Python strings can contain half of a surrogate pair, but UTF-8 cannot: such a value could be stored, but not
+shown. PostgreSQL cannot store NUL. So calve refuses both in its input.
 """
 
 import re
@@ -34,7 +34,7 @@ def check_text(value: Any, place: str = "") -> None:
 def text_fault(value: Any, place: str = "") -> str | None:
     """Return a sentence about the first invalid character in a JSON value; None if there is none."""
     pending: list[tuple[Any, str]] = [(value, place)]
-    while pending:  # without recursion, as a value may be nested as deep as JSON can be read
+    while pending:  # without recursion, because the value may be nested as deeply as the JSON parser allows
         one, where = pending.pop()
         match one:
             case str():
@@ -49,7 +49,7 @@ def text_fault(value: Any, place: str = "") -> str | None:
                 pending += [
                     (item, f"{where}[{index}]")
                     for index, item in enumerate(one)
-                    if type(item) not in _NUMBERS  # most long lists hold nothing else
+                    if type(item) not in _NUMBERS  # most long lists contain only numbers
                 ]
             case _:
                 pass
@@ -57,7 +57,7 @@ def text_fault(value: Any, place: str = "") -> str | None:
 
 
 def only_text(text: str) -> str:
-    """Return a text with invalid characters replaced, for messages that are stored as they are."""
+    """Return a text with its invalid characters replaced, for messages that are stored without validation."""
     return text if text.isascii() and "\0" not in text else _NO_CHARACTER.sub("\ufffd", text)
 
 

@@ -1,7 +1,7 @@
 """Workflow definitions: read from YAML, JSON or Python, checked, and resolved into one model. Pure.
 
-Others import from here what concerns whole definitions (``load``, ``Vocabulary``, ``Problems``), and from ``model``,
-``params``, ``schedules``, ``step_types`` and ``templates`` what those hold.
+Import from here what concerns whole definitions (``load``, ``Vocabulary``, ``Problems``); the subpackages ``model``,
+``params``, ``schedules``, ``step_types`` and ``templates`` export their own names.
 """
 
 from lazy_loader import attach_stub

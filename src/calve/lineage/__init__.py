@@ -1,6 +1,6 @@
 """OpenLineage events of the steps that read and write tables.
 
-Import ``Lineage``, which sends events, and ``graph``, which says what steps really read and wrote.
+Import ``Lineage``, which sends events, and ``graph``, which returns the tables that steps really read and wrote.
 """
 
 from lazy_loader import attach_stub

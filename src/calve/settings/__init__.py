@@ -1,4 +1,4 @@
-"""Settings: ``calve.toml``, overridden by the environment, which nothing else reads.
+"""Settings: ``calve.toml``, overridden by environment variables.
 
 Import ``load`` and the sections from here; nothing else reads the file or the environment.
 """

@@ -24,7 +24,7 @@ class TemplateMetadata(Model):
 
 
 class TemplateDefinition(Model):
-    """What a template gives: the params of a step of one type, or a piece of a workflow."""
+    """The content of a template: params for steps of one type, or steps to insert into a workflow."""
 
     job_type: StepId
     step_type: str | None = None
