@@ -114,7 +114,7 @@ def test_the_map_shows_what_a_consumer_has_processed(client: TestClient, lakesid
     assert [line[:2] for line in lines] == [
         [name, cells] for name, cells in zip(names, ("cpp", "L..", ".l.", "L.."), strict=True)
     ]
-    assert [line[2].partition(" · ")[0] for line in lines] == ["3 rows", "1 rows", "1 rows", "1 rows"]
+    assert [line[2].partition(" · ")[0] for line in lines] == ["3 rows", "1 row", "1 row", "1 row"]
     assert grid.attributes["data-checkpoint"] == "1"
     legend = json.loads(grid.attributes["data-legend"])
     assert {letter: legend[letter]["tone"] for letter in "cLpl"} == {"c": "done", "L": "late", "p": "run", "l": "late"}
