@@ -47,7 +47,7 @@ def action_page(call: Call, request: Request, operation_id: str) -> Page:
 
 @pages.post("/actions/{operation_id}", "perform_action", SIGNED_IN)
 async def perform_action(call: Call, request: Request, operation_id: str, fields: Form) -> Response:
-    """Perform an operation, and return to the page of the form."""
+    """Perform an operation, and redirect to the next page; if it fails, show the form again with the error."""
     operation = _operation(operation_id)
     try:
         arguments = arguments_of(operation, fields)
@@ -57,7 +57,7 @@ async def perform_action(call: Call, request: Request, operation_id: str, fields
     except (Forbidden, Unauthenticated):
         raise
     except CalveError as error:
-        if not may(call, operation_id, first(fields, "workflow_id")):  # the form was incomplete, too
+        if not may(call, operation_id, first(fields, "workflow_id")):  # an incomplete form fails before this check
             raise Forbidden from error
         if "text/html" not in request.headers.get("accept", ""):
             raise
@@ -104,7 +104,7 @@ def _form_page(
 def _asked_again(
     request: Request, call: WebCaller, operation: Operation, fields: Fields, error: CalveError
 ) -> Response:
-    if operation.id == "start_workflow":  # whose form follows from the definition
+    if operation.id == "start_workflow":  # its form is derived from the definition
         named = (first(fields, "workflow_id"), first(fields, "version", "active"))
         return html(request, call, start_form(call, request, *named, fields, error))
     page = _form_page(request, operation, fields, error=error, status=problem_of(error).status)
@@ -112,7 +112,7 @@ def _asked_again(
 
 
 def _done(request: Request, call: WebCaller, operation: Operation, fields: Fields, answer: Any) -> Response:
-    """Return to the page with a message, or show the answer itself (``show``)."""
+    """Redirect to the next page with a message; or show the answer itself, if the form has the field ``show``."""
     if first(fields, "show"):
         values = {"answer": answer, "next": relative(first(fields, "next", "/"))}
         return html(request, call, Page("action_answer.html", "Done", answer, values))
@@ -122,7 +122,7 @@ def _done(request: Request, call: WebCaller, operation: Operation, fields: Field
 
 
 def _next(operation: Operation, fields: Fields, answer: Any) -> str:
-    """Return the next page: that of what the action created, otherwise that of the form."""
+    """Return the address of the next page: that of what the action created, otherwise the one that the form names."""
     try:
         return _LEADS_TO[operation.id].format_map(answer)
     except KeyError:
@@ -130,7 +130,7 @@ def _next(operation: Operation, fields: Fields, answer: Any) -> str:
 
 
 def _message(operation: Operation, answer: Any) -> str:
-    """Return the message for the user: that of the answer, otherwise that the action is done."""
+    """Return the message of the answer, otherwise one that says that the action is done."""
     about = answer if isinstance(answer, dict) else {}
     event = about.get("timeline_event")
     text = about.get("message") or (event.get("message") if isinstance(event, dict) else None)

@@ -1,6 +1,7 @@
-"""Small charts as SVG: sparklines, the times of a run, how late rows come, how near consumers are to expiry. Pure.
+"""Small charts as SVG: sparklines, the steps of a run over time, lateness of rows, lag against expiry. Pure.
 
-Like graphs, they have no style of their own but classes, and every text goes through ``Markup.format``.
+The SVG has classes instead of styles, because the Content-Security-Policy of the pages forbids ``style``. Every text
+goes through ``Markup.format``, which escapes it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,8 +21,8 @@ _LEFT, _TOP, _RIGHT, _BOTTOM = 52.0, 10.0, 10.0, 28.0
 _NAMES, _NAME_HEIGHT = 150.0, 13.0
 _SMALL = 11.0
 _DASHES = 4
-_LABEL_ROOM = 88.0  # per cent: a bar that ends behind it has its text before it …
-_NAME_ROOM = 25.0  # … or inside, if it begins before this
+_LABEL_ROOM = 88.0  # per cent: the text of a bar that ends further right is drawn to the left of the bar …
+_NAME_ROOM = 25.0  # … or inside the bar, if the bar starts further left than this
 _THINNEST = 0.4
 
 _SPARKLINE = Markup(
@@ -45,7 +46,7 @@ _SPAN = Markup(
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """When a step ran, in milliseconds; it still runs if it has no end."""
+    """The time in which a step ran, in milliseconds; ``end`` is None while the step is running."""
 
     name: str
     status: str
@@ -56,14 +57,14 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """How far a consumer had come at some times, as times too; all in milliseconds."""
+    """The position of a consumer in a table over time: pairs of sample time and position, both in milliseconds."""
 
     name: str
     points: tuple[Point, ...]
 
 
 def sparkline(values: Sequence[float], *, label: str, width: float = 220.0, height: float = 40.0) -> Markup:
-    """Return a line without axes, from 0 up; empty if there are less than two values."""
+    """Return a line without axes, on a scale from 0; empty if there are fewer than two values."""
     if len(values) < 2:
         return Markup("")
     highest = max(*values, 0.0) or 1.0
@@ -73,7 +74,7 @@ def sparkline(values: Sequence[float], *, label: str, width: float = 220.0, heig
 
 
 def run_spans(spans: Iterable[Span], *, now: int) -> Markup:
-    """Return the steps of a run as bars over its time; what still runs reaches to now."""
+    """Return the steps of a run as bars on a common time axis; the bar of a running step ends at ``now``."""
     shown = list(spans)
     begin = min((span.start for span in shown), default=now)
     end = max((span.end or now for span in shown), default=now)
@@ -105,13 +106,13 @@ def _span(span: Span, begin: int, whole: int, now: int) -> Markup:
 def lateness(
     curve: Sequence[tuple[float, float, float]], *, unit: str = "days", lookback: float = 0, missed: str = ""
 ) -> Markup:
-    """Return the share of rows that had come within a time, with a marker at a lookback.
+    """Return a chart of the share of rows that have arrived, by how late they are, with a marker at a lookback.
 
     Args:
-        curve: times, each with the share (0 to 1) that had come by then at least, and at most.
-        unit: of the times.
-        lookback: where the marker stands.
-        missed: what the lookback misses, in words; no marker if empty.
+        curve: each lateness, with the minimum and the maximum share (0 to 1) of rows that have arrived by then.
+        unit: the unit of lateness.
+        lookback: the position of the marker.
+        missed: the share of rows that the lookback misses, as text; no marker if empty.
     """
     longest = max((x for x, _, _ in curve), default=0.0) or 1.0
     frame = _Frame(0.0, longest, _WIDTH - _RIGHT)
@@ -130,20 +131,20 @@ def lateness(
 
 
 def _steps(points: Sequence[Point]) -> list[Point]:
-    """Return the points of a line that keeps its height up to the next point."""
+    """Return the points of a step curve, which stays level up to the next point."""
     corners = ((then[0], before[1]) for before, then in pairwise(points))
     return [points[0], *chain.from_iterable(zip(corners, points[1:], strict=True))] if points else []
 
 
 def lag_against_expiry(series: Sequence[Series], current: Sequence[Point], *, expires_after: float) -> Markup:
-    """Return how far consumers had come in a table over time, and the history that expiry may remove.
+    """Return a chart of consumers' positions in a table over time, and of the history that expiry may remove.
 
-    Both axes are times in milliseconds: across, when it was looked; upwards, how far the table and its consumers were.
+    Both axes are times in milliseconds: x is the time of the sample, y the time of the position in the table.
 
     Args:
-        series: the consumers.
-        current: the newest snapshot.
-        expires_after: the age from which history may be removed.
+        series: the positions of the consumers.
+        current: the newest snapshot at the time of each sample.
+        expires_after: the age from which expiry may remove snapshots.
     """
     removable = band_of(current, expires_after)
     points = [*current, *removable, *(point for one in series for point in one.points)] or [(0.0, 0.0)]
@@ -169,7 +170,7 @@ def lag_against_expiry(series: Sequence[Series], current: Sequence[Point], *, ex
 
 
 def band_of(current: Iterable[Point], expires_after: float) -> list[Point]:
-    """Return up to where expiry may remove history: never the newest snapshot."""
+    """Return the end of the history that expiry may remove, at each sample; the newest snapshot is always kept."""
     return [(at, min(at - expires_after, newest)) for at, newest in current]
 
 
@@ -178,9 +179,9 @@ def _day(milliseconds: float) -> str:
 
 
 def _beside(x: float, names: Sequence[tuple[float, str]]) -> list[Markup]:
-    """Write names beside the ends of their lines, one below the other where the lines end close together."""
+    """Return names beside the ends of their lines, moved apart where lines end close together."""
     bottom, placed = _HEIGHT - _BOTTOM, _TOP
-    shown = sorted(names)[-int((bottom - _TOP) / _NAME_HEIGHT) :]  # the lowest ones are in most need
+    shown = sorted(names)[-int((bottom - _TOP) / _NAME_HEIGHT) :]  # if not all fit: the consumers furthest behind
     content = []
     for number, (y, name) in enumerate(shown):
         left = (len(shown) - 1 - number) * _NAME_HEIGHT
@@ -192,37 +193,37 @@ def _beside(x: float, names: Sequence[tuple[float, str]]) -> list[Markup]:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Heights of a chart that do not begin at 0."""
+    """Maps values to heights in a chart whose y axis does not start at 0."""
 
     frame: "_Frame"
     low: float
     whole: float
 
     def line(self, points: Iterable[Point]) -> list[Point]:
-        """Return where points are drawn."""
+        """Return the coordinates of points in the SVG."""
         return [self.frame.at((x, (y - self.low) / self.whole)) for x, y in points]
 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The rectangle of a chart: ``x`` from ``first`` to ``last``, ``y`` from 0 at the bottom to 1 at the top."""
+    """The plot area of a chart: ``x`` from ``first`` to ``last``, ``y`` from 0 at the bottom to 1 at the top."""
 
     first: float
     last: float
     right: float
 
     def at(self, point: Point) -> Point:
-        """Return where a point is drawn."""
+        """Return the coordinates of a point in the SVG."""
         across = (point[0] - self.first) / ((self.last - self.first) or 1.0)
         height = _HEIGHT - _TOP - _BOTTOM
         return _LEFT + across * (self.right - _LEFT), _TOP + (1 - min(1.0, max(0.0, point[1]))) * height
 
     def axes(self) -> Markup:
-        """Return the left and the lower edge."""
+        """Return the y axis and the x axis."""
         return _PATH.format(kind="axis", path=f"M{_LEFT:g} {_TOP:g}V{_HEIGHT - _BOTTOM:g}H{self.right:g}")
 
     def marker(self, x: float, text: str) -> Markup:
-        """Return a dashed line with a text, on the side that has room for it."""
+        """Return a vertical dashed line, with a text on the side that has room for it."""
         place = self.at((x, 0.0))[0]
         is_right = place > (_LEFT + self.right) / 2
         line = _PATH.format(kind="marker", path=f"M{place:g} {_TOP:g}V{_HEIGHT - _BOTTOM:g}")
@@ -230,7 +231,7 @@ class _Frame:
 
 
 def _band(edge: Sequence[Point]) -> Markup:
-    """Return everything below an edge."""
+    """Return the area between a line and the x axis."""
     bottom = _HEIGHT - _BOTTOM
     ends = [(edge[-1][0], bottom), (edge[0][0], bottom)] if edge else []
     return _PATH.format(kind="band", path=f"M{_points([*edge, *ends])}z") if edge else Markup("")

@@ -1,4 +1,4 @@
-"""What the steps of an instance have captured and published, as its document tells. Pure."""
+"""The captures and deliveries of an instance's steps, read from the document of the instance. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -10,17 +10,18 @@ _CAPTURES = frozenset({"IpCapture", "ICDC"})
 
 
 def delivered(steps: Iterable[Mapping[str, Any]]) -> list[Document]:
-    """Return what steps have published: step, table, and the snapshot if it is known."""
+    """Return what steps have published: the step, the table, and the snapshot if known."""
     return [
         {"step_id": step["step_id"], **one} for step in steps for one in targets_of(step) if one["fate"] == "published"
     ]
 
 
 def targets_of(step: Mapping[str, Any]) -> list[Document]:
-    """Return what has become of the targets of a step: table, ``fate``, and the snapshot if it is known.
+    """Return the targets of a step: the table, its ``fate``, and the snapshot if known.
 
-    The fate is published; held until the capture is committed; open while the step may still publish; unpublished if
-    its branch was thrown away, or it never began; or unknown, if the attempt was cut off.
+    The fate is ``published``; ``held`` until the capture is committed; ``open`` while the step may still publish;
+    ``unpublished`` if its branch was discarded, or the step never started; or ``unknown`` if the attempt ended without
+    recording what it published.
     """
     artifacts, params = step.get("artifacts", {}), step.get("params", {})
     if published := artifacts.get("published"):
@@ -52,7 +53,7 @@ def captured(document: Mapping[str, Any], path: str) -> list[Document]:
 
 
 def _before(dag: Mapping[str, Any], step_id: str) -> Iterator[list[str]]:
-    """Yield a step, those directly before it, those before them, and so on."""
+    """Yield the step itself, its direct predecessors, their predecessors, and so on: one list for each distance."""
     seen, level = {step_id}, [step_id]
     while level:
         yield level

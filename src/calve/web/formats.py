@@ -1,4 +1,4 @@
-"""How pages write times, sizes, numbers and statuses; their tones are in ``legend``. Pure."""
+"""The formats of times, sizes, numbers and statuses on pages; ``legend`` has the tones of statuses. Pure."""
 
 import json
 from datetime import UTC, datetime
@@ -9,12 +9,12 @@ _SCALES = ((1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M"), (10
 
 
 def words(status: object) -> str:
-    """Return a status in small letters, as people read it."""
+    """Return a status in lower case, with spaces instead of underscores."""
     return str(status).replace("_", " ").lower()
 
 
 def shown(value: object) -> str:
-    """Return a value of a param as text: JSON, unless it is a text."""
+    """Return the value of a param as text: a string as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -68,10 +68,10 @@ def number(count: float) -> str:
 
 
 def moment(milliseconds: int) -> str:
-    """Return a time as ISO 8601 has it, in UTC."""
+    """Return a time in ISO 8601, in UTC."""
     return datetime.fromtimestamp(milliseconds / 1_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def clock(milliseconds: int) -> str:
-    """Return a time as people read it, in UTC: ``2026-03-26 06:12``."""
+    """Return a time for people, in UTC: ``2026-03-26 06:12``."""
     return datetime.fromtimestamp(milliseconds / 1_000, UTC).strftime("%Y-%m-%d %H:%M")

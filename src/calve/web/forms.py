@@ -1,4 +1,4 @@
-"""Forms: what a browser sends, which arguments of an operation that gives, and which inputs an operation asks for."""
+"""Forms: parsing what a browser sends, turning it into an operation's arguments, and listing an operation's inputs."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ _MOST = 1_000
 _OWN = frozenset({"asked", "csrf", "next", "show"})
 """Fields that are not an argument of an operation."""
 Fields = Mapping[str, list[str]]
-"""The texts of each field of a form."""
+"""The values of each field of a form, by name."""
 
 
 async def _form(request: Request) -> Fields:
@@ -44,7 +44,7 @@ def parsed(body: bytes) -> dict[str, list[str]]:
     """Return the fields of a form.
 
     Raises:
-        RequestInvalid: it has too many, or holds something else than text.
+        RequestInvalid: it has too many fields, or contains anything but text.
     """
     fields: dict[str, list[str]] = {}
     try:
@@ -58,14 +58,14 @@ def parsed(body: bytes) -> dict[str, list[str]]:
 
 
 def first(fields: Fields, name: str, default: str = "") -> str:
-    """Return the first text of a field."""
+    """Return the first value of a field."""
     return fields.get(name, [default])[0]
 
 
 def arguments_of(operation: Operation, fields: Fields) -> dict[str, Any]:
-    """Return the arguments of an operation from a form; empty fields have their defaults.
+    """Return the arguments of an operation from a form; empty fields get their defaults.
 
-    A field ``name.key`` is one entry of a mapping; a field ``name:json`` holds JSON instead of text.
+    A field ``name.key`` is one entry of a mapping; a field ``name:json`` contains JSON instead of text.
 
     Raises:
         RequestInvalid: a field is missing or invalid.
@@ -88,7 +88,7 @@ def arguments_of(operation: Operation, fields: Fields) -> dict[str, Any]:
 
 
 def nested(fields: Fields) -> dict[str, Any]:
-    """Return the values of a form: several of a name as a list, those with a dot in mappings, empty ones not at all."""
+    """Return the values of a form: repeated fields as lists, ``name.key`` in mappings; empty fields are left out."""
     found: dict[str, Any] = {}
     for name, texts in fields.items():
         plain, _, kind = name.partition(":")
@@ -137,7 +137,7 @@ def _checked(name: str, adapter: "TypeAdapter[Any]", value: Any) -> Any:
 
 
 def _shaped(kind: Any, value: Any) -> Any:
-    """Return a value in the shape that its type asks for: a text is the list of its words."""
+    """Convert a form value for its type: text is split into words for a list, and parsed as JSON for a mapping."""
     bases = {get_origin(one) or one for one in _members(kind)}
     if list in bases and not isinstance(value, list):
         return value.replace(",", " ").split() if isinstance(value, str) else [value]
@@ -147,7 +147,7 @@ def _shaped(kind: Any, value: Any) -> Any:
 
 
 def _members(kind: Any) -> Iterator[Any]:
-    """Yield the types that a type consists of: the members of a union, and the annotated type."""
+    """Yield the types that a type consists of: the members of a union, and the type inside ``Annotated``."""
     if get_origin(kind) is Annotated:
         yield from _members(get_args(kind)[0])
     elif get_origin(kind) in {Union, UnionType}:
@@ -159,7 +159,7 @@ def _members(kind: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What a form asks a person for."""
+    """An input of a form."""
 
     name: str
     kind: str
@@ -168,11 +168,11 @@ class Input:
     is_required: bool
     default: str = ""
     choices: tuple[str, ...] = ()
-    """Of a select."""
+    """The choices of a select."""
 
     @property
     def label(self) -> str:
-        """The name as people read it."""
+        """The name in words."""
         return self.name.partition(":")[0].replace("_", " ").capitalize()
 
 
@@ -202,7 +202,7 @@ def _of_field(name: str, field: Any) -> Input:
 
 
 def _is_password(operation: Operation, name: str) -> bool:
-    """Tell whether a parameter is a field of the body that OpenAPI calls a password."""
+    """Tell whether a parameter is a field of the body with OpenAPI's format ``password``."""
     field = operation.body.model_fields.get(name) if operation.body else None
     if field is None:
         return False
@@ -224,7 +224,7 @@ def _input(name: str, kind: Any, doc: str, is_required: bool, default: str) -> I
 
 
 def _choices(kind: Any) -> tuple[Any, ...]:
-    """Return the values of a type that has few."""
+    """Return the values of a Literal or an Enum; none for other types."""
     if get_origin(kind) is Literal:
         return get_args(kind)
     return tuple(kind) if isinstance(kind, type) and issubclass(kind, Enum) else ()

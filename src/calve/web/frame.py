@@ -1,4 +1,4 @@
-"""What every template knows: the filters, who is signed in, what they may do, and what stands around a page."""
+"""What all templates share: filters, the caller and their permissions, the menu, and regions."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from functools import cache, partial
@@ -43,13 +43,13 @@ _MENU = (
     ("/secrets", "Secrets", "list_secrets", "administration"),
     ("/audit", "Audit log", "read_audit", "accounts"),
 )
-"""What the menu leads to besides: the operation that each page performs, and the service that it takes."""
+"""The entries of the menu: path, label, the operation that the page performs, and the service that it requires."""
 _LONGEST = 500
 
 
 @cache
 def environment() -> Environment:
-    """Return what renders templates: text is escaped, and a name that is not known is an error."""
+    """Return the template environment: text is escaped, and an undefined name is an error."""
     made = Environment(
         loader=PackageLoader("calve.web"),
         autoescape=True,
@@ -87,19 +87,19 @@ def _since(context: "Context", then: int) -> str:
 
 @pass_context
 def _region(context: "Context", name: str, caller: "Callable[[], str] | None" = None) -> Markup:
-    """Return a region of the page, which its stream keeps up to date.
+    """Return a region of the page, which the page's stream keeps up to date.
 
-    It holds what stands in ``{% call region("name") %} … {% endcall %}``, or else the template of its name beside that
-    of the page.
+    Its content is that of ``{% call region("name") %} … {% endcall %}``; without a ``call`` block, that of the template
+    ``_name.html`` in the folder of the page's template.
     """
     path = PurePosixPath(context["page"].template).parent / f"_{name}.html"
     inner = caller() if caller else environment().get_template(path.as_posix()).render(context.get_all())
     context["parts"][name] = inner
-    return Markup('<div id="{}" class="region">{}</div>').format(name, Markup(inner))  # noqa: S704 - a template's own
+    return Markup('<div id="{}" class="region">{}</div>').format(name, Markup(inner))  # noqa: S704 - a template made it
 
 
 def rendered_regions(template: str, values: "Mapping[str, Any]") -> dict[str, str]:
-    """Return what stands in the regions of a page, by their names."""
+    """Render a page, and return the HTML of its regions by name."""
     parts: dict[str, str] = {}
     environment().get_template(template).render({**values, "parts": parts})
     return parts
@@ -112,7 +112,7 @@ def operations() -> "Mapping[str, Operation]":
 
 
 def may(call: "WebCaller", operation_id: str, workflow_id: str = "") -> bool:
-    """Tell whether the caller may perform an operation on a workflow: the pages show no button that is refused."""
+    """Tell whether the caller may perform an operation on a workflow; pages only show buttons for what is allowed."""
     policy = operations()[operation_id].policy
     if policy.scope is PermissionScope.SOMEWHERE and workflow_id:
         return call.may(policy.permission, workflow_id)
@@ -124,7 +124,7 @@ def may(call: "WebCaller", operation_id: str, workflow_id: str = "") -> bool:
 
 
 def _menu(call: "WebCaller") -> list[tuple[str, str]]:
-    """Return the pages of the menu that the caller may see: address and label of each."""
+    """Return the path and the label of each menu entry that the caller may open."""
     return [
         (path, label)
         for path, label, operation_id, service in _MENU
@@ -133,7 +133,7 @@ def _menu(call: "WebCaller") -> list[tuple[str, str]]:
 
 
 def frame(request: "Request", call: "WebCaller") -> dict[str, Any]:
-    """Return what every page of a request is rendered with."""
+    """Return the template variables that all pages share."""
     info = getattr(request.state, "info", None)
     token = page_token(call.principal, info) if isinstance(info, RequestInfo) else None
     theme = request.cookies.get(THEME, "")
@@ -153,7 +153,7 @@ def frame(request: "Request", call: "WebCaller") -> dict[str, Any]:
 
 
 def _page_address(request: "Request") -> str:
-    """Return the address of the page that a request is about; its stream asks below ``/live``, after an event."""
+    """Return the address of the page that a request is for; for a stream, without ``/live`` and ``after``."""
     url = request.url
     if url.path.startswith("/live/"):
         url = url.replace(path=url.path.removeprefix("/live")).remove_query_params("after")
@@ -161,7 +161,7 @@ def _page_address(request: "Request") -> str:
 
 
 def flash(request: "Request", answer: "Response", message: str) -> None:
-    """Let the next page show a message, once."""
+    """Set the cookie with a message that the next page shows, once; an empty message deletes the cookie."""
     info = getattr(request.state, "info", None)
     is_secure = isinstance(info, RequestInfo) and info.is_secure
     text = urlsafe_b64encode(message[:_LONGEST].encode("utf-8", "replace")).decode()

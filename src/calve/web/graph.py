@@ -1,9 +1,9 @@
 """Layered layout of a graph: the positions of boxes, and the routes of edges. Pure.
 
-Ranks by the longest path, a chain of virtual points for an edge that passes ranks, an order in each rank that has few
-crossings, and x coordinates by least squares, so that chains are straight and a box stands in the middle of its
-neighbours. The same graph gives the same picture, whatever its nodes are called. Edges that close a cycle (in lineage:
-a workflow that reads what it writes) run upwards.
+The rank of a node is the length of its longest path. An edge that passes ranks gets a virtual node in each of them.
+The nodes of a rank are sorted so that few edges cross. Least squares give the x coordinates, so that chains are
+straight and a box is centred between its neighbours. The layout does not depend on the names of nodes. Edges that close
+a cycle (in lineage: a workflow that reads what it writes) run upwards.
 """
 
 from bisect import bisect_right, insort
@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from re import compile as pattern
 
-LARGE = 300  # nodes: above it, groups are drawn as one box each
+LARGE = 300  # nodes: in a larger graph, ``fold`` makes each group one box
 _SWEEPS = 8
-_VIRTUAL_PER_NODE = 4  # a chain in which every step also waits for the first has half a million points
+_VIRTUAL_PER_NODE = 4  # without a limit, a chain of 1,000 steps that all wait for the first has half a million
 _SIDE = 20.0
 _BELOW = 36.0
 _VIRTUAL_SIDE = 8.0
-_STRAIGHT = 8.0  # how much more a bend in a long edge costs than a box beside its neighbour
+_STRAIGHT = 8.0  # weight of virtual nodes: straight long edges matter more than boxes centred on their neighbours
 _FIXED = 1_000.0
 _ALMOST = 48.0
 _PREFIX = pattern(r"^(.+?)[._/:-]")
-_FEWEST = 3  # members, for a prefix to be a group
+_FEWEST = 3  # minimum number of nodes with the same prefix that form a group
 
 Point = tuple[float, float]
 
@@ -48,7 +48,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Where a node stands: its upper left corner, and its size."""
+    """The upper left corner and the size of a node."""
 
     x: float
     y: float
@@ -58,7 +58,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A drawing of a graph without its texts."""
+    """The positions of a graph's boxes and lines."""
 
     width: float
     height: float
@@ -68,7 +68,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A graph in which a closed group is one node, whose id is the name of the group."""
+    """A graph in which each closed group is one node, whose id is the name of the group."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
@@ -76,9 +76,10 @@ class Folded:
 
 
 def fold(nodes: Sequence[Node], edges: Sequence[Edge], *, opened: frozenset[str] = frozenset()) -> Folded:
-    """Return a graph with its groups closed, except the opened ones; as it is if it has at most 300 nodes.
+    """Close the groups of a graph, except those in ``opened``; a graph of at most 300 nodes stays as it is.
 
-    A node without a group belongs to the prefix of its id (``load_`` of ``load_orders``), if it has enough of them.
+    A node without a group belongs to the group of its prefix (``load`` of ``load_orders``), if at least three nodes
+    have that prefix.
     """
     if len(nodes) <= LARGE:
         return Folded(tuple(nodes), tuple(edges), {})
@@ -107,7 +108,7 @@ def _groups(nodes: Sequence[Node]) -> dict[str, tuple[str, ...]]:
 
 
 def lay_out(nodes: Sequence[Node], edges: Sequence[Edge]) -> Layout:
-    """Return where the boxes and lines of a graph are drawn. Edges to unknown nodes and to itself are left out."""
+    """Return the layout of a graph. Edges to unknown nodes, and from a node to itself, are left out."""
     index = {node.id: place for place, node in enumerate(nodes)}
     drawn = [edge for edge in edges if edge.source in index and edge.target in index and edge.source != edge.target]
     pairs = [(index[edge.source], index[edge.target]) for edge in drawn]
@@ -128,7 +129,7 @@ def lay_out(nodes: Sequence[Node], edges: Sequence[Edge]) -> Layout:
 
 
 class _Ranked:
-    """A graph with a rank for each node, virtual nodes included: numbers from 0, the virtual ones after the others."""
+    """A graph with a rank for each node. Nodes are numbers from 0; virtual nodes come after the others."""
 
     def __init__(self, nodes: Sequence[Node], pairs: Sequence[tuple[int, int]]) -> None:
         self.nodes = nodes
@@ -145,7 +146,7 @@ class _Ranked:
         self.heights = [max((nodes[n].height for n in layer if n < len(nodes)), default=0.0) for layer in self.layers]
 
     def _add_chains(self, down: Sequence[tuple[int, int]]) -> None:
-        """Give the shortest edges their virtual nodes first; edges over the budget run behind the boxes."""
+        """Add virtual nodes to edges, the shortest first; edges beyond the budget get none, and run behind boxes."""
         budget = _VIRTUAL_PER_NODE * len(self.nodes)
         spans = [self.ranks[b] - self.ranks[a] for a, b in down]
         for number in sorted(range(len(down)), key=spans.__getitem__):
@@ -167,7 +168,7 @@ class _Ranked:
         return list(range(first, first + len(between)))
 
     def reduce_crossings(self) -> None:
-        """Sort each rank by the mean place of its neighbours, to and fro, and keep the best order that was seen."""
+        """Sort each rank by the mean place of its neighbours, downwards and upwards in turn; keep the best order."""
         best, fewest = [list(layer) for layer in self.layers], self._crossings()
         places = self._places()
         for sweep in range(_SWEEPS):
@@ -203,7 +204,7 @@ class _Ranked:
         return count
 
     def place(self) -> list[float]:
-        """Return the x coordinate of the middle of each node."""
+        """Return the x coordinate of the centre of each node."""
         centres = [0.0] * len(self.ranks)
         for layer in self.layers:
             self._settle(layer, [0.0] * len(layer), [1.0] * len(layer), centres)
@@ -227,12 +228,12 @@ class _Ranked:
             self._settle(layer, wanted, weights, centres)
 
     def _snapped(self, node: int, centres: Sequence[float]) -> float | None:
-        """Return the x of a neighbour above that is almost above the node: a small bend looks like a mistake."""
+        """Return the x of the nearest neighbour above, if it is almost that of the node: a small bend looks wrong."""
         nearest = min((centres[m] for m in self.above[node]), key=lambda x: abs(x - centres[node]), default=None)
         return nearest if nearest is not None and abs(nearest - centres[node]) < _ALMOST else None
 
     def _wanted(self, node: int, neighbours: Sequence[int], centres: Sequence[float]) -> float:
-        """Return the mean of where the neighbours stand; in a long edge its own points count more than its ends."""
+        """Return the mean x of the neighbours; for a virtual node, virtual neighbours count more than boxes."""
         first = len(self.nodes)
         if node < first:
             return _mean([centres[m] for m in neighbours], centres[node])
@@ -240,10 +241,10 @@ class _Ranked:
         return sum(centres[m] * weight for m, weight in zip(neighbours, weights, strict=True)) / sum(weights)
 
     def _settle(self, layer: list[int], wanted: list[float], weights: list[float], centres: list[float]) -> None:
-        """Move a rank as near as can be to where its nodes want to be, in its order and without overlaps.
+        """Place the nodes of a rank as close as possible to where they are wanted, in order and without overlaps.
 
-        With the room that the nodes before it need taken off, each coordinate may only grow: least squares under that
-        condition is isotonic regression, by pooling neighbours that are in the wrong order.
+        Minus the space that the nodes to its left need, no coordinate may be less than the one before. Least squares
+        under that condition is isotonic regression: it pools neighbours that are in the wrong order.
         """
         offsets = [0.0]
         for left, right in pairwise(layer):
@@ -263,7 +264,7 @@ class _Ranked:
         return (self.nodes[node].width + _SIDE) / 2 if node < len(self.nodes) else _VIRTUAL_SIDE
 
     def tops(self) -> tuple[list[float], float]:
-        """Return where each rank starts, and where the last one ends."""
+        """Return the y coordinate at which each rank starts, and the one at which the last rank ends."""
         tops, y = [], 0.0
         for height in self.heights:
             tops.append(y)
@@ -271,7 +272,7 @@ class _Ranked:
         return tops, max(0.0, y - _BELOW)
 
     def line(self, number: int, centres: Sequence[float], tops: Sequence[float], left: float) -> Iterator[Point]:
-        """Yield the points of an edge, from its source to its target: two in each rank that it passes."""
+        """Yield the points of an edge, from its source to its target, with two points in each rank that it passes."""
         source, target = self.pairs[number]
         chain = self.chains[number]
         upward = self.ranks[source] > self.ranks[target]
@@ -294,7 +295,7 @@ def _mean(values: Sequence[float], otherwise: float) -> float:
 
 
 def _without_cycles(count: int, pairs: Sequence[tuple[int, int]]) -> tuple[list[int], list[tuple[int, int]]]:
-    """Return the nodes in topological order, and the edges with those turned round that close a cycle."""
+    """Return the nodes in topological order, and the edges, of which those that close a cycle are reversed."""
     after: list[list[int]] = [[] for _ in range(count)]
     is_target = [False] * count
     for source, target in pairs:
@@ -310,7 +311,10 @@ def _without_cycles(count: int, pairs: Sequence[tuple[int, int]]) -> tuple[list[
 
 
 def _visit(root: int, after: Sequence[Sequence[int]], state: list[int], finished: list[int]) -> None:
-    """Append the nodes reachable from a node to ``finished``, depth first, without recursion as a chain may be long."""
+    """Append the nodes reachable from ``root`` to ``finished``, depth first.
+
+    It uses no recursion, because a chain can be longer than Python's recursion limit.
+    """
     stack = [] if state[root] else [(root, iter(reversed(after[root])))]
     state[root] = 1
     while stack:
@@ -325,7 +329,7 @@ def _visit(root: int, after: Sequence[Sequence[int]], state: list[int], finished
 
 
 def _ranks(order: Sequence[int], down: Iterable[tuple[int, int]]) -> list[int]:
-    """Return the rank of each node: the longest path to it; nearer to its targets if that shortens more edges."""
+    """Return the rank of each node: its longest path, or closer to its targets if that shortens more edges."""
     ranks = [0] * len(order)
     before: dict[int, list[int]] = {node: [] for node in order}
     after: dict[int, list[int]] = {node: [] for node in order}

@@ -1,7 +1,8 @@
 """A graph of steps, or of tables and workflows, as SVG: readable, searchable and linked without JavaScript. Pure.
 
-Colours come from classes and ``data-status`` alone, as the pages' Content-Security-Policy forbids ``style``. Every text
-goes through ``Markup``, which escapes it: by ``%`` where there are many, as ``format`` takes three times as long.
+Colours come from classes and ``data-status`` only, because the Content-Security-Policy of the pages forbids ``style``.
+Every text goes through ``Markup``, which escapes it; for texts of nodes and edges with ``%``, because ``format`` takes
+three times as long.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,17 +48,17 @@ _CONDITION_TEXT = Markup('<text class="condition" x="{:g}" y="{:g}"><title>{}</t
 
 @dataclass(frozen=True, slots=True)
 class NodeText:
-    """What is written on a node.
+    """The texts and the link of a node.
 
     Args:
-        id: the node's id; its link has the id ``step-…``.
-        title: the first line, the id if empty.
-        detail: the second line: ``2.06 M rows · 19 s``.
-        status: a status of a step; its tone gives colour and shape.
-        href: where the node leads to.
-        members: how many nodes it stands for, if it is a closed group.
-        is_selected: whether the page shows this node.
-        tone: the tone, where the status is none of a step.
+        id: the id of the node; the HTML id of its link is ``step-…``.
+        title: the first line; the id if empty.
+        detail: the second line, such as ``2.06 M rows · 19 s``.
+        status: the status, which is part of the tooltip; that of a step also defines the tone.
+        href: the address that the node links to.
+        members: how many nodes a closed group has; 0 for other nodes.
+        is_selected: whether the node is the one that the page shows.
+        tone: the tone, if the status is not that of a step.
     """
 
     id: str
@@ -71,9 +72,9 @@ class NodeText:
 
 
 def box_width(texts: Iterable[NodeText]) -> float:
-    """Return the width of the boxes of a graph: all alike, wide enough for the longest text within limits.
+    """Return the width of all boxes of a graph: enough for the longest text, within limits.
 
-    It grows in few steps, so that a graph does not move with each digit of what its nodes tell.
+    It grows in large steps, so that the graph does not move whenever a number in its texts gets another digit.
     """
     longest = max((_longest(text) for text in texts), default=0.0)
     steps = ceil((longest + _TEXT_LEFT + _TEXT_RIGHT - _NARROWEST) / _WIDER)
@@ -85,7 +86,7 @@ def _longest(text: NodeText) -> float:
 
 
 def arrange(texts: Sequence[NodeText], edges: Sequence[Edge]) -> Layout:
-    """Return the layout of a graph with these texts: it depends on ids, edges and the width only, so it is kept."""
+    """Return the layout of a graph with these texts; it is cached, because only ids, edges and the width matter."""
     return _arranged(tuple(text.id for text in texts), box_width(texts), tuple(edges))
 
 
@@ -95,12 +96,12 @@ def _arranged(ids: tuple[str, ...], width: float, edges: tuple[Edge, ...]) -> La
 
 
 def graph_svg(texts: Sequence[NodeText], layout: Layout, *, label: str = "Steps") -> Markup:
-    """Return the picture of a graph.
+    """Return a graph as SVG.
 
     Args:
-        texts: what is written on its nodes, those of the layout.
-        layout: where they stand, from ``arrange``.
-        label: what the picture shows, for screen readers.
+        texts: the texts of the nodes in the layout.
+        layout: the positions of the nodes, from ``arrange``.
+        label: the description for screen readers.
     """
     edges = Markup("").join(_edge(edge, points) for edge, points in layout.lines)
     conditions = Markup("").join(_condition(edge, points) for edge, points in layout.lines if edge.label)
@@ -117,12 +118,12 @@ def graph_svg(texts: Sequence[NodeText], layout: Layout, *, label: str = "Steps"
 
 
 def clean(text: str) -> str:
-    """Return a text without the characters that XML cannot hold."""
+    """Return a text in which the characters that XML cannot contain are replaced."""
     return _NO_XML.sub("\ufffd", text)
 
 
 def clipped(text: str, width: float, size: float) -> str:
-    """Return a text that fits a width in pixels, with an ellipsis if something is left out."""
+    """Return a text, truncated with an ellipsis if it is wider than a number of pixels."""
     text = _SPACES.sub(" ", clean(text)).strip()
     if _text_width(text, size) <= width:
         return text
@@ -140,7 +141,7 @@ def _text_width(text: str, size: float) -> float:
 
 
 def _character_width(character: str) -> float:
-    """Return about how wide a character is at most, as a share of the font size: the server has no fonts to ask."""
+    """Return the estimated maximum width of a character relative to the font size: the server has no fonts."""
     if character in _NARROW:
         return 0.4
     if character in _WIDE or ord(character) >= 0x1100:
@@ -178,7 +179,7 @@ def _node(text: NodeText, box: Box) -> Markup:
 
 
 def _edge(edge: Edge, points: Sequence[Point]) -> Markup:
-    """Draw an edge: curved between ranks, straight where it passes one."""
+    """Return an edge: curved between ranks, straight where it passes through one."""
     path = [f"M{points[0][0]:g} {points[0][1]:g}"]
     for place, ((x, y), (then_x, then_y)) in enumerate(pairwise(points)):
         middle = (y + then_y) / 2
@@ -191,7 +192,7 @@ def _edge(edge: Edge, points: Sequence[Point]) -> Markup:
 
 
 def _condition(edge: Edge, points: Sequence[Point]) -> Markup:
-    """Write the condition of an edge just above its target, where edges from one source are apart already."""
+    """Return the condition of an edge, just above its target, where edges from the same source are already apart."""
     (x, y), (end_x, end_y) = points[-2:]
     place = 0.62
     text = clipped(edge.label, _LONGEST_CONDITION, _CONDITION)

@@ -1,7 +1,7 @@
-"""Definitions and their differences as HTML, with highlighted keys, texts, numbers and comments. Pure.
+"""Definitions and diffs as HTML, with highlighted keys, strings, numbers and comments. Pure.
 
-Lines are read one by one, as ``to_yaml`` and ``json.dumps`` write them; what is not understood is shown as it is. All
-text is escaped: a definition may hold anything.
+Lines are parsed one by one, in the form that ``to_yaml`` and ``json.dumps`` write; anything else is shown as it is. All
+text is escaped, because a definition may contain anything.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,34 +10,34 @@ from re import compile as pattern
 from markupsafe import Markup, escape
 
 LONGEST = 3_000
-"""How many lines are shown at most."""
+"""Maximum number of lines that are shown."""
 _QUOTED = r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'"""
 _YAML = pattern(rf"(\s*(?:[-?] +)*)(?:({_QUOTED}|[^\s\"'#\[{{|>&*!][^:]*?)(:)(?=\s|$))?(\s*)(.*)")
 _JSON = pattern(rf"(\s*)(?:({_QUOTED})(:))?(\s*)(.*)")
 _PART = pattern(rf"({_QUOTED})|(?<![\w.-])(?:-?\d[\d._eE+-]*|true|false|null)(?![\w.-])")
 _BLOCK = pattern(r"[|>][-+0-9]*")
 _MARKS = ("[", "{", '"', "'", "]", "}")
-"""The first characters of values that have parts."""
+"""The first characters of values that may have several parts to highlight."""
 
 
 def yaml_html(text: str) -> Markup:
-    """Return a definition in YAML."""
+    """Return highlighted YAML."""
     return _joined(_yaml_lines(text.splitlines()))
 
 
 def json_html(text: str) -> Markup:
-    """Return a definition in JSON."""
+    """Return highlighted JSON."""
     matches = (_JSON.fullmatch(line) for line in text.splitlines())
     return _joined(_line(*one.groups()) for one in matches if one)
 
 
 def diff_html(text: str) -> Markup:
-    """Return a unified diff: lines that were added or removed are marked, with a sign as well as a colour."""
+    """Return a unified diff, in which a sign and a colour mark added and removed lines."""
     return _joined(_changed(line) for line in text.splitlines())
 
 
 def left_out(text: str) -> int:
-    """Return how many lines of a text are not shown, because there are too many."""
+    """Return how many lines of a text are not shown, because it is longer than ``LONGEST``."""
     return max(0, len(text.splitlines()) - LONGEST)
 
 
@@ -47,7 +47,7 @@ def _joined(lines: Iterable[str]) -> Markup:
 
 
 def _yaml_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines of YAML; those of a block text, which are further to the right than its key, are text."""
+    """Yield highlighted lines of YAML; the lines of a block scalar, indented more than its key, are strings."""
     block: int | None = None
     for line in lines:
         indent = len(line) - len(line.lstrip())
@@ -63,7 +63,7 @@ def _yaml_lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _text_line(line: str) -> str:
-    """Return a line of a block text, which may end with a comment of the language that it is written in."""
+    """Return a highlighted line of a block scalar; it may end with a ``#`` comment of the embedded language."""
     code, sign, comment = ("", "", line) if line.lstrip().startswith("#") else line.partition(" #")
     return (_span("string", code) if code else "") + (_span("comment", sign + comment) if comment else "")
 
@@ -74,7 +74,7 @@ def _line(lead: str, key: str | None, colon: str | None, space: str, value: str)
 
 
 def _value(text: str) -> str:
-    """Return a value; a text without quotes is one part."""
+    """Return a highlighted value; a string without quotes is a single part."""
     bare = text.rstrip(",")
     if text.startswith("#"):
         return _span("comment", text)

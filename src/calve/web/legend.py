@@ -1,6 +1,6 @@
-"""Tones: which colour and shape a status has, in every picture; and the legends of grids of letters. Pure.
+"""Tones, which define the colour and the shape of a status in all pictures; and the legends of letter grids. Pure.
 
-A tone is never a colour alone: each has a shape of its own, and pictures name the status in words too.
+Colour alone never carries the meaning: a tone also has a shape, and pictures name the status in words, too.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from calve.web.formats import words
 
 
 class Tone(StrEnum):
-    """How something stands, as the style sheet knows it: ``class="tone-ok"``; ``done`` is data that is processed."""
+    """A class of the style sheet for a kind of status, such as ``class="tone-ok"``; ``done`` is processed data."""
 
     OK = "ok"
     BAD = "bad"
@@ -35,7 +35,7 @@ SHAPES: dict[Tone, str] = {
     Tone.OFF: "M-5-1.5h10v3h-10z",
     Tone.DONE: "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z",
 }
-"""The outline of a mark, around the point 0, 0, at most 12 wide; the mark of ``wait`` is not filled."""
+"""The outline of each tone's mark: an SVG path around (0, 0), at most 12 wide; that of ``wait`` is not filled."""
 
 _SQUARE = SHAPES[Tone.RUN]
 _CELLS = {
@@ -44,7 +44,7 @@ _CELLS = {
     Tone.OFF: SHAPES[Tone.OFF],
     Tone.WAIT: "M-4.5-4.5h9v9h-9z",
 }
-"""Cells of a grid are squares, except for those of these tones: ``static/elements/grid.js`` draws the same shapes."""
+"""The shapes of grid cells that differ from the usual square; ``static/elements/grid.js`` draws the same shapes."""
 
 _OK = {StepStatus.SUCCEEDED, RunStatus.SUCCEEDED}
 _OFF = {StepStatus.SKIPPED, StepStatus.DISABLED, StepStatus.UNSATISFIED, StepStatus.STOPPED, RunStatus.STOPPED}
@@ -70,13 +70,13 @@ _MARK = Markup('<path class="mark tone-%s" transform="translate(%g %g)" d="%s"/>
 
 
 def mark(tone: Tone, x: float, y: float) -> Markup:
-    """Return the mark of a tone, for an SVG."""
+    """Return the mark of a tone as an SVG path."""
     return _MARK % (tone, x, y, SHAPES[tone])
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """The meaning of a letter in a grid; ``is_faint``: it is less important than others of its tone."""
+    """The meaning of a letter in a grid; ``is_faint`` makes it less prominent than others of its tone."""
 
     tone: Tone
     text: str
@@ -87,7 +87,7 @@ NOTHING = "."
 """The letter of an empty cell, which is not drawn."""
 
 Legend = Mapping[str, Letter]
-"""What the letters of a grid mean."""
+"""The meanings of a grid's letters."""
 
 _CHANGES = {
     "?": (Tone.OFF, False),
@@ -102,18 +102,18 @@ _CHANGES = {
 
 
 def change_legend(meanings: Mapping[str, str]) -> Legend:
-    """Return the legend of a table's commits and partitions, from the ``legend`` of its changes."""
+    """Return the legend of the map of a table's changes, from the ``legend`` of the API's document."""
     tones = {letter: _CHANGES.get(letter, (Tone.OFF, True)) for letter in meanings}
     return {letter: Letter(tone, meanings[letter], is_faint) for letter, (tone, is_faint) in tones.items()}
 
 
 def status_legend(letters: Mapping[str, str]) -> Legend:
-    """Return the legend of a grid of statuses, from the ``legend`` of iterations or of runs and steps."""
+    """Return the legend of a grid of statuses, from the ``legend`` of the API's document."""
     return {letter: Letter(tone_of(status), words(status)) for letter, status in letters.items()}
 
 
 def legend_json(legend: Legend) -> str:
-    """Return a legend for ``<grid-map data-legend="…">``."""
+    """Return a legend as JSON, for ``<grid-map data-legend="…">``."""
     return dumps(
         {
             letter: {"tone": one.tone, "text": one.text, **({"faint": True} if one.is_faint else {})}
@@ -123,7 +123,7 @@ def legend_json(legend: Legend) -> str:
 
 
 def legend_list(legend: Legend, shown: str | None = None) -> Markup:
-    """Return a legend as a list for people: of all letters, or of those that occur."""
+    """Return a legend as an HTML list: of all letters, or only of those in ``shown``."""
     letters = [letter for letter in legend if letter != NOTHING and (shown is None or letter in shown)]
     items = (_item(legend[letter]) for letter in letters)
     return Markup('<ul class="legend">{}</ul>').format(Markup("").join(items))

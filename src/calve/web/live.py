@@ -1,10 +1,10 @@
-"""Streams of what changes on a page: server-sent events that hold its regions, as htmx puts them into it.
+"""Streams that keep pages up to date: server-sent events with the regions of a page, which htmx swaps in.
 
-A message has the number of the last event that it takes into account, so that a browser that comes back with
-``Last-Event-ID`` misses nothing. Regions that look the same as before are left out.
+The id of a message is the number of the last event that it takes into account, so that a browser that reconnects with
+``Last-Event-ID`` misses nothing. Regions that have not changed are left out.
 
-Not all that pages show follows from events: workers and schedulers fall silent, triggers become late, signals are not
-answered. So the regions are also rendered every ten seconds, and when a browser comes back.
+Some changes come without an event: workers and schedulers fall silent, triggers become late, signals stay unanswered.
+Therefore the regions are also rendered every ten seconds, and when a browser reconnects.
 """
 
 import asyncio
@@ -18,19 +18,19 @@ from calve.errors import CalveError
 from calve.operations import ChosenEvents
 
 OFTEN = 0.25
-"""Seconds between two messages, at least: what happens meanwhile is in the next one."""
+"""Minimum number of seconds between two messages; changes in between are part of the next message."""
 SELDOM = 10.0
-"""The same for pages that read more than the state database."""
+"""The same, for pages that read more than the state database."""
 _NAP = 0.5
-"""Seconds after which a stream that rests sees whether the server ends."""
+"""Maximum number of seconds that a stream sleeps between two checks for the shutdown of the server."""
 ANYWAY = 10.0
-"""Seconds after which they are rendered without an event, too; the message keeps the connection open besides."""
+"""Seconds after which regions are rendered even without an event; the message also keeps the connection open."""
 _WORDS = re.compile(r"(<time [^>]*>)[^<]*")
-"""Times in words, which ``<since-time>`` keeps current by itself."""
+"""The text of ``<time>``, such as "2 min ago". The browser updates it, so a difference in it alone is not sent."""
 Thread = Callable[..., Awaitable[Any]]
-"""Does work in a thread: ``calve.api.in_thread`` or ``in_slow_thread``."""
+"""Runs a function in a thread: ``calve.api.in_thread`` or ``in_slow_thread``."""
 Regions = Callable[[], dict[str, str]]
-"""Gives the HTML of each region by its id."""
+"""Renders the regions of a page: HTML by id."""
 
 
 def stream(
@@ -46,13 +46,13 @@ def stream(
     """Return a stream of the regions of a page.
 
     Args:
-        call: who sees the page.
-        chosen: the workflow and the instance whose events matter; None stands for all.
+        call: the caller who sees the page.
+        chosen: the workflow and the instance whose events update the page; None stands for all.
         after: the number of the last event that the page takes into account.
         regions: renders the regions.
-        every: how many seconds pass between two messages, at least.
-        thread: where they are rendered.
-        is_due: whether what the page shows may be old, or not all of it.
+        every: the minimum number of seconds between two messages.
+        thread: runs ``regions``.
+        is_due: whether to render the regions at once, because the page may be outdated or incomplete.
     """
     first = 0.0 if is_due else ANYWAY
     messages = _messages(call, ChosenEvents(call, *chosen), after, regions, every, thread, first)
@@ -83,7 +83,7 @@ async def _messages(
             continue
         try:
             made: dict[str, str] = await thread(regions)
-        except CalveError:  # what the page shows is no longer there, or no longer for this caller
+        except CalveError:  # the page's subject was deleted, or the caller may no longer see it
             return
         looks = {name: _WORDS.sub(r"\1", html) for name, html in made.items()}
         yield _message(after, {name: html for name, html in made.items() if shown.get(name) != looks[name]})

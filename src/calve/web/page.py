@@ -1,4 +1,4 @@
-"""Pages: one function gives a page as HTML, as the REST document it shows, and as a stream of what changes on it."""
+"""Pages: one function answers with HTML, with the REST document that the page shows, and with a stream of updates."""
 
 import gzip
 import inspect
@@ -40,22 +40,22 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page shows."""
+    """The content of a page, and the template that renders it."""
 
     template: str
     title: str
     document: Any
     """The document of the REST API that the page shows, which callers who accept JSON get."""
     values: Mapping[str, Any] = field(default_factory=dict)
-    """What the template needs besides."""
+    """Further variables of the template."""
     here: str = ""
     """The entry of the navigation that the page belongs to."""
     regions: tuple[str, ...] = ()
-    """The parts that the page's stream keeps up to date; see ``region`` in ``calve.web.frame``."""
+    """The names of the regions that the page's stream keeps up to date; see ``_region`` in ``calve.web.frame``."""
     status: int = 200
 
     def context(self) -> dict[str, Any]:
-        """Return what its templates know of it."""
+        """Return the template variables of this page."""
         return {"page": self, "document": self.document, **self.values}
 
 
@@ -64,7 +64,7 @@ class Pages:
 
     Args:
         tag: the topic.
-        is_slow: whether they may wait for something else than the state database.
+        is_slow: whether they may wait for something other than the state database.
     """
 
     def __init__(self, tag: str, *, is_slow: bool = False) -> None:
@@ -79,15 +79,15 @@ class Pages:
     def get(
         self, path: str, name: str, policy: Policy, *, live: bool = False, every: float = OFTEN, **more: Any
     ) -> Callable[[Handler], Handler]:
-        """Make a function, which takes ``call: Call`` among others and returns a ``Page``, answer GET and HEAD.
+        """Make a function that takes ``call: Call`` and returns a ``Page`` answer GET and HEAD.
 
         Args:
-            path: of the page; its stream is at ``/live`` and this path.
-            name: of the route.
-            policy: who may see it.
-            live: whether the page has regions that its stream keeps up to date. A function that takes ``is_live``
-                is told whether it renders them: what the page itself had no time for, the stream shows at once.
-            every: how many seconds pass between two messages of the stream, at least.
+            path: the path of the page; the path of its stream starts with ``/live`` in addition.
+            name: the name of the route.
+            policy: who may see the page.
+            live: whether the page has regions that its stream keeps up to date. A function with a parameter ``is_live``
+                learns whether it renders for the stream: it can leave slow work to the stream, which starts at once.
+            every: the minimum number of seconds between two messages of the stream.
             more: see ``calve.api.Routes``.
         """
 
@@ -103,12 +103,12 @@ class Pages:
         return decorate
 
     def post(self, path: str, name: str, policy: Policy, **more: Any) -> Callable[[Handler], Handler]:
-        """Make a function answer POST, with a response of its own."""
+        """Make a function that returns a response answer POST."""
         return self.routes.post(path, name, policy, include_in_schema=False, **more)
 
 
 def _with_request(handler: Callable[..., Any], answer: Callable[..., Response]) -> Callable[..., Response]:
-    """Return an endpoint that calls a handler with the request, too."""
+    """Return an endpoint that passes the request, the caller and the bound handler to ``answer``."""
     own = {"request"} & inspect.signature(handler).parameters.keys()
 
     def answering(request: Request, **arguments: Any) -> Response:
@@ -119,7 +119,7 @@ def _with_request(handler: Callable[..., Any], answer: Callable[..., Response]) 
 
 
 def _described(made: Callable[..., Any], handler: Callable[..., Any], *more: inspect.Parameter) -> Callable[..., Any]:
-    """Tell FastAPI which arguments are taken: those of the handler, and more."""
+    """Set the signature of an endpoint, for FastAPI: the parameters of the handler, and ``more``."""
     given = [one.replace(kind=_KEYWORD) for one in inspect.signature(handler).parameters.values()]
     names = {one.name for one in more}
     made.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -138,7 +138,7 @@ def _page(request: Request, call: WebCaller, make: Callable[[], Page | Response]
 
 
 def answered(request: Request, call: WebCaller, page: Page, *, live: str = "") -> Response:
-    """Return a page in the form that the caller accepts: HTML, unless they only want JSON."""
+    """Return a page as HTML, or as the REST document if the caller accepts JSON but not HTML."""
     accept = request.headers.get("accept", "")
     if "json" in accept and "html" not in accept:
         return Document(page.document, page.status, headers={"Vary": "Accept, Cookie"})
@@ -146,7 +146,7 @@ def answered(request: Request, call: WebCaller, page: Page, *, live: str = "") -
 
 
 def html(request: Request, call: WebCaller, page: Page, *, live: str = "") -> Response:
-    """Return a page as HTML; a message that was to be shown once is forgotten."""
+    """Return a page as HTML, and delete the cookie with the message that the page has shown."""
     values = {**frame(request, call), "live": live, **page.context()}
     text = environment().get_template(page.template).render(values)
     answer = _compressed(request, text, page.status)
@@ -156,10 +156,10 @@ def html(request: Request, call: WebCaller, page: Page, *, live: str = "") -> Re
 
 
 def _compressed(request: Request, text: str, status: int) -> Response:
-    """Return HTML, compressed if the browser accepts it: a list of workflows with all its bars is 200 kB.
+    """Return HTML, compressed if the browser accepts it: a list of workflows with all of its bars has 200 kB.
 
-    The length of compressed text can reveal a token next to text that an attacker chose (BREACH). To measure it, they
-    have to make the browser ask with its session, whose cookie is SameSite=Strict.
+    The length of compressed text can reveal a token next to text that an attacker chose (BREACH). To measure it, the
+    attacker has to make the browser send requests with its session cookie, which ``SameSite=Strict`` prevents.
     """
     if "gzip" not in request.headers.get("accept-encoding", ""):
         return HTMLResponse(text, status, headers=_HEADERS)
@@ -188,7 +188,7 @@ _LastEventId = Annotated[str | None, Header(max_length=20)]
 
 
 def _stream_of(handler: Callable[..., Page], every: float, thread: Thread) -> Callable[..., Any]:
-    """Return what streams the regions of a page, as they are after each event of its workflow or instance."""
+    """Return an endpoint that streams the regions of a page after each event of its workflow or instance."""
     told = dict.fromkeys({_IS_LIVE} & inspect.signature(handler).parameters.keys(), True)
 
     async def streaming(

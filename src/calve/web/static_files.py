@@ -41,7 +41,7 @@ _FOR_EVER = "public, max-age=31536000, immutable"
 
 @dataclass(frozen=True, slots=True)
 class StaticFile:
-    """A file, as it is and compressed."""
+    """A file, uncompressed and compressed."""
 
     media_type: str
     content: bytes
@@ -70,7 +70,7 @@ def digest() -> str:
 
 
 def address(name: str) -> str:
-    """Return the address of a file; where it is missing, the page is answered all the same, as far as it goes."""
+    """Return the address of a file. The file need not exist: pages are served even if files are missing."""
     return f"/static/{digest()}/{name}"
 
 
@@ -80,7 +80,7 @@ def elements() -> list[str]:
 
 
 def missing() -> list[str]:
-    """Return the files that templates, scripts and the list of vendored files name, and that are not there."""
+    """Return the files that templates, scripts or ``vendor.json`` refer to, and that do not exist."""
     named = {name for path in TEMPLATES.rglob("*.html") for name in _NAMED.findall(path.read_text(encoding="utf-8"))}
     scripts = (name for name in static_files() if name.startswith("elements/"))
     texts = (static_files()[name].content.decode() for name in scripts)
@@ -92,7 +92,7 @@ def missing() -> list[str]:
 
 
 def warn() -> None:
-    """Say which files are missing, as in a package that was built or copied in part."""
+    """Log which files are missing, for example because the package was built or copied incompletely."""
     if found := missing():
         _LOG.warning(
             "The web UI does not work as it should: %s missing in %s. Reinstall it with "
@@ -111,7 +111,7 @@ async def static_file(
     name: str,
     accept_encoding: Annotated[str, Header()] = "",
 ) -> Response:
-    """Return a file; an address of another version gives the file of this one, which is then not to be kept."""
+    """Return a file; unless the hash in the address is the current one, the response is ``no-cache``."""
     file = static_files().get(name)
     if file is None:
         raise HTTPException(404)
@@ -124,5 +124,5 @@ async def static_file(
 
 @routes.get("/favicon.ico", "favicon", PUBLIC, include_in_schema=False)
 async def favicon() -> Response:
-    """Lead to the icon: browsers ask for it here, where a page does not name one."""
+    """Redirect to the icon, for browsers that request it at this well-known path."""
     return RedirectResponse(address("icon.svg"))

@@ -1,6 +1,6 @@
 """The pages, one module a topic; ``routers`` lists them.
 
-Only the app of ``calve.web`` imports it; a page has no other way in than its route.
+Only ``calve.web`` imports it; pages are reached through their routes.
 """
 
 from lazy_loader import attach_stub

@@ -51,5 +51,5 @@ def audit(call: Call, before: _Before = None, *, verify: bool = False) -> Page:
 
 
 def _names(operations: Operations) -> dict[str, str]:
-    """Return the display names of users as the audit log names them."""
+    """Return the display names of users by the names that the audit log has for them."""
     return {f"user:{one['name']}": one["shown"] for one in operations.users()}

@@ -19,12 +19,12 @@ Document = dict[str, Any]
 _Text = Annotated[str, Query(max_length=512)]
 _MOST_FILES = 100
 TONES = {"writing": "wait", "open": "run", "committed": "ok", "abandoned": "off"}
-"""How each status of a capture is shown."""
+"""The tone of each status of a capture."""
 _CLOSED = frozenset({"committed", "abandoned"})
-"""Statuses after which a capture does not change."""
+"""The final statuses of a capture."""
 DELIVERY_TONES = {"staged": "run", "held": "wait", "published": "ok", "discarded": "off"}
 DELIVERY_WORDS = {"staged": "being written", "held": "waits for the commit", "discarded": "thrown away"}
-"""How each status of a delivery is shown."""
+"""The tone and the text of each status of a delivery; other statuses are shown as they are."""
 
 
 @pages.get("/captures", "captures_page", READ_SOMEWHERE, live=True, every=SELDOM)
@@ -58,7 +58,7 @@ def capture(call: Call, capture_id: str) -> Page:
 
 
 def _at(text: str | None) -> int | None:
-    """Return a time that a document has as ISO 8601, in milliseconds."""
+    """Convert a time in ISO 8601 to milliseconds since 1970."""
     return None if text is None else int(datetime.fromisoformat(text).timestamp() * 1_000)
 
 

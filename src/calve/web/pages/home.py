@@ -1,4 +1,4 @@
-"""Home: what needs a person, and the workflows that ran last."""
+"""Home: what needs attention, and the workflows that ran last."""
 
 from typing import Annotated
 
@@ -12,14 +12,14 @@ from calve.web.pages.workflows import EVERY, behind_of, lag_by_workflow, run_bar
 pages = Pages("home", is_slow=True)
 _SHOWN = Part(limit=12)
 _CARDS = 6
-"""How many entries a column shows; the rest is counted."""
+"""Maximum number of entries in a column; further ones are only counted."""
 
 
 @pages.get("/", "home_page", READ_SOMEWHERE, live=True, every=EVERY)
 def home(call: Call, whole: Annotated[str, Query(alias="all", max_length=20)] = "") -> Page:
     """Show what failed, what is late or behind, what waits for a person, and the workflows that ran last.
 
-    ``all`` names a column of which everything is shown.
+    ``all`` is the name of a column to show completely.
     """
     operations = Operations(call)
     behind = behind_of(operations)

@@ -20,40 +20,40 @@ Document = dict[str, Any]
 _ENDED_BADLY = (RunStatus.FAILED, RunStatus.TIMED_OUT)
 _ACTIVE = tuple(status for status in RunStatus if not status.is_terminal)
 GROUPS = ((_ENDED_BADLY, "failed or timed out"), (_ACTIVE, "active"))
-"""Statuses that people want to see together."""
+"""Groups of statuses that the status filter offers."""
 _Text = Annotated[str, Query(max_length=128)]
 _Time = Annotated[str, Query(max_length=40)]
 _Version = Annotated[Annotated[int, Field(ge=1, lt=2**31)] | None, BeforeValidator(lambda text: text or None), Query()]
-"""A field of a form may be left empty."""
+"""An empty field of a form is None."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceFilters:
-    """What the address of a list chooses: everything that the API filters by."""
+    """The filters in the address of a list: all that the API has."""
 
     status: str = ""
-    """One, or several with commas."""
+    """One status, or several separated by commas."""
     since: str = ""
     until: str = ""
     tag: str = ""
     initiator: str = ""
     version: int | None = None
     param: tuple[str, ...] = ()
-    """NAME=VALUE each."""
+    """Each is NAME=VALUE."""
 
     @property
     def statuses(self) -> list[RunStatus]:
-        """The statuses that exist among those that are named."""
+        """The given statuses, without unknown ones."""
         return [RunStatus(one) for one in self.status.split(",") if one in list(RunStatus)]
 
     def query(self) -> dict[str, Any]:
-        """Return the filters that are set, under the names that they have in the address."""
+        """Return the filters that are set, by their names in the address."""
         names = {"since": "from", "until": "to"}
         given = {**asdict(self), "status": ",".join(self.statuses)}
         return {names.get(name, name): value for name, value in given.items() if value not in {None, "", ()}}
 
     def listed(self, operations: Operations, page: Part, workflow_id: str | None = None) -> Document:
-        """Return the instances that meet them."""
+        """Return a page of the instances that match the filters."""
         return operations.list_instances(
             page=page,
             workflow_id=workflow_id,
@@ -67,7 +67,7 @@ class InstanceFilters:
         )
 
     def choices(self) -> Iterator[tuple[str, str]]:
-        """Yield what the form offers as status: value and label."""
+        """Yield the value and the label of each option of the status filter."""
         for statuses, label in GROUPS:
             yield ",".join(statuses), label
         for one in RunStatus:

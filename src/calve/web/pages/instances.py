@@ -1,4 +1,4 @@
-"""An instance: its steps as a graph, by time or as a list; and of one step the cause, the log and what it delivered."""
+"""An instance: its steps as a graph, a timeline or a list; and the cause, the log and the data of one step."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
@@ -52,7 +52,7 @@ def instance(
     view: _Text = "graph",
     find: _Text = "",
 ) -> Page:
-    """Show a run of an instance, the latest unless ``run`` names another, and one of its steps."""
+    """Show a run of an instance, by default the latest, and one of its steps."""
     operations = Operations(call)
     document = operations.instance(workflow_id, instance_id, run)
     runs = _runs(operations, document, run)
@@ -85,21 +85,21 @@ def instance(
         "failure": next((one for one in document["failures"] if one["path"] == chosen), None),
         "wait": next((one for one in document["waiting"] if one["path"] == chosen), None),
     }
-    # A search through a whole log is not repeated with each event.
+    # While a log is searched, the stream leaves out the step: each event would repeat the search.
     regions = ("summary", "steps") if tab == "log" and find else ("summary", "steps", "step")
     title = f"Instance {instance_id}"
     return Page("instances/show.html", title, document, values, here="workflows", regions=regions)
 
 
 class _Address:
-    """The address of the page, and of parts of it: the URL is the state of the page."""
+    """The address of the page, whose query is the state of the page."""
 
     def __init__(self, workflow_id: str, instance_id: int, query: Mapping[str, Any]) -> None:
         self.base = instance_page(workflow_id, instance_id)
         self.query = query
 
     def __call__(self, **changed: Any) -> str:
-        """Return the address with other values of its query."""
+        """Return the address with some values of its query changed."""
         query = {name: value for name, value in {**self.query, **changed}.items() if value is not None}
         return f"{self.base}?{urlencode(query)}" if query else self.base
 
@@ -113,7 +113,7 @@ def _runs(operations: Operations, document: Document, run: int | None) -> list[i
 
 
 def _most_urgent(document: Document) -> str:
-    """Return which step to show if none is chosen: what failed, else what waits or runs, else the first."""
+    """Return the step to show by default: the first that failed, else that waits or runs, else the first of all."""
     for one in (*document["failures"], *document["waiting"], *document["progress"]):
         return str(one["path"])
     running = [one for one in document["steps"] if "end_time" not in one.get("runtime_state", {"end_time": 0})]
@@ -124,9 +124,10 @@ def _most_urgent(document: Document) -> str:
 def _step(
     operations: Operations, document: Document, path: str, attempt: int | None, *, is_old: bool
 ) -> Document | None:
-    """Return the document of the step that is shown, None if the run has no such attempt.
+    """Return the document of the selected step; None if the run has no such attempt.
 
-    It is in that of the run, unless it is inside of another step.
+    The document of the run contains the newest attempts of its own steps; others, such as those of steps inside other
+    steps, are read separately.
     """
     which = document["workflow_id"], document["workflow_instance_id"], path
     at_hand = next((one for one in document["steps"] if one["step_id"] == path), None)
@@ -141,7 +142,7 @@ def _step(
 
 
 def _run_of(document: Document, path: str) -> int:
-    """Return the run that a step was tried in: an earlier one, if this run has kept what it did."""
+    """Return the run that executed a step: an earlier one, if this run has kept the result of the step."""
     known = {one["step_id"]: one.get("workflow_run_id") for one in document["steps"]}
     return int(known.get(path) or document["workflow_run_id"])
 
@@ -151,7 +152,7 @@ def _first_tab(step: Document | None) -> str:
 
 
 def _tabs(call: WebCaller, document: Document, step: Document | None, path: str) -> list[tuple[str, str]]:
-    """Return the tabs that a step has: name and label of each."""
+    """Return the name and the label of each tab that a step has."""
     if step is None or "step_attempt_id" not in step:
         return [("about", "About")]
     artifacts = step.get("artifacts", {})
@@ -167,7 +168,7 @@ def _tabs(call: WebCaller, document: Document, step: Document | None, path: str)
 
 
 def _picture(document: Document, chosen: str, address: _Address, view: str, now: int) -> Markup | None:
-    """Return the graph or the times of the steps, as SVG."""
+    """Return the graph or the timeline of the steps; None if the page shows a list."""
     rows = document["steps"]
     if view == "list" or not rows:
         return None
@@ -188,7 +189,7 @@ def _picture(document: Document, chosen: str, address: _Address, view: str, now:
 
 
 def _spans(steps: Iterable[Document], address: _Address) -> list[Span]:
-    """Return when steps ran, in the order of their starts; steps that have not started are omitted."""
+    """Return the times of steps, in the order of their starts; steps that have not started are left out."""
     begun = [(one, one["runtime_state"]) for one in steps if "start_time" in one.get("runtime_state", {})]
     spans = [
         Span(one["step_id"], one["status"], times["start_time"], times.get("end_time"), address(step=one["step_id"]))
@@ -217,7 +218,7 @@ def took(step: Document, now: int) -> str:
 
 
 def detail_of(step: Document, now: int) -> str:
-    """Return the second line about a step: what it moved, or how far it is, and how long it took."""
+    """Return the second line of a step: what it did and how long it took; its status if neither is known."""
     parts = [_moved(step), took(step, now)]
     return " · ".join(part for part in parts if part) or step["status"].replace("_", " ").lower()
 
@@ -246,11 +247,11 @@ _NO_ACTIONS: Document = {
     "breakpoint": None,
     "named": {},
 }
-"""Of a run that another one has followed."""
+"""The actions on a run that is not the latest one."""
 
 
 def _actions(operations: Operations, document: Document, step: Document | None, path: str) -> Document:
-    """Return what can be done with the instance and with the step, as their statuses allow it."""
+    """Return the actions that the statuses of the instance and of the step allow."""
     named = {"workflow_id": document["workflow_id"], "instance_id": document["workflow_instance_id"]}
     of_instance = operations.instance_actions()[document["status"]]
     of_step = operations.step_actions()[step["status"]] if step is not None else []
@@ -269,7 +270,7 @@ def _actions(operations: Operations, document: Document, step: Document | None, 
 
 
 def _is_strict(operations: Operations, workflow_id: str) -> bool:
-    """Tell whether a failed instance keeps those after it from starting."""
+    """Tell whether a failed instance blocks later ones, by the run strategy STRICT_SEQUENTIAL."""
     strategy = operations.properties(workflow_id).get("run_strategy") or {}
     return bool(strategy.get("rule") == "STRICT_SEQUENTIAL")
 
@@ -277,9 +278,9 @@ def _is_strict(operations: Operations, workflow_id: str) -> bool:
 def _breakpoint(
     operations: Operations, document: Document, step: Document | None, path: str
 ) -> tuple[str, str, Document] | None:
-    """Return what sets or removes a breakpoint at a step: the operation, its label and its arguments.
+    """Return the operation that sets or removes a breakpoint at a step, its label and its arguments.
 
-    None if the step has no attempt before it, or belongs to a subworkflow, which has breakpoints of its own.
+    None if the step will not start again in this instance, or belongs to a subworkflow, which has its own breakpoints.
     """
     *around, step_id = path.split("/")
     is_own = len(around) % 2 == 0 and all(part.isdecimal() for part in around[1::2])
@@ -302,14 +303,14 @@ def _signals(operations: Operations, document: Document) -> list[tuple[str, Docu
     """Return the signals that started the instance or released its steps, and those that it sent."""
     try:
         found = operations.instance_signals(document["workflow_id"], document["workflow_instance_id"])
-    except CalveError:  # the server has none
+    except CalveError:  # the server has no signals
         return []
     labels = (("started_by", "started by"), ("released_by", "released by"), ("sent", "sent"))
     return [(label, one) for key, label in labels for one in found[key]]
 
 
 def _plan(call: WebCaller, operations: Operations, document: Document) -> Document | None:
-    """Return what a restart would run again, if the instance failed and the viewer may restart it."""
+    """Return which steps a restart would run again, if the instance did not succeed and the caller may restart it."""
     if document["status"] not in _OVER - {"SUCCEEDED"} or not may(call, "plan_restart", document["workflow_id"]):
         return None
     try:
@@ -325,7 +326,7 @@ def _sorted_fates(plan: Document) -> Document:
 
 
 def _log(operations: Operations, document: Document, path: str, step: Document | None, find: str) -> Document | None:
-    """Return the end of the step's log, or the lines that hold a text; None if it has none or it may not be read."""
+    """Return the end of the step's log, or its lines that contain a text; None if there is no readable log."""
     if step is None or "step_attempt_id" not in step:
         return None
     which = document["workflow_id"], document["workflow_instance_id"], path
@@ -341,7 +342,7 @@ def _log(operations: Operations, document: Document, path: str, step: Document |
 
 
 def _attempts(operations: Operations, document: Document, path: str, step: Document | None) -> list[Document]:
-    """Return the attempts of the step in its run, newest first; those of an earlier run are on its page."""
+    """Return the newest 50 attempts of the step in its run, newest first."""
     last = 0 if step is None else step.get("step_attempt_id", 0)
     which = document["workflow_id"], document["workflow_instance_id"], path
     found = []
@@ -375,5 +376,5 @@ def restart(call: Call, request: Request, workflow_id: str, instance_id: int, st
 
 @pages.get("/workflows/{workflow_id}/instances", "instances_page", READ)
 def instances(workflow_id: str, call: Call) -> Response:  # noqa: ARG001 - pages take the caller
-    """Lead to the runs of the workflow."""
+    """Redirect to the runs of the workflow."""
     return RedirectResponse(f"{workflow_page(workflow_id)}?tab=runs", 303)

@@ -16,11 +16,11 @@ from calve.web.page import Page, Pages
 
 pages = Pages("iterations", is_slow=True)
 _EVERY = 3.0
-"""Seconds between two messages of its stream, which holds the letters of all iterations."""
+"""Minimum number of seconds between two messages of the stream: each contains the letters of all iterations."""
 _Status = Annotated[RunStatus | Literal[""], Query()]
 _Param = Annotated[str, Query(max_length=1_000)]
 _Number = Annotated[Annotated[int, Field(ge=1, lt=2**31)] | None, BeforeValidator(lambda text: text or None)]
-"""A field of a form may be left empty."""
+"""An empty field of a form is None."""
 
 
 @pages.get(
@@ -42,7 +42,7 @@ def iterations(
     run: _Number = None,
     param: _Param = "",
 ) -> Page:
-    """Show the iterations of a loop, as the newest run or another leaves them: all, or those that the filters name."""
+    """Show the iterations of a loop in a run, by default the latest: all, or those that match the filters."""
     operations = Operations(call)
     part = page if at is None else replace(page, cursor=str(at - 1))
     statuses, params = [RunStatus(status)] if status else None, [param] if param else None

@@ -25,7 +25,7 @@ Document = dict[str, Any]
 _Text = Annotated[str, Query(max_length=512)]
 _DEPTH = 4
 _MOST_NODES = 300
-"""With more, a graph can no longer be read: the list remains."""
+"""Larger graphs cannot be read any more: the page only has the list."""
 
 
 @pages.get("/lineage", "lineage_page", READ_SOMEWHERE, live=True, every=SELDOM)
@@ -36,7 +36,7 @@ def lineage(
     workflow: _Text = "",
     depth: Annotated[int, Query(ge=1, le=20)] = _DEPTH,
 ) -> Page:
-    """Show the tables and workflows around one of them, or the newest: all in a picture, and a page of a list."""
+    """Show the tables and workflows around one of them, or the newest, as a graph and as a list in pages."""
     document = Operations(call).table_lineage(table or None, workflow or None, depth)
     chosen = {f"table:{table}", f"workflow:{workflow}"}
     names = {one["id"]: one["name"] for one in document["nodes"]}
@@ -48,7 +48,7 @@ def lineage(
         "workflow": workflow,
         "depth": depth,
         "picture": _picture(document, chosen, now) if 0 < len(names) <= _MOST_NODES else None,
-        # By place, as what edges differ by is too long for an address.
+        # The cursor is the position in the list: the columns that identify an edge are too long for an address.
         "part": part_of([{"place": place, **one} for place, one in enumerate(edges)], page, "place"),
         "address": f"/lineage?{urlencode({name: value for name, value in given.items() if value})}",
         "place": table_page,
@@ -78,7 +78,7 @@ def _picture(document: Document, chosen: set[str], now: int) -> Markup:
 
 
 def _edges(edges: Sequence[Mapping[str, Any]]) -> list[Edge]:
-    """Return one edge for each pair of a table and a workflow; those that wait are labelled with what waits."""
+    """Return one edge for each pair of a table and a workflow, with the number of pending commits as its label."""
     labels: dict[tuple[str, str], str] = {}
     for one in edges:
         pending = one["pending_commits"]
@@ -88,7 +88,7 @@ def _edges(edges: Sequence[Mapping[str, Any]]) -> list[Edge]:
 
 
 def _freshness(node: Mapping[str, Any], ran: Mapping[str, int], now: int) -> str:
-    """Return when a table changed, or a workflow last read or wrote one."""
+    """Return when a table last changed, or when a workflow last read or wrote a table."""
     if node["kind"] == "table":
         return "changed " + since(node["changed_at"], now) if node["changed_at"] else ""
     return "ran " + since(ran[node["name"]], now)
@@ -101,4 +101,4 @@ def _tone(node: Mapping[str, Any], behind: Collection[str]) -> Tone:
 
 
 _WORDS = {Tone.RUN: "table", Tone.LATE: "workflow, behind", Tone.OK: "workflow, up to date"}
-"""What the tone of a node says, in the legend and in its tooltip."""
+"""The meaning of each tone of a node, for the legend and the tooltip."""

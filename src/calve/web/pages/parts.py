@@ -1,4 +1,4 @@
-"""Pages of lists that an operation returns as a whole."""
+"""Paging of lists that an operation returns as a whole."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,5 +9,5 @@ Document = dict[str, Any]
 
 
 def part_of(rows: Sequence[Document], part: Part, *keys: str) -> Document:
-    """Return a part of a list whose elements differ by some keys; the keys of its last element are its cursor."""
+    """Return a page of a list; the cursor is made of the ``keys`` of its last element, which identify it."""
     return page_of_list(rows, part, lambda one: one, lambda one: " ".join(str(one.get(key)) for key in keys))

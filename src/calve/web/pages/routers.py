@@ -37,4 +37,4 @@ ROUTERS = (
     styleguide.pages.router,
     sign_in.pages.router,
 )
-"""In the order in which paths are tried."""
+"""The routers, in the order in which their paths are matched."""

@@ -120,7 +120,7 @@ def sign_out_by_form(call: Call, at: ControlDep, info: RequestDep, fields: Form)
 
 @pages.post("/actions/theme", "choose_theme", PUBLIC)
 async def choose_theme(fields: Form) -> Response:
-    """Keep the theme that the pages are shown in: light, dark, or that of the system."""
+    """Store the theme of the pages in a cookie: light, dark, or that of the system."""
     answer = RedirectResponse(relative(first(fields, "next", "/")), 303)
     chosen = first(fields, "theme")
     is_one = chosen in {"light", "dark"}

@@ -33,7 +33,7 @@ def signal(call: Call, name: str, number: str) -> Page:
 
 @pages.get("/triggers", "triggers_page", READ_SOMEWHERE, live=True, every=_EVERY)
 def triggers(call: Call, page: Paged, workflow_id: _Name = "", view: _Name = "") -> Page:
-    """List triggers: when each fires next, and what it waits for; or, as a calendar, what starts in the next day."""
+    """List triggers with their next firing and what they wait for; or show the starts of the next day as a calendar."""
     views = [("", "/triggers", "List"), ("calendar", "/triggers?view=calendar", "Next 24 hours")]
     if view == "calendar":
         document = Operations(call).all_upcoming_starts()
@@ -51,7 +51,7 @@ def triggers(call: Call, page: Paged, workflow_id: _Name = "", view: _Name = "")
 
 
 def by_hour(starts: Iterable[Mapping[str, Any]]) -> list[tuple[int, list[tuple[str, list[int]]]]]:
-    """Return the hours in which something starts: each with its workflows, and when in it they start."""
+    """Group starts by hour: return each hour with its workflows, and the times at which they start."""
     hours: dict[int, dict[str, list[int]]] = {}
     for one in starts:
         hours.setdefault(one["at"] - one["at"] % _HOUR, {}).setdefault(one["workflow_id"], []).append(one["at"])

@@ -1,4 +1,4 @@
-"""The start of a workflow: a form that follows from its params, and the commands that start the same."""
+"""The start of a workflow: a form derived from its params, and the equivalent commands."""
 
 import json
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ pages = Pages("starts", is_slow=True)
 
 Document = dict[str, Any]
 _KINDS = {"LONG": "a whole number", "DOUBLE": "a number", "BOOLEAN": "true or false"}
-"""What the value of a param of a type looks like; of the others, JSON."""
+"""What to enter for a param of a type; for types that are not listed, JSON."""
 _Text = Annotated[str, Query(max_length=128)]
 
 
 @pages.get("/workflows/{workflow_id}/start", "start_page", RUN)
 def start(call: Call, request: Request, workflow_id: str, version: _Text = "active") -> Page:
-    """Ask for the params of a start; show the commands that start the same."""
+    """Show the form for the params of a start, and the equivalent commands."""
     return start_form(call, request, workflow_id, version, parsed(request.url.query.encode()))
 
 
@@ -40,7 +40,7 @@ def start_form(
     given: Fields,
     error: CalveError | None = None,
 ) -> Page:
-    """Return the form of a start as a person has filled it in, with what is wrong beside each field."""
+    """Return the form of a start as the user has filled it in, with errors beside the fields."""
     document = Operations(call).version(workflow_id, version)
     written = document["workflow"].get("params") or {}
     about = {name: default_of(param) for name, param in written.items()}
@@ -74,7 +74,7 @@ def _field_name(name: str, kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """What the form of a start asks for: a param, and what was written so far."""
+    """A param in the form of a start, and the text that the user has entered for it."""
 
     name: str
     about: Document
@@ -82,17 +82,17 @@ class _Field:
 
     @property
     def text(self) -> str:
-        """What was written; nothing if that is left at its default."""
+        """The entered text; empty if the param keeps its default."""
         return self.given if self.given.strip() else ""
 
     @property
     def field(self) -> str:
-        """The name of the field: texts are sent as they are, anything else as JSON."""
+        """The name of the field, which ends with ``:json`` unless the param is a STRING."""
         return _field_name(self.name, self.about["type"])
 
     @property
     def fault(self) -> str:
-        """What is wrong with the text, in a sentence; empty if it can be read."""
+        """The error in the text, as a sentence; empty if the text is valid."""
         if self.about["type"] == "STRING":
             return ""
         try:
@@ -104,12 +104,12 @@ class _Field:
 
     @property
     def value(self) -> Any:
-        """What the text stands for; the text itself if it cannot be read."""
+        """The value that the text stands for; the text itself if it is invalid."""
         return self.text if self.about["type"] == "STRING" or self.fault else json.loads(self.text)
 
     @property
     def word(self) -> str:
-        """The param for the command line, which reads JSON where it can: a text that looks like it gets quotes."""
+        """The param as an argument of ``calve run``, which parses JSON: a STRING that looks like JSON is quoted."""
         try:
             json.loads(self.text)
             is_json = True
@@ -122,7 +122,7 @@ class _Field:
 def _commands(
     call: WebCaller, request: Request, workflow_id: str, version: str, fields: Sequence[_Field]
 ) -> tuple[str, str, str]:
-    """Return the command and the request that start what a form asks for, and the request's body as YAML."""
+    """Return the command and the HTTP request that are equivalent to a form, and the body of the request as YAML."""
     chosen = [] if version == "active" else ["--version", quote(version)]
     command = " ".join(["calve", "run", workflow_id, *(one.word for one in fields), *chosen, "--no-wait"])
     body = {"run_params": {one.name: one.value for one in fields}} if fields else {}

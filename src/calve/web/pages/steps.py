@@ -8,7 +8,7 @@ from calve.web.pages.parts import part_of
 pages = Pages("steps")
 _EVERY = 1.0
 _PLACE = ("workflow_id", "step_id", "workflow_version_id", "workflow_instance_id", "workflow_run_id", "step_attempt_id")
-"""What tells breakpoints apart."""
+"""The fields that identify a breakpoint."""
 
 
 @pages.get("/approvals", "approvals_page", READ_SOMEWHERE, live=True, every=_EVERY)

@@ -1,4 +1,4 @@
-"""The style guide: every part of the pages in every state, for those who write pages and for tests."""
+"""The style guide: every part of the pages in every state, for authors of pages and for tests."""
 
 from calve.api import Call
 from calve.engine import RunStatus, StepStatus

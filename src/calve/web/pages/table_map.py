@@ -1,4 +1,4 @@
-"""The map of a table's commits and partitions as ``<grid-map>`` reads it, and which part of it is shown. Pure."""
+"""The map of a table's commits and partitions in the format of ``<grid-map>``, and the parts of a large map. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +12,12 @@ from calve.web.legend import change_legend, legend_json, legend_list
 
 Document = dict[str, Any]
 COMMITS, PARTITIONS = 2_000, 500
-"""How many of them one part of a map shows."""
+"""Maximum number of commits and of partitions in one part of a map."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Which part of a map is shown, and as which consumer sees it."""
+    """A part of a map, as one consumer sees it."""
 
     table: str
     consumer: str = ""
@@ -26,11 +26,11 @@ class Part:
 
     @property
     def is_newest(self) -> bool:
-        """Whether it begins with the newest commits and partitions."""
+        """Whether the part starts with the newest commits and partitions."""
         return not (self.skip_commits or self.skip_partitions)
 
     def address(self, below: str = "") -> str:
-        """Return where the part is: the page, or what is below it."""
+        """Return the address of the table's page, or of a path below it, that shows this part."""
         given = {
             "consumer": self.consumer,
             "skip_commits": self.skip_commits,
@@ -41,7 +41,7 @@ class Part:
 
 
 def grid_of(part: Part, drawn: Document | None) -> Document:
-    """Return what ``<grid-map>`` is given: the letters, or where to get them."""
+    """Return the data of ``<grid-map>``: the letters, or the address to load them from."""
     onward = f"&{urlencode({'consumer': part.consumer})}" if part.consumer else ""
     grid = {"href": f"{table_page(part.table)}/snapshots?snapshot={{column}}{onward}"}
     if drawn is None:
@@ -65,7 +65,7 @@ def grid_of(part: Part, drawn: Document | None) -> Document:
 
 
 def map_of(part: Part, drawn: Document) -> Document:
-    """Return the letters as ``<grid-map>`` reads them, and which part of all they are."""
+    """Return the letters in the format of ``<grid-map>``, and which part of the map they are."""
     prefix = _prefix([one["partition"] for one in drawn["partitions"]])
     return {
         "columns": [[str(one["snapshot_id"]), _column_label(one)] for one in drawn["columns"]],
@@ -78,13 +78,13 @@ def map_of(part: Part, drawn: Document) -> Document:
 
 
 def _prefix(partitions: Sequence[str]) -> str:
-    """Return what the names of all partitions begin with, if they have one field; the rows do without it."""
+    """Return the common prefix of partition names (``day=``) if they have a single field; row labels omit it."""
     fields = {one.partition("=")[0] for one in partitions if "=" in one and "/" not in one}
     return f"{fields.pop()}=" if len(fields) == 1 and all("=" in one and "/" not in one for one in partitions) else ""
 
 
 def _label(partition: str, prefix: str) -> str:
-    return " ".join(partition.removeprefix(prefix).split())  # tabs and line ends would be those of the grid
+    return " ".join(partition.removeprefix(prefix).split())  # tabs and line breaks are separators in the grid
 
 
 def _amount(row: Mapping[str, Any]) -> str:
@@ -99,7 +99,7 @@ def _column_label(column: Mapping[str, Any]) -> str:
 
 
 def _checkpoint(part: Part, drawn: Document) -> int:
-    """Return the column that the checkpoint stands before; -1 if it lies elsewhere."""
+    """Return the number of the column after the checkpoint; -1 if the checkpoint is outside of this part."""
     column, is_end = drawn["checkpoint_column"], drawn["checkpoint_column"] == len(drawn["columns"]) - 1
     return -1 if column is None or (part.skip_commits and is_end) else column + 1
 
@@ -109,7 +109,7 @@ def _commits(drawn: Document) -> int:
 
 
 def _shown(part: Part, drawn: Document) -> str:
-    """Return how much is shown of how much; empty if it is all."""
+    """Return which part of the map is shown, in words; empty if it is the whole map."""
     sentences = [
         _share("commits", part.skip_commits, _commits(drawn), drawn["commit_count"]),
         _share("partitions", part.skip_partitions, len(drawn["partitions"]), drawn["partition_count"]),
@@ -127,7 +127,7 @@ def _share(what: str, skipped: int, shown: int, total: int) -> str:
 
 
 def _links(part: Part, drawn: Document) -> list[list[str]]:
-    """Return where newer and older commits and partitions are."""
+    """Return the label and the address of the parts with newer and older commits and partitions."""
     commits, partitions = part.skip_commits, part.skip_partitions
     found = []
     if commits:

@@ -1,4 +1,4 @@
-"""Tables: which there are; and of one, what changed and who has processed it, how far behind and how late that is."""
+"""Tables: the list of tables; and for one table, its changes, consumers, lag, late rows, snapshots and columns."""
 
 import gzip
 import time
@@ -29,9 +29,9 @@ _Text = Annotated[str, Query(max_length=512)]
 _Skip = Annotated[int, Query(ge=0, lt=2**31)]
 _DAY = 86_400_000
 _FEW_COMMITS, _FEW_PARTITIONS = 150, 100
-"""The map of a table with more is loaded by the page, so that the page itself comes at once."""
+"""The browser loads a larger map after the page, so that the page itself appears at once."""
 _FIRST = 0.15
-"""Seconds that a page reads the commits of its map; what takes longer, the page loads as well."""
+"""Seconds to read the commits of a map before the page; a map that takes longer is loaded after the page."""
 _NEWEST = 8
 _EVERY = ListPage(limit=1_000_000)
 _SEARCHED = ListPage(limit=30)
@@ -42,11 +42,11 @@ def tables(
     call: Call,
     page: Paged,
     search: _Text = "",
-    is_all: Annotated[bool, Query(alias="all")] = False,  # noqa: FBT002 - FastAPI gives it by name
+    is_all: Annotated[bool, Query(alias="all")] = False,  # noqa: FBT002 - FastAPI passes it by name
     *,
     is_live: bool = False,
 ) -> Page:
-    """List the tables that are in use, or all, with how far their consumers are behind."""
+    """List the tables that are in use, or all tables, with the lag of their consumers."""
     listed = partial(Operations(call).list_tables, page, is_all=is_all, search=search or None, include="numbers")
     document = _read_on(listed) if is_live else listed()
     filters = {"search": search, "all": "true" if is_all else ""}
@@ -56,7 +56,7 @@ def tables(
 
 
 def _read_on(listed: Callable[[], Document]) -> Document:
-    """Return the list with the numbers of all tables, or as many as can be read in some seconds."""
+    """Read the list until all tables have their numbers, no numbers are added, or some seconds have passed."""
     until, known, document = time.monotonic() + SECONDS, -1, listed()
     while known < (read := sum(one["numbers"] is not None for one in document["elements"])) < len(document["elements"]):
         if time.monotonic() > until:
@@ -66,7 +66,7 @@ def _read_on(listed: Callable[[], Document]) -> Document:
 
 
 def _worst(lag: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the consumer of a table that is in most need: an error, then whose history ends first."""
+    """Return the most urgent consumer of a table: one with an error, else the one whose history expires first."""
     behind = [one for one in lag if one["error"] or one["pending_commits"]]
     return min(behind, key=_urgency, default=None)
 
@@ -77,14 +77,14 @@ def _urgency(lag: Mapping[str, Any]) -> tuple[bool, float]:
 
 
 def _shown(about: Document, tab: str, document: Any, **values: Any) -> Page:
-    """Return one tab of a table, its region; ``about`` is the table, which all tabs share."""
+    """Return the page of a tab; ``about`` is the document of the table, which all tabs share."""
     common = {"about": about, "tab": tab, "place": table_page(about["table"]), "workflow_of": workflow_of}
     return Page(f"tables/{tab}.html", about["table"], document, common | values, here="tables", regions=("tab",))
 
 
 @pages.get("/tables/{table}", "table_page", READ_SOMEWHERE, live=True, every=SELDOM)
 def changes(call: Call, table: str, consumer: _Text = "", skip_commits: _Skip = 0, skip_partitions: _Skip = 0) -> Page:
-    """Show which commits touched which partitions, and what a consumer has done with them."""
+    """Show which commits changed which partitions, and which of them a consumer has processed."""
     operations = Operations(call)
     about = operations.table(table)
     chosen = consumer or _most_behind(about)
@@ -102,7 +102,7 @@ def changes(call: Call, table: str, consumer: _Text = "", skip_commits: _Skip = 
 
 
 def _most_behind(about: Document) -> str:
-    """Return the consumer whose map is shown first: the one that is behind, and whose history ends first."""
+    """Return the consumer whose map is shown by default: the most urgent one, else the first."""
     worst = _worst(about["lag"])
     if worst is not None:
         return str(worst["consumer"])
@@ -110,7 +110,7 @@ def _most_behind(about: Document) -> str:
 
 
 def _few_changes(operations: Operations, about: Document, consumer: str) -> Document | None:
-    """Return the map of a table if it is small enough to be part of the page, and known at once."""
+    """Return the map of a table if it is small enough to be part of the page and can be read at once; else None."""
     if not 0 < about["commits"] <= _FEW_COMMITS:
         return None
     drawn = operations.changes_within(
@@ -123,7 +123,7 @@ def _few_changes(operations: Operations, about: Document, consumer: str) -> Docu
 def table_map(
     call: Call, request: Request, table: str, consumer: _Text = "", skip_commits: _Skip = 0, skip_partitions: _Skip = 0
 ) -> Response:
-    """Return a part of the map that is too large to stand in the page."""
+    """Return a part of a map that is too large to be part of the page."""
     part = Part(table, consumer, skip_commits, skip_partitions)
     drawn = Operations(call).table_changes(
         table, consumer or None, COMMITS, PARTITIONS, skip_commits=skip_commits, skip_partitions=skip_partitions
@@ -132,7 +132,7 @@ def table_map(
 
 
 def _packed(request: Request, document: Document) -> Response:
-    """Return JSON, compressed if the browser takes it: rows of letters get a fiftieth of their size."""
+    """Return JSON, compressed if the browser accepts it: rows of letters shrink to a fiftieth of their size."""
     content, headers = JsonAnswer(document).body, {"Vary": "Accept-Encoding, Cookie"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         content, headers = gzip.compress(content, 5, mtime=0), {**headers, "Content-Encoding": "gzip"}
@@ -141,21 +141,21 @@ def _packed(request: Request, document: Document) -> Response:
 
 @pages.get("/tables/{table}/consumers", "table_consumers_page", READ_SOMEWHERE, live=True, every=SELDOM)
 def consumers(call: Call, table: str) -> Page:
-    """Show how far each consumer is behind, and how long it can stay so; checkpoints are moved here."""
+    """Show the lag of each consumer and when its history expires, and let users move checkpoints."""
     about = Operations(call).table(table)
     return _shown(about, "consumers", about)
 
 
 @pages.get("/tables/{table}/lag", "table_lag_page", READ_SOMEWHERE, live=True, every=SELDOM)
 def lag(call: Call, table: str, days: Annotated[int, Query(ge=1, le=90)] = 7) -> Page:
-    """Show how near consumers came to the end of the history over time, and when they would be too late."""
+    """Show the lag of consumers against the expiry of snapshots over time, and when history would be lost."""
     operations = Operations(call)
     about, history = operations.table(table), operations.table_lag_history(table, days=days)
     return _shown(about, "lag", history, days=days, chart=_lag_chart(history), forecast=_forecast(history))
 
 
 def _lag_chart(history: Document) -> Document | None:
-    """Return the chart as a picture, and as a table for ``<metric-chart>``."""
+    """Return the chart as SVG, and its data as a table for ``<metric-chart>``; None without samples."""
     age = history["max_snapshot_age_ms"]
     series = [
         Series(one["consumer"], tuple((float(each["at"]), _come(each, age)) for each in one["samples"]))
@@ -174,19 +174,19 @@ def _lag_chart(history: Document) -> Document | None:
 
 
 def _come(sample: Mapping[str, Any], max_age: int) -> float:
-    """Return how far a consumer had come: the time of the oldest commit that it had not processed, or the newest."""
+    """Return the position of a consumer: the time of its oldest unprocessed commit, else of the newest commit."""
     expires_at = sample["expires_at"]
     return float(sample["current_at"] or sample["checkpoint_at"] if expires_at is None else expires_at - max_age)
 
 
 def _rows(times: Sequence[int], lines: Sequence[Mapping[float, float]]) -> list[list[str]]:
-    """Return a row for each time, in seconds: the time, and how high each line is."""
+    """Return a row for each time: the time, and the value of each line, all in seconds."""
     found = ([at, *(line.get(at) for line in lines)] for at in times)
     return [["" if one is None else f"{one / 1_000:.0f}" for one in row] for row in found]
 
 
 def _forecast(history: Document) -> str:
-    """Return the sentence about the consumer that will be too late first; empty if none will."""
+    """Return a sentence about the consumer that will lose history first; empty if none will."""
     found = [(one["unrecoverable_in"], one["consumer"]) for one in history["consumers"]]
     soon = min(((left, name) for left, name in found if left is not None), default=None)
     if soon is None:
@@ -204,7 +204,7 @@ def late(
     window: Annotated[int, Query(ge=1, le=3_650)] = 30,
     lookback: Annotated[int, Query(ge=0, le=3_650)] = LOOKBACK,
 ) -> Page | Response:
-    """Show how late rows come, and what a lookback of some days would miss and read again."""
+    """Show how late rows arrive, and what a lookback of some days would miss and read again."""
     operations = Operations(call)
     about = operations.table(table)
     times = [one["name"] for one in about["columns"] if str(one["type"]).startswith(("date", "timestamp"))]
@@ -221,7 +221,7 @@ def late(
 
 
 def _late(operations: Operations, about: Document) -> Document | None:
-    """Return how late the rows of a table come; None if it cannot be told."""
+    """Return how late the rows of a table arrive; None if that is unknown."""
     try:
         return _lateness(operations.table_lateness(about["table"]))
     except CalveError:
@@ -229,7 +229,7 @@ def _late(operations: Operations, about: Document) -> Document | None:
 
 
 def _lateness(document: Document) -> Document | None:
-    """Return the sentence about the lookback that was asked for, and the curve."""
+    """Return the parts of the sentence about the selected lookback, and the chart."""
     asked = document["lookback"]
     if asked is None:
         return None
@@ -254,16 +254,16 @@ def _percent(rows: int, document: Document) -> str:
 
 
 def _between(least: str, most: str) -> str:
-    """Return how much is missed, where partitions tell the time of rows only as a period."""
+    """Return an amount as text: a range, if only the partitions of rows are known, not their exact times."""
     if not most:
         return "none"
     return most if least == most else f"{least} to {most}" if least else f"up to {most}"
 
 
 def rest_of_sentence(asked: Mapping[str, Any], enough: Mapping[str, Any], window: int) -> str:
-    """Return the rest of the sentence: how many rows, and what it would take to miss none.
+    """Return the rest of the sentence: how many rows a lookback misses, and which lookback would miss none.
 
-    What is read again is left out below the data itself, as of a table that is younger than the lookback.
+    How often data is read again is left out if it is less than once, as for a table that is younger than the lookback.
     """
     if not asked["missed_rows_at_most"]:
         return f"and reads the data {asked['times_re_read']:g} times more." if asked["times_re_read"] >= 1 else ""
@@ -275,7 +275,7 @@ def rest_of_sentence(asked: Mapping[str, Any], enough: Mapping[str, Any], window
 
 @pages.get("/tables/{table}/snapshots", "table_snapshots_page", READ_SOMEWHERE, live=True, every=SELDOM)
 def snapshots(call: Call, table: str, page: Paged, snapshot: _Text = "", consumer: _Text = "") -> Page:
-    """List the snapshots, newest first; one that is chosen with the captures that hold it."""
+    """List the snapshots, newest first; and for the selected one, the captures that considered it."""
     operations = Operations(call)
     about = operations.table(table)
     document = operations.table_snapshots(table, page)

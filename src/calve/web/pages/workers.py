@@ -1,4 +1,4 @@
-"""What runs a project: workers and their queue, limits of tags, alerts, job templates."""
+"""Workers and their queue, tag permits, alerts, and job templates."""
 
 from typing import Annotated, Literal
 from urllib.parse import urlencode
@@ -13,14 +13,14 @@ from calve.web.pages.parts import part_of
 pages = Pages("workers", is_slow=True)
 _EVERY = 3.0
 _ALERTS = 1_000
-"""How many alerts there are pages of, the newest ones."""
+"""Maximum number of alerts that the pages of the list contain: the newest ones."""
 _Status = Annotated[Literal["", "waiting", "sent", "given_up"], Query()]
 _Text = Annotated[str, Query(max_length=128)]
 
 
 @pages.get("/workers", "workers_page", READ_SOMEWHERE, live=True, every=_EVERY)
 def workers(call: Call) -> Page:
-    """Show the workers, what they run, what waits for them, and what was set aside."""
+    """Show the workers, the tasks that they run, the queue, and the instances that were set aside."""
     operations = Operations(call)
     values = {"queue": operations.queue()}
     return Page("workers/workers.html", "Workers", operations.workers(), values, here="more", regions=("workers",))
@@ -28,7 +28,7 @@ def workers(call: Call) -> Page:
 
 @pages.get("/tag-permits", "tag_permits_page", READ_SOMEWHERE, live=True, every=_EVERY)
 def tag_permits(call: Call, page: Paged) -> Page:
-    """List how many steps with a tag may run at once, and how many do."""
+    """List how many steps with a tag may run at once, and how many are running."""
     document = Operations(call).permits()
     values = {"part": part_of(document, page, "tag")}
     return Page("workers/permits.html", "Tag permits", document, values, here="more", regions=("permits",))
@@ -48,7 +48,7 @@ def alerts(call: Call, page: Paged, status: _Status = "") -> Page:
 
 @pages.get("/job-templates", "job_templates_page", READ_SOMEWHERE)
 def job_templates(call: Call) -> Page:
-    """List the job templates, in all of their versions."""
+    """List all versions of all job templates."""
     return Page("workers/templates.html", "Job templates", Operations(call).list_job_templates("*"), here="more")
 
 

@@ -28,7 +28,7 @@ pages = Pages("workflow", is_slow=True)
 Document = dict[str, Any]
 TABS = ("graph", "runs", "definition", "triggers", "data", "settings")
 _RUNS = 50
-"""How many runs the grid has."""
+"""Maximum number of runs in the grid."""
 _VERSIONS = Part(limit=20)
 _FIXED = frozenset({"CONSTANT", "IMMUTABLE"})
 """Modes of params that a start cannot set."""
@@ -37,7 +37,7 @@ _Text = Annotated[str, Query(max_length=128)]
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """What the address of the page chooses."""
+    """The values in the address of the page."""
 
     workflow_id: str
     tab: str
@@ -51,14 +51,14 @@ class _Chosen:
         return workflow_page(self.workflow_id)
 
     def address(self, **query: Any) -> str:
-        """Return the address of a part of the page."""
+        """Return the address of the workflow with a query."""
         given = {name: value for name, value in query.items() if value not in {None, ""}}
         return f"{self.base}?{urlencode(given, doseq=True)}" if given else self.base
 
 
 @dataclass(frozen=True, slots=True)
 class _Tab:
-    """What a tab shows: a document of the API, and what its template needs besides."""
+    """The content of a tab: a document of the API, and further variables of its template."""
 
     document: Any
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -74,7 +74,7 @@ def workflow(
     tab: _Text = "graph",
     format_: Annotated[str, Query(alias="format", max_length=4)] = "yaml",
 ) -> Page:
-    """Show a part of a workflow: the graph, unless ``tab`` names another."""
+    """Show a tab of a workflow, by default the graph."""
     operations = Operations(call)
     name = tab if tab in TABS else "graph"
     chosen = _Chosen(workflow_id, name, page, format_ == "json", filters)
@@ -94,7 +94,7 @@ def workflow(
         "name": workflow_id,
         **made.values,
     }
-    # What a person may be writing in is not replaced under their hands.
+    # The stream must not replace a form while the user fills it in.
     regions = ("summary", name) if name in {"graph", "runs", "triggers"} else ("summary",)
     return Page("workflows/show.html", workflow_id, made.document, values, here="workflows", regions=regions)
 
@@ -105,7 +105,7 @@ def _owner(overview: Document) -> str:
 
 
 def _may_be_blocked(overview: Document) -> bool:
-    """Tell whether a failed instance may keep those after it from starting; it was unblocked, perhaps."""
+    """Tell whether a failed instance may block later ones; it may have been unblocked already."""
     strategy = overview["properties_snapshot"].get("run_strategy") or {}
     return strategy.get("rule") == "STRICT_SEQUENTIAL" and overview["failed_instances"] > 0
 
@@ -128,7 +128,7 @@ def _graph(call: WebCaller, operations: Operations, chosen: _Chosen, version: Do
         if successor in steps
     )
     told = _told(grid, newest)
-    # A definition has 300 steps at most: none is so large that groups of steps would have to be closed.
+    # A definition has at most 300 steps, so the graph is never so large that groups of steps must be closed.
     texts = [_node(step_id, kind, told.get(step_id), chosen, newest) for step_id, (kind, _) in steps.items()]
     picture = graph_svg(texts, arrange(texts, edges), label=f"Steps of {chosen.workflow_id}")
     now = call.engine.tools.clock()
@@ -202,7 +202,7 @@ def _column(run: Document, now: int) -> tuple[str, str]:
 
 
 def _lines(grid: Document) -> str:
-    """Return the grid as lines: a step each, with a letter for each run, oldest first."""
+    """Return the grid as one line for each step, with a letter for each run, oldest first."""
     rows = [run["steps"] for run in reversed(grid["runs"])]
     columns = ("".join(letters) for letters in zip(*rows, strict=True))
     return "\n".join(f"{one['step_id']}\t{letters}" for one, letters in zip(grid["steps"], columns, strict=False))
@@ -224,13 +224,13 @@ def _definition(call: WebCaller, operations: Operations, chosen: _Chosen, versio
 
 
 def _warnings(call: WebCaller, operations: Operations, document: Document) -> list[Document]:
-    """Return what looks wrong in a version, for those who may change it."""
+    """Return the warnings about a version, if the caller may push the workflow."""
     if not may(call, "push_workflow", document["metadata"]["workflow_id"]):
         return []
     body = json.dumps({"workflow": document["workflow"]}).encode()
     try:
         return list(operations.validate_workflow(body).get("warnings", []))
-    except CalveError as error:  # for example, a step type that is not installed any more
+    except CalveError as error:  # for example, a step type that is no longer installed
         return [{"message": error.message}]
 
 
@@ -248,7 +248,7 @@ def _triggers(call: WebCaller, operations: Operations, chosen: _Chosen, version:
 
 
 def _data(call: WebCaller, operations: Operations, chosen: _Chosen, version: Document) -> _Tab:
-    """Show the tables that a workflow reads and writes; nothing where there is no lake."""
+    """Show the tables that a workflow reads and writes; none if there is no lake."""
     del call, version
     try:
         document = operations.list_tables(page=Part(limit=200), workflow_id=chosen.workflow_id)
@@ -291,7 +291,7 @@ _MAKERS = {
 
 
 def default_of(param: Document) -> Document:
-    """Return a param as a form shows it: its type, what it is by default, and whether that is an expression."""
+    """Return a param for a form: its type, its default, whether that is an expression, and whether it is fixed."""
     is_expression = "expression" in param
     text = str(param["expression"]) if is_expression else shown(param["value"]) if "value" in param else ""
     return {

@@ -28,7 +28,7 @@ def workflows(
     owner: _Filter = "",
     sort: Literal["id", "last_run"] = "id",
 ) -> Page:
-    """List workflows with their last runs and when they start next."""
+    """List workflows with their last runs and their next starts."""
     operations = Operations(call)
     document = operations.list_workflows(
         page=page, search=search, tag=tag or None, owner=owner or None, sort=sort, include=_INCLUDE
@@ -45,7 +45,7 @@ def workflows(
 
 
 def behind_of(operations: Operations) -> dict[str, Any]:
-    """Return the consumers that are behind, the most urgent first; none where there is no lake."""
+    """Return the consumers that are behind, the most urgent first; none if there is no lake."""
     try:
         return operations.list_behind(page=Part(limit=200))
     except RequestInvalid:
@@ -53,7 +53,7 @@ def behind_of(operations: Operations) -> dict[str, Any]:
 
 
 def lag_by_workflow(behind: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return by how much each workflow is behind: of its consumers the one whose history ends first."""
+    """Return the lag of each workflow: that of its consumer whose history expires first."""
     return {one["workflow_id"]: one for one in reversed(behind["elements"]) if one["workflow_id"]}
 
 
@@ -77,7 +77,7 @@ def _bars(workflow: Mapping[str, Any], now: int) -> list[dict[str, Any]]:
 
 @pages.get("/search", "search_page", READ_SOMEWHERE)
 def search(call: Call, page: Paged, q: _Filter = "") -> Page:
-    """Show where a text stands; what the palette in the header finds, for those without JavaScript."""
+    """Show the results of a search; with JavaScript, the palette in the header shows the same."""
     text = q.strip()
     found = Operations(call).search(text, page, include="jumps") if text else {"elements": [], "page_info": {}}
     address = f"/search?{urlencode({'q': text})}"
