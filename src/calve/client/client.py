@@ -50,7 +50,7 @@ class Client(Operations):
         self.server.close()
 
     def perform(self, operation: Operation, arguments: dict[str, Any]) -> Any:
-        """Ask the server to perform an operation."""
+        """Send the request of an operation, and return the answer."""
         query: dict[str, Any] = {}
         given: dict[str, Any] = {}
         fields: dict[str, Any] = {}
@@ -79,11 +79,11 @@ class Client(Operations):
 
     def pages(self, listed: Callable[..., Document], *, limit: int = DEFAULT, **given: Any) -> Iterator[Document]:
         """Yield all elements of a list, page by page; the server chooses the length of a page."""
-        del limit  # that of a call in this process, which costs nothing; an answer over HTTP has a limit of its own
+        del limit  # meant for calls in this process; over HTTP, the server limits the size of an answer
         return super().pages(listed, limit=DEFAULT, **given)
 
     def request_id(self, given: str | None) -> str | None:
-        """Return the id of a request, so that a repeated request starts nothing twice."""
+        """Return the given id or a new one, so that a repeated request does not start anything twice."""
         return given or str(uuid.uuid4())
 
     def wait(

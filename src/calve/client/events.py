@@ -1,4 +1,4 @@
-"""Events as they come, and the end of an instance."""
+"""The event stream of a server, and waiting for the end of an instance."""
 
 import json
 import time
@@ -12,9 +12,9 @@ from calve.errors import CalveError, ServerError
 from calve.operations import OVER, PREFIX, Document, waited_too_long
 
 _SILENCE = 30.0
-"""After so many seconds of silence, a stream is opened again."""
+"""Seconds without any data after which a stream is reopened."""
 _LOOK = 5.0
-"""How often ``wait`` looks for itself, whatever the events say."""
+"""Maximum number of seconds between two reads of an instance by ``wait``, even if no event arrives."""
 _PAUSE = 0.5
 
 
@@ -28,7 +28,7 @@ class Message:
 
 
 def messages(lines: Iterator[str]) -> Iterator[Message]:
-    """Read an event stream; a comment, by which a server says that it lives, gives an empty message."""
+    """Parse an event stream; a comment, which the server sends to keep the connection alive, is an empty message."""
     found: dict[str, list[str]] = {}
     for line in lines:
         if line:
@@ -45,7 +45,7 @@ def messages(lines: Iterator[str]) -> Iterator[Message]:
 
 
 class EventStream:
-    """The events of a server, one after the other; cut off, it continues after the last one."""
+    """The events of a server, in order; after a lost connection, it continues with the event after the last one."""
 
     def __init__(
         self, server: Server, *, after: int, pause: Callable[[float], None], **query: str | int | None
@@ -70,7 +70,7 @@ class EventStream:
             self._pause(_PAUSE * 2**failed)
 
     def read(self, silence: float) -> Iterator[Document | None]:
-        """Yield events, and nothing whenever the server says that it lives, until the stream breaks."""
+        """Yield events, and None for each keep-alive message, until the connection ends."""
         headers = {"Last-Event-ID": str(self._last)}
         with self._server.stream(
             f"{PREFIX}/events", accept="text/event-stream", headers=headers, silence=silence, query=self._query
@@ -90,10 +90,10 @@ def wait(
     timeout: float | None,
     pause: Callable[[float], None],
 ) -> Document:
-    """Look until an instance is over: when an event says that it may be, and now and then in any case.
+    """Read an instance until it has ended: when an event reports its end, and every few seconds in any case.
 
     Raises:
-        WaitedTooLong: it is not over yet.
+        WaitedTooLong: it has not ended in time.
     """
     end = None if timeout is None else time.monotonic() + timeout
     while True:
@@ -107,7 +107,7 @@ def wait(
 
 
 def _doze(events: EventStream, seconds: float, pause: Callable[[float], None]) -> None:
-    """Come back when an event tells of an end; after some seconds at the latest."""
+    """Return when an event reports an end, or after some seconds."""
     end = time.monotonic() + seconds
     try:
         for event in events.read(seconds):
@@ -116,12 +116,12 @@ def _doze(events: EventStream, seconds: float, pause: Callable[[float], None]) -
     except httpx.ReadTimeout:
         return
     except (httpx.TransportError, CalveError):
-        pass  # events only make it quicker: without them, there is still the look
+        pass  # without events, the next read of the instance notices its end a little later
     pause(min(_PAUSE, seconds))
 
 
 def _is_end(event: Document) -> bool:
-    """Tell whether an instance has ended, rather than a step."""
+    """Tell whether an event is the end of an instance, rather than of a step."""
     return event.get("step_id") is None and event.get("after") in OVER
 
 

@@ -1,4 +1,4 @@
-"""One server over HTTP: requests, retries, streams, and its refusals as the errors of the same call in process."""
+"""HTTP requests to one server: retries, streams, and error responses raised as the errors of a call in process."""
 
 import json
 import time
@@ -22,11 +22,11 @@ _NONE: Mapping[str, str] = {}
 _OWN = frozenset({"self", "message", "remedy"})
 _TOKEN = "Give a token that is valid there: CALVE_TOKEN=calve_…, or Client(url, token=…)."  # noqa: S105 - a sentence
 _PASSING = frozenset({429, 502, 503, 504})
-"""What a server, or something before it, answers that has done nothing."""
+"""Statuses of a server, or of a proxy in front of it, after which a repeatable request is sent again."""
 
 
 class Server:
-    """Asks a server, and asks again where that can do no harm."""
+    """Sends requests to a server, and repeats those that are safe to repeat."""
 
     def __init__(
         self, url: str, token: str | None = None, *, timeout: float = 30.0, sleep: Callable[[float], None] = time.sleep
@@ -56,21 +56,21 @@ class Server:
         query: Mapping[str, Any] | None = None,
         is_repeatable: bool = False,
     ) -> Any:
-        """Ask something, and return the answer's JSON.
+        """Send a request, and return the JSON of the response.
 
         Args:
             method: GET, POST, PUT or DELETE.
             place: the path.
-            body: sent as JSON.
-            text: is sent as it is instead.
-            media: the content type of that text.
-            query: what stands after the question mark; values that are None are left out.
-            is_repeatable: twice is the same as once, so that it can be asked again if no answer came.
+            body: the body, which is sent as JSON.
+            text: a body to send unchanged, instead.
+            media: the content type of ``text``.
+            query: the parameters of the query; values that are None are left out.
+            is_repeatable: whether the request is idempotent, so that it may be repeated if no response arrives.
 
         Raises:
-            CalveError: the error that the server gave.
-            ServerUnreachable: no answer came.
-            RequestInvalid: the body holds something that is not text.
+            CalveError: the server responded with this error.
+            ServerUnreachable: no response arrived.
+            RequestInvalid: the body contains a string that is not valid text.
         """
         check_text(body)
         given: dict[str, Any] = {"params": _present(query)}
@@ -81,7 +81,7 @@ class Server:
         return _read(self._sent(method, place, given, is_repeatable=is_repeatable), f"{method} {place}")
 
     def has_page(self, place: str) -> bool:
-        """Tell whether a person would find a page there, if only after signing in."""
+        """Tell whether the server has a web page at a path, even if it requires signing in."""
         try:
             return not self._http.head(place, headers={"Accept": "text/html"}).is_error
         except httpx.TransportError:
@@ -91,7 +91,7 @@ class Server:
     def stream(
         self, place: str, *, accept: str, silence: float, query: Mapping[str, Any], headers: Mapping[str, str] = _NONE
     ) -> Iterator[httpx.Response]:
-        """Read something as it comes; silence for so many seconds ends it with ``httpx.ReadTimeout``."""
+        """Open a streamed response; ``httpx.ReadTimeout`` is raised after ``silence`` seconds without data."""
         timeout = httpx.Timeout(self.timeout, read=silence)
         with self._http.stream(
             "GET", place, params=_present(query), headers={"Accept": accept, **headers}, timeout=timeout
@@ -119,7 +119,7 @@ class Server:
         raise AssertionError  # pragma: no cover - the last try returns or raises
 
     def unreachable(self, error: httpx.TransportError) -> ServerUnreachable:
-        """Return what to raise where no answer came."""
+        """Return the error for a request without a response."""
         return ServerUnreachable(
             f"{self.url} does not answer: {error or type(error).__name__}.",
             remedy="Is calve server (or calve up) running there? Check CALVE_URL.",
@@ -161,18 +161,18 @@ def _read(answer: httpx.Response, place: str) -> Any:
 
 
 def _wanted_pause(answer: httpx.Response) -> float:
-    """Return for how long the server asks to be left alone."""
+    """Return the seconds of the header ``Retry-After``; 0 if there is none."""
     wanted = answer.headers.get("retry-after", "")
     return float(wanted) if wanted.isdecimal() else 0.0
 
 
 def failure(status: int, body: Any, *, place: str) -> CalveError:
-    """Return what an answer other than 2xx means: by its code, else in general.
+    """Return the error for a response that is not 2xx: the class of its ``code`` if known, otherwise ServerError.
 
     Args:
         status: the HTTP status.
-        body: the answer, as JSON gave it; None if it is no JSON.
-        place: what was asked, for people.
+        body: the parsed body; None if it is not JSON.
+        place: the method and the path, for the message.
     """
     said: Mapping[str, Any] = body if isinstance(body, Mapping) else {}
     kind = {error.code: error for error in _tree(CalveError)}.get(str(said.get("code")))

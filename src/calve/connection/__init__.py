@@ -1,6 +1,6 @@
-"""calve from Python: one object for a project on this machine or for a server, the same in scripts and notebooks.
+"""calve from Python: one object for a project on this machine or for a server, in scripts and in notebooks.
 
-Users import ``connect`` and the types of its answers from ``calve`` itself.
+Users import ``connect`` and the types of its results from ``calve`` itself.
 """
 
 from lazy_loader import attach_stub

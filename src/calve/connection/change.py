@@ -1,4 +1,4 @@
-"""A change that was captured: its rows as a DataFrame, Arrow or Polars, and what becomes of its checkpoint."""
+"""A captured change: its rows as Spark, Arrow or Polars data, and its commit, which moves the checkpoint."""
 
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Lakehouse(Protocol):
-    """What a change needs of the connection that captured it."""
+    """What a change needs from the connection that captured it."""
 
     @property
     def lake(self) -> "Lake":
@@ -26,7 +26,7 @@ class Lakehouse(Protocol):
 
     @property
     def spark(self) -> "SparkSession":
-        """A Spark session that knows them."""
+        """A Spark session with these catalogs."""
         ...
 
     def commit(self, change: "Change | str") -> "Change":
@@ -39,9 +39,9 @@ class Lakehouse(Protocol):
 
 
 class Change(AbstractContextManager["Change"]):
-    """What changed in one or several tables since the consumer's checkpoint, or the plan of a capture.
+    """The change of one or several tables since the consumer's checkpoint, or the plan of a capture.
 
-    As a context manager it commits the change when the block ends, and abandons it if the block raises.
+    As a context manager, it commits the change when the block ends, or abandons it if the block raises an error.
     """
 
     def __init__(self, report: CaptureReport, connection: Lakehouse) -> None:
@@ -60,7 +60,7 @@ class Change(AbstractContextManager["Change"]):
 
     @property
     def ranges(self) -> dict[str, dict[str, Any]]:
-        """By column: the lowest and highest value in the change, over all tables."""
+        """The lowest and the highest value of each column in the change, over all tables."""
         return self.report.ranges
 
     @property
@@ -70,17 +70,17 @@ class Change(AbstractContextManager["Change"]):
 
     @property
     def relation(self) -> str:
-        """What goes after FROM or USING in Spark SQL to get exactly the new and changed rows of the only table."""
+        """The relation for FROM or USING in Spark SQL with exactly the new and changed rows of the only table."""
         return self.relation_of()
 
     def relation_of(self, source_table: str | None = None) -> str:
-        """Return what goes after FROM or USING to get exactly the new and changed rows of a table.
+        """Return the relation for FROM or USING in Spark SQL with exactly the new and changed rows of a table.
 
         Args:
-            source_table: which one; not needed if only one was captured.
+            source_table: the table; not needed if only one was captured.
 
         Raises:
-            RequestInvalid: several were captured, or this is a plan, which has no rows.
+            RequestInvalid: the table is not in this change or must be named, or this is a plan, which has no rows.
         """
         found = self._table(source_table)
         if found.relation is None:
@@ -90,11 +90,11 @@ class Change(AbstractContextManager["Change"]):
         return found.relation
 
     def dataframe(self, spark: "SparkSession | None" = None, source_table: str | None = None) -> "DataFrame":
-        """Return exactly the new and changed rows as a DataFrame of Spark.
+        """Return exactly the new and changed rows as a Spark DataFrame.
 
         Args:
-            spark: a session that knows the catalogs; by default, one of the project's settings.
-            source_table: which table; not needed if only one was captured.
+            spark: a session with the catalogs; by default, one with the settings of the project.
+            source_table: the table; not needed if only one was captured.
         """
         relation = self.relation_of(source_table)
         return (spark or self._connection.spark).sql(f"SELECT * FROM {relation}")  # noqa: S608 - calve wrote it
@@ -102,14 +102,14 @@ class Change(AbstractContextManager["Change"]):
     def to_arrow(self, source_table: str | None = None) -> "pa.Table":
         """Return exactly the new and changed rows as an Arrow table.
 
-        Rows of appended files are read without a JVM. A change that needs more than reading files (deletes to apply,
-        rows to tell apart) is read by Spark.
+        PyIceberg reads the rows of appended files, without a JVM. Spark reads a change for which reading files is not
+        enough, because deletes must be applied or rows must be filtered.
         """
         read = self._read_files(source_table)
         return self.dataframe(source_table=source_table).toArrow() if read is None else read
 
     def to_polars(self, source_table: str | None = None) -> "pl.DataFrame":
-        """Return exactly the new and changed rows as a DataFrame of Polars.
+        """Return exactly the new and changed rows as a Polars DataFrame.
 
         Raises:
             RequestInvalid: Polars is not installed.
@@ -166,7 +166,7 @@ class Change(AbstractContextManager["Change"]):
         return self.tables[names.index(source_table)]
 
     def _read_files(self, source_table: str | None) -> "pa.Table | None":
-        """Return the rows if they are those of the captured files, and PyIceberg can read them; otherwise None."""
+        """Return the rows if they are exactly those of the captured files and PyIceberg can read them; else None."""
         report = self._table(source_table)
         relation = self.relation_of(source_table)
         if relation != report.icdc_table or report.filter is not None or self.report.mode != "table":
@@ -176,7 +176,7 @@ class Change(AbstractContextManager["Change"]):
         try:
             scan = lake.catalog(name.catalog).pyiceberg().load_table(name.identifier).scan()
             return None if any(task.delete_files for task in scan.plan_files()) else scan.to_arrow()
-        except (NotImplementedError, ValueError):  # types and encodings that PyIceberg does not know, but Spark does
+        except (NotImplementedError, ValueError):  # types and encodings that only Spark supports
             return None
 
 

@@ -1,4 +1,4 @@
-"""A connection to a project of this machine, or to a server."""
+"""A connection to a project on this machine, or to a server."""
 
 import math
 import time
@@ -35,12 +35,12 @@ _INSTANCES = ("workflow_id", "workflow_instance_id", "workflow_run_id", "status"
 
 
 def connect(where: str | Path | Settings | None = None, *, token: str | None = None) -> "Connection":
-    """Open a project, or a server.
+    """Connect to a project on this machine, or to a server.
 
     Args:
-        where: the folder of a project; its settings; or the URL of a server. By default, the server that ``CALVE_URL``
-            or the settings name, else the project of the current folder.
-        token: the token for a server; by default, that of the settings.
+        where: the folder of a project, its settings, or the URL of a server. Default: the server that ``CALVE_URL`` or
+            the settings name, or else the project in the current folder.
+        token: the token for a server. Default: that of the settings.
     """
     if isinstance(where, str) and where.startswith(("http://", "https://")):
         settings = load()
@@ -51,7 +51,7 @@ def connect(where: str | Path | Settings | None = None, *, token: str | None = N
 
 
 class Connection(AbstractContextManager["Connection"]):
-    """Operations on this machine or on a server, alike. Close it, or use it in a ``with``."""
+    """The same operations for a project on this machine and for a server. Close it, or use it in a ``with`` block."""
 
     def __init__(self, settings: Settings, *, url: str | None = None, token: str | None = None) -> None:
         self.settings = settings
@@ -60,7 +60,7 @@ class Connection(AbstractContextManager["Connection"]):
 
     @cached_property
     def operations(self) -> "Operations":
-        """Every operation, as in REST; the other methods of this class are shorter forms."""
+        """All operations of the REST API; the other methods of this class are shorter forms of some."""
         if self._url is not None:
             from calve.client import Client
 
@@ -86,7 +86,7 @@ class Connection(AbstractContextManager["Connection"]):
 
     @cached_property
     def spark(self) -> "SparkSession":
-        """A Spark session that knows the catalogs of the settings: local, or on ``spark.remote``."""
+        """A Spark session with the catalogs of the settings: local, or on ``spark.remote``."""
         from calve.lake import session
 
         return session(self.settings, "calve")
@@ -97,8 +97,8 @@ class Connection(AbstractContextManager["Connection"]):
         """Return what the next capture of a consumer would contain; nothing is written.
 
         Args:
-            tables: one or several.
-            consumer: whose checkpoint counts.
+            tables: one or several tables.
+            consumer: the consumer, whose checkpoint is the start of the change.
             operations: ``append``, ``overwrite``, ``delete``, a list of them, or ``all``.
             options: ``ranges``, ``mode``, ``max_files``, ``max_bytes``, ``start``, ``end``, ``on_gap`` and
                 ``on_schema_change``, as ``calve capture --help`` explains them.
@@ -111,11 +111,11 @@ class Connection(AbstractContextManager["Connection"]):
     ) -> Change:
         """Capture the changes since the consumer's last commit.
 
-        In a ``with`` the change is committed when the block ends, and abandoned if it raises.
+        In a ``with`` block, the change is committed when the block ends, or abandoned if it raises an error.
 
         Args:
-            tables: one or several.
-            consumer: whose checkpoint counts.
+            tables: one or several tables.
+            consumer: the consumer, whose checkpoint is the start of the change.
             operations: ``append``, ``overwrite``, ``delete``, a list of them, or ``all``.
             options: those of ``plan``, and ``key``, ``lease`` and ``supersede``.
         """
@@ -139,11 +139,11 @@ class Connection(AbstractContextManager["Connection"]):
         return Records(self.operations.checkpoints(consumer=consumer), _CHECKPOINTS)
 
     def lag(self, consumer: str | None = None) -> Records:
-        """Return how far consumers are behind their tables, and how long their history is safe."""
+        """Return how far consumers are behind their tables, and when the history that they need expires."""
         return Records(self.operations.lag(consumer=consumer), _LAG)
 
     def sql(self, statement: str) -> "DataFrame":
-        """Run a statement of Spark SQL on the lake, on the Spark of ``spark``."""
+        """Run a Spark SQL statement on the lake, with the session ``spark``."""
         return self.spark.sql(statement)
 
     def push(self, definition: "Definition | Workflow") -> Document:
@@ -163,16 +163,16 @@ class Connection(AbstractContextManager["Connection"]):
         wait: bool = True,
         timeout: float | None = None,
     ) -> Instance:
-        """Start an instance, and wait until it is over.
+        """Start an instance, and wait until it has ended.
 
-        Without a server this process is the worker that runs it, unless another one works on the project.
+        Without a server, this process is the worker that runs it, unless another worker runs on the project.
 
         Args:
-            workflow: the id of a workflow that was pushed; or a definition as ``push`` takes it, which is pushed first.
+            workflow: the id of a workflow; or a definition as for ``push``, which is pushed first.
             params: run params.
             version: ``active``, ``latest``, ``default`` or a number.
-            wait: until it is over; otherwise a worker runs it, now or later.
-            timeout: how many seconds to wait at most.
+            wait: whether to wait for the end; otherwise a worker runs the instance, now or later.
+            timeout: the maximum number of seconds to wait.
 
         Raises:
             WaitedTooLong: it has not ended after ``timeout`` seconds; it continues.
@@ -209,13 +209,13 @@ class Connection(AbstractContextManager["Connection"]):
         return Records(self.operations.instances(workflow_id, statuses=statuses, limit=limit), _INSTANCES)
 
     def graph(self, workflow_id: str, version: str | int = "latest") -> Graph:
-        """Return the steps of a workflow, and which follows which."""
+        """Return the graph of a workflow's steps."""
         steps = self.operations.version(workflow_id, version)["workflow"]["steps"]
         found = [next(iter(step.values())) for step in steps]
         return Graph({step["id"]: tuple(step.get("transition", {}).get("successors", {})) for step in found})
 
     def close(self) -> None:
-        """Close what this connection has opened; its Spark session stays, as others may use the same Spark."""
+        """Close the project or the HTTP connections; the Spark session stays open, because others may use it, too."""
         self._stack.close()
 
     def __exit__(
@@ -251,7 +251,7 @@ def _id_of(change: Change | str) -> str:
 
 
 def _is_definition(text: str) -> bool:
-    """Tell whether a text is a definition, or the path of its file; else it is the id of a workflow."""
+    """Tell whether a text is a definition or the path of its file, rather than the id of a workflow."""
     return "\n" in text or Path(text).suffix in _FILES
 
 

@@ -1,4 +1,4 @@
-"""Results as notebooks show them: each is a plain list or dict that also has ``_repr_html_``. Pure."""
+"""Results for notebooks: plain lists and dicts, and graphs, that also have ``_repr_html_``. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ _COLOURS = {"SUCCEEDED": "#2e7d32", "FAILED": "#c62828", "FATALLY_FAILED": "#c62
 
 
 class Records(list[Document]):
-    """Documents, shown as a table with the columns that were named for it."""
+    """A list of documents, which a notebook shows as a table of some columns."""
 
     def __init__(self, documents: Iterable[Document], columns: Sequence[str]) -> None:
         super().__init__(documents)
@@ -23,21 +23,21 @@ class Records(list[Document]):
 
 
 class Instance(Document):
-    """An instance of a workflow, as REST gives it."""
+    """An instance of a workflow: the document of the REST API."""
 
     @property
     def status(self) -> str:
-        """Its status, such as SUCCEEDED."""
+        """The status of the instance, such as SUCCEEDED."""
         return str(self["status"])
 
     @property
     def succeeded(self) -> bool:
-        """Whether it succeeded."""
+        """Whether the instance succeeded."""
         return self.status == "SUCCEEDED"
 
     @property
     def graph(self) -> "Graph":
-        """Its steps, with their statuses."""
+        """The graph of the steps, with their statuses."""
         dag: Mapping[str, Mapping[str, Any]] = self.get("runtime_dag", {})
         return Graph(
             {step: tuple(node.get("successors", ())) for step, node in dag.items()},
@@ -54,17 +54,17 @@ class Instance(Document):
 
     @property
     def steps(self) -> list[Document]:
-        """Its steps, in the order of the definition."""
+        """The steps, in the order of the definition."""
         found: list[Document] = self.get("steps", [])
         return found
 
 
 class Graph:
-    """The steps of a workflow, and which follows which.
+    """The graph of a workflow's steps.
 
     Args:
-        successors: by step.
-        statuses: by step, if the graph is that of an instance.
+        successors: the successors of each step.
+        statuses: the status of each step, for the graph of an instance.
     """
 
     def __init__(self, successors: Mapping[str, Sequence[str]], statuses: Mapping[str, str] | None = None) -> None:
@@ -76,9 +76,9 @@ class Graph:
 
     @property
     def columns(self) -> list[list[str]]:
-        """The steps by how many steps are before them at most, in the order of the definition."""
+        """The steps in columns, by the longest path to them; each column is in the order of the definition."""
         depth = dict.fromkeys(self.successors, 0)
-        for _ in depth:  # a path has at most as many steps as there are
+        for _ in depth:  # the longest path has at most that many steps, so the depths are final after as many rounds
             for step, after in self.successors.items():
                 for each in after:
                     depth[each] = max(depth[each], depth[step] + 1)
