@@ -1,14 +1,14 @@
-'''Commands made from operations: their arguments, options and ``--json``, and the call itself.
+'''Commands derived from operations: their arguments, options and ``--json``, and the call itself.
 
     @performs("Captures.list_lag", consumer=option("-c"))
     def lag(found: list[Document]) -> None:
         """Show how far each consumer is behind its tables."""
         print_table(("consumer", "table"), [(one["consumer"], one["table"]) for one in found])
 
-The parameters of an operation, and the fields of its body, give the names, types, choices, limits, defaults and help of
-arguments and options. Keywords beside the operation say what differs: ``option(…)`` and ``argument(…)`` spell one in
-another way; any other value, or what a function returns, is what the operation always receives; None leaves it out.
-Options that the operation does not know are declared with ``click.option`` as usual.
+The parameters of an operation, and the fields of its body, define the names, types, choices, limits, defaults and help
+of arguments and options. Keyword arguments override them: ``option(…)`` and ``argument(…)`` change how a parameter is
+spelt; with any other value, or with a function, the command has no such parameter, and always passes that value, or the
+result of the function, to the operation. None passes nothing. Further options are declared with ``click.option``.
 '''
 
 import inspect
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from calve.operations import Operation
 
 _LARGE = 2**31 - 1
-"""Limits from here on are those of a column of the state database, and not worth showing."""
+"""Limits of this size come from columns of the state database, and are not shown."""
 _NAMED = re.compile(r"``(\w+)``")
-"""Another parameter, in the documentation of one."""
+"""The name of another parameter in the description of a parameter."""
 _BOUNDS = {"ge": 0, "gt": 1, "le": 0, "lt": -1}
-"""The checks that limit a number, and how far the limit is from what they name."""
+"""The checks that limit a number, and the difference between their value and the inclusive limit."""
 
 
 class Spelling(NamedTuple):
-    """How a parameter of an operation is written on the command line, where that does not follow from it."""
+    """The form of a parameter on the command line, where it differs from the derived one."""
 
     kind: type[click.Parameter]
     names: tuple[str, ...]
@@ -51,27 +51,27 @@ def option(*names: str, **attributes: Any) -> Spelling:
     """Spell a parameter as an option.
 
     Args:
-        names: a short name besides the derived one, or a long one instead of it.
-        attributes: what ``click.Option`` takes.
+        names: a short name in addition to the derived name, or a long name instead of it.
+        attributes: the arguments of ``click.Option``.
     """
     return Spelling(click.Option, names, attributes)
 
 
 def argument(**attributes: Any) -> Spelling:
-    """Spell a parameter as an argument; the attributes are what ``click.Argument`` takes."""
+    """Spell a parameter as an argument; the attributes are the arguments of ``click.Argument``."""
     return Spelling(click.Argument, (), attributes)
 
 
 @dataclass(frozen=True)
 class Call:
-    """The call of an operation: which one, and how a command spells its parameters."""
+    """The call of an operation by a command, which may spell parameters differently."""
 
     path: str
     spellings: Mapping[str, Any]
 
     @cached_property
     def operation(self) -> "Operation":
-        """The operation, which is imported when it is needed, so that ``calve --help`` imports none."""
+        """The operation; it is imported on first use, so that ``calve --help`` imports none."""
         from calve import operations
 
         topic, _, method = self.path.partition(".")
@@ -80,25 +80,25 @@ class Call:
 
     @cached_property
     def fixed(self) -> dict[str, Any]:
-        """What the operation always receives."""
+        """The values that the command always passes to the operation."""
         return {name: value for name, value in self.spellings.items() if not isinstance(value, Spelling)}
 
     def perform(self, state: State, given: Mapping[str, Any]) -> Any:
-        """Perform the operation with values by name; a list comes as a whole, or up to its limit."""
+        """Perform the operation with arguments by name; a list in pages is read to its end, or up to the limit."""
         operation = self.operation
         with state.topic(self.path.partition(".")[0]) as topic:
             values = {name: _value(one) for name, one in {**given, **self.fixed}.items() if name in operation.fields}
             known = {name: value for name, value in values.items() if value not in (None, [])}
-            if operation.is_paged:  # beside an operation that lists pages is a method that gives all elements
+            if operation.is_paged:  # list_captures returns a page; the method captures yields all elements
                 found = getattr(topic, operation.name.removeprefix("list_"))(**known)
                 return list(islice(found, given.get("limit")))
             return getattr(topic, operation.name)(**operation.arguments(known))
 
     def parameters(self) -> Iterator[click.Parameter]:
-        """Yield the arguments and options that follow from the operation.
+        """Yield the arguments and options that are derived from the operation.
 
         Raises:
-            TypeError: something is spelt that the operation does not take.
+            TypeError: a keyword argument of the command is not a parameter of the operation.
         """
         known = {*self.operation.fields, *(["limit"] if self.operation.is_paged else [])}
         if unknown := self.spellings.keys() - known:
@@ -121,7 +121,7 @@ class Call:
 
 
 class OperationCommand(click.Command):
-    """A command whose parameters follow from an operation."""
+    """A command whose parameters are derived from an operation."""
 
     def __init__(self, call: Call, function: Callable[..., Any], **attributes: Any) -> None:
         self._call, self._function = call, function
@@ -130,7 +130,7 @@ class OperationCommand(click.Command):
 
     @property
     def params(self) -> list[click.Parameter]:
-        """The parameters, derived when they are needed."""
+        """The parameters, derived on first use."""
         if self._params is None:
             more = reversed(getattr(self._function, "__click_params__", []))
             self._params = [*self._call.parameters(), *more]
@@ -139,44 +139,43 @@ class OperationCommand(click.Command):
 
     @params.setter
     def params(self, given: list[click.Parameter]) -> None:
-        """Ignore the list that click begins with."""
+        """Ignore the list that click sets in its constructor."""
 
     @property
     def help(self) -> str:
-        """What the function says of itself, or else the operation."""
+        """The docstring of the function, or else that of the operation."""
         text = inspect.getdoc(self._function) or self._call.operation.doc.replace("``", "")
         return with_examples(text)
 
     @help.setter  # noqa: A003 - click's name
     def help(self, given: str | None) -> None:
-        """Ignore that click is given none."""
+        """Ignore the None that click sets in its constructor."""
 
 
 class OperationGroup(OperationCommand, click.Group):
-    """A group that is such a command itself, if no subcommand is named."""
+    """A group that performs an operation itself if no subcommand is given."""
 
 
 def _value(given: Any) -> Any:
-    """Return what an operation receives: of a function, its result."""
+    """Return the value that an operation receives: the result of a function, and a list instead of a tuple."""
     if callable(given):
         return given()
     return list(given) if isinstance(given, tuple) else given
 
 
 def with_examples(text: str) -> str:
-    r"""Keep the lines of examples in a help text: click wants a backspace character before them, ours have ``\b``."""
+    r"""Replace ``\b`` by the backspace character that makes click keep the lines of examples in a help text."""
     return text.replace("\\b\n", "\b\n")
 
 
 def command(path: str, name: str = "", /, **more: Any) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a command from a function that takes the ``State``, and the values of an operation's parameters.
+    """Make a command from a function that takes the ``State`` and the arguments of an operation.
 
     Args:
         path: the operation, as ``Topic.method``.
-        name: the name of the command; that of the function, if not given.
-        more: ``below``, the group that it belongs to; ``is_group``, whether it has subcommands; and what differs from
-            the operation, by parameter. A list that comes in pages has ``--limit`` if ``limit`` says how many elements
-            to show by default.
+        name: the name of the command; by default, that of the function.
+        more: ``below``, the group of the command; ``is_group``, whether it has subcommands; and overrides by parameter.
+            A list in pages has the option ``--limit`` if ``limit`` is its default.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
@@ -188,8 +187,8 @@ def command(path: str, name: str = "", /, **more: Any) -> Callable[[Callable[...
 def performs(path: str, name: str = "", /, **more: Any) -> Callable[[Callable[..., Any]], Any]:
     """Make a command that performs an operation from a function that prints the answer for people.
 
-    The function takes the answer, and those values that it names; ``--json`` prints the answer as it is. For the
-    arguments, see ``command``.
+    The function takes the answer, and any arguments of the operation; ``--json`` prints the answer unchanged instead.
+    For the parameters, see ``command``.
     """
 
     def decorate(render: Callable[..., None]) -> click.Command:
@@ -233,19 +232,19 @@ def _made(
 
 
 def _argument(name: str, field: "FieldInfo", **attributes: Any) -> dict[str, Any]:
-    """Return what click is told of an argument; WORKFLOW stands for ``workflow_id``."""
+    """Return the arguments of ``click.Argument``; the metavar of ``workflow_id`` is WORKFLOW."""
     is_list, kind = _kind(field)
     is_required = attributes.get("required", field.is_required())
     shown = name.removesuffix("_id").upper()
     metavar = (shown if is_required else f"[{shown}]") + ("..." if is_list else "")
     if isinstance(kind, click.IntRange):
-        kind = click.INT  # the operation refuses a number that cannot be, as it refuses a name
+        kind = click.INT  # the operation checks the range, with the same kind of error as for a name
     found = {"metavar": metavar, "type": kind, "required": is_required}
     return found | ({"nargs": -1} if is_list else _default(field)) | attributes
 
 
 def _option(field: "FieldInfo", **attributes: Any) -> dict[str, Any]:
-    """Return what click is told of an option."""
+    """Return the arguments of ``click.Option``."""
     is_list, kind = _kind(field)
     is_required = field.is_required() and "default" not in attributes
     text = _NAMED.sub(lambda found: f"--{found[1].replace('_', '-')}", field.description or "")
@@ -260,13 +259,13 @@ def _option(field: "FieldInfo", **attributes: Any) -> dict[str, Any]:
 
 
 def _default(field: "FieldInfo") -> dict[str, Any]:
-    """Return the default of a value, if it has one that is worth showing."""
+    """Return the default of a parameter, if it is worth showing."""
     default = getattr(field.default, "value", field.default)
     return {"default": default} if default and not field.is_required() else {}
 
 
 def _kind(field: "FieldInfo") -> "tuple[bool, click.ParamType[Any] | None]":
-    """Tell whether a field holds several values, and return the type of one; None if nobody can type it."""
+    """Tell whether a field has several values, and return the click type of one; None if it cannot be typed."""
     kind, checks = _plain(field.annotation, *field.metadata)
     if get_origin(kind) is list:
         return True, _type(*_plain(get_args(kind)[0]))
@@ -285,7 +284,7 @@ def _plain(kind: Any, *checks: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _type(kind: Any, checks: tuple[Any, ...] = ()) -> "click.ParamType[Any] | None":
-    """Return the type of what is typed for a plain type, if there is one."""
+    """Return the click type for a plain type, if there is one."""
     if kind is bool:
         return click.BOOL
     if kind is int:
@@ -298,7 +297,7 @@ def _type(kind: Any, checks: tuple[Any, ...] = ()) -> "click.ParamType[Any] | No
 
 
 def _number(checks: tuple[Any, ...]) -> "click.ParamType[Any]":
-    """Return the type of a number within its limits."""
+    """Return the click type of an integer with its limits."""
     limits = {name: getattr(one, name) + by for one in checks for name, by in _BOUNDS.items() if hasattr(one, name)}
     lowest, highest = limits.get("ge", limits.get("gt")), limits.get("le", limits.get("lt"))
     lowest = lowest if lowest is not None and lowest > -_LARGE else None

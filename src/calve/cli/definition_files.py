@@ -1,4 +1,4 @@
-"""Files with workflow definitions: how they are found and loaded, and how their problems are shown."""
+"""Files with workflow definitions: finding and loading them, and showing their problems."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ SUFFIXES = frozenset({".yaml", ".yml", ".json", ".py"})
 
 
 def found(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
-    """Yield the given files and those in the given folders, each with whether it was given itself."""
+    """Yield the given files and the definitions in the given folders; each with whether the file itself was given."""
     for path in paths:
         if not path.is_dir():
             yield path, True
@@ -33,7 +33,7 @@ def found(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
 
 
 def is_workflow(result: "Loaded") -> bool:
-    """Tell whether a file is meant to be a workflow, valid or not; a folder may have other files."""
+    """Tell whether a file is meant to be a workflow, valid or not; a folder may also contain other files."""
     return [problem.code for problem in result.problems] != ["form_unknown"]
 
 
@@ -42,8 +42,8 @@ def load_file(file: Path, project: Path, vocabulary: "Vocabulary | None" = None)
 
     Args:
         file: the file; ``-`` is standard input.
-        project: the folder where steps find the files that they read.
-        vocabulary: the step types and templates that it may use; by default, what is installed.
+        project: the folder of the files that steps read.
+        vocabulary: the step types and job templates that the definition may use; by default, those installed.
     """
     from calve.definition import ScriptFolder, installed, load
 
@@ -64,7 +64,7 @@ def load_file(file: Path, project: Path, vocabulary: "Vocabulary | None" = None)
 
 
 def step_files(file: Path, project: Path) -> "StepFiles":
-    """Return what finds the files that the steps of a definition read."""
+    """Return the files that the steps of a definition may read: those of the project and beside the definition."""
     from calve.definition import ProjectFiles
 
     return ProjectFiles(project, _folder(file))
@@ -100,12 +100,12 @@ class _Templates:
             return [JobTemplate.model_validate(one) for one in operations.templates()]
 
     def templates(self, job_type: str | None = None) -> "Sequence[JobTemplate]":
-        """Return those of a type, or all."""
+        """Return the job templates of a type, or all."""
         return [one for one in self._kept if job_type in {None, one.definition.job_type}]
 
 
 def vocabulary_of(state: State) -> "Vocabulary":
-    """Return what a definition may use where it is pushed: what is installed here, and the templates there."""
+    """Return the vocabulary for a definition to push: step types installed here, and job templates stored there."""
     from calve.definition import vocabulary_with
 
     return vocabulary_with(_Templates(state))

@@ -1,4 +1,4 @@
-"""The project in which the demo runs: made anew by each demo, and left to be looked at."""
+"""The project in which the demo runs: each demo creates it anew, and keeps it for inspection."""
 
 import shutil
 import socket
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 _STATE = "state.db"
 _PORTS = 20
-"""How many ports are tried, from that of the settings on."""
+"""How many ports to try, starting with that of the settings."""
 
 
 def clear(settings: "Settings") -> None:
-    """Delete what an earlier demo has left, and make the folder a project.
+    """Delete the project of an earlier demo, and create a new one.
 
     Raises:
-        StoreBusy: a process runs the workflows of the earlier one.
+        StoreBusy: a process still runs the workflows of the earlier demo.
     """
     from calve.store import open_store
 
@@ -34,7 +34,7 @@ def clear(settings: "Settings") -> None:
                 f"The last demo is still open: {error.message}", remedy="Stop that process (calve up) first."
             ) from error
         except CalveError:
-            pass  # whatever is wrong with it, it is deleted
+            pass  # a broken database may be deleted
     shutil.rmtree(settings.home, ignore_errors=True)
     settings.home.mkdir(parents=True)
     (settings.home / "calve.toml").write_text('# The project of calve demo, which the next demo deletes.\nhome = "."\n')
@@ -50,9 +50,9 @@ def tidy(home: Path) -> None:
 
 
 def view_of(settings: "Settings", page: str) -> dict[str, str] | None:
-    """Return the command that serves the demo's project, and the address that a page has then.
+    """Return the command that serves the demo's project, and the address of a page on that server.
 
-    None if variables of this environment would lead the command to another project.
+    None if variables of this environment would give the command another state database or other catalogs.
     """
     from calve.settings import load
 
@@ -67,7 +67,7 @@ def view_of(settings: "Settings", page: str) -> dict[str, str] | None:
 
 
 def _free_port(server: "ServerSettings") -> int:
-    """Return the port of the settings; if another server has it, the next one that is free."""
+    """Return the port of the settings, or the next free port if another server uses it."""
     first = server.port or type(server)().port
     for port in range(first, first + _PORTS):
         with suppress(OSError), closing(socket.create_server((server.host, port))):

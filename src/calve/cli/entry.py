@@ -69,7 +69,7 @@ COMMANDS = {
     "audit": "calve.cli.commands.access:audit",
     "doctor": "calve.cli.commands.doctor:doctor",
 }
-"""The module and the name of each subcommand. Help imports them all, so they import heavy libraries when they run."""
+"""The module and the function of each subcommand. Help imports them all, so they import heavy libraries when called."""
 
 
 class LazyGroup(click.Group):
@@ -101,7 +101,7 @@ def _near(word: str) -> str:
 
 
 def _with_examples(command: click.Command) -> click.Command:
-    """Keep the lines of the examples in the help of a command, and of the commands below it."""
+    """Make click keep the lines of examples in the help of a command and of its subcommands."""
     if not isinstance(command, OperationCommand):
         command.help = command.help and with_examples(command.help)
     for each in command.commands.values() if isinstance(command, click.Group) else ():
@@ -140,7 +140,7 @@ def run(arguments: list[str] | None = None) -> int:
         _complain(state, {"code": "stopped", "message": "stopped", "remedy": "", "context": {}})
         return 130
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output is gone, and the interpreter would complain about it
+        sys.stderr.close()  # otherwise the interpreter reports at exit that it cannot flush its output
         return 1
     except CalveError as error:
         _complain(state, error.as_json())

@@ -21,25 +21,25 @@ _SHOW_CURSOR = "\x1b[?25h"
 _AFTER = 4.0
 """How many seconds a process may take to end after its deadline for running steps."""
 WITHIN = 5.0 + _AFTER
-"""How many seconds after the first signal a process that runs no steps ends, whatever it is doing."""
+"""Seconds after the first signal at which a process that runs no steps is ended, whatever it is doing."""
 
 
 def within(settings: "Settings") -> float:
-    """Return how many seconds after the first signal a process that runs steps ends."""
+    """Return how many seconds after the first signal a process that runs steps is ended."""
     return settings.worker.drain.total_seconds() + _AFTER
 
 
 @contextmanager
 def counted(at_last: Callable[[], None] = lambda: None, *, within: float | None = None) -> Iterator[Callable[[], int]]:
-    """Count signals instead of dying from the first one; the second one ends this process at once.
+    """Count signals instead of being terminated by the first one; the second one ends this process at once.
 
-    The handler only counts, because anything it called might be what it has interrupted. ``at_last`` is called on the
-    second signal, and may only send signals itself.
+    The handler only counts, because it may have interrupted the very code that it would call. ``at_last`` is called on
+    the second signal or at the deadline, and may only send signals.
 
     Args:
         at_last: ends the processes that this one has started.
-        within: end this process so many seconds after the first signal, even after the block: threads that do not end
-            would keep the interpreter from exiting.
+        within: the deadline: end this process this many seconds after the first signal, even after the block, because
+            threads that do not end keep the interpreter from exiting.
     """
     count = 0
     ring = None if within is None else _guarded(within, at_last)
@@ -59,7 +59,7 @@ def counted(at_last: Callable[[], None] = lambda: None, *, within: float | None 
         for number, handler in before.items():
             signal.signal(number, handler)
         if ring is not None and not count:
-            os.close(ring)  # which ends the guard
+            os.close(ring)  # the guard reads the end of the pipe, and ends
 
 
 def _guarded(within: float, at_last: Callable[[], None]) -> int:

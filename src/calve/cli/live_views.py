@@ -22,17 +22,17 @@ LINES = 10
 """How many lines of a failed step's log are shown."""
 _OFTEN = 0.25
 _SELDOM = 1.0
-"""How often to look at what happens inside of steps, in seconds."""
+"""Seconds between two checks of what happens inside of steps."""
 _PASSED = frozenset({"CREATED", "INITIALIZED", "EVALUATING_PARAMS", "STARTING", "FINISHING"})
-"""States that a step passes through, which are not shown."""
+"""Statuses through which steps only pass, and which are not shown."""
 _PATIENCE = 5_000
-"""After how many milliseconds without a start to ask whether a worker runs."""
+"""Milliseconds without a start after which to ask the user whether a worker is running."""
 
 
 def follow(
     session: Session, run: Document, show: Show, *, changed: threading.Event | None = None, each: Callable[[], None]
 ) -> Document:
-    """Show a run until it ends; ``each`` is called often, and ``changed`` makes it look at once."""
+    """Show a run until it ends; ``each`` is called before each check, and setting ``changed`` causes one at once."""
     changed = changed or threading.Event()
     while True:
         each()
@@ -48,7 +48,7 @@ def follow(
 
 @contextmanager
 def shown(session: Session, *, is_quiet: bool) -> "Iterator[Show]":
-    """Yield what shows a run: in place on a terminal, otherwise a line for each change; nothing if quiet."""
+    """Yield a function that shows a run: in place on a terminal, otherwise a line for each change; or nothing."""
     if is_quiet:
         yield lambda _: None
     elif sys.stderr.isatty():
@@ -59,7 +59,7 @@ def shown(session: Session, *, is_quiet: bool) -> "Iterator[Show]":
 
 
 def wondering(session: Session, show: Show) -> Show:
-    """Return what shows a run, and asks once whether a worker runs if it does not start."""
+    """Return a function that shows a run and, if the run does not start, asks once whether a worker is running."""
     since = session.now()
     is_told = False
 
@@ -89,7 +89,7 @@ def _live(session: Session) -> "Iterator[Show]":
             if is_over(run):
                 live.update(live_view(_whole(session, run), session.now()))
             else:
-                draw()  # not at every change: a loop of thousands has too many
+                draw()  # at intervals: a loop with thousands of iterations changes too often
 
         yield show
 
@@ -101,7 +101,7 @@ def _whole(session: Session, run: Document) -> Document:
 
 
 def latest(session: Session, run: Document) -> Document | None:
-    """Return a run as it is now, without its steps; None if it was deleted."""
+    """Return the current document of a run, without its steps; None if the run was deleted."""
     try:
         runs = session.operations.runs(run["workflow_id"], run["workflow_instance_id"])
     except WorkflowMissing:
@@ -110,7 +110,7 @@ def latest(session: Session, run: Document) -> Document | None:
 
 
 class _Lines:
-    """Prints a line for each event of a run, and what steps wait for, also inside of other steps."""
+    """Prints a line for each event of a run, each failed step and each wait, also inside of other steps."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -129,7 +129,7 @@ class _Lines:
         for event in self._events(run):
             if event.get("after") is not None and event["after"] not in _PASSED:
                 self._print(run, event)
-        if not is_over(run):  # the summary says the rest
+        if not is_over(run):  # the summary shows the failures
             self._found = None
             self._look()
 
@@ -159,7 +159,7 @@ class _Lines:
         _say(event["at"], f"{step_id} {event['after']}{attempt}{self._reason(run, step_id, number, event['after'])}")
 
     def _retry(self, step_id: str, number: int, status: str) -> Document | None:
-        """Return the wait of a failed step for its next attempt, if it has one."""
+        """Return the wait of a failed step for its next attempt, if there will be one."""
         from calve.engine import StepStatus
 
         waits = self._whole()["waiting"] if StepStatus(status).is_retryable else ()
@@ -179,7 +179,7 @@ class _Lines:
         return f": {said}" if said else ""
 
     def _whole(self) -> Document:
-        """Return the run with its steps, read once for what is printed together."""
+        """Return the run with its steps; it is read once for all lines that are printed together."""
         if self._found is None:
             try:
                 self._found = _whole(self._session, self._run)
@@ -209,7 +209,7 @@ def _key(step: Document) -> tuple[str, int, str]:
 
 
 def _say(at: int, text: str) -> None:
-    """Print something with the time, further lines indented."""
+    """Print a text with the time in front, and its further lines indented."""
     clock = datetime.fromtimestamp(at / 1_000).astimezone()
     first, *others = text.splitlines()
     click.echo("\n".join([f"{clock:%H:%M:%S}  {first}", *(f"          {line}" for line in others)]), err=True)
@@ -269,7 +269,7 @@ def _refusal(session: Session, run: Document) -> str | None:
 
 
 def every(seconds: float, what: Callable[[], None]) -> Callable[[], None]:
-    """Return a function to call often, which acts at most once in so many seconds, and on the first call."""
+    """Return a function that calls ``what``, on its first call and then at most once in ``seconds`` seconds."""
     last = -seconds
 
     def maybe() -> None:

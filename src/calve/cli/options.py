@@ -35,14 +35,14 @@ def parse_param(given: str) -> tuple[str, Any]:
 
 
 def _refuse(word: str) -> None:
-    """Refuse NaN and Infinity, which are not JSON; they are text."""
+    """Refuse NaN and Infinity, which JSON does not have; such a value stays text."""
     raise ValueError(word)
 
 
 def read_hidden(what: str, *, confirm: bool = False) -> str:
     """Prompt for a text without echoing it, or read it from standard input without its final newline.
 
-    It is never an argument: other users could see it in the list of processes.
+    The text cannot be an argument, because other users can see arguments in the list of processes.
 
     Raises:
         RequestInvalid: it is empty, or not UTF-8.

@@ -17,7 +17,7 @@ def print_json(value: Any) -> None:
 
 
 def json_safe(value: Any) -> Any:
-    """Return the value in JSON's types, losing nothing: decimals become text, binaries Base64."""
+    """Convert a value to JSON's types without loss of precision: decimals become text, bytes become Base64."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -38,7 +38,7 @@ def json_safe(value: Any) -> Any:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, numbers: bool = True) -> None:
-    """Print a table; numbers stand to the right. Nothing is cut where no terminal limits the width."""
+    """Print a table with right-aligned numbers; only a terminal limits its width."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

@@ -30,44 +30,44 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
-"""How many seconds to wait before a process is restarted that has crashed once, twice …; then always the last."""
+"""Seconds to wait before a restart after the first, second … crash in a row; after more crashes, the last value."""
 STEADY = 60.0
-"""A process that has run for so many seconds counts as healthy: the next wait is the first one again."""
+"""Seconds after which a process counts as healthy, so that its next restart waits for the first of ``PAUSES``."""
 END_SECONDS = 7.0
-"""How long processes may take to end before they are killed, in seconds."""
+"""Seconds that processes may take to end before they are killed."""
 
 
 class Process(Protocol):
-    """A process; ``multiprocessing.Process`` is one."""
+    """A process, such as ``multiprocessing.Process``."""
 
     @property
     def pid(self) -> int | None:
-        """Its process id."""
+        """The process id."""
 
     @property
     def exitcode(self) -> int | None:
-        """Its exit code; None while it runs."""
+        """The exit code; None while the process runs."""
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Ask the process to end."""
 
     def kill(self) -> None:
-        """Kill it."""
+        """Kill the process."""
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for its end."""
+        """Wait for the process to end."""
 
 
 @dataclass(slots=True)
 class Slot:
-    """One of the processes, and how often it has crashed."""
+    """One of the processes, and its crashes."""
 
     process: Process
     began: float
     crashes: int = 0
-    """How many in a row have crashed soon after their start."""
+    """The number of crashes in a row, each soon after a start."""
     due: float | None = None
-    """When it is restarted, if it has crashed."""
+    """When to restart the process, if it has crashed."""
 
 
 class Supervisor:
@@ -89,7 +89,7 @@ class Supervisor:
         return [slot.process for slot in self._slots]
 
     def look(self) -> None:
-        """Restart processes that have crashed, each after a wait that grows with every crash; call it often."""
+        """Restart crashed processes, each after a wait that grows with every crash; callers call this often."""
         now = self._clock()
         for slot in self._slots:
             if slot.due is not None:
@@ -124,7 +124,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def server_processes(settings: "Settings", host: str, reserved: "socket.socket", number: int) -> Iterator[Supervisor]:
-    """Serve a project by several processes until the block ends; the socket is closed then.
+    """Serve a project with several processes until the block ends, which also closes the socket.
 
     Args:
         settings: the settings of the project.
@@ -133,10 +133,10 @@ def server_processes(settings: "Settings", host: str, reserved: "socket.socket",
         number: how many processes.
 
     Raises:
-        EnvironmentUnfit: none of them has started.
+        EnvironmentUnfit: no process has started.
     """
     context = multiprocessing.get_context("spawn")
-    signs: WeakKeyDictionary[Process, Connection] = WeakKeyDictionary()  # a sign goes with its process
+    signs: WeakKeyDictionary[Process, Connection] = WeakKeyDictionary()  # removed with the process
 
     def start() -> Process:
         sign, theirs = context.Pipe(duplex=False)
@@ -159,7 +159,7 @@ def server_processes(settings: "Settings", host: str, reserved: "socket.socket",
 
 
 def serve_in_process(settings: "Settings", host: str, reserved: "socket.socket", sign: "Connection") -> None:
-    """Serve in a child process, until told to end or until the parent is gone."""
+    """Serve in a child process, until SIGTERM arrives, the server ends by itself, or the parent is gone."""
     withdraw()
     is_told = False
 
@@ -167,7 +167,7 @@ def serve_in_process(settings: "Settings", host: str, reserved: "socket.socket",
         nonlocal is_told
         is_told = True
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent passes it on as SIGTERM
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes; the parent sends SIGTERM
     signal.signal(signal.SIGTERM, tell)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     parent = multiprocessing.parent_process()
@@ -200,8 +200,8 @@ def _serving(settings: "Settings", host: str, reserved: "socket.socket") -> "Ite
 
 @contextmanager
 def _held_back() -> Iterator[None]:
-    """Block signals while a process starts; it inherits the mask, and unblocks them once it has its handlers."""
-    resource_tracker.ensure_running()  # otherwise the first start does it, and unblocks the signals
+    """Block signals while a process starts: it inherits the mask, and unblocks them when its handlers are set."""
+    resource_tracker.ensure_running()  # otherwise the first start runs it, which unblocks the signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield
@@ -218,7 +218,7 @@ def _is_up(sign: "Connection") -> bool:
 
 _OFTEN = 0.2
 _PAUSE = 1.0
-"""A worker that ran for less than so many seconds is restarted only after that time."""
+"""Minimum number of seconds between two starts of the same worker."""
 
 
 class WorkerProcesses:
@@ -256,7 +256,7 @@ class WorkerProcesses:
                 continue
             if process is not None:
                 click.echo(f"worker {process.pid} exited with code {process.returncode}; restarting it", err=True)
-            # In a session of its own, so that Ctrl-C reaches this process only, which passes it on.
+            # Each worker is in its own session, so that Ctrl-C only reaches this process, which sends SIGTERM to them.
             self._processes[slot] = (start(self._command), time.monotonic())
 
     def _kill(self) -> None:

@@ -1,4 +1,4 @@
-"""A session: the operations that a command performs, on a server or in this process, and what else it needs to know."""
+"""A session of a command: the operations, performed by a server or in this process, and facts about the project."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from calve.operations import Operations
 
 Document = dict[str, Any]
-"""What an operation answers: JSON's own types, in Maestro's shape where Maestro has the document."""
+"""The answer of an operation, in JSON's own types; in Maestro's format where Maestro has the document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Operations, the same for all commands whether a server performs them or this process does."""
+    """Operations, which are the same for a command whether a server performs them or this process does."""
 
     operations: "Operations"
     project: "Project | None" = None

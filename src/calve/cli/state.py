@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from calve.settings import Settings
 
 OF_A_SERVER = frozenset({"up", "server", "scheduler", "worker"})
-"""The commands that are parts of a server themselves, so that ``CALVE_URL`` does not concern them."""
+"""The commands that run a server or parts of one, and therefore ignore ``CALVE_URL``."""
 
 _PAUSE = 0.5
 """How long to wait before connecting again to a database that restarts, in seconds."""
@@ -64,7 +64,7 @@ class State:
 
     @contextmanager
     def connect(self) -> "Iterator[Session]":
-        """Open what a command works with: the server that ``CALVE_URL`` names, or else the project itself."""
+        """Open a session with the server that ``CALVE_URL`` names, or else with the project itself."""
         from calve.cli.session import Session
         from calve.operations import Caller, Operations
 
@@ -84,7 +84,7 @@ class State:
 
     @contextmanager
     def topic(self, name: str) -> "Iterator[Any]":
-        """Open the operations of one topic: without a server, what other topics need is not even imported."""
+        """Open the operations of one topic; without a server, only the modules that it needs are imported."""
         from calve import operations
 
         url = self.settings.client.url
@@ -129,7 +129,7 @@ class State:
 
 
 class Patience:
-    """Waits for a state database that restarts, and says so from time to time."""
+    """Waits for a state database that restarts, and reports that from time to time."""
 
     def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
         self._sleep = sleep
@@ -150,4 +150,4 @@ def _remember(ctx: click.Context, _: click.Parameter, value: Any) -> None:
 json_option = click.option(
     "--json", is_flag=True, expose_value=False, callback=_remember, help="Print JSON for programs."
 )
-"""Adds ``--json`` to a command, which finds it in its ``State``."""
+"""Adds ``--json`` to a command, and stores it in the ``State``."""

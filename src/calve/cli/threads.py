@@ -1,4 +1,4 @@
-"""Threads of a command: a worker that runs steps, and the schedulers and services beside it."""
+"""Threads of a command that run the schedulers and background services of a project."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ class SchedulerThreads:
             thread.join()
 
     def check(self) -> None:
-        """Raise the error that one of them has failed with."""
+        """Raise the error of a thread that has failed, if any has."""
         for error in self._errors:
             raise error
 
@@ -52,11 +52,11 @@ class SchedulerThreads:
 def scheduler_threads(
     project: "Project", listener: "Callable[[SchedulerRound], None]" = lambda _: None, served: str = ""
 ) -> Iterator[SchedulerThreads]:
-    """Run the schedulers and background services of a project until the block ends; call a listener with every turn.
+    """Run the schedulers and background services of a project until the block ends.
 
     Args:
         project: the project.
-        listener: what is called.
+        listener: called with every round of a scheduler.
         served: the address at which this process serves the web UI, if it does.
     """
     threads = SchedulerThreads(project, listener, served)

@@ -62,7 +62,7 @@ def step_rows(run: "Document", now: int) -> list[tuple[Any, ...]]:
 
 
 def live_view(run: "Document", now: int) -> "Group":
-    """Return the steps as a coloured table for a terminal, and below it which ones failed or wait."""
+    """Return the steps as a coloured table for a terminal, followed by failed and waiting steps."""
     from rich import box
     from rich.console import Group
     from rich.table import Table
@@ -75,7 +75,7 @@ def live_view(run: "Document", now: int) -> "Group":
     for step, row in zip(run["steps"], step_rows(run, now), strict=True):
         style = colour(step["status"])
         table.add_row(*(Text(str(cell), style=style if at == 1 else "") for at, cell in enumerate(row)))
-    over = is_over(run)  # a summary follows then
+    over = is_over(run)  # the summary that follows has the details
     return Group(table, *(Text(line) for line in ([] if over else details(run, now))))
 
 
@@ -109,7 +109,7 @@ def log_command(run: "Document", step: "Document") -> "Iterator[str]":
 
 
 def waiting(run: "Document", wait: "Document", now: int) -> "Iterator[str]":
-    """Yield lines about a waiting step: what it waits for, and what can be done."""
+    """Yield lines about a waiting step: what it waits for, and the commands that end the wait."""
     path, place = wait["path"], f"{name_of(run)} {wait['path']}"
     match wait["reason"]:
         case "APPROVAL":
@@ -132,7 +132,7 @@ def waiting(run: "Document", wait: "Document", now: int) -> "Iterator[str]":
 
 
 def short_wait(wait: "Document", now: int) -> str:
-    """Return in one line what a step waits for."""
+    """Return what a step waits for, in one line."""
     match wait["reason"]:
         case "APPROVAL":
             return f"asks: {_brief(wait['question'])}"
@@ -187,7 +187,7 @@ def _attempt(wait: "Document") -> str:
 
 
 def _clock(at: int, now: int) -> str:
-    """Format a time; one of another day has its date."""
+    """Format a time, with its date unless it is today."""
     then, today = datetime.fromtimestamp(at / 1_000).astimezone(), datetime.fromtimestamp(now / 1_000).astimezone()
     return f"{then:%H:%M:%S}" if then.date() == today.date() else f"{then:%Y-%m-%d %H:%M:%S}"
 
@@ -210,14 +210,14 @@ def _indented(text: str) -> "Iterator[str]":
 
 
 def _brief(text: str) -> str:
-    """Return the first lines of a message as one short line."""
+    """Return the first lines of a message as one line, truncated if it is long."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     brief = " ".join(lines[:_BRIEF_LINES])
     return brief if len(brief) <= _BRIEF else f"{brief[: _BRIEF - 1]}…"
 
 
 def _failure_count(run: "Document") -> int:
-    """Return how many steps of the whole tree failed, as far as known."""
+    """Return how many steps of the run failed, including those inside of steps, as far as known."""
     from calve.engine import StepStatus
 
     counts = run["runtime_overview"].get("rollup_overview", {}).get("overview", {})
@@ -276,7 +276,7 @@ def _note(run: "Document", step: "Document", now: int) -> str:
 
 
 def _inside(run: "Document", step_id: str, now: int) -> "Iterator[str]":
-    """Yield notes about a step from what failed, waits or runs inside of it; the most urgent comes first."""
+    """Yield notes about what failed, waits or runs inside of a step, the most urgent first."""
     for failure in run["failures"]:
         if failure["path"].startswith(f"{step_id}/"):
             yield f"{failure['path']}: {_brief(failure['message'])}"

@@ -19,17 +19,17 @@ _RUN = (
     "workflow_uuid",
     "status",
 )
-"""What is printed of a run."""
+"""The fields of a run that ``--json`` prints."""
 
 _SOME = {
     "instance_id": argument(required=False),
     "step_id": option("--step", metavar="PATH", default=None, help="Only this step: job, loop/3/job."),
 }
-"""How the instance and the step are spelt that an action may be about, rather than the whole workflow."""
+"""The spelling of the instance and the step, for actions that may also concern the whole workflow."""
 
 
 def _action(path: str, help_text: str, **spellings: Any) -> click.Command:
-    """Return a command for an action, which its operation on a step or on an instance describes."""
+    """Return a command for an action, with the parameters of the operation on a step or an instance."""
     name = path.partition(".")[2].rpartition("_")[0]
 
     def act(

@@ -36,7 +36,7 @@ _WANTED = {
     "start": option("--from", metavar="latest|SNAPSHOT|TAG|TIMESTAMP"),
     "end": option("--to", metavar="SNAPSHOT|TAG|BRANCH|TIMESTAMP"),
 }
-"""How what is to be captured is spelt."""
+"""The spelling of the parameters that define a capture."""
 
 
 @performs("Captures.plan_capture", **_WANTED)

@@ -97,7 +97,7 @@ def _show(result: "Loaded") -> None:
 
 
 _MISSING = "script_missing"
-"""A warning while a definition is written, an error when it is pushed: the script is stored with the version."""
+"""A warning in ``calve validate``, but an error in ``calve push``, because a version contains its scripts."""
 
 
 @click.command()
@@ -156,7 +156,7 @@ def shown(version: "Document") -> str:
 
 
 def accepted(state: State, loaded: "Iterable[Loaded]") -> "list[Definition] | None":
-    """Return the definitions if all of them can be pushed; otherwise show their problems."""
+    """Return the definitions if all of them can be pushed; otherwise show their problems and return None."""
     loaded = list(loaded)
     definitions = [result.definition for result in loaded if result.definition and not _lacks_script(result)]
     if len(definitions) == len(loaded):
@@ -175,7 +175,7 @@ def accepted(state: State, loaded: "Iterable[Loaded]") -> "list[Definition] | No
 
 
 def keep(operations: "Operations", definition: "Definition", *, inactive: bool = False) -> "Document":
-    """Push one definition; return which version it is."""
+    """Push a definition, and return its version."""
     chosen = definition.model_copy(update={"is_active": False}) if inactive else definition
     version = operations.push(chosen.as_json())
     metadata = version["metadata"]

@@ -110,7 +110,7 @@ class _Shown:
 
 @contextmanager
 def _shown(total: int, *, is_quiet: bool) -> "Iterator[_Shown]":
-    """Yield what shows the progress: bars on a terminal, lines elsewhere, nothing if quiet."""
+    """Yield the functions that show the progress: as bars on a terminal, otherwise as lines; nothing if quiet."""
     if not is_quiet and sys.stderr.isatty():
         with _bars(total) as shown:
             yield shown

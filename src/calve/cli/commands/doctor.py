@@ -160,7 +160,7 @@ def _tables(settings: "Settings") -> Finding:
 
 
 def _folders(settings: "Settings") -> Iterator[tuple[str, Path, str]]:
-    """Yield what calve keeps in folders of this machine, where, and the setting that names the folder."""
+    """Yield the files and folders that calve writes on this machine: a name, the path, and the setting of the path."""
     from calve.lake import jars, local_path
 
     yield "The state", settings.home, "home"

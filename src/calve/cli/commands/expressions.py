@@ -79,7 +79,7 @@ def _request(line: str) -> dict[str, Any]:
         raise RequestInvalid(f"the line is not JSON: {error}") from error
     if not isinstance(request, dict) or not isinstance(request.get("expr"), str):
         raise RequestInvalid("the line is not an object with a text expr")
-    for key in request.keys() - _KEYS:  # others, such as a note, are the caller's own
+    for key in request.keys() - _KEYS:  # other keys, such as a note, are ignored
         if near := get_close_matches(key, _KEYS, n=1, cutoff=0.8):
             raise RequestInvalid(f"{key} looks like {near[0]}")
     for key in ("params", "limits"):

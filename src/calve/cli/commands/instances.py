@@ -94,7 +94,7 @@ def _instances(
 
 
 def _recent(session: Session, workflow: str | None) -> list[Document]:
-    """Return the instances that have not ended, and the last ones that have."""
+    """Return the instances that have not ended, and the newest ones that have ended."""
     from calve.engine import RunStatus
 
     live = [status for status in RunStatus if not status.is_terminal]

@@ -1,4 +1,4 @@
-"""``calve logs``: what a step has written."""
+"""``calve logs``: the log of a step."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ def logs(
     run: int | None,
     **options: Any,
 ) -> None:
-    r"""Print what a step has written.
+    r"""Print the log of a step.
 
     \b
       calve logs demo.pipeline 3 load -f
@@ -49,8 +49,8 @@ def logs(
       calve logs demo.pipeline 3 loop/7/load --attempt 1
       calve logs demo.pipeline 3 load --run 1
 
-    Of a long log, the first and the last megabytes are kept, and a line says how much is left out between them, unless
-    whole logs are kept: see logs.location in the settings. An offset counts all bytes, kept or not.
+    Of a long log, only the first and the last megabytes are kept, with a line that says how much is missing between
+    them; to keep whole logs, see logs.location in the settings. Offsets count all bytes, including missing ones.
     """
     _check_options(options)
     which = workflow_id, instance_id, step_id
@@ -88,7 +88,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
 def _attempt(
     operations: "Operations", which: tuple[str, int, str], attempt_id: int | None, run_id: int | None
 ) -> Document:
-    """Return an attempt of a step; None is the newest."""
+    """Return an attempt of a step, by default the newest."""
     if attempt_id is None and run_id is None:
         return operations.step(*which)
     return operations.attempt(*which, attempt_id or "latest", run_id=run_id or "latest")
@@ -97,7 +97,7 @@ def _attempt(
 def _pieces(
     operations: "Operations", which: tuple[str, int, str], read: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Yield the part of a log that the options ask for."""
+    """Yield the part of a log that the options select."""
     if options["follow"] or all(options[name] is None for name in ("offset", "limit", "tail")):
         place: dict[str, Any] = {**read, "offset": options["offset"], "tail": options["tail"]}
         yield from operations.logs(*which, is_followed=options["follow"], **place)

@@ -218,7 +218,7 @@ def carried_out(state: State, session: Session, run: Document) -> int:
 
 
 class _Stopping:
-    """Stops a run once."""
+    """Stops a run, once, however often it is called."""
 
     def __init__(self, state: State, session: Session, run: Document) -> None:
         self._state, self._session, self._run = state, session, run
@@ -259,7 +259,7 @@ def _print_started(session: Session, started: Document, view: str | None) -> Non
 
 
 def _is_file(word: str) -> bool:
-    """Tell whether a word is the name of a file rather than of a workflow, which may have dots too."""
+    """Tell whether a word is the path of a file rather than the id of a workflow, which may also contain dots."""
     path = Path(word)
     return path.suffix in SUFFIXES and (path.is_file() or len(path.parts) > 1)
 

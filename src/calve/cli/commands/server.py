@@ -106,14 +106,14 @@ def _check_up(url: str) -> None:
 
 
 def _serve_together(state: State, host: str | None, port: int | None, number: int) -> None:
-    """Serve by several processes; what has to be done once is done here, before they start."""
+    """Serve with several processes; this process first does what must be done only once."""
     from calve.api import reserve, url_of
     from calve.app import access_control_on, bootstrap_on
     from calve.cli.processes import server_processes
 
     given = state.settings.server
     host = host or given.host
-    with state.open_project(waits=True) as project:  # brings the database up to date
+    with state.open_project(waits=True) as project:  # migrates the database
         check_store = project.store.watch()
         access_control_on(project.store, project.settings, host)  # refuses an address that is not protected
         reserved = reserve(host, given.port if port is None else port)

@@ -10,7 +10,7 @@ from calve.cli.session import Document
 from calve.cli.state import State
 
 _ABSENT = {"next_time": None, "last_time": None, "latency_ms": None, "error": ""}
-"""What the document of a trigger leaves out if there is none."""
+"""The values of fields that the document of a trigger leaves out."""
 
 
 @command("Triggers.list_triggers", workflow_id=argument())
@@ -88,7 +88,7 @@ def _row(trigger: Document) -> tuple[str, ...]:
 
 
 def _set_aside(state: Any) -> str:
-    """Return why the newest signals that a trigger could not evaluate started nothing."""
+    """Return the newest signals that a trigger could not evaluate, and the error."""
     failed = state.get("failed") or ()
     if not failed:
         return ""
@@ -98,7 +98,7 @@ def _set_aside(state: Any) -> str:
 
 
 def _last(trigger: Document) -> str:
-    """Return when a trigger fired last; if by a table, also how long after the newest commit."""
+    """Return when a trigger fired last; for a table trigger, also how long after the newest commit."""
     latency = trigger["latency_ms"]
     after = "" if latency is None else f" ({latency / 1_000:.1f} s after the commit)"
     return f"{moment(trigger['last_time'])}{after}"
