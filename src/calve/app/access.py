@@ -24,10 +24,10 @@ def accounts_on(store: Store) -> "Accounts":
 
 
 def access_control_on(store: Store, settings: Settings, host: str) -> "AccessControl":
-    """Return what protects a server that listens on an address.
+    """Return the access control of a server that listens on an address.
 
     Raises:
-        SettingsInvalid: others could reach it, and the settings do not say how it is protected.
+        SettingsInvalid: other machines could reach the server, and the settings do not define how it is protected.
     """
     from calve.access import Authenticator, Rate
     from calve.api.access import AccessControl, rules

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BATCH = 500
-"""How many folders are looked up in one query."""
+"""How many folders to look up in one query."""
 
 
 class RunEnds(Protocol):
@@ -32,15 +32,15 @@ class AttemptFolders:
     """The folders under ``<home>/attempts``, one for each attempt that needed one, named by its uuid.
 
     A folder is deleted when the run of its attempt has succeeded: until then, later steps may read it. If the run has
-    failed, the folder is kept for a while, for people to look at and for a restart. While the run goes on, it stays. A
-    folder that the database does not know is kept for a while too.
+    failed, the folder is kept for ``keep_seconds``, for inspection and for a restart. A folder whose attempt is not in
+    the database is kept as long after its last change.
     """
 
     folder: Path
     keep_seconds: float
     state: RunEnds
     has_uploads: bool = False
-    """Whether logs are uploaded from the folders; a folder waits for that, but not for ever."""
+    """Whether logs are uploaded from the folders: a folder waits for its upload, but at most ``keep_seconds``."""
     now: Callable[[], float] = time.time
 
     def old(self) -> Iterator[Path]:

@@ -1,6 +1,6 @@
-"""Which boundaries around steps hold on this machine, by the settings and by trying them.
+"""Checks of the boundaries around steps: whether they hold on this machine, by its settings and by trying them.
 
-docs/explain/access.md says what each one separates, and what holds without it.
+docs/explain/access.md explains what each boundary separates, and what happens without it.
 """
 
 import stat
@@ -16,7 +16,7 @@ from calve.settings import FILE, Settings
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """Something that separates steps from calve, or from each other."""
+    """A boundary that separates steps from calve, or from each other."""
 
     name: str
     holds: bool
@@ -28,8 +28,8 @@ def boundaries_of(settings: Settings) -> Iterator[Boundary]:
     """Yield each boundary, and whether it holds.
 
     Raises:
-        EnvironmentUnfit: the settings require one that this machine cannot provide.
-        SettingsInvalid: they name a user that does not exist.
+        EnvironmentUnfit: the settings require a boundary that this machine cannot provide.
+        SettingsInvalid: the settings name a user that does not exist.
     """
     from calve.steps import load_isolation
 
@@ -60,7 +60,7 @@ def _state(settings: Settings) -> Boundary:
 
 
 def _file(settings: Settings) -> Boundary:
-    """Check that the file of the settings has no password, since programs of steps can read the project."""
+    """Check that the settings file contains no password, because programs of steps can read the project."""
     file = settings.project / FILE
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
     if not any(password in text for password in _passwords(settings)):

@@ -49,9 +49,9 @@ def open_lake(settings: Settings) -> "Iterator[Lake]":
 
 
 def _close_home(settings: Settings) -> None:
-    """Close the folder of the state, and the key, to other users, unless the project itself is in that folder.
+    """Deny other users access to the key, and to the state folder unless the project is inside of that folder.
 
-    Programs that run as other users may pass through it, to their working folders.
+    With ``worker.run_as``, other users may still pass through the state folder to their working folders.
     """
     home = settings.home.resolve()
     if not settings.project.resolve().is_relative_to(home):
@@ -77,12 +77,12 @@ def tables_on(lake: "Lake", store: Store) -> "Tables":
 
 
 def _watches(lake: "Lake", store: Store) -> "Iterator[tuple[str, TableName]]":
-    """Yield workflows, each with a table that a trigger of it watches."""
+    """Yield each workflow with a table that one of its triggers watches."""
     from calve.triggers import TriggerType, all_triggers
 
     for trigger in all_triggers(store.triggers, TriggerType.INCREMENTAL):
         for text in trigger.definition.get("source_tables", ()):
-            with suppress(RequestInvalid):  # a name that is none: a look at the trigger says so
+            with suppress(RequestInvalid):  # the trigger itself reports an invalid name
                 yield trigger.workflow_id, lake.parse(text)
 
 
@@ -95,7 +95,7 @@ def deliveries_on(lake: "Lake", store: Store) -> "Deliveries":
 
 
 def table_rights_on(lake: "Lake", store: Store) -> "CurrentRights":
-    """Return a function that returns which namespace may use which tables now."""
+    """Return a function that returns the current rights of namespaces to tables."""
     from calve.lake import Right, TableRights
 
     given = lake.settings.access.tables
@@ -108,22 +108,22 @@ def table_rights_on(lake: "Lake", store: Store) -> "CurrentRights":
 
 
 def has_closed_tables(store: Store | None, settings: Settings) -> bool:
-    """Tell whether a namespace may use only the tables that it is granted."""
+    """Tell whether namespaces may use only the tables that the settings grant them."""
     policy = settings.access.tables.policy
     return policy == "closed" or (policy == "auto" and has_namespaces(store, settings))
 
 
 def has_namespaces(store: Store | None, settings: Settings) -> bool:
-    """Tell whether a user has a role in a namespace only, so that namespaces separate people.
+    """Tell whether a user may have a role that is limited to a namespace, so that namespaces separate people.
 
-    Without any state yet, only an identity provider can have such users.
+    Without a state database, only an identity provider can have such users.
     """
     is_known = store is not None and store.access.has_namespaces()
     return is_known or any("@" in roles for roles in settings.access.oidc.roles.values())
 
 
 def may_read(lake: "Lake", rights: "CurrentRights", workflow_id: str, table: str) -> bool:
-    """Tell whether a workflow may read a table; an invalid name needs the right to read all tables."""
+    """Tell whether a workflow may read a table; an invalid name requires the right to read all tables."""
     from calve.lake import Right
 
     held, namespace = rights(), namespace_of(workflow_id)

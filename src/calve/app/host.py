@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def utc_now() -> datetime:
     """Return the current time."""
-    return datetime.now(UTC)  # noqa: TID251 - the one clock that everything else is handed
+    return datetime.now(UTC)  # noqa: TID251 - the only clock; it is passed to everything else
 
 
 def now_ms() -> int:
@@ -33,7 +33,7 @@ def new_id() -> str:
 
 
 def new_uuid() -> str:
-    """Return a UUID of version 7: ids made at the same time are close to each other, which suits indexes."""
+    """Return a UUID of version 7: it starts with the time, so that new ids are close to each other in an index."""
     value = now_ms() << 80 | secrets.randbits(80)
     value = value & ~(0xF << 76) | 0x7 << 76
     value = value & ~(0x3 << 62) | 0x2 << 62
@@ -46,7 +46,7 @@ _PROCESS = secrets.token_hex(4)
 
 
 def this_machine() -> str:
-    """Return a name of this machine and its boot: pids are unique only there."""
+    """Return a name of this machine and its boot, within which pids are unique."""
     boot = Path("/proc/sys/kernel/random/boot_id")
     since = boot.read_text().strip()[:8] if boot.exists() else ""
     return f"{socket.gethostname()}/{since}"
@@ -65,7 +65,7 @@ def is_gone(worker: "WorkerRecord") -> bool:
     if machine != this_machine():
         return False
     if worker.pid == os.getpid():
-        return process != _PROCESS  # an earlier process with our pid, as in a restarted container
+        return process != _PROCESS  # an earlier process with the same pid, as in a restarted container
     try:
         os.kill(worker.pid, 0)
     except ProcessLookupError:

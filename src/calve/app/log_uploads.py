@@ -50,9 +50,9 @@ class LogState(Protocol):
 class LogUploads:
     """Uploads the logs that are spooled on this machine.
 
-    A file is uploaded when the log continues in the next one; the last one is uploaded again and again while the
-    attempt runs, and deleted when it has ended. An upload that fails is tried again. Every worker on this machine
-    uploads all logs here, also those of a worker that was killed.
+    A file is uploaded and deleted when the log continues in the next one. The last file is uploaded whenever it has
+    grown, and deleted when the attempt has ended. A failed upload is tried again. Every worker on this machine uploads
+    all logs on this machine, including those of a worker that was killed.
     """
 
     folder: Path
@@ -61,11 +61,11 @@ class LogUploads:
     files: Files
     state: LogState
     _sizes: dict[Path, int] = field(default_factory=dict)
-    """How much of a file is uploaded while the attempt runs."""
+    """How many bytes of each file have been uploaded."""
     _told: set[str] = field(default_factory=set)
 
     def turn(self) -> None:
-        """Upload what is not uploaded yet."""
+        """Upload the parts of logs that have not been uploaded yet."""
         from calve.engine import SPOOL
 
         for spool in sorted(self.folder.glob(f"*/{SPOOL}")):
@@ -100,6 +100,7 @@ class LogUploads:
         from calve.engine import LogExtent
 
         address = f"{self._address(attempt)}/{start:020d}.log"
+        # Recorded before it is written: retention would never find, and delete, a file without a record.
         self.state.keep_log_file(attempt.uuid, LogExtent(start, 0, address=address))
         self.files.write(address, data)
         self.state.keep_log_file(attempt.uuid, LogExtent(start, len(data), address=address))
@@ -128,7 +129,7 @@ class LogUploads:
 
 
 def uploads_on(folder: Path, settings: StepLogSettings, project: Path, state: LogState) -> LogUploads | None:
-    """Return what uploads logs, if the settings have a location for them."""
+    """Return the uploads of logs, if the settings have a location for whole logs."""
     if settings.location is None:
         return None
     location = settings.location

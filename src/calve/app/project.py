@@ -59,7 +59,7 @@ Wait = Callable[[StoreUnavailable], None]
 class Project:
     """The parts of a project. Each is imported and opened when it is first used: most commands need only a few.
 
-    It is what operations are carried out by (``calve.operations.Services``).
+    It implements ``calve.operations.Services``, which carry out operations.
     """
 
     def __init__(self, settings: Settings, store: Store, lake: "Lake", wait: "Wait | None" = None) -> None:
@@ -130,7 +130,7 @@ class Project:
 
     @property
     def signals(self) -> "Signals":
-        """Signals: announces them, and tells what they started."""
+        """Signals: announces them, and returns what they started."""
         from calve.triggers.signals import Signals
 
         return Signals(self.store.engine, self.engine.tools.clock)
@@ -145,9 +145,9 @@ class Project:
         """Return a worker on this machine, which does nothing until it is run.
 
         Args:
-            options: by default, those of the settings.
+            options: the options of the worker; by default, those of the settings.
             listener: called with every turn that was written.
-            runtimes: by type of step; by default, all that are installed.
+            runtimes: the runtimes by type of step; by default, all that are installed.
         """
         tools, settings = self.engine.tools, self.settings
         if runtimes is None:
@@ -157,7 +157,7 @@ class Project:
     def background_services(
         self, listener: "Callable[[SchedulerRound], None]" = lambda _: None, served: str = ""
     ) -> list[BackgroundService]:
-        """Return what runs beside the scheduler, each in a thread of its own.
+        """Return the schedulers and the services beside them, each of which needs a thread of its own.
 
         Args:
             listener: called with every round of a scheduler.
@@ -178,7 +178,7 @@ class Project:
         return schedulers_on(self.store, self.lake, self.engine.tools, self.settings.triggers, listener)
 
     def watcher(self) -> "Watcher":
-        """Return what watches the tables of triggers."""
+        """Return the watcher of the tables that triggers refer to."""
         return watcher_on(self.store, self.lake, self.engine.tools, self.settings.triggers)
 
     def attempt_folders(self) -> AttemptFolders:
@@ -186,11 +186,11 @@ class Project:
         return folders_on(self.settings, self.store.engine)
 
     def pruner(self) -> "Pruner":
-        """Return what deletes records older than their retention."""
+        """Return the pruner, which deletes records older than their retention."""
         return pruner_on(self.store, self.engine.tools, self.settings)
 
     def followers(self, served: str = "") -> list[BackgroundService]:
-        """Return what keeps lineage, and what sends alerts and lineage if the settings ask for it, from now on."""
+        """Return the services that follow events from now on: lineage, and alerts if the settings have channels."""
         settings = self.settings
         found: list[Alerts | Lineage] = [lineage_keeper_on(self.store, self.lake)]
         if settings.alerts.channels:
@@ -199,7 +199,7 @@ class Project:
         if settings.lineage.is_wanted:
             found.append(lineage_on(self.store, self.lake, settings.lineage, self.secrets))
         for each in found:
-            patiently(each.begin, self.wait)  # not in their threads: a worker may start before them
+            patiently(each.begin, self.wait)  # not in their threads: a worker may write events before those start
         return [*found]
 
 
@@ -290,7 +290,7 @@ def open_project(settings: Settings | None = None, *, wait: Wait | None = None) 
     """Open a project: its state database and its lake, and other parts when they are used.
 
     Args:
-        settings: those of the project; by default, of the current folder.
+        settings: the settings of the project; by default, of the current folder.
         wait: called while the database restarts, returns when it is time to try again; without it, a database that
             does not answer is an error.
     """
@@ -300,7 +300,7 @@ def open_project(settings: Settings | None = None, *, wait: Wait | None = None) 
 
 
 def patiently(what: Callable[[], Result], wait: Wait | None) -> Result:
-    """Call a function that needs the state database, again and again while that restarts."""
+    """Call a function that needs the state database, and repeat the call while the database restarts."""
     while True:
         try:
             return what()
@@ -311,7 +311,7 @@ def patiently(what: Callable[[], Result], wait: Wait | None) -> Result:
 
 
 def tools_on(store: Store, url: str, project: Path | None = None, logs: StepLogSettings | None = None) -> "Tools":
-    """Return what the engine works with; it finds files of steps in the folder of the project."""
+    """Return the tools of the engine, which read the files of steps in the folder of the project."""
     from calve.capture import find_superseded
     from calve.definition import ProjectFiles, vocabulary_with
     from calve.engine import AnchoredClock, Blueprints, Cache, Tools

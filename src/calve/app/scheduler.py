@@ -1,4 +1,4 @@
-"""What runs beside workers: schedulers, watchers of tables, alerts, lineage and the pruner."""
+"""The services beside workers: schedulers, watchers of tables, alerts, lineage and the pruner."""
 
 import threading
 from datetime import timedelta
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def schedulers_on(
     store: Store, lake: "Lake", tools: "Tools", settings: TriggerSettings, listener: "Callable[[SchedulerRound], None]"
 ) -> "list[Scheduler]":
-    """Return the schedulers of triggers; slow kinds have one of their own, so that they do not delay the others."""
+    """Return the schedulers of triggers; slow kinds of triggers have their own, so that they do not delay others."""
     from calve.triggers import Scheduler, TimeTriggers, TriggerKind, TriggerType
     from calve.triggers.signals import SignalTriggers
     from calve.triggers.tables import TableChanges
@@ -48,14 +48,14 @@ def schedulers_on(
 
 
 def watcher_on(store: Store, lake: "Lake", tools: "Tools", settings: TriggerSettings) -> "Watcher":
-    """Return what watches the tables of triggers."""
+    """Return the watcher of the tables that triggers refer to."""
     from calve.triggers.tables import Watcher
 
     return Watcher(lake, store.triggers, tools.clock, settings.table_interval.total_seconds())
 
 
 def valid_through_on(store: Store, lake: "Lake", tools: "Tools", settings: TriggerSettings) -> "ValidThrough":
-    """Return what watches up to which time tables are complete, for steps and triggers that wait for it."""
+    """Return the service that watches up to which time tables are complete, for steps and triggers that wait."""
     from calve.triggers.signals import ValidThrough
 
     return ValidThrough(lake, store.engine, tools.clock, settings.table_interval.total_seconds())
@@ -75,7 +75,7 @@ class BackgroundService(Protocol):
 
 
 def alerts_on(store: Store, tools: "Tools", settings: AlertSettings, secret: "Secrets", server: str) -> "Alerts":
-    """Return what sends alerts, with links to the pages of a server."""
+    """Return the service that sends alerts, with links to the pages of a server."""
     from calve.alerts import Alerts, Policy, channels_of
 
     channels = channels_of(settings, secret, server)
@@ -83,7 +83,7 @@ def alerts_on(store: Store, tools: "Tools", settings: AlertSettings, secret: "Se
 
 
 def lineage_on(store: Store, lake: "Lake", settings: LineageSettings, secret: "Secrets") -> "Lineage":
-    """Return what sends lineage: which tables steps read and write."""
+    """Return the service that sends lineage: which tables steps read and write."""
     from calve.lineage import Lineage, senders_of
 
     senders = senders_of(settings, secret)
@@ -91,7 +91,7 @@ def lineage_on(store: Store, lake: "Lake", settings: LineageSettings, secret: "S
 
 
 def lineage_keeper_on(store: Store, lake: "Lake") -> "Lineage":
-    """Return what keeps which tables steps read and write, whether or not lineage is sent anywhere."""
+    """Return the service that stores lineage in the state database, whether or not it is also sent."""
     from calve.lineage import EDGES, Lineage
 
     return Lineage(store.engine, store.positions, store.captures, (), lake.parse, edges=store.lineage, name=EDGES)
@@ -109,7 +109,7 @@ def test_message(channel: str, to: tuple[str, ...]) -> "Message":
 
 
 _CENTURY = timedelta(days=36_525)
-"""Files of logs that are kept for ever are still checked: they are deleted with their instances."""
+"""The retention of log files that are kept forever: the pruner must check them, to delete them with their instances."""
 
 
 def pruner_on(store: Store, tools: "Tools", settings: Settings) -> "Pruner":

@@ -16,7 +16,7 @@ def web_on(project: Project, host: str) -> "FastAPI":
     """Return the web application of a project, for a server that listens on an address.
 
     Raises:
-        SettingsInvalid: others could reach it, and the settings do not say how it is protected.
+        SettingsInvalid: other machines could reach the server, and the settings do not define how it is protected.
     """
     from calve.api import FairThreads, Streams, WebServices, create_app
     from calve.api.access import guarded

@@ -61,7 +61,7 @@ def runtimes_on(store: Store, lake: "Lake", tools: "Tools", settings: Settings) 
 
     workspace = Workspace(
         project=settings.project,
-        environment=os.environ,  # noqa: TID251 - handed to the programs that steps run, never read
+        environment=os.environ,  # noqa: TID251 - passed to the programs of steps, never read
         python=sys.executable,
         java_home=settings.spark.java_home,
         variables=settings.worker.environment,
@@ -118,7 +118,7 @@ def _declared(tools: "Tools", place: "StepAddress") -> list[tuple[str, str]]:
 
 
 def traced(settings: TelemetrySettings, listener: "Listener") -> "Listener":
-    """Return a listener that also sends spans, if the settings say where to."""
+    """Return a listener that also sends spans, if the settings have the address of a collector."""
     if settings.otlp_url is None:
         return listener
     spans = _spans(settings.otlp_url, settings.service)
@@ -132,7 +132,7 @@ def traced(settings: TelemetrySettings, listener: "Listener") -> "Listener":
 
 @cache
 def _spans(url: str, service: str) -> "Spans":
-    """Return what sends spans, one for each process; the rest is sent when the process ends."""
+    """Return the sender of this process's spans; when the process ends, it sends the remaining ones."""
     from calve.telemetry import Spans, otlp_processor
 
     spans = Spans(otlp_processor(url), service)

@@ -1,4 +1,4 @@
-"""A worker in a thread of this process, beside the code that waits for it."""
+"""A worker in a thread of this process, for code that waits for instances."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from calve.engine import Listener, Transaction, Worker, WorkerOptions
 
 _TRY = 0.5
-"""How often to check whether the process that schedules is gone, in seconds."""
+"""Seconds between two checks of whether another process still works on the project."""
 
 
 class WorkerThread:
@@ -74,7 +74,7 @@ class WorkerThread:
             self._worker.end()
 
     def check(self) -> None:
-        """Raise the error that the worker has failed with, or that the state database is gone."""
+        """Raise the error with which the worker failed, or StoreLost if the state database is gone."""
         if self._error is not None:
             raise self._error
         try:
@@ -85,7 +85,7 @@ class WorkerThread:
             raise
 
     def look(self) -> None:
-        """Start the worker if no other process works on the project; call it often, it looks twice a second."""
+        """Start the worker once no other process works on the project; call this often, it checks twice a second."""
         if time.monotonic() - self._looked < _TRY:
             return
         self._looked = time.monotonic()
