@@ -1,6 +1,6 @@
-"""The audit log is a chain: each line holds the digest of the one before, so none can be changed or removed.
+"""The audit log is a chain: each line contains the digest of the previous one, so none can be changed or removed.
 
-Old lines are pruned, and a line records that with the digest of the last one pruned.
+Old lines are pruned; a line records that, with the digest of the last line that was pruned.
 
 A chain alone cannot show that its end was cut off: to detect that, keep the digest of a line elsewhere, and check that
 it is still there.

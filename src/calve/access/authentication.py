@@ -25,7 +25,7 @@ class SignedIn:
     session: str = field(repr=False)
     expires_at: int
     device: str | None = field(default=None, repr=False)
-    """A cookie that tells a known browser from others, so that failures of others do not slow it down."""
+    """A cookie that identifies a known browser, so that failures of others do not slow it down."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,9 +41,9 @@ def csrf_of(session: str) -> str:
 
 
 def new_device(password_hash: str, random: RandomBytes) -> str:
-    """Return a cookie for a browser that has signed in, to tell it from others; a new password invalidates it.
+    """Return a cookie that identifies a browser that has signed in; a new password invalidates it.
 
-    It cannot be forged: the hash of the password is known to the database only.
+    It cannot be forged, because only the database has the hash of the password.
     """
     number = random(16).hex()
     return f"{number}.{_mark(password_hash, number)}"

@@ -170,7 +170,7 @@ def checked(claims: Json, client: OidcClient, nonce: str, now: int) -> Json:
     """Return the claims, if they are from the issuer, for us, of this sign-in, and valid now.
 
     Raises:
-        Unauthenticated: one of these does not hold.
+        Unauthenticated: they are not.
     """
     audience = claims.get("aud")
     audiences = audience if isinstance(audience, list) else [audience]

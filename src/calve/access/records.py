@@ -38,7 +38,7 @@ class Token:
     revoked_at: int | None = None
     used_at: int | None = None
     is_bootstrap: bool = False
-    """Creates the first administrator, once, and is good for nothing else."""
+    """Whether the token creates the first administrator, once, and has no other use."""
 
     def is_valid(self, now: int) -> bool:
         """Tell whether the token is valid at a time."""
@@ -80,7 +80,7 @@ class AuditEntry:
     seq: int
     act: Act
     previous: str
-    """The digest of the line before."""
+    """The digest of the previous line."""
     digest: str
 
 

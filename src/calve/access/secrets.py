@@ -47,7 +47,7 @@ class GivenSecrets:
 
 @dataclass(frozen=True, slots=True)
 class FileSecrets:
-    """A folder with a file for each secret, readable by its owner only; as Docker and Kubernetes mount them."""
+    """A folder with a file for each secret, readable only by its owner, as Docker and Kubernetes mount secrets."""
 
     folder: Path
 
@@ -225,7 +225,7 @@ def read_key(file: Path) -> bytes | None:
 
     Raises:
         ParamError: other users can read it.
-        SettingsInvalid: it does not hold a key.
+        SettingsInvalid: it does not contain a key.
     """
     try:
         with file.open("rb") as opened_file:

@@ -22,11 +22,11 @@ POLL = 2.0
 WATCH = 30_000
 """Milliseconds between checks for late runs."""
 OVERLAP = 60_000
-"""How far back to look for versions whose transactions were open during the last look."""
+"""How many milliseconds to look back, for versions whose transactions were not committed at the last check."""
 IN_HAND = 120_000
-"""Milliseconds after which a message is sent by another process, if its sender died."""
+"""Milliseconds after which another process may send a claimed message, if its sender has died."""
 FIRST, LONGEST = 10_000, 3_600_000
-"""Milliseconds until a message is sent again, doubled each time."""
+"""Milliseconds until a failed message is sent again: at first, and at most; the wait doubles each time."""
 _LIVE = tuple(status for status in RunStatus if not status.is_terminal)
 
 
@@ -41,7 +41,7 @@ class Alerts:
     clock: Callable[[], int]
     tries: int = 10
     resting: dict[str, int] = field(default_factory=dict)
-    """Channels that failed, and until when nothing is sent to them."""
+    """The channels that failed, each with the time until which nothing is sent to it."""
 
     def begin(self) -> None:
         """Record where to begin, if nothing was followed before: only later events are reported."""
@@ -72,7 +72,7 @@ class Alerts:
     def send(self) -> int:
         """Send what is due; return how many messages were sent. A failed channel pauses, so others do not wait."""
         count, now = 0, self.clock()
-        # One at a time: what is claimed but not sent yet would be late for IN_HAND if this process died.
+        # One at a time: if this process died, all messages that it had claimed would be IN_HAND milliseconds late.
         while stored := next(iter(self.state.due(now, without=self._resting(now), limit=1)), None):
             if not self.state.claim(stored, now + IN_HAND):
                 continue
@@ -104,7 +104,7 @@ class Alerts:
         return of_event(event, found, self.policy, around)
 
     def _watch(self) -> None:
-        """Check running instances now and then; the time of the last check is in the store, so one process does it."""
+        """Check running instances at intervals, in one process: the time of the last check is in the store."""
         now = self.clock()
         last = self.state.position(CLOCK, 0)
         if now - last >= WATCH:

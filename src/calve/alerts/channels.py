@@ -27,15 +27,14 @@ def channels_of(settings: AlertSettings, secret: Resolve, server: str = "") -> M
     """Return the channels by name.
 
     Args:
-        settings: of alerts.
-        secret: reads secrets, whenever something is sent.
+        settings: the settings of alerts.
+        secret: reads secrets, each time that a message is sent.
         server: the address of the server whose pages messages link to; empty if unknown.
     """
     return {name: _channel(settings.channels[name], secret, server) for name in settings.channels}
 
 
 def _channel(settings: EmailChannel | SlackChannel | WebhookChannel, secret: Resolve, server: str) -> Channel:
-    # What they send with takes longer to import than most commands take.
     match settings:
         case EmailChannel():
             return Email(settings, secret, server)
@@ -48,7 +47,7 @@ def _channel(settings: EmailChannel | SlackChannel | WebhookChannel, secret: Res
 
 
 def _link(alert: Alert, server: str) -> str:
-    """Return the whole address of the page that shows an alert; empty if the server's is unknown."""
+    """Return the full address of the page that shows an alert; empty if the server's address is unknown."""
     return server + alert.page if server and alert.page else ""
 
 
@@ -130,7 +129,7 @@ def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-logging.getLogger("httpx").setLevel(logging.WARNING)  # it writes down whole addresses, which may be secrets
+logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs complete addresses, which may be secrets
 
 ID, SIGNATURE = "Calve-Message-Id", "Calve-Signature"
 _PASSING = frozenset({408, 425, 429})

@@ -15,7 +15,7 @@ class Alert:
     """Something that happened and is worth a notification."""
 
     key: str
-    """Identifies what happened: the same whichever process finds it, and however often."""
+    """Identifies what happened: it is the same for every process that finds it, each time."""
     type: AlertType
     workflow_id: str
     at: int
@@ -28,7 +28,7 @@ class Alert:
     text: str = ""
     """Details."""
     page: str = ""
-    """The address of the page that shows it, without that of the server."""
+    """The path of the page that shows it, without the address of the server."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the alert as plain JSON."""
@@ -36,13 +36,13 @@ class Alert:
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> "Alert":
-        """Read what ``as_json`` gave."""
+        """Create an alert from the result of ``as_json``."""
         return cls(**{**raw, "type": AlertType(raw["type"])})
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where an alert goes."""
+    """The destination of an alert: a channel, and recipients."""
 
     channel: str
     to: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ TYPES: dict[str, AlertType] = {
 }
 """The settings' words for Maestro's types."""
 _UNASKED = frozenset({AlertType.STEP_FAILURE, AlertType.TCT_VIOLATION, AlertType.LONG_RUNNING})
-"""Types that a definition's recipients get without a config of the type."""
+"""Types of alerts that the recipients in a definition get even without a config for the type."""
 EMAIL, SLACK = "email", "slack"
 
 
@@ -29,7 +29,7 @@ class Wish:
 
     route: Route
     after: int | None = None
-    """How long something may take, in milliseconds."""
+    """The time limit whose violation causes the alert, in milliseconds."""
     is_by_step: bool = False
     is_by_rule: bool = False
     """Whether the settings request it, rather than the workflow."""
@@ -89,4 +89,4 @@ def alerting_of(properties: Mapping[str, Any]) -> Alerting | None:
     try:
         return None if raw is None else Alerting.model_validate(raw)
     except ValidationError:
-        return None  # checked when it was pushed; a later version of calve may know more
+        return None  # pushes check it, but a newer version of calve may have accepted more

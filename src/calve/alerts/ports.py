@@ -1,4 +1,4 @@
-"""What alerts need from outside: events, a store for messages, and channels that send them."""
+"""The ports of alerts: a source of events, a store for messages, and channels that send them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -11,7 +11,7 @@ class EventSource(Protocol):
     """Returns events and runs; the engine's state implements it."""
 
     def events(self, *, after: int = 0, limit: int = 1000) -> list[Event]:
-        """Return events in order, from the one after ``after``."""
+        """Return events in order, starting after event number ``after``."""
         ...
 
     def load(self, run_uuid: str) -> Snapshot | None:
@@ -19,13 +19,13 @@ class EventSource(Protocol):
         ...
 
     def ancestors(self, run_uuid: str) -> list[Ancestor]:
-        """Return the attempts that a run belongs to, from that of the root."""
+        """Return the attempts that contain a run, outermost first."""
         ...
 
     def instances(
         self, *, statuses: Sequence[RunStatus] = (), before: tuple[int, str] | None = None, limit: int = 100
     ) -> list[Run]:
-        """Return the latest runs of instances that are no iterations, newest first."""
+        """Return the latest runs of instances, without those of iterations, newest first."""
         ...
 
 
@@ -37,7 +37,7 @@ class AlertState(Protocol):
         ...
 
     def take(self, name: str, before: int, after: int, messages: Sequence[Message], now: int) -> None:
-        """Move a follower and store its messages, both or neither; a known message is not stored again.
+        """Move a follower and store its messages in one transaction; a known message is not stored again.
 
         Raises:
             Conflict: the position of the follower changed.
@@ -45,11 +45,11 @@ class AlertState(Protocol):
         ...
 
     def due(self, now: int, *, without: Sequence[str] = (), limit: int = 100) -> list[StoredMessage]:
-        """Return messages that are due, the longest waiting first, except those of some channels."""
+        """Return messages that are due, the longest waiting first, except those for the channels in ``without``."""
         ...
 
     def claim(self, stored: StoredMessage, until: int) -> bool:
-        """Claim a message until a time, as one more attempt; tell whether no other process has it."""
+        """Claim a message until a time, and count an attempt; return False if another process has claimed it."""
         ...
 
     def sent(self, message_id: str, now: int) -> None:

@@ -25,7 +25,7 @@ def is_of_interest(event: Event) -> bool:
 
 
 def of_event(event: Event, found: Snapshot, policy: Policy, around: Sequence[Ancestor] = ()) -> Iterator[Message]:
-    """Yield the messages for an event; ``found`` is its run, ``around`` what that belongs to if it is an iteration."""
+    """Yield the messages for an event; ``found`` is its run, ``around`` the attempts that contain an iteration."""
     if event.kind == STEP_EVENT:
         yield from _of_step(event, found, policy, around)
     elif not found.run.is_inline:
@@ -83,8 +83,8 @@ def may_come_again(alert: Alert, *, is_live: bool, definitions: int | None) -> b
 
     Args:
         alert: the alert.
-        is_live: whether its run is active: alerts about delays are found at each check.
-        definitions: from which time on versions are read; None if they are not.
+        is_live: whether its run is active: every check finds alerts about delays again.
+        definitions: the time from which versions are read; None if they are not read.
     """
     if alert.type is AlertType.DEFINITION_CHANGE:
         return definitions is not None and alert.at >= definitions
@@ -134,7 +134,7 @@ def _late(kind: AlertType, run: Run, limit: int, wish: Wish, said: str) -> Messa
 
 
 def _complete_by(run: Run, wish: Wish) -> int | None:
-    """Return when a run must have ended, if anything says so; rules of the settings apply to scheduled runs."""
+    """Return the time by which a run must have ended, if any; rules of the settings only apply to scheduled runs."""
     if wish.is_by_rule:
         is_scheduled = run.initiator.type is InitiatorType.TIME
         return _scheduled(run) + wish.after if is_scheduled and wish.after is not None else None
@@ -143,7 +143,7 @@ def _complete_by(run: Run, wish: Wish) -> int | None:
 
 
 def _scheduled(run: Run) -> int:
-    """Return when a run was scheduled: by its trigger, else when it was created."""
+    """Return the time for which a trigger scheduled a run, or else when the run was created."""
     found = run.initiator.trigger.get("scheduled_at")
     return found if isinstance(found, int) else run.created_at
 
