@@ -8,7 +8,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from calve.api import limits
 
 HEAD = 65_536
-"""The maximum number of bytes besides the body of a request: its line, headers, trailers, sizes of chunks."""
+"""The maximum number of bytes of a request without its body: its line, headers, trailers, sizes of chunks."""
 SECONDS = 20.0
 """How long the head of a request may take."""
 
@@ -19,12 +19,12 @@ def _whole() -> float:
 
 
 class Connection(HttpToolsProtocol):
-    """Parses HTTP; closes a connection whose request takes too long, or has too many bytes besides its body."""
+    """Parses HTTP; closes a connection whose request takes too long, or is too large even without its body."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._beside = 0  # bytes of a request that are not its body
-        self._is_open = True  # no request is complete
+        self._is_open = True  # whether a request is incomplete
         self._is_left = False
         self._patience: asyncio.TimerHandle | None = None
 
@@ -46,7 +46,7 @@ class Connection(HttpToolsProtocol):
             self._refuse(431)
         elif (
             self._is_open or self._is_answered
-        ):  # after a response, bytes that are no request do not keep the connection open
+        ):  # after a response, bytes that are not a request do not keep the connection open
             self._wait(SECONDS, is_new=False)
 
     def on_message_begin(self) -> None:

@@ -183,7 +183,7 @@ async def _of_calve(request: Request, error: Exception) -> Response:
     assert isinstance(error, CalveError)  # noqa: S101 - what it is registered for
     if status_of(type(error)) >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _LOG.error("%s %s: %s", request.scope.get("method", ""), request.url.path, error.message)
-    request.state.refused = error  # the middleware tells it to a WebSocket
+    request.state.refused = error  # the middleware sends it over a WebSocket
     return _answered(request, problem_of(error))
 
 

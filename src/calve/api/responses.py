@@ -73,11 +73,11 @@ class Watch:
         return await self._call.holds()
 
     async def news(self, since: int) -> None:
-        """Wait a moment for news after a number of beats."""
+        """Wait until new events are found, but only a moment; ``since`` is the value of ``beats`` before the search."""
         services = self._call.services
         await services.streams.pulse.news(services.engine, services.ending, since)
 
     @property
     def beats(self) -> int:
-        """How often there was news so far."""
+        """How often new events have been found so far."""
         return self._call.services.streams.pulse.beats

@@ -1,4 +1,4 @@
-"""Streams: their number, the search for new events on behalf of all, and WebSockets with access control."""
+"""Streams: the limit of open ones, the search for new events on behalf of all, and WebSockets with access control."""
 
 import asyncio
 import logging
@@ -61,14 +61,14 @@ class Pulse:
 
     def __init__(self) -> None:
         self.beats = 0
-        """How often there was news."""
+        """How often new events have been found."""
         self._last = 0
         self._waiting = 0
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def news(self, engine: Engine, ending: threading.Event, since: int) -> None:
-        """Wait until there is news after a number of beats, the server shuts down, or a short time has passed."""
+        """Wait until ``beats`` is no longer ``since``, the server shuts down, or a short time has passed."""
         if self.beats != since:
             return
         if self._task is None or self._task.done():
@@ -82,7 +82,7 @@ class Pulse:
             self._waiting -= 1
 
     async def _beat(self, engine: Engine, ending: threading.Event) -> None:
-        is_new = True  # no search for a while
+        is_new = True  # nobody has searched for a while
         while self._waiting:
             if is_new or ending.is_set():
                 self.beats += 1
@@ -92,7 +92,7 @@ class Pulse:
             is_new = await self._is_new(engine)
 
     async def _is_new(self, engine: Engine) -> bool:
-        """Tell whether there are new events; if there are many, not all of them are read."""
+        """Tell whether there are new events; if there are many, only the newest are read."""
         try:
             newest = await in_thread(engine.state.last_event)
             after = max(self._last, newest - _PAGE)
@@ -105,11 +105,11 @@ class Pulse:
 
 
 UNAUTHORIZED = 4_401
-"""The code with which such a WebSocket is closed in graphql-transport-ws."""
+"""The close code of graphql-transport-ws for a caller who may not, or no longer, use the WebSocket."""
 
 
 class GuardedSocket:
-    """The two ends of a WebSocket; the application is told of its end as if the caller had disconnected."""
+    """Closes a WebSocket whose caller loses permission; to the application, the caller has disconnected."""
 
     def __init__(self, receive: Receive, send: Send, holds: Callable[[], Awaitable[bool]]) -> None:
         self._receive = receive

@@ -161,7 +161,7 @@ class Caller:
 
     @property
     def administration(self) -> "Administration":
-        """What administrators look after."""
+        """The administration of the project."""
         return _present(self.services.administration, "cannot be administered")
 
     @property

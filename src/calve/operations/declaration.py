@@ -259,8 +259,8 @@ class Operation:
             Forbidden: the caller lacks the permission.
         """
         workflow_id = arguments["workflow_id"] if self.policy.scope is PermissionScope.WORKFLOW else ""
-        # call.require also notes who asked for which change, for the audit log: reads are not noted, and an operation
-        # that is allowed somewhere requires the permission for each workflow that it meets, by itself.
+        # call.require also notes the requested change for the audit log. Reads are not noted, and an operation with
+        # scope SOMEWHERE itself requires the permission for each workflow that it changes.
         if self.is_read or self.policy.scope is PermissionScope.SOMEWHERE:
             self.policy.check(call.principal, workflow_id)
         else:

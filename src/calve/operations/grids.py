@@ -72,7 +72,7 @@ RUN_LETTERS = {
 """A letter that iterations and steps share has the same meaning for both."""
 NOT_BEGUN = "."
 _LOOKED_THROUGH = 1_000
-"""How many iterations are read at once to look for a param."""
+"""How many iterations are read at once when searching for a param."""
 
 
 class Grids(Topic):
@@ -154,10 +154,10 @@ class Grids(Topic):
         return loop.steps[0].id
 
     def _loop(self, address: Address) -> tuple[str, int | None, Sequence[str]]:
-        """Return the name of the iterations of a loop, how many there will be if known, and who started them.
+        """Return the workflow id of a loop's iterations, their total if known, and the runs that may have started them.
 
-        The latter are the runs around the loop up to the one that the address names; of the newest, it need not be
-        asked.
+        These are the runs of the loop's instance up to the one that the address names; for the latest run, the list is
+        empty, which stands for all iterations.
         """
         state = self.call.engine.state
         found = find(state, address)
@@ -170,7 +170,7 @@ class Grids(Topic):
 
 
 def _iterations(read: Callable[..., list[Run]], page: Page, params: Mapping[str, str]) -> tuple[list[Run], str | None]:
-    """Return the iterations of a page, and where to look on if not all of them were looked through."""
+    """Return the iterations of a page, and the cursor to continue from if the search ended before the page was full."""
     limit, wanted = _LOOKED_THROUGH if params else page.limit + 1, InstanceQuery(params=params)
 
     def look(cursor: str | None) -> tuple[list[Run], str | None]:

@@ -107,7 +107,7 @@ class Starts(Topic):
         return started_json(started)
 
     def start_batch(self, workflow_id: str, requests: Sequence[Mapping[str, Any]]) -> list[Document]:
-        """Start up to ten instances, all or none; each request holds the params of one."""
+        """Start up to ten instances, all or none; each request contains the params of one."""
         answer = self.start_workflow_batch(workflow_id, [self._request(params, None) for params in requests])
         return list(answer["elements"])
 
@@ -401,9 +401,9 @@ class Instances(Topic):
         """Yield instances, newest first: of a workflow, or of all of them.
 
         Args:
-            workflow_id: only those of this workflow.
-            statuses: only those with one of these statuses.
-            limit: how many at most.
+            workflow_id: only instances of this workflow.
+            statuses: only instances with one of these statuses.
+            limit: the maximum number of instances.
             filters: ``since``, ``until``, ``tag``, ``initiator``, ``version`` and ``param``, as for ``list_instances``.
         """
         chosen = [RunStatus(status) for status in statuses] or None

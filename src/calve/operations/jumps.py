@@ -13,20 +13,20 @@ from calve.operations.caller import Caller
 from calve.operations.declaration import Document
 
 MOST = 5
-"""How many of each kind a search names."""
+"""Maximum number of results of each kind."""
 _START = re.compile(r"start(?:\s+(?P<name>\S*))?$", re.IGNORECASE)
 _CAPTURE = re.compile(r"[a-z0-9]{8,36}$")
-"""What may be the id of a capture."""
+"""The pattern of the ids of captures."""
 
 
 def jumps(call: Caller, text: str, rows: Sequence[WorkflowRow], granted: Sequence[str]) -> Iterator[Document]:
-    """Yield what a text may mean besides a workflow or an instance.
+    """Yield the results of a search that are neither workflows nor instances.
 
     Args:
-        call: who asks: only what they may see is found.
-        text: what is looked for.
-        rows: the workflows that hold the text.
-        granted: the namespaces whose workflows they may read.
+        call: the caller, for whom only what they may see is found.
+        text: the text to search for.
+        rows: the workflows that contain the text.
+        granted: the namespaces whose workflows the caller may read.
     """
     yield from _starts(call, text, granted)
     yield from _steps(call, text.lower(), rows)
@@ -48,7 +48,7 @@ def _starts(call: Caller, text: str, granted: Sequence[str]) -> Iterator[Documen
 
 
 def _steps(call: Caller, text: str, rows: Iterable[WorkflowRow]) -> Iterator[Document]:
-    """Yield the steps whose ids hold a text, each in the newest instance of its workflow."""
+    """Yield the steps whose ids contain a text, each in the newest instance of its workflow."""
     found = [(row.workflow.workflow_id, step) for row in rows for step in _ids(row) if text in step.lower()][:MOST]
     newest = call.engine.state.recent_runs(sorted({workflow_id for workflow_id, _ in found}), 1) if found else {}
     for workflow_id, step in found:
@@ -58,7 +58,7 @@ def _steps(call: Caller, text: str, rows: Iterable[WorkflowRow]) -> Iterator[Doc
 
 
 def _ids(row: WorkflowRow) -> Iterator[str]:
-    """Yield the ids of the outer steps of a workflow: a step in a loop has a page in each iteration."""
+    """Yield the ids of the outer steps of a workflow; steps in loops have no page of their own outside an iteration."""
     for written in row.definition["workflow"].get("steps", ()):
         yield from (str(step["id"]) for step in written.values())
 

@@ -281,9 +281,9 @@ class ChosenEvents:
         return [event for event in wanted if self._is_for(event)], last
 
     def news(self, after: int) -> tuple[bool, int]:
-        """Tell whether there may be something new after an event, and after which one to look next.
+        """Tell whether there may be new events after an event number, and return the number to continue from.
 
-        Who has missed many is told that there is: to know what a page shows now, nobody has to read them all.
+        If many events were missed, the answer is yes without reading all of them: the page is rendered anew anyway.
         """
         near = self._call.engine.state.last_event() - _EVENTS
         begin = after if self.root is not None else max(after, near)
@@ -304,7 +304,7 @@ class ChosenEvents:
         return is_wanted and self._call.may(Permission.READ, owner)
 
     def _learn_owners(self, run_uuids: set[str]) -> None:
-        """Learn which workflows runs belong to: iterations have ids of their own."""
+        """Look up which workflows runs belong to: iterations have workflow ids of their own."""
         if len(self._owners) > _MOST_OWNERS:
             self._owners.clear()
         unknown = sorted(run_uuids - self._owners.keys())

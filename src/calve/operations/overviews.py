@@ -114,7 +114,7 @@ class Overviews(Topic):
 
 
 def _is_named(found: Document, text: str) -> bool:
-    """Tell whether what was found is what the text names, rather than something that holds it."""
+    """Tell whether the text names a result, rather than occurring somewhere in it."""
     return found["kind"] == "action" or text in found["title"].lower()
 
 
@@ -164,13 +164,13 @@ def texts_of(value: Any, kind: str = "text") -> Iterator[tuple[str, str]]:
 
 
 def _around(value: str, text: str) -> str:
-    """Return a text; of a long one, the part around the match."""
+    """Return a text, or the part around the match if the text is long."""
     start = max(0, value.lower().find(text.lower()) - WIDTH // 2)
     return value if len(value) <= WIDTH else value[start : start + WIDTH]
 
 
 def _part(rows: Sequence[Document], count: int | None = None, *, has_more: bool = False) -> Document:
-    """Return a part of an overview; ``has_more``: there is more than was counted."""
+    """Return a part of an overview; ``has_more`` tells that there are more rows than were counted."""
     return {
         "count": len(rows) if count is None else count,
         "has_more": has_more or len(rows) > SHOWN,

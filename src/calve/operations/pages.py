@@ -93,7 +93,7 @@ def look_through(
     Args:
         page: which page.
         cursor: where to start.
-        look: returns what the caller may see of the next part, and the cursor after it; None at the end.
+        look: reads the next part of the list; returns what the caller may see of it, and the next cursor or None.
     """
     found: list[_T] = []
     for _ in range(LOOKS):

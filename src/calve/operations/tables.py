@@ -38,7 +38,7 @@ TableName = Annotated[
 ]
 OfConsumer = Annotated[str | None, Argument("Show the state of this consumer.", max_length=512)]
 LOOKBACK = 3
-"""The lookback that lateness tells of, in days, if none is asked for."""
+"""The default lookback for lateness, in days."""
 _PACE_DAYS = 7
 """How many days of samples the pace of a consumer is computed from."""
 _COUNTS = {
@@ -145,7 +145,7 @@ class Tables(Topic):
     def changes_within(
         self, table: str, consumer: str | None, commits: slice, partitions: slice, seconds: float = SECONDS
     ) -> Document:
-        """Return the same, with what can be read in some seconds besides what is in memory."""
+        """Return the same as ``table_changes``, from memory and from what can be read within some seconds."""
         tables = self.call.tables
         found = tables.load(table)
         drawn = tables.changes(found, consumer, commits, partitions, seconds)

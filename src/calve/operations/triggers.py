@@ -16,9 +16,9 @@ from calve.triggers.tables import latest_latency
 
 _PART = LIMIT + 1
 _CALENDAR = 200
-"""How many triggers a list of what comes next is made of, those that fire first …"""
+"""Maximum number of triggers in a list of next starts: those that fire first."""
 _FIRES = 200
-"""… and how often each of them fires in it at most."""
+"""Maximum number of starts by each trigger in such a list."""
 Table = Annotated[str, Argument("The table.", pattern=r"^[^\x00-\x1f\x7f/]{1,512}$", examples=["db.events"])]
 
 

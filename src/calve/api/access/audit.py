@@ -37,7 +37,7 @@ def audited(send: Send, scope: Scope, principal: Principal, info: RequestInfo, a
 
 
 def _is_notable(scope: Scope, info: RequestInfo, status: int) -> bool:
-    """Tell what is recorded in the audit log: not starts, because instances have the name of their initiator."""
+    """Tell whether to record a request; starts are not recorded, because instances have the name of their initiator."""
     if status in _REFUSED or scope["state"]["asked"]:
         return True
     route = scope.get("route")
