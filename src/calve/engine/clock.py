@@ -1,4 +1,4 @@
-"""A clock that follows the database's, and does not jump when this machine's does."""
+"""A clock that follows the clock of the database, and does not jump when the clock of this machine does."""
 
 import threading
 import time
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class AnchoredClock:
-    """Milliseconds: the database's clock when it was last asked, and what has passed here since."""
+    """A clock in milliseconds: the database's time when it was last asked, plus what has passed here since."""
 
     def __init__(
         self, ask: Callable[[], int], monotonic: Callable[[], float] = time.monotonic, *, is_shared: bool = True
@@ -22,7 +22,7 @@ class AnchoredClock:
         return int(self._monotonic() * 1_000) + self._offset
 
     def anchor(self, now: int) -> None:
-        """Take over what a database says that others follow too; one of our own jumps as this machine does."""
+        """Adopt the time of a shared database; a private one uses this machine's clock, and jumps with it."""
         if self._is_shared:
             self._set(now)
 

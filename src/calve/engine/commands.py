@@ -27,7 +27,7 @@ from calve.errors import ActionRefused, Conflict
 from calve.texts import check_text
 
 AGAIN = 20
-"""How often an action is tried again because the instance moved meanwhile."""
+"""How often an action is tried while the instance keeps changing."""
 _DECISIONS = (Action.APPROVE, Action.REJECT)
 
 
@@ -74,7 +74,7 @@ def _of_step(address: Address, found: Found, pending: Pending) -> Changes:
         raise action_refused(str(address), pending.action, attempt.status, possible)
     if pending.action in _DECISIONS:
         _check_approver(address, attempt, pending)
-        asked = with_decision(attempt, pending)  # beside others that nobody has looked at yet
+        asked = with_decision(attempt, pending)  # in addition to decisions that the engine has not processed yet
     else:
         asked = replace(attempt, action=pending)
     return Changes(runs=[found.run], attempts=[asked], tasks=[_task(found.run)])
@@ -101,7 +101,7 @@ def _task(run: Run) -> NewTask:
 
 
 def for_all(tools: Tools, workflow_id: str, do: Callable[[Address], Run]) -> list[Run]:
-    """Do something to every instance of a workflow that is not over; one that ends meanwhile is left out."""
+    """Apply an action to every unfinished instance of a workflow; leave out those that end meanwhile."""
     live = [status for status in RunStatus if not status.is_terminal]
     done: list[Run] = []
     for run in each(tools, workflow_id, live):

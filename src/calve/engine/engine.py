@@ -1,4 +1,4 @@
-"""The engine as the rest of calve sees it: everything that one can ask of workflows and their instances."""
+"""The interface of the engine to the rest of calve: all operations on workflows and their instances."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,24 +26,24 @@ BATCH = 10
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Push, start, stop, restart and watch workflows; carrying them out is the ``Worker``'s part."""
+    """Push, start, stop, restart and watch workflows; a ``Worker`` executes them."""
 
     tools: Tools
 
     @property
     def state(self) -> EngineState:
-        """Everything that is kept, to be read."""
+        """The stored state, for reading."""
         return self.tools.state
 
     def log_reader(self, attempt_uuid: str) -> LogReader:
-        """Return what reads the log of an attempt, as it is now."""
+        """Return a reader of the log of an attempt, as stored now."""
         return LogReader(self.tools.state, attempt_uuid, self.tools.log_files)
 
     def push(self, definition: Definition, *, author: str = "") -> VersionRecord:
         """Store a definition as the next version of its workflow.
 
         Raises:
-            RequestInvalid: its run strategy contradicts the instances that are not over, or it holds what is not text.
+            RequestInvalid: its run strategy contradicts unfinished instances, or a text in it is invalid.
             DefinitionInvalid: the workflow would wait for itself.
         """
         check_cycle(self.tools, definition)
@@ -59,14 +59,14 @@ class Engine:
         )
 
     def push_template(self, template: JobTemplate, *, author: str = "") -> JobTemplate:
-        """Keep a job template in place of the one of the same type and version; return it with who did so, and when."""
+        """Store a job template in place of the one of the same type and version; return it with its author and time."""
         return push_template(self.tools, template, author)
 
     def delete_template(self, job_type: str, version: str | None = None) -> int:
-        """Forget a job template in a version, or in all; return how many were forgotten.
+        """Delete a job template in one version, or in all; return how many were deleted.
 
         Raises:
-            RequestInvalid: it comes with the product, or something uses it.
+            RequestInvalid: the template is built in, or something uses it.
         """
         return delete_template(self.tools, job_type, version)
 
@@ -83,7 +83,7 @@ class Engine:
 
         Raises:
             WorkflowMissing: the workflow does not exist.
-            RequestInvalid: an instance of it is not over.
+            RequestInvalid: an instance of it has not ended.
         """
         self.workflow(workflow_id)
         self.tools.state.delete_workflow(workflow_id, self.tools.clock())
@@ -113,7 +113,7 @@ class Engine:
     def change_properties(
         self, workflow_id: str, changes: Mapping[str, Any], *, reset: Collection[str] = ()
     ) -> WorkflowRecord:
-        """Change properties of a workflow; what is not named, or None, stays.
+        """Change properties of a workflow; those that are missing or None stay as they are.
 
         Raises:
             WorkflowMissing: the workflow does not exist.
@@ -144,7 +144,7 @@ class Engine:
         return self.tools.state.change_properties(workflow_id, change, self.tools.clock())
 
     def start(self, workflow_id: str, **request: Any) -> Started:
-        """Start an instance; ``starts.start`` says what a request may hold."""
+        """Start an instance; ``starts.start`` documents the request."""
         return starts.start(self.tools, workflow_id, **request)
 
     def start_all(self, workflow_id: str, requests: Sequence[Mapping[str, Any]]) -> list[Started]:
@@ -158,11 +158,11 @@ class Engine:
         return starts.start_all(self.tools, workflow_id, requests)
 
     def restart(self, address: Address, **request: Any) -> Started:
-        """Run an instance again; ``restarts.restart`` says what a request may hold."""
+        """Run an instance again; ``restarts.restart`` documents the request."""
         return restart(self.tools, address, **request)
 
     def plan_restart(self, address: Address, **request: Any) -> RestartPlan:
-        """Return what a restart would keep and what it would run again; ``restarts.restart`` says what it may hold."""
+        """Return what a restart would keep and what it would run again; ``restarts.restart`` documents the request."""
         return plan_restart(self.tools, address, **request)
 
     def stop(self, address: Address, *, by: str = "", reason: str = "") -> Run:
@@ -228,15 +228,15 @@ class Engine:
         limit: int = 100,
         namespaces: Sequence[str] = ("",),
     ) -> list[Approval]:
-        """Return the Approval steps that wait for people, oldest first, from the one after the attempt ``after``.
+        """Return the Approval steps that wait for a decision, oldest first, starting after the attempt ``after``.
 
-        Only those of a workflow, and of workflows below ``namespaces``.
+        Limited to one workflow, if it is given, and to workflows below ``namespaces``.
         """
         found = self.tools.state.approvals(workflow_id=workflow_id, after=after, limit=limit, namespaces=namespaces)
         return approvals_of(self.tools.state, found)
 
     def pause(self, point: Breakpoint) -> None:
-        """Let attempts pause before they begin, where a breakpoint says.
+        """Set a breakpoint, at which attempts pause before they start.
 
         Raises:
             WorkflowMissing: the workflow or the step does not exist.
@@ -256,18 +256,18 @@ class Engine:
         return commands.act(self.tools, address, Action.RESUME, by=by)
 
     def unpause(self, point: Breakpoint, *, by: str = "") -> list[Run]:
-        """Take a breakpoint away, and let all attempts that it has paused go on."""
+        """Remove a breakpoint, and resume all attempts that it has paused."""
         self.remove_breakpoint(point)
         paused = self.tools.state.paused(point.workflow_id, point.step_id)
         return [run for attempt in paused if (run := self._resumed(point, attempt, by)) is not None]
 
     def remove_breakpoint(self, point: Breakpoint) -> None:
-        """Take a breakpoint away; what it has paused stays so."""
+        """Remove a breakpoint; attempts that it has paused stay paused."""
         self.tools.state.delete_breakpoint(point)
         self.tools.cache.breakpoints.forget()
 
     def _resumed(self, point: Breakpoint, attempt: Attempt, by: str) -> Run | None:
-        """Resume an attempt; None if it paused elsewhere, or has moved on by itself."""
+        """Resume an attempt; return None if another breakpoint paused it, or if it is no longer paused."""
         state = UnitOfWork(self.tools, self.tools.clock()).state(attempt.run_uuid, is_fresh=True)
         if not point.is_for(state.outermost.run, attempt):
             return None
@@ -281,7 +281,7 @@ class Engine:
 
         Raises:
             WorkflowMissing: the attempt does not exist.
-            ActionRefused: it does not run.
+            ActionRefused: the attempt is not running.
             ParamError: the step declares no such param.
         """
         put_outputs(self.tools, attempt_uuid, outputs, artifacts or {})

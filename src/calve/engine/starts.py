@@ -43,25 +43,25 @@ def start(
     persist_failed_run: bool = False,
     refuse_unknown_params: bool = False,
 ) -> Started:
-    """Start an instance under its workflow's run strategy; the same request starts it once.
+    """Start an instance under its workflow's run strategy; repeating a request id starts nothing new.
 
     Args:
-        tools: what the engine works with.
-        workflow_id: which workflow.
+        tools: the engine's tools.
+        workflow_id: the workflow.
         version: active, latest, default, or a number.
         params: run params as plain values.
         definitions: run params as definitions, in JSON's types.
-        request_id: names the request.
-        initiator: who starts it; a person, if not given.
-        priority: lower comes first; by the workflow's criticality, if not given.
+        request_id: an idempotency key.
+        initiator: who starts it; by default a person.
+        priority: lower comes first; by default from the workflow's criticality.
         tags: tags of the run.
-        persist_failed_run: keep an instance whose params are invalid as FAILED, rather than refuse it.
-        refuse_unknown_params: refuse params that nothing in the definition knows, rather than warn of them.
+        persist_failed_run: store an instance with invalid params as FAILED, rather than refuse it.
+        refuse_unknown_params: refuse params that the definition does not know, rather than warn of them.
 
     Raises:
         WorkflowMissing: the workflow or the version does not exist.
         ParamError: the params are invalid.
-        RequestInvalid: a param is not known.
+        RequestInvalid: a param is unknown.
     """
     if request_id is not None and (known := tools.state.run_by_request(workflow_id, request_id)) is not None:
         return Started(StartStatus.DUPLICATED, known)
@@ -82,12 +82,12 @@ def start(
 
 
 def start_all(tools: Tools, workflow_id: str, requests: Sequence[Mapping[str, Any]]) -> list[Started]:
-    """Start instances together, all or none; ``start`` says what a request may hold.
+    """Start instances together, all or none; ``start`` documents each request.
 
     Raises:
         WorkflowMissing: the workflow or the version does not exist.
         ParamError: the params of one are invalid.
-        RequestInvalid: two of them have the same request id, or a param is not known.
+        RequestInvalid: two of them have the same request id, or a param is unknown.
     """
     names = [name for request in requests if (name := request.get("request_id")) is not None]
     if len(set(names)) < len(names):
@@ -104,10 +104,10 @@ def start_all(tools: Tools, workflow_id: str, requests: Sequence[Mapping[str, An
 
 
 def unknown_param_warnings(unknown: Sequence[UnknownParam], *, is_refused: bool) -> tuple[Json, ...]:
-    """Return what is said about params that nothing knows.
+    """Return warnings about unknown params.
 
     Raises:
-        RequestInvalid: they are refused.
+        RequestInvalid: unknown params are refused.
     """
     if unknown and is_refused:
         raise refusal(unknown)
@@ -138,7 +138,7 @@ def prepare_run(
     initiator: Initiator | None = None,
     persist_failed_run: bool = False,
 ) -> Run:
-    """Return the run that a start brings, to be committed alone or with others; ``start`` says what it may hold.
+    """Return the run of a start, to be committed alone or with others; ``start`` documents the arguments.
 
     Raises:
         WorkflowMissing: the workflow or the version does not exist.
@@ -162,10 +162,10 @@ def prepare_run(
 
 
 def check_param_size(given: Mapping[str, Any]) -> None:
-    """Refuse run params that no run could have, before they are looked at one by one.
+    """Refuse run params that are too large, before they are checked one by one.
 
     Raises:
-        ParamError: they are too large together.
+        ParamError: together they exceed ``SIZE_LIMIT`` characters.
     """
     size = sum(len(json.dumps(value, separators=(",", ":"), default=str)) for value in given.values())
     if size > SIZE_LIMIT:

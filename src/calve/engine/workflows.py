@@ -1,4 +1,4 @@
-"""Changes to workflows and job templates outside of any version."""
+"""Changes to the properties of workflows and to job templates, which belong to no version."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ PropertyChange = Callable[[Json], Json]
 
 
 def with_changes(changes: Mapping[str, Any], reset: Collection[str] = ()) -> PropertyChange:
-    """Return what puts changes over properties; what is None stays as it is, what is named in ``reset`` goes.
+    """Return a function that merges changes into properties; it keeps those that are None, and removes ``reset``.
 
     Raises:
         RequestInvalid: a property is unknown or invalid, or is both changed and reset.
@@ -29,7 +29,7 @@ def with_changes(changes: Mapping[str, Any], reset: Collection[str] = ()) -> Pro
 
 
 def with_tag(tag: str | Mapping[str, Any]) -> PropertyChange:
-    """Return what adds a tag, or replaces the one of that name.
+    """Return a function that adds a tag, replacing one of the same name.
 
     Raises:
         RequestInvalid: the tag is invalid.
@@ -39,7 +39,7 @@ def with_tag(tag: str | Mapping[str, Any]) -> PropertyChange:
 
 
 def without_tag(name: str) -> PropertyChange:
-    """Return what takes a tag away, if it is there."""
+    """Return a function that removes a tag, if it exists."""
     return lambda before: {**before, "tags": _without(before, name)}
 
 
@@ -66,7 +66,7 @@ _SHOWN = 5
 
 
 def push_template(tools: Tools, template: JobTemplate, author: str) -> JobTemplate:
-    """Keep a template; return it with who did so, and when."""
+    """Store a template; return it with its author and time."""
     now = tools.clock()
     about = {"version_author": author, "create_time": now}
     kept = template.model_copy(update={"metadata": template.metadata.model_copy(update=about)})
@@ -75,12 +75,12 @@ def push_template(tools: Tools, template: JobTemplate, author: str) -> JobTempla
 
 
 def delete_template(tools: Tools, job_type: str, version: str | None) -> int:
-    """Forget a template in a version, or in all; return how many were forgotten.
+    """Delete a template in one version, or in all; return how many were deleted.
 
-    A step whose template is not there would run without its params: a ``sub_type`` that no template has is a label.
+    Refused while a step uses it, which would then run without its params: an unknown ``sub_type`` is only a label.
 
     Raises:
-        RequestInvalid: it is part of calve, or something uses it.
+        RequestInvalid: it is built in, or something uses it.
     """
     if installed().templates.versions(job_type):
         raise RequestInvalid(f"The job template {job_type} is built in and cannot be deleted.")

@@ -11,7 +11,7 @@ from calve.engine.model import HOLDING, Action, Attempt, NewTask, Pending, StepS
 
 
 def request_action(work: UnitOfWork, state: RunState, attempt: Attempt, pending: Pending) -> Attempt:
-    """Request an action that ends an attempt; an earlier one stays, unless this one is KILL and the earlier is not."""
+    """Request an action that ends an attempt; only KILL replaces an earlier request of this kind."""
     known = attempt.action
     is_ending = known is not None and status_by_action(known.action) is not None
     is_harsher = known is not None and pending.action is Action.KILL and known.action is not Action.KILL
@@ -21,7 +21,7 @@ def request_action(work: UnitOfWork, state: RunState, attempt: Attempt, pending:
 
 
 def apply_action(work: UnitOfWork, state: RunState, attempt: Attempt) -> Attempt:
-    """Apply the action that was requested on an attempt, as far as that is possible here."""
+    """Apply the requested action to an attempt, or pass it on to its worker or its child runs."""
     pending = attempt.action
     assert pending is not None  # noqa: S101 - the caller has looked
     match pending.action:
@@ -48,7 +48,7 @@ def _cut(work: UnitOfWork, state: RunState, attempt: Attempt, pending: Pending) 
     """End an attempt: immediately if nothing runs, otherwise through its worker or its children."""
     step = state.blueprint.steps[attempt.step_id]
     if attempt.status in HOLDING and needs_worker(step):
-        # Its worker learns of the action by its next heartbeat; if it has none, one claims it now.
+        # Its worker sees the action at its next heartbeat; if it has none, one claims the task now.
         work.enqueue(NewTask(TaskKind.STEP, state.run.uuid, attempt.uuid, priority=state.run.priority))
         return attempt
     if attempt.status in HOLDING and not is_leaf(step):
@@ -59,7 +59,7 @@ def _cut(work: UnitOfWork, state: RunState, attempt: Attempt, pending: Pending) 
 
 
 def end_by_action(work: UnitOfWork, state: RunState, attempt: Attempt) -> Attempt:
-    """End an attempt whose work has ended, as the requested action says."""
+    """End an attempt whose work has ended, with the status of the requested action."""
     pending = attempt.action
     status = status_by_action(pending.action) if pending else None
     assert pending is not None  # noqa: S101 - the caller has looked

@@ -13,7 +13,7 @@ _BEFORE_SIGNALS = frozenset({StepStatus.INITIALIZED, StepStatus.WAITING_FOR_SIGN
 
 
 def start_attempt(work: UnitOfWork, state: RunState, attempt: Attempt) -> Attempt:
-    """Move a new attempt on until it runs, waits for something, or has ended."""
+    """Advance a new attempt until it runs, waits for something, or has ended."""
     step = state.blueprint.steps[attempt.step_id]
     if attempt.status is StepStatus.CREATED:
         attempt = with_status(attempt, StepStatus.INITIALIZED, work.now)
@@ -29,7 +29,7 @@ def start_attempt(work: UnitOfWork, state: RunState, attempt: Attempt) -> Attemp
 
 
 def _held(work: UnitOfWork, state: RunState, step: Step, attempt: Attempt) -> Attempt:
-    """Hold an attempt until the signals have come that it waits for."""
+    """Hold an attempt until the signals that it waits for have been announced."""
     try:
         return await_signals(work, state, step, attempt)
     except OF_THE_WORKFLOW as error:
@@ -65,7 +65,7 @@ def _started(work: UnitOfWork, state: RunState, step: Step, attempt: Attempt) ->
     permits = _permits(state, step, attempt)
     if not permits:
         return work.set_attempt(state, started)
-    # Steps without a runtime are the engine's own: it goes on with them itself.
+    # The engine itself continues steps without a runtime, as part of the run's task.
     about = attempt.uuid if needs_worker(step) else None
     kind = TaskKind.STEP if about else TaskKind.RUN
     task = NewTask(kind, state.run.uuid, about, priority=state.run.priority)
@@ -80,7 +80,7 @@ def _running(work: UnitOfWork, state: RunState, step: Step, attempt: Attempt) ->
 
 
 def _permits(state: RunState, step: Step, attempt: Attempt) -> tuple[Permit, ...]:
-    """Return what an attempt counts against; a step that only runs others counts by its tags alone."""
+    """Return the permits that an attempt needs; a step without a worker needs only those of its tags."""
     run = state.run
     of_tags = tuple(Permit(f"tag:{tag}", None) for tag in attempt.tags)
     if not needs_worker(step):

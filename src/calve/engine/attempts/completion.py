@@ -1,4 +1,4 @@
-"""How an attempt ends: its outputs taken, its edges evaluated, its failure retried or final."""
+"""How an attempt ends: store its outputs, evaluate its transitions, retry its failure or make it final."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ _AS_WISHED = frozenset({State.DONE, State.STOPPED})
 
 
 def record_outcome(work: UnitOfWork, state: RunState, attempt: Attempt, outcome: Outcome) -> Attempt:
-    """Record how the work of an attempt ended; a failure may leave it to be tried again later."""
+    """Record the outcome of an attempt's work; a failed attempt may be retried later."""
     step = state.blueprint.steps[attempt.step_id]
     attempt = with_message(attempt, work.now, outcome.message, "INFO" if outcome.state in _AS_WISHED else "ERROR")
     if outcome.outputs or outcome.artifacts:
@@ -47,7 +47,7 @@ def record_outcome(work: UnitOfWork, state: RunState, attempt: Attempt, outcome:
 
 
 def _escalated(state: State, attempt: Attempt) -> State:
-    """Return how the work ended; a failure that the work itself calls hopeless is fatal."""
+    """Return the state of the work, or FATAL_ERROR if the work itself marked its failure as not retryable."""
     said = attempt.artifacts.get(_RETRY)
     is_hopeless = isinstance(said, Mapping) and said.get("retryable") is False
     return State.FATAL_ERROR if is_hopeless and state in {State.USER_ERROR, State.PLATFORM_ERROR} else state
@@ -61,7 +61,7 @@ def finish_attempt(
     *,
     is_mode_honoured: bool = True,
 ) -> Attempt:
-    """End an attempt, and decide which steps may follow: none if its work said so."""
+    """End an attempt, and evaluate which steps may follow it: none if its work declared it the last (``LAST``)."""
     step = state.blueprint.steps[attempt.step_id]
     if is_mode_honoured:
         status = with_failure_mode(status, step.failure_mode)
@@ -90,7 +90,7 @@ def finish_attempt(
 
 
 def retry_attempt(work: UnitOfWork, state: RunState, attempt: Attempt) -> Attempt:
-    """Return the next attempt of a step whose last one failed, and whose time has come."""
+    """Return the next attempt of a failed step whose retry is due."""
     reason = retry_reason(attempt.status)
     retries = {**attempt.retries, reason.value: attempt.retries.get(reason, 0) + 1}
     return work.set_attempt(state, next_attempt(work, state, attempt, retries))

@@ -1,4 +1,4 @@
-"""An attempt on its way: created, moved from status to status, ended."""
+"""The life cycle of an attempt: its creation, its status changes, its timeline."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ MOMENTS = {
     StepStatus.RUNNING: "execute",
     StepStatus.FINISHING: "finish",
 }
-"""What the moment is called at which an attempt comes to a state; to a terminal one, it is the end."""
+"""The key in ``Attempt.times`` for each status; any other status is recorded as ``end``."""
 
 
 def new_attempt(work: UnitOfWork, state: RunState, step_id: str) -> Attempt:
@@ -38,14 +38,14 @@ def new_attempt(work: UnitOfWork, state: RunState, step_id: str) -> Attempt:
 
 
 def next_attempt(work: UnitOfWork, state: RunState, before: Attempt, retries: dict[str, int]) -> Attempt:
-    """Return the attempt that follows another one in the same run, which it takes the place of."""
+    """Return the attempt that replaces another one in the same run, and mark that one as superseded."""
     work.set_old_attempt(state, replace(before, is_superseded=True, due_at=None))
     fresh = new_attempt(work, state, before.step_id)
     return replace(fresh, attempt_id=before.attempt_id + 1, retries=retries, dependencies=before.dependencies)
 
 
 def with_status(attempt: Attempt, status: StepStatus, now: int, **changes: Any) -> Attempt:
-    """Return an attempt in another state."""
+    """Return an attempt in another status, with the time of the change."""
     moment = MOMENTS.get(status, "end")
     if moment == "end":
         changes = {"ended_at": now, "due_at": None, "timeout_at": None, "action": None, **changes}
@@ -53,11 +53,11 @@ def with_status(attempt: Attempt, status: StepStatus, now: int, **changes: Any) 
 
 
 def with_message(attempt: Attempt, now: int, message: str, level: str = "INFO") -> Attempt:
-    """Return an attempt with one more line in its timeline; with the same, if there is nothing to say."""
+    """Return an attempt with one more timeline entry; unchanged if the message is empty."""
     return replace(attempt, timeline=with_timeline_entry(attempt.timeline, now, message, level)) if message else attempt
 
 
 def with_message_before_last(attempt: Attempt, now: int, message: str) -> Attempt:
-    """Return an attempt with one more line before the last one of its timeline, which stays what is said of it."""
+    """Return an attempt with a new timeline entry before the last one, which stays the last."""
     before, last = attempt.timeline[:-1], attempt.timeline[-1:]
     return replace(attempt, timeline=(*with_timeline_entry(before, now, message), *last))

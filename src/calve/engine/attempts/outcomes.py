@@ -1,4 +1,4 @@
-"""What the end of a runtime call means for an attempt: its status, and whether a retry follows. Pure."""
+"""How the end of a runtime call decides the status of an attempt, and whether it is retried. Pure."""
 
 from collections.abc import Mapping
 from typing import assert_never
@@ -27,7 +27,7 @@ _RUN_ENDS = {
 
 
 def status_after(state: State, retries: Mapping[str, int], policy: ParsedRetryPolicy) -> StepStatus:
-    """Return the status in which an attempt ends whose work ended like this; a retryable one while tries are left."""
+    """Return the status of an attempt whose work ended in a state: a retryable one while it has retries left."""
     match state:
         case State.DONE:
             return StepStatus.SUCCEEDED
@@ -55,7 +55,7 @@ def _or_fatal(
 
 
 def retry_reason(status: StepStatus) -> RetryReason:
-    """Return for which of the three reasons an attempt in a retryable status is tried again."""
+    """Return the retry reason of an attempt in a retryable status."""
     return _REASONS[status]
 
 

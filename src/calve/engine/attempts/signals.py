@@ -29,17 +29,17 @@ PENDING = "PENDING"
 MATCHED = "MATCHED"
 SKIPPED = "SKIPPED"
 SEEN = "seen"
-"""The last signal of its name that a dependency has been compared with."""
+"""The number of the newest signal that a dependency was compared with."""
 _NEVER = -1
 
 
 def await_signals(work: UnitOfWork, state: RunState, step: Step, attempt: Attempt) -> Attempt:
-    """Return an attempt that waits for signals, or may go on because all of them have come.
+    """Return the attempt waiting for its signals, or ready to continue because all of them have matched.
 
     Raises:
-        ParamError: a dependency has no value, or none that fits.
-        ExpressionError: an expression gave no value.
-        RequestInvalid: a name or a value can be none of a signal.
+        ParamError: a value of a dependency is missing or invalid, or the run may not wait for its signal.
+        ExpressionError: an expression cannot be evaluated.
+        RequestInvalid: a name or a value is not valid for a signal.
     """
     before = attempt.dependencies or tuple(
         _evaluated(work, state, step, attempt, number) for number in range(len(step.signal_dependencies))
@@ -57,7 +57,7 @@ def await_signals(work: UnitOfWork, state: RunState, step: Step, attempt: Attemp
 
 
 def _evaluated(work: UnitOfWork, state: RunState, step: Step, attempt: Attempt, number: int) -> Json:
-    """Return a dependency that nothing has been compared with yet."""
+    """Return a pending dependency with its name and params evaluated."""
     dependency = step.signal_dependencies[number]
     place = f"signal_dependencies[{number}]"
     definitions: Definitions = {f"{place}.name": StringParam(value=dependency.name)}
@@ -70,10 +70,10 @@ def _evaluated(work: UnitOfWork, state: RunState, step: Step, attempt: Attempt, 
 
 
 def _check_right(work: UnitOfWork, state: RunState, dependency: SignalDependency, name: str) -> None:
-    """Refuse a signal that is not for this run; one that the definition writes out, its author could read.
+    """Refuse a signal that this run may not read; the author of the definition could read those that it names.
 
     Raises:
-        ParamError: it is not.
+        ParamError: the run may not wait for the signal.
     """
     run = state.run
     if name.startswith(VALID_THROUGH):
@@ -93,7 +93,7 @@ def _matches(dependency: SignalDependency, values: Mapping[str, Any], place: str
 
 
 def _looked(work: UnitOfWork, state: RunState, attempt: Attempt, dependency: Json, heads: Mapping[str, int]) -> Json:
-    """Return a dependency after a look at what has come since the last one."""
+    """Compare a dependency with its signals if newer ones have been announced, and return it."""
     name = dependency["name"]
     if dependency["status"] != PENDING or heads[name] <= dependency[SEEN]:
         return dependency
@@ -114,7 +114,7 @@ def _about(signal: Signal) -> dict[str, Any]:
 
 
 DYNAMIC = "maestro_dynamic_output"
-"""The artifact in which work says which signals it sends, beyond those of the definition."""
+"""The artifact in which the work of a step lists signals to send besides those of the definition."""
 _NAMES = UUID("0d3f3f0a-4b1c-5b8e-8e5c-54d4e5b1f2aa")
 _Said = tuple[str, dict[str, Any]]
 
@@ -122,12 +122,12 @@ _Said = tuple[str, dict[str, Any]]
 def send_signals(work: UnitOfWork, state: RunState, step: Step, attempt: Attempt) -> None:
     """Announce the signals of a step that has succeeded, with the step as their source.
 
-    A step of an instance says the same thing once, however often it is run.
+    If a step of an instance runs again, it does not send the same signal twice.
 
     Raises:
-        ParamError: one of them has no value, or none that fits.
-        ExpressionError: an expression gave no value.
-        RequestInvalid: a name or a value can be none of a signal.
+        ParamError: a value is missing or invalid, or the run may not announce the signal.
+        ExpressionError: an expression cannot be evaluated.
+        RequestInvalid: a name or a value is not valid for a signal.
     """
     said = [*_defined(work, state, step, attempt), *_dynamic(attempt.artifacts)]
     if not said:
@@ -135,6 +135,7 @@ def send_signals(work: UnitOfWork, state: RunState, step: Step, attempt: Attempt
     party, place = party_of(state, attempt), place_of(state, attempt).work
     made = []
     for name, params in said:
+        # The same step, name and params give the same request id, which the store accepts once.
         request = uuid5(_NAMES, json.dumps([place, name, params], sort_keys=True, default=str))
         payload = {SOURCE: party.as_source()}
         made.append(Announcement(name, params, payload, str(request), work.now, party))
@@ -159,13 +160,13 @@ def dynamic_signal_names(artifacts: Json) -> list[str]:
     """Return the names of the signals that artifacts make a step send.
 
     Raises:
-        ParamError: they cannot be told.
+        ParamError: the artifact is malformed.
     """
     return [name for name, _ in _dynamic(artifacts)]
 
 
 def _dynamic(artifacts: Json) -> Iterator[_Said]:
-    """Yield the signals that the work itself has named: a map of ``name`` and params, plain or as a MAP param."""
+    """Yield the signals that the work listed: maps of ``name`` and params, as plain values or as MAP params."""
     artifact = artifacts.get(DYNAMIC, {})
     outputs = artifact.get("signal_outputs", ()) if isinstance(artifact, Mapping) else None
     if not isinstance(outputs, list | tuple):

@@ -19,7 +19,7 @@ _QUESTION = ("message", "approvers", "min_approvals")
 
 @dataclass(frozen=True, slots=True)
 class ApprovalResult:
-    """What came of it."""
+    """The result of an approval."""
 
     is_approved: bool
     by: str
@@ -27,7 +27,7 @@ class ApprovalResult:
 
 
 def with_decision(attempt: Attempt, pending: Pending) -> Attempt:
-    """Return an attempt with what one more person has decided; who decides twice has changed their mind."""
+    """Return an attempt with one more decision; it replaces an earlier one of the same person."""
     kept = attempt.artifacts.get(APPROVAL_KEY, {})
     others = [decision for decision in kept.get("decisions", ()) if decision["by"] != pending.by]
     decision = {
@@ -40,7 +40,7 @@ def with_decision(attempt: Attempt, pending: Pending) -> Attempt:
 
 
 def progress_approval(work: UnitOfWork, state: RunState, attempt: Attempt) -> Attempt:
-    """End the step when enough people have decided, or its time is over."""
+    """End the step when enough people have decided, or when it has timed out."""
     config: Mapping[str, Any] = params_of(state, attempt)["approval"].result
     if "message" not in attempt.artifacts.get(APPROVAL_KEY, {}):
         try:
@@ -63,10 +63,10 @@ def _begun(work: UnitOfWork, state: RunState, config: Mapping[str, Any], attempt
 
 
 def _answers(work: UnitOfWork, state: RunState, config: Mapping[str, Any], attempt: Attempt) -> Sequence[Json]:
-    """Return the decisions by which people approved the same question before the instance got another version.
+    """Return the approvals that the same question got before a restart with a new version.
 
-    What comes before the step may have run again. Whoever wants to be asked about its results puts them into the
-    question, which then is another one.
+    The steps before this one may have run again. To be asked about their new results, include them in the message: a
+    different message is a different question.
     """
     before = replaced_by(work, state, attempt) if state.run.restart.is_latest else None
     if before is None or before.type != attempt.type or before.status is not StepStatus.SUCCEEDED:
@@ -79,7 +79,7 @@ def _answers(work: UnitOfWork, state: RunState, config: Mapping[str, Any], attem
 
 
 def _result(decisions: Sequence[Json], wanted: int) -> ApprovalResult | None:
-    """Return what people have decided together: one who rejects is enough."""
+    """Return the combined decision, or None while approvals are missing; one rejection is enough to reject."""
     for decision in decisions:
         if not decision["is_approved"]:
             return ApprovalResult(is_approved=False, by=decision["by"], comment=decision["comment"])

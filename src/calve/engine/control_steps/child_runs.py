@@ -37,7 +37,7 @@ class Loop:
 
     @property
     def name(self) -> str:
-        """The name under which its iterations are kept: the same in every run of the instance."""
+        """The workflow id of its iterations, the same in every run of the instance."""
         run = self.state.run
         place = f"{run.workflow_id}/{run.instance_id}/{self.attempt.step_id}"
         digest = hashlib.md5(place.encode(), usedforsecurity=False).hexdigest()
@@ -58,7 +58,7 @@ def new_iteration(
     before: Run | None = None,
     policy: RunPolicy = RunPolicy.START_FRESH_NEW_RUN,
 ) -> RunState:
-    """Begin an iteration of a loop; one that has run before takes over from its last run what the policy says."""
+    """Start an iteration of a loop; if it has run before, the policy decides what it takes over from that run."""
     run, attempt = loop.state.run, loop.attempt
     policy = policy if before else RunPolicy.START_FRESH_NEW_RUN
     own = {name: loop_param(name, value, loop.kind, work.now) for name, value in values.items()}
@@ -87,7 +87,7 @@ def new_iteration(
 
 
 def _inside(run: Run, step_id: str, policy: RunPolicy) -> Restart:
-    """Return what the restart of a run means for an iteration of a loop in it."""
+    """Return the part of a run's restart that concerns an iteration of a loop in it."""
     restart = run.restart
     if policy is RunPolicy.RESTART_FROM_SPECIFIC:
         return Restart(restart.step_path[1:], restart.iterations[1:], restart.step_params, restart.skip)
@@ -100,7 +100,7 @@ def loop_param(name: str, value: Any, kind: InitiatorType, now: int) -> Paramete
     """Return the param that a loop gives its steps.
 
     Raises:
-        ParamError: no param can hold the value.
+        ParamError: no type of param fits the value.
     """
     source = ParamSource(kind.value).value
     if type(value) not in SCALARS:
@@ -110,17 +110,17 @@ def loop_param(name: str, value: Any, kind: InitiatorType, now: int) -> Paramete
 
 
 def check_depth(state: RunState) -> None:
-    """Refuse to go deeper than is allowed.
+    """Refuse to nest workflows and loops deeper than ``DEPTH``.
 
     Raises:
-        ParamError: the run is as deep as can be.
+        ParamError: the run is at the limit.
     """
     if state.run.depth >= DEPTH:
         raise ParamError(f"Workflows and loops are nested deeper than the limit of [{DEPTH}]")
 
 
 def worst(children: Children) -> RunStatus:
-    """Return how a loop ends whose iterations ended like this."""
+    """Return the status of a loop from the statuses of its iterations."""
     if children.failed:
         return RunStatus.FAILED
     if children.timed_out:
@@ -129,5 +129,5 @@ def worst(children: Children) -> RunStatus:
 
 
 def outcome_of(status: RunStatus, message: str = "", **artifacts: Any) -> Outcome:
-    """Return what the end of a child means for the step that runs it."""
+    """Return the outcome of a step whose child run ended with this status."""
     return Outcome(_STATES[status], message=message, artifacts=artifacts)

@@ -1,7 +1,7 @@
-"""Foreach: its iterations begin in order, as many concurrently as its window allows.
+"""Foreach: starts its iterations in order, as many concurrently as its window allows.
 
-With ``strict_ordering`` the window spans consecutive iterations, from the oldest one that is not over: none begins
-while one that lies the whole window before it still runs, so that no iteration gets far ahead of the others.
+With ``strict_ordering``, the window covers consecutive iterations from the oldest unfinished one: with a window of 10,
+iteration 11 starts only when iteration 1 has ended, so that no iteration gets far ahead of the others.
 """
 
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ from calve.errors import OF_THE_WORKFLOW, ParamError
 
 FOREACH_KEY = "maestro_foreach"
 LEAVES = 1_000_000
-"""How many leaf steps a foreach may come to."""
+"""The most leaf steps that a foreach may have in all of its iterations."""
 PAGE = 1_000
 _ORDER = (RunStatus.SUCCEEDED, RunStatus.STOPPED, RunStatus.TIMED_OUT, RunStatus.FAILED)
 _LIVE = tuple(status for status in RunStatus if not status.is_terminal)
 
 
 def progress_foreach(work: UnitOfWork, state: RunState, step: ForeachStep, attempt: Attempt) -> Attempt:
-    """Begin the iterations for which there is room, and end the step when all are over."""
+    """Start the iterations that fit into the window, and end the step when all have ended."""
     loop = Loop(state, attempt, InitiatorType.FOREACH)
     try:
         artifact = attempt.artifacts.get(FOREACH_KEY) or _begun(work, loop, step)
@@ -73,7 +73,7 @@ def _lists(loop: Loop) -> LoopLists:
 
 
 def _launched(work: UnitOfWork, loop: Loop, step: ForeachStep, artifact: Json, children: Children) -> tuple[Json, int]:
-    """Begin as many iterations as the window allows; return the new artifact, and how many began."""
+    """Start as many iterations as the window allows; return the new artifact, and how many were started."""
     run = loop.state.run
     room = artifact["concurrency"] - _under_way(work, loop, step, artifact, children)
     if room <= 0:
@@ -91,7 +91,7 @@ def _launched(work: UnitOfWork, loop: Loop, step: ForeachStep, artifact: Json, c
 
 
 def _under_way(work: UnitOfWork, loop: Loop, step: ForeachStep, artifact: Json, children: Children) -> int:
-    """Return how much of the window is taken."""
+    """Return how many places of the window are taken."""
     if not step.strict_ordering or not children.active:
         return children.active
     kept = work.tools.state.child_runs(loop.attempt.uuid, statuses=_LIVE, limit=1)
@@ -104,7 +104,7 @@ def _under_way(work: UnitOfWork, loop: Loop, step: ForeachStep, artifact: Json, 
 def _ahead(
     work: UnitOfWork, loop: Loop, step: ForeachStep, artifact: Json
 ) -> Iterator[tuple[int, Run | None, dict[str, Any], RunPolicy]]:
-    """Yield the iterations that are still to begin, in order: the last run if it has run, its values, its policy."""
+    """Yield the iterations still to start, in order: number, latest run if any, loop params, run policy."""
     lists, total, policy = _lists(loop), artifact["total"], RunPolicy(artifact["run_policy"])
     for first in range(artifact["launched"], total, PAGE):
         runs = [] if loop.is_first else work.tools.state.latest_inline(loop.name, after=first, limit=PAGE)
@@ -120,7 +120,7 @@ def _ahead(
 def _policy_of(
     work: UnitOfWork, loop: Loop, step: ForeachStep, policy: RunPolicy, before: Run, values: dict[str, Any]
 ) -> RunPolicy | None:
-    """Return how an iteration that has run before runs again; None if it stays as it is."""
+    """Return the run policy of an iteration that has run before; None if its result is kept."""
     run = loop.state.run
     match policy:
         case RunPolicy.RESTART_FROM_SPECIFIC:
@@ -143,7 +143,7 @@ def _ended(work: UnitOfWork, state: RunState, attempt: Attempt, artifact: Json, 
 
 
 def _left_alone(work: UnitOfWork, state: RunState, artifact: Json) -> Iterator[RunStatus]:
-    """Yield how the iterations ended that a restart has left as they were: their failures are failures still."""
+    """Yield the statuses of the iterations that a restart did not run again; their failures still count."""
     again, after = state.run.restart.iterations[0], 0
     while page := work.tools.state.latest_inline(artifact["loop_workflow_id"], after=after, limit=PAGE):
         yield from (run.status for run in page if run.instance_id != again)

@@ -20,7 +20,7 @@ SUBWORKFLOW_KEY = "maestro_subworkflow"
 
 
 def progress_subworkflow(work: UnitOfWork, state: RunState, step: SubworkflowStep, attempt: Attempt) -> Attempt:
-    """Start the child if it has not been started, and end the step when it is over."""
+    """Start the child instance if it has not been started, and end the step when the child has ended."""
     if SUBWORKFLOW_KEY not in attempt.artifacts:
         try:
             start = _start(work, state, step, attempt)
@@ -65,10 +65,10 @@ def _start(work: UnitOfWork, state: RunState, step: SubworkflowStep, attempt: At
 
 
 def _before(work: UnitOfWork, replaced: Attempt | None, workflow_id: str, policy: RunPolicy) -> Run | None:
-    """Return the child of an earlier attempt, which is run again rather than a new one started.
+    """Return the child instance of the replaced attempt, to be restarted; None if a new one is to be started.
 
     Raises:
-        RequestInvalid: it is being restarted already.
+        RequestInvalid: the child instance has not ended.
     """
     children = work.tools.state.child_runs(replaced.uuid, limit=1) if replaced else []
     if not children or children[0].workflow_id != workflow_id:
@@ -99,7 +99,7 @@ def _first(work: UnitOfWork, state: RunState, workflow_id: str, version: str, gi
 
 
 def _again(work: UnitOfWork, state: RunState, before: Run, policy: RunPolicy, given: Json, parent: Parent) -> Run:
-    """Return the next run of a child; the steps that a restart names are its own only if the path leads into it."""
+    """Return the run that restarts a child instance; the restart's steps apply only if their path leads into it."""
     restart = state.run.restart
     is_aim = policy is RunPolicy.RESTART_FROM_SPECIFIC
     return restarted_run(
@@ -117,10 +117,10 @@ def _again(work: UnitOfWork, state: RunState, before: Run, policy: RunPolicy, gi
 
 
 def check_cycle(tools: Tools, definition: Definition) -> None:
-    """Refuse a definition by which a workflow would wait for itself, as far as the definitions that are kept tell it.
+    """Refuse a definition that would make a workflow wait for itself, judged by the stored definitions.
 
     Raises:
-        DefinitionInvalid: it would.
+        DefinitionInvalid: the workflow would wait for itself.
     """
     given, workflow = definition.properties.run_strategy, definition.workflow
 
@@ -140,7 +140,7 @@ def check_cycle(tools: Tools, definition: Definition) -> None:
 
 
 def _check_right(by: Initiator, step: SubworkflowStep, workflow_id: str) -> None:
-    """Refuse a workflow that only the params of a run name, if its initiator may not start it.
+    """Refuse a workflow id that comes from params, if the initiator may not start that workflow.
 
     Raises:
         Forbidden: the initiator lacks the permission.
@@ -150,7 +150,7 @@ def _check_right(by: Initiator, step: SubworkflowStep, workflow_id: str) -> None
 
 
 def _said(work: UnitOfWork, state: RunState, child: Run) -> str:
-    """Return why the child ended; nothing where it is of others, whom readers of this run need not know of."""
+    """Return why the child ended; nothing if it belongs to another namespace, which readers may lack access to."""
     is_own = covers(namespace_of(state.run.owner_workflow), namespace_of(child.workflow_id))
     return child.message if not child.message or is_own or not work.tools.has_namespaces() else ""
 

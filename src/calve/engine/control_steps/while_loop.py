@@ -1,7 +1,7 @@
-"""While: one iteration after the other, as long as the condition holds.
+"""While: runs one iteration after another, as long as the condition is true.
 
-An iteration keeps the values that it began with among its params. What it leaves behind are these values, changed by
-the params of its steps that have the same names; so nothing else needs to be remembered but which one is the last.
+An iteration stores its initial values as params. Params of its steps that have the same names overwrite them, and the
+result is the input of the next iteration. So the loop only has to remember its last iteration.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ Values = Mapping[str, Any]
 
 
 def progress_while(work: UnitOfWork, state: RunState, step: WhileStep, attempt: Attempt) -> Attempt:
-    """Begin the next iteration when the last one is over, or end the step."""
+    """Start the next iteration when the last one has ended, or end the step."""
     if work.is_full:
         work.wake(state.run.uuid, priority=state.run.priority)
         return attempt
@@ -49,7 +49,7 @@ def progress_while(work: UnitOfWork, state: RunState, step: WhileStep, attempt: 
 
 
 def _begun(work: UnitOfWork, loop: Loop, step: WhileStep) -> Json:
-    """Return the artifact of a loop that begins; in the place of another one it begins where that stopped."""
+    """Return the artifact of a new loop; one that replaces an earlier attempt continues where that stopped."""
     check_depth(loop.state)
     replaced = replaced_by(work, loop.state, loop.attempt)
     policy = policy_inside(work, loop.state, step, loop.attempt, replaced)
@@ -73,12 +73,12 @@ def _first_values(loop: Loop) -> Values:
 
 
 def _values_of(run: Run, names: Values) -> Values:
-    """Return the values that an iteration began with."""
+    """Return the initial values of an iteration."""
     return {name: run.params[name]["result"] if name in run.params else value for name, value in names.items()}
 
 
 def _left_by(last: RunState, names: Values) -> Values:
-    """Return the values that an iteration has left behind."""
+    """Return the values after an iteration: its initial ones, overwritten by step params of the same name."""
     values = dict(_values_of(last.run, names))
     for step_id in last.blueprint.steps:
         params = last.attempts[step_id].params if step_id in last.attempts else {}

@@ -12,7 +12,7 @@ _NOT_RUN = "Not run: "
 
 
 class StepState(Protocol):
-    """The newest attempt of a step, as far as a decision looks at it."""
+    """What a decision needs to know about the newest attempt of a step."""
 
     @property
     def status(self) -> StepStatus:
@@ -27,7 +27,7 @@ class StepState(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """A step is ready: it runs, or is UNSATISFIED because no condition that leads to it holds."""
+    """A step is ready: it runs, or is UNSATISFIED because every condition that leads to it is false."""
 
     step_id: str
     is_satisfied: bool
@@ -35,14 +35,14 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class StopOthers:
-    """A step failed that lets no other go on."""
+    """A step with failure mode FAIL_IMMEDIATELY failed, so that the others must stop."""
 
     step_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Nothing more can happen."""
+    """The run ends: nothing more can happen in it."""
 
     status: RunStatus
 
@@ -53,7 +53,7 @@ Move = Create | StopOthers | Finish
 def decide(
     dag: Dag, states: Mapping[str, StepState], modes: Mapping[str, FailureMode], *, is_ending: bool = False
 ) -> Iterator[Move]:
-    """Yield the next moves of a run; none while it waits for steps that are under way.
+    """Yield the next moves of a run; none while it waits for unfinished steps.
 
     Args:
         dag: all steps of the run.

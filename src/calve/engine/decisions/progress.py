@@ -1,4 +1,4 @@
-"""Moves runs on as far as they go by themselves."""
+"""Advances runs as far as they go without a worker."""
 
 from dataclasses import replace
 from typing import assert_never
@@ -26,7 +26,7 @@ from calve.errors import OF_THE_WORKFLOW
 
 
 def advance(work: UnitOfWork) -> None:
-    """Move every run on the agenda on, and those that this brings up."""
+    """Advance every run on the agenda, including those that join it meanwhile."""
     while work.agenda:
         run_uuid = next(iter(work.agenda))
         del work.agenda[run_uuid]
@@ -49,7 +49,7 @@ def _advance_run(work: UnitOfWork, state: RunState) -> None:
 
 
 def _begin(work: UnitOfWork, state: RunState) -> bool:
-    """Begin a run; tell whether it could begin."""
+    """Start a run; return whether it could start."""
     run = state.run
     try:
         known = {} if run.policy.is_fresh else inherit(work, state)
@@ -78,7 +78,7 @@ def _time_out(work: UnitOfWork, state: RunState) -> None:
 
 
 def _move_attempts(work: UnitOfWork, state: RunState) -> None:
-    """Apply requested actions to unfinished steps, and move on those that can move."""
+    """Apply requested actions to unfinished steps, and advance those that can continue."""
     run = state.run
     for attempt in list(state.attempts.values()):
         if attempt.run_uuid != run.uuid or attempt.status.is_final:
@@ -103,7 +103,7 @@ def _move(work: UnitOfWork, state: RunState, attempt: Attempt) -> None:
 
 
 def _carry_on(work: UnitOfWork, state: RunState, attempt: Attempt) -> None:
-    """Go on with a running step that the engine executes itself; workers execute the others."""
+    """Continue a running step that the engine executes itself; workers execute the others."""
     step = state.blueprint.steps[attempt.step_id]
     is_late = attempt.timeout_at is not None and attempt.timeout_at <= work.now
     match step:
@@ -165,7 +165,7 @@ def _create(work: UnitOfWork, state: RunState, step_id: str, *, is_satisfied: bo
 
 
 def _stop_others(work: UnitOfWork, state: RunState, step_id: str) -> None:
-    """Stop what is under way because a step failed that lets nothing else go on."""
+    """Stop all unfinished steps because a step with failure mode FAIL_IMMEDIATELY failed."""
     stop = Pending(Action.STOP, at=work.now, reason=f"{step_id} failed", is_upstream=True)
     is_moved = False
     for attempt in list(state.attempts.values()):
@@ -191,7 +191,7 @@ def _set_alarm(work: UnitOfWork, state: RunState) -> None:
     """Enqueue the run for the time when the first of its steps is due."""
     if state.run.status.is_terminal:
         return
-    # One alarm for the whole run: when it rings, every step that is due is looked at.
+    # One alarm per run is enough: when it goes off, every step that is due is handled.
     due = [attempt.due_at for attempt in state.attempts.values() if attempt.due_at is not None]
     if due:
         work.enqueue(NewTask(TaskKind.RUN, state.run.uuid, due_at=min(due), priority=state.run.priority))

@@ -1,4 +1,4 @@
-"""What happens to a run that cannot be moved: it is set aside as failed, and the others go on."""
+"""Sets aside a run that the engine cannot advance: it fails, and the other runs go on."""
 
 from dataclasses import replace
 
@@ -19,12 +19,12 @@ from calve.engine.model import (
 )
 
 SET_ASIDE = "Set aside: "
-"""What the message of a run begins with that was set aside."""
+"""The prefix of the message of a run that was set aside."""
 
 
 def set_aside_message(run: Run, why: str) -> str:
     """Return why a run was set aside, and how to try it again."""
-    # Of an iteration only the loop's instance can be restarted, and that has a failed step to say so.
+    # An iteration cannot be restarted by itself, only the instance around its loop, which shows the failed step.
     again = "" if run.is_inline else f" with: calve restart {run.workflow_id} {run.instance_id}"
     return f"{SET_ASIDE}{why}. See the logs of the workers. When the cause is fixed, restart it{again}"
 
@@ -37,9 +37,9 @@ def is_set_aside(run: Run) -> bool:
 def quarantine(tools: Tools, task: Task, why: str) -> Changes:
     """Return the changes that set a run aside: its unfinished steps are INTERNALLY_FAILED, and it is FAILED.
 
-    What runs inside its steps is killed.
+    The child runs of its steps are killed.
     """
-    # Not by a unit of work: deciding about this run is what fails, or kills the worker.
+    # Do not use a UnitOfWork here: deciding about this run is what fails, or kills the worker.
     now = tools.clock()
     tools.cache.drop(task.run_uuid)
     found = tools.state.load(task.run_uuid)
@@ -49,7 +49,7 @@ def quarantine(tools: Tools, task: Task, why: str) -> Changes:
     run = found.run
     reason = set_aside_message(run, why)
     for attempt in found.attempts:
-        # A restarted run also has attempts of the runs before it, whose results it keeps: those have ended.
+        # A restarted run also has attempts that it carried over from earlier runs: those have ended.
         if attempt.run_uuid == run.uuid and not attempt.status.is_final:
             failed = with_status(with_message(attempt, now, reason, "ERROR"), StepStatus.INTERNALLY_FAILED, now)
             changes.attempts.append(failed)

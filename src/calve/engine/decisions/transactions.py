@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 CALLS = "calve_calls"
 """The artifact that counts how often a runtime has been called for an attempt."""
 OPTIMISTIC = 20
-"""How often a transaction is tried again because the run was changed meanwhile."""
+"""How often a transaction is tried while other transactions keep changing the run."""
 Reserve = Callable[[Changes], None]
 """Makes the worker the owner of new tasks that it can execute immediately."""
 
@@ -40,10 +40,10 @@ class Transactions:
         self._reserve = reserve
 
     def decide(self, task: Task) -> Transaction:
-        """Move a run on: decide which steps start, and whether it has ended.
+        """Advance a run: decide which steps start, and whether it has ended.
 
         Raises:
-            LeaseLost: the task is no longer this worker's.
+            LeaseLost: this worker no longer owns the task.
         """
 
         def apply(work: UnitOfWork) -> None:
@@ -54,10 +54,10 @@ class Transactions:
         return self._commit(apply, done=[task])
 
     def record(self, task: Task, outcome: Outcome, logs: Sequence[LogChunk] = ()) -> Transaction:
-        """Record the outcome of a runtime call, and move the run on.
+        """Record the outcome of a runtime call, and advance the run.
 
         Raises:
-            LeaseLost: the task is no longer this worker's, so that nothing was recorded.
+            LeaseLost: this worker no longer owns the task, so nothing was recorded.
         """
 
         def apply(work: UnitOfWork) -> None:
@@ -66,7 +66,7 @@ class Transactions:
                 return
             state, attempt = found
             work.agenda[task.run_uuid] = None
-            # An action that was requested while the step ran counts, whatever the step has come to.
+            # An action that was requested while the step ran takes precedence over the outcome of the step.
             if state.run.action is not None:
                 attempt = request_action(work, state, attempt, replace(state.run.action, is_upstream=True))
             if attempt.action is not None:
@@ -88,7 +88,7 @@ class Transactions:
         """Store artifacts of an attempt that is being executed.
 
         Raises:
-            LeaseLost: the task is no longer this worker's.
+            LeaseLost: this worker no longer owns the task.
         """
 
         def apply(work: UnitOfWork) -> None:
@@ -101,7 +101,7 @@ class Transactions:
         self._commit(apply, held=[task])
 
     def quarantine(self, task: Task, why: str) -> Transaction:
-        """Set a run aside that kills workers, or that the engine cannot move."""
+        """Set a run aside that kills workers, or that the engine cannot advance."""
         changes = quarantine(self._tools, task, why)
         now = self._tools.clock()
         return Transaction(changes, self._tools.state.commit(changes), now, now)
@@ -130,8 +130,7 @@ class Transactions:
             except Conflict:
                 work.drop()
                 log.debug("a run was changed meanwhile; try %d", attempt + 2)
-            # Also after errors that are raised further: the commit may have happened, and then the cache is out of
-            # date.
+            # After any error: the commit may have happened, and then the cache is out of date.
             except BaseException:
                 work.drop()
                 raise
@@ -144,7 +143,7 @@ class Transactions:
 def _attempt_of(work: UnitOfWork, task: Task) -> tuple[RunState, Attempt] | None:
     """Return the attempt of a task, unless it has ended already.
 
-    A cached run may be older than the attempt, so only a fresh one from the store proves that there is nothing to do.
+    A cached run may be older than the attempt, so only a fresh read from the store proves that there is nothing to do.
     """
     for is_fresh in (False, True):
         work.states.pop(task.run_uuid, None)

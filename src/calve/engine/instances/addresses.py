@@ -1,4 +1,4 @@
-"""Addresses: an instance, one of its runs, a step in it, however deep."""
+"""Addresses of instances, of their runs, and of steps in them at any depth."""
 
 import re
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from calve.engine.ports import Instances
 from calve.errors import RequestInvalid, WorkflowMissing
 
 _PATH = re.compile(r"(?:\D[^/]*/(?:\d+/)?)*\D[^/]*/")
-"""Steps, some of them followed by the number of an iteration; the last one is a step."""
+"""Step ids, each optionally followed by an iteration number; the last part is a step id."""
 _LOOPS = ("maestro_foreach", "maestro_while")
 
 
@@ -30,18 +30,18 @@ class Address:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The steps on the way, from the outermost."""
+        """The step ids of the path, outermost first."""
         return tuple(part for part in self.path if not part.isdecimal())
 
     @property
     def iterations(self) -> tuple[int, ...]:
-        """The iterations on the way."""
+        """The iteration numbers of the path, outermost first."""
         return tuple(int(part) for part in self.path if part.isdecimal())
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What an address leads to: the run that holds the step, and its newest attempt, if it has one."""
+    """What an address refers to: the run that contains the step, and the step's newest attempt, if it has one."""
 
     run: Run
     step_id: str = ""
@@ -49,10 +49,10 @@ class Found:
 
 
 def find_run(instances: Instances, address: Address) -> Run:
-    """Return the run of an instance that an address names, whatever its path.
+    """Return the run of the instance that an address names, ignoring its path.
 
     Raises:
-        WorkflowMissing: there is none.
+        WorkflowMissing: the instance or the run does not exist.
     """
     run = instances.run(address.workflow_id, address.instance_id, address.run_id)
     if run is None:
@@ -78,7 +78,7 @@ def not_begun(address: Address) -> WorkflowMissing:
 
 
 def find(instances: Instances, address: Address, enter: Callable[[Run], None] = lambda _: None) -> Found:
-    """Return what an address leads to; ``enter`` is called with each run on the way, and may refuse it.
+    """Return what an address refers to; call ``enter`` with each child run on the path, which may refuse it.
 
     Raises:
         WorkflowMissing: the instance does not exist, or a step on the way has not started.
@@ -100,10 +100,10 @@ def find(instances: Instances, address: Address, enter: Callable[[Run], None] = 
 
 
 def find_attempt(instances: Instances, address: Address, attempt_id: int | None = None) -> tuple[Run, Attempt]:
-    """Return an attempt of a step, the newest if none is named, and the run that holds the step.
+    """Return an attempt of a step, the newest if none is named, and the run that contains the step.
 
     Raises:
-        WorkflowMissing: there is none.
+        WorkflowMissing: the instance, the step or the attempt does not exist.
         RequestInvalid: the path is invalid.
     """
     found = find(instances, address)
@@ -117,7 +117,7 @@ def find_attempt(instances: Instances, address: Address, attempt_id: int | None 
 
 
 def _attempts(instances: Instances, found: Found, address: Address) -> list[Attempt]:
-    """Return the attempts of the run that an address names; if it names none, of the last one that tried the step."""
+    """Return the attempts of a step in the run that an address names, or else in the last run that tried the step."""
     if address.run_id is not None and len(address.path) > 1:
         return _left(instances, found.run, found.step_id)
     if address.run_id is not None:
@@ -138,7 +138,7 @@ def _no_attempt(address: Address, attempt_id: int | None, known: list[Attempt]) 
 def _inside(instances: Instances, run: Run, step_id: str, following: str, address: Address) -> Run:
     """Return the child run of a step: the iteration that follows in the path, or the subworkflow's instance.
 
-    If the address names a run, it is the child as that run has left it.
+    If the address names an older run, return the child as that run left it.
     """
     is_old = address.run_id is not None and not run.is_latest
     if is_old:
@@ -158,21 +158,21 @@ def _inside(instances: Instances, run: Run, step_id: str, following: str, addres
 
 
 def _left(instances: Instances, run: Run, step_id: str) -> list[Attempt]:
-    """Return the attempts of a step as a run has left them: its own, or those of the run that it has taken it from."""
+    """Return the attempts of a step in a run: its own, or those of the run from which it was carried over."""
     own = instances.attempts(run.uuid, step_id)
     kept = None if own or step_id not in run.carried else instances.attempt(run.carried[step_id])
     return own if kept is None else instances.attempts(kept.run_uuid, step_id)
 
 
 def _iteration(instances: Instances, run: Run, name: str, number: int) -> Run | None:
-    """Return an iteration as a run has left it: as the newest that this run, or one before it, has started."""
+    """Return the newest run of an iteration that was started by this run of the instance, or by an earlier one."""
     until = {one.uuid for one in instances.runs(run.workflow_id, run.instance_id) if one.run_id <= run.run_id}
     known = (one for one in instances.runs(name, number) if one.parent is not None and one.parent.run_uuid in until)
     return next(known, None)
 
 
 def _subworkflow(instances: Instances, attempt: Attempt, *, is_old: bool) -> Run | None:
-    """Return the instance of a subworkflow; an old one as the attempt that started it has left it."""
+    """Return the instance of a subworkflow; for an old run, the run of it that the attempt started."""
     started = {} if attempt.is_leaf else attempt.artifacts.get("maestro_subworkflow", {})
     if is_old and "subworkflow_run_id" in started:
         place = ("subworkflow_id", "subworkflow_instance_id", "subworkflow_run_id")
@@ -181,7 +181,7 @@ def _subworkflow(instances: Instances, attempt: Attempt, *, is_old: bool) -> Run
 
 
 def loop_of(attempt: Attempt) -> Json | None:
-    """Return what an attempt of a loop keeps about its iterations; None if it is not one."""
-    # The work of a leaf may hand over artifacts of any name.
+    """Return what an attempt of a loop stores about its iterations; None if the attempt is not of a loop."""
+    # The work of a leaf step may store artifacts under any name, also under these.
     artifacts = {} if attempt.is_leaf else attempt.artifacts
     return next((artifacts[key] for key in _LOOPS if key in artifacts), None)

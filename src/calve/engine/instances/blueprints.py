@@ -1,4 +1,4 @@
-"""Definitions as the engine runs them: the steps of a workflow or of a loop, read once and kept."""
+"""Definitions as the engine runs them: the steps of a workflow or of a loop, parsed once and cached."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from calve.errors import WorkflowMissing
 
 @dataclass(frozen=True, slots=True)
 class Dag:
-    """Which steps lead where, each edge with its condition; in the order of the definition."""
+    """The graph of steps, each edge with its condition, in the order of the definition."""
 
     successors: Mapping[str, Mapping[str, str]]
     predecessors: Mapping[str, tuple[str, ...]]
@@ -30,11 +30,11 @@ class Dag:
         return cls(successors, {step_id: tuple(sources) for step_id, sources in before.items()})
 
     def with_descendants(self, starts: Iterable[str], *, but: Collection[str] = ()) -> frozenset[str]:
-        """Return some steps and all that come after them; the way ends at a step that is left out."""
+        """Return the given steps and all that follow them, without going past the steps in ``but``."""
         return _reached(starts, self.successors, but)
 
     def with_ancestors(self, ends: Iterable[str]) -> frozenset[str]:
-        """Return some steps and all that come before them."""
+        """Return the given steps and all that precede them."""
         return _reached(ends, self.predecessors, ())
 
 
@@ -84,12 +84,12 @@ class Blueprint:
 
 
 def type_of(step: Step) -> str:
-    """Return the type of a step: what its job says, or the kind of composite that it is."""
+    """Return the type of a step: that of its job, or else its kind, such as foreach."""
     return step.type if isinstance(step, TypedStep) else step.kind
 
 
 def is_leaf(step: Step) -> bool:
-    """Tell whether a step does something itself."""
+    """Tell whether a step does work itself, rather than running other steps."""
     return isinstance(step, TypedStep)
 
 
@@ -109,7 +109,7 @@ def needs_worker(step: Step) -> bool:
 
 
 class Blueprints:
-    """Reads definitions from the store, and keeps those used last; a version never changes."""
+    """Reads definitions from the store, and caches those used last; a version never changes."""
 
     def __init__(self, versions: Versions) -> None:
         self._versions = versions

@@ -1,4 +1,4 @@
-"""Runs as they begin and end: of a workflow that is started, of an instance that is restarted."""
+"""Creates the runs of started and restarted instances, and ends runs."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -67,7 +67,7 @@ def new_run(
 
 
 def version_number(tools: Tools, workflow_id: str, version: str | int, workflow: WorkflowRecord | None = None) -> int:
-    """Return the number of a version of a workflow: active, latest, default, or that number.
+    """Return the number of a version of a workflow, given as active, latest, default, or a number.
 
     Raises:
         WorkflowMissing: the workflow or the version does not exist.
@@ -84,7 +84,7 @@ def version_number(tools: Tools, workflow_id: str, version: str | int, workflow:
 
 
 def _number(tools: Tools, workflow: WorkflowRecord, selector: str) -> int | None:
-    """Return the number of a version: active, latest, default (active, else latest), or that number."""
+    """Return the number of a version, given as active, latest, default (active, else latest), or a number."""
     match selector:
         case "active":
             return workflow.active_version
@@ -107,7 +107,7 @@ def find_workflow(tools: Tools, workflow_id: str, version: str) -> Workflow | No
 
 
 def unknown_run_params(tools: Tools, run: Run, before: Run | None = None) -> list[UnknownParam]:
-    """Return the params that a run was given and that neither its definition nor the run before it knows."""
+    """Return the params given to a run that neither its definition nor its previous run knows."""
 
     def known() -> KnownParams:
         workflow = tools.blueprints.get(run.owner_workflow, run.version_id).workflow
@@ -118,7 +118,7 @@ def unknown_run_params(tools: Tools, run: Run, before: Run | None = None) -> lis
 
 
 def unknown_step_params(tools: Tools, run: Run, given: Mapping[str, Json]) -> list[UnknownParam]:
-    """Return the params that a restart gives to steps of a run, and that the steps do not know."""
+    """Return the params that a restart gives to steps that do not know them."""
     workflow = tools.blueprints.get(run.owner_workflow, run.version_id).workflow
     return [
         param

@@ -1,4 +1,4 @@
-"""A run in memory while it moves, and a cache of the runs that moved last."""
+"""The state of a run in memory, and a cache of the runs that changed last."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from calve.engine.instances.blueprints import Blueprint
 from calve.engine.model import Attempt, Breakpoint, Json, Run, RunStatus, StepStatus
 
 MOMENT_MS = 100
-"""How old an answer may be, and so how soon a breakpoint that another process sets is heeded."""
+"""How old cached breakpoints may be, and so how long one that another process sets may go unnoticed."""
 
 
 class Breakpoints:
@@ -22,7 +22,7 @@ class Breakpoints:
         self._lock = Lock()
 
     def of(self, workflow_id: str, now: int, ask: Callable[[str], list[Breakpoint]]) -> list[Breakpoint]:
-        """Return the breakpoints of a workflow, as they were at most a moment ago."""
+        """Return the breakpoints of a workflow, at most ``MOMENT_MS`` old."""
         with self._lock:
             known = self._known.get(workflow_id)
         if known is not None and 0 <= now - known[0] <= MOMENT_MS:
@@ -34,7 +34,7 @@ class Breakpoints:
         return found
 
     def forget(self) -> None:
-        """Forget all, because some have changed."""
+        """Drop all cached breakpoints, because some have changed."""
         with self._lock:
             self._known = {}
 
@@ -45,34 +45,34 @@ Params = dict[str, Parameter]
 
 @dataclass(slots=True)
 class RunState:
-    """A run, its steps, and what has been read of their params."""
+    """A run, its steps, and those of their params that have been read."""
 
     run: Run
     blueprint: Blueprint
     attempts: dict[str, Attempt]
-    """The newest attempt of each step that has one, carried ones too."""
+    """The newest attempt of each step that has one, including attempts carried over from earlier runs."""
     outer: "RunState | None" = None
-    """Of an iteration: the run around its loop."""
+    """The run around the loop, if this run is an iteration."""
     is_new: bool = False
     params: Params | None = None
-    """The evaluated params of the workflow, once they have been read; an iteration sees those around it too."""
+    """The evaluated params of the workflow, once they have been read; for an iteration, also those around it."""
     step_params: dict[str, Params] = field(default_factory=dict)
-    """The evaluated params of steps, by the uuid of the attempt, as far as they were needed."""
+    """The evaluated params of the steps that were needed so far, by the uuid of the attempt."""
     was: RunStatus | None = None
-    """The status that is stored."""
+    """The stored status of the run."""
     were: dict[str, StepStatus] = field(default_factory=dict)
     """The stored statuses of attempts, by uuid; a new attempt has none."""
 
     @property
     def outermost(self) -> "RunState":
-        """The run of the instance: of an iteration, the one around all loops."""
+        """The run of the instance: for an iteration, the run around all loops."""
         state = self
         while state.outer is not None:
             state = state.outer
         return state
 
     def copied(self) -> "RunState":
-        """Return a state that can be moved without moving this one."""
+        """Return a copy that can change without changing this state."""
         return RunState(
             run=self.run,
             blueprint=self.blueprint,
@@ -94,13 +94,13 @@ class RunState:
         return changed if changed and self._is_restart_for_own_steps() else {}
 
     def _is_restart_for_own_steps(self) -> bool:
-        """Tell whether a restart names steps of this workflow: if its path leads into a subworkflow, of that."""
+        """Tell whether a restart names steps of this workflow, rather than of a subworkflow on its path."""
         steps = {step.id: step for step in self.blueprint.workflow.all_steps()}
         return not any(isinstance(steps.get(step_id), SubworkflowStep) for step_id in self.run.restart.step_path[:-1])
 
 
 class Cache:
-    """Runs as they were after their last commit. Whoever uses one must compare its ``seq`` when committing."""
+    """Caches runs as of their last commit; a commit must compare their ``seq`` with the stored one."""
 
     def __init__(self, size: int = KEPT) -> None:
         self.breakpoints = Breakpoints()
@@ -109,7 +109,7 @@ class Cache:
         self._lock = Lock()
 
     def get(self, run_uuid: str) -> RunState | None:
-        """Return a state that can be moved, if the run is known."""
+        """Return a copy of a cached state, or None if the run is not cached."""
         with self._lock:
             found = self._kept.get(run_uuid)
             if found is None:
@@ -118,7 +118,7 @@ class Cache:
             return found.copied()
 
     def put(self, state: RunState) -> None:
-        """Keep a state; one whose run is over is dropped."""
+        """Cache a state, or drop it if its run has ended."""
         with self._lock:
             self._kept.pop(state.run.uuid, None)
             if not state.run.status.is_terminal:
@@ -127,6 +127,6 @@ class Cache:
                 self._kept.popitem(last=False)
 
     def drop(self, run_uuid: str) -> None:
-        """Forget a run."""
+        """Drop a run from the cache."""
         with self._lock:
             self._kept.pop(run_uuid, None)

@@ -36,7 +36,7 @@ from calve.texts import only_text
 TIMELINE = 32
 # Bounds the size of a transaction: a foreach over thousands of items begins them in portions.
 MOST_RUNS = 500
-"""How many runs one unit of work creates at most; the rest is left to the next."""
+"""The most runs that one unit of work creates; it leaves the rest to the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +50,17 @@ class Tools:
     clock: Clock
     new_id: NewId
     environment: str = "local"
-    """What ``params.getExecutionEnvironment()`` gives."""
+    """What ``params.getExecutionEnvironment()`` returns."""
     files: StepFiles | None = None
-    """Finds the files that steps read, where a worker of this project would."""
+    """Finds the files that steps read, in the same places as a worker of this project."""
     log_files: LogFiles | None = None
-    """What reads logs that are kept outside."""
+    """Reads logs that are stored outside the database."""
     superseded: Callable[[str], GivenUp | None] = lambda _: None
     """Tells whether a capture was abandoned, and for which one."""
     has_namespaces: Callable[[], bool] = lambda: True
-    """Tells whether namespaces are of different people, so that what a trigger starts is held to its own."""
+    """Tells whether namespaces belong to different people, so that what a trigger starts is limited to its own."""
     may_read_table: Callable[[str, str], bool] = lambda _workflow_id, _table: True
-    """Tells whether a workflow may know how far a table is complete."""
+    """Tells whether a workflow may wait for a table to be complete up to a time."""
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class UnitOfWork:
     tools: Tools
     now: int
     agenda: dict[str, None] = field(default_factory=dict)
-    """Runs that are to be moved on in this unit of work, in order."""
+    """The runs to advance in this unit of work, in order."""
     states: dict[str, RunState] = field(default_factory=dict)
     _touched: dict[str, None] = field(default_factory=dict)
     _attempts: dict[str, Attempt] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class UnitOfWork:
     _passed_down: dict[str, PassDown] = field(default_factory=dict)
 
     def state(self, run_uuid: str, *, is_fresh: bool = False) -> RunState:
-        """Return a run that can be moved: from the cache, unless it must be fresh from the store.
+        """Return the state of a run: from the cache, unless it must be fresh from the store.
 
         Raises:
             WorkflowMissing: the run does not exist.
@@ -103,7 +103,7 @@ class UnitOfWork:
         return state.copied()
 
     def _around(self, run: Run) -> RunState | None:
-        """Return the run around an iteration; one that the cache knows from before its loop began will not do."""
+        """Return the run around an iteration, read again if the cached one is older than the start of its loop."""
         parent = run.parent if run.is_inline else None
         if parent is None or parent.run_uuid in self.states:
             return self.states[parent.run_uuid] if parent else None
@@ -114,7 +114,7 @@ class UnitOfWork:
         return outer
 
     def add_run(self, run: Run, outer: RunState | None) -> RunState:
-        """Take in a new run, and put it on the agenda."""
+        """Add a new run, and put it on the agenda."""
         blueprint = self.tools.blueprints.get(run.owner_workflow, run.version_id, run.inline_step)
         state = RunState(run, blueprint, {}, outer, is_new=True)
         self.states[run.uuid] = state
@@ -124,15 +124,15 @@ class UnitOfWork:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether this unit of work should create no more runs."""
+        """Tell whether this unit of work must not create more runs."""
         return len(self._touched) >= MOST_RUNS
 
     def set_run(self, state: RunState, **changes: Any) -> None:
-        """Change some of a run."""
+        """Change fields of a run."""
         self.put_run(state, replace(state.run, **changes))
 
     def put_run(self, state: RunState, run: Run) -> None:
-        """Change a run."""
+        """Replace a run by its new value."""
         state.run = run
         self._touched[run.uuid] = None
 
@@ -149,7 +149,7 @@ class UnitOfWork:
     def set_old_attempt(self, state: RunState, attempt: Attempt) -> None:
         """Change an attempt that is not, or no longer, the newest of its step."""
         self._attempts[attempt.uuid] = attempt
-        # Whatever is decided after the admission counts; without it the transaction would write the older state.
+        # A later decision replaces the admission; otherwise the transaction would write the older state.
         self._admissions.pop(attempt.uuid, None)
         self._touched[state.run.uuid] = None
 
@@ -171,22 +171,22 @@ class UnitOfWork:
         self._signals.append(signal)
 
     def note_release(self, use: SignalUse) -> None:
-        """Keep which signal has released a step."""
+        """Record which signal released a step."""
         self._uses.append(use)
 
     def pass_down(self, attempt_uuid: str, pending: Pending) -> None:
-        """Do to the child runs of an attempt what was done to it."""
+        """Apply an action on an attempt to its child runs too."""
         self._passed_down[attempt_uuid] = PassDown(attempt_uuid, pending)
 
     def enqueue(self, task: NewTask) -> None:
-        """Put a task into the queue; of two about the same, the earlier."""
+        """Put a task into the queue; of two with the same key, keep the one that is due earlier."""
         known = self._tasks.get(task.key)
         if known is None or task.due_at < known.due_at:
             self._tasks[task.key] = task
 
     def wake(self, run_uuid: str, *, due_at: int = 0, priority: int = 0) -> None:
-        """Have a run moved on: in this unit of work if it belongs to it, otherwise by the next free worker."""
-        # In the same transaction if it can be: a task would cost another one.
+        """Have a run advanced: in this unit of work if the run belongs to it, otherwise by the next free worker."""
+        # Prefer this transaction: a task would need another one.
         if not due_at and run_uuid in self._touched and not self.is_full:
             self.agenda[run_uuid] = None
         else:
@@ -197,7 +197,7 @@ class UnitOfWork:
         return self.tools.cache.breakpoints.of(workflow_id, self.now, self.tools.state.breakpoints)
 
     def made_by(self, attempt_uuid: str) -> list[RunState]:
-        """Return the child runs of an attempt that this work has made."""
+        """Return the child runs of an attempt that this unit of work has created."""
         return [
             state
             for state in self.states.values()
@@ -205,7 +205,7 @@ class UnitOfWork:
         ]
 
     def children(self, attempt_uuid: str) -> Children:
-        """Count the child runs of an attempt: those in the store, and those that this work has made."""
+        """Count the child runs of an attempt: those in the store, and those created by this unit of work."""
         stored = self.tools.state.children(attempt_uuid)
         made = [state.run.status for state in self.made_by(attempt_uuid)]
         return Children(
@@ -239,7 +239,7 @@ class UnitOfWork:
         return changes
 
     def settle(self, committed: Committed) -> None:
-        """Keep what was written, as it was written."""
+        """Put the written runs into the cache, as they were written."""
         for uuid in committed.admitted:
             started = self._admissions[uuid].started
             self.states[started.run_uuid].attempts[started.step_id] = started
@@ -252,7 +252,7 @@ class UnitOfWork:
             self.tools.cache.put(state)
 
     def drop(self) -> None:
-        """Forget what was read: it is out of date."""
+        """Drop the runs that were read from the cache: they may be out of date."""
         for run_uuid in self.states:
             self.tools.cache.drop(run_uuid)
 
@@ -274,12 +274,12 @@ def run_event(run: Run, kind: str, at: int, *, before: str | None, after: str) -
 
 
 def step_event(run: Run, attempt: Attempt, before: StepStatus | None, at: int) -> Event:
-    """Return the event that an attempt has come to its status."""
+    """Return the event for an attempt that reached its status."""
     event = run_event(run, STEP_EVENT, at, before=before or StepStatus.NOT_CREATED, after=attempt.status)
     return replace(event, step_id=attempt.step_id, attempt_id=attempt.attempt_id)
 
 
 def with_timeline_entry(timeline: tuple[Json, ...], at: int, message: str, level: str = "INFO") -> tuple[Json, ...]:
-    """Return a timeline with one more entry; the oldest ones go."""
+    """Return a timeline with one more entry, without the oldest ones beyond ``TIMELINE`` entries."""
     entry = {"type": "LOG", "timestamp": at, "message": only_text(message)}
     return (*timeline, entry if level == "INFO" else {**entry, "level": level})[-TIMELINE:]

@@ -1,7 +1,8 @@
-"""Reads the log of an attempt: a page at any place, its end, or the lines that hold a text, never all in memory.
+"""Reads the log of an attempt: a page at an offset, the last lines, or the lines that contain a text.
 
-What is kept lies in pieces of the store, and, if the settings say so, in files outside, which have what the store has
-dropped. Places are bytes from the beginning of all that was written. Where nothing is kept, a page goes on after it.
+The store has pieces of the log. If the settings say so, files outside the store have the parts that it dropped. Offsets
+count bytes from the beginning of everything that was written, kept or not; a page that would start in a gap starts
+after it. The log is never loaded into memory as a whole.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,44 +14,44 @@ from calve.engine.ports import LogFiles, LogPieces
 from calve.errors import CalveError
 
 PAGE = 65_536
-"""How many bytes are read by default."""
+"""How many bytes a page has by default."""
 MOST = 8_388_608
-"""How many bytes one page may have, and how far back the end of a log is looked for."""
+"""The most bytes of one page, and how far back ``tail`` searches for lines."""
 SCAN = 33_554_432
-"""How many bytes one search goes through; where it stopped, the next goes on."""
+"""How many bytes one search reads; the next search continues where it stopped."""
 AHEAD = 1_048_576
-"""How many bytes of it are read at once."""
+"""How many bytes a search reads at once."""
 SHOWN = 1_000
-"""How many letters of a line that was found are shown."""
+"""How many characters of a matching line are returned."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Some of a log."""
+    """A part of a log."""
 
     offset: int
-    """Where the text begins."""
+    """The offset where the text begins."""
     text: str
     next_offset: int
-    """Where to go on."""
+    """The offset of the next page."""
     size: int
     """The current length of the log."""
     left_out: int = 0
-    """How many bytes before the text are not kept: they lie between the place that was asked for and this one."""
+    """How many bytes between the requested offset and the text are not kept."""
 
     @property
     def is_last(self) -> bool:
-        """Tell whether nothing comes after it, by now."""
+        """Tell whether the log ends here, as of now."""
         return self.next_offset >= self.size
 
     def shown(self) -> str:
-        """Return the text; a line says what is left out before it."""
+        """Return the text, after a line that says how many bytes are missing before it, if any are."""
         return f"… {self.left_out:,} bytes of the log are left out here …\n{self.text}" if self.left_out else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class LogMatch:
-    """A line that holds a text."""
+    """A line that contains the text of a search."""
 
     offset: int
     line: int | None
@@ -64,25 +65,25 @@ class LogMatches:
 
     matches: tuple[LogMatch, ...]
     next_offset: int | None
-    """Where to go on; None if the whole log was looked through."""
+    """The offset where the next search continues; None if the whole log was searched."""
     size: int
     left_out: int = 0
-    """How many bytes could not be looked through, as they are not kept."""
+    """How many bytes could not be searched because they are not kept."""
 
 
 class LogReader:
-    """Reads the log of one attempt as it is kept when the reader is made."""
+    """Reads the log of one attempt, as it was stored when the reader was first used."""
 
     def __init__(self, pieces: LogPieces, attempt_uuid: str, files: LogFiles | None = None) -> None:
         self._pieces = pieces
         self._uuid = attempt_uuid
         self._files = files
         self._read: Mapping[int, bytes] = {}
-        """The pieces that were read last, by number: the next page may go on in one of them."""
+        """The pieces that were read last, by number: the next page may continue in one of them."""
 
     @property
     def size(self) -> int:
-        """How many bytes were written by now, kept or not."""
+        """How many bytes have been written so far, kept or not."""
         return self._extents[-1].end if self._extents else 0
 
     @property
@@ -91,13 +92,13 @@ class LogReader:
         return sum(extent.size for extent in self._extents)
 
     def place(self, offset: int) -> int:
-        """Return a place that may be counted from the end, as it is counted from the beginning."""
+        """Return an offset counted from the beginning; a negative one counts from the end."""
         return max(0, self.size + offset) if offset < 0 else offset
 
     def page(self, offset: int, limit: int = PAGE) -> LogPage:
-        """Return the text at a place, of so many bytes at most; a place below 0 is counted from the end.
+        """Return the text at an offset, up to ``limit`` bytes; a negative offset counts from the end.
 
-        A page ends where nothing is kept; it is never longer than asked for, but for a letter.
+        A page ends where a gap begins. It contains whole characters only, so it may be a few bytes shorter.
         """
         place = self.place(offset)
         extent = next((each for each in self._extents if each.end > place), None)
@@ -112,7 +113,7 @@ class LogReader:
         return self._whole(begin, data, left_out=extent.start - place if extent.start > place else 0)
 
     def _from(self, extent: LogExtent, end: int) -> Iterator[LogExtent]:
-        """Yield what is kept from an extent on without a hole, as far as a place."""
+        """Yield an extent and those that follow it without a gap, up to an offset."""
         place = extent.start
         for each in self._extents[self._extents.index(extent) :]:
             if each.start > place or place >= end:
@@ -121,14 +122,14 @@ class LogReader:
             place = each.end
 
     def pages(self, offset: int = 0) -> Iterator[LogPage]:
-        """Yield the log page by page, from a place to its end."""
+        """Yield the log page by page, from an offset to its end."""
         while not (page := self.page(offset)).is_last:
             yield page
             offset = page.next_offset
         yield page
 
     def tail(self, lines: int) -> LogPage:
-        """Return the last lines: as many as are asked for, unless less is kept in one go."""
+        """Return the last lines; fewer than requested after a gap, or if they exceed ``MOST`` bytes."""
         begin, data = self.size, b""
         for at, extent in reversed(list(enumerate(self._extents))):
             if extent.end < begin or len(data) >= MOST:
@@ -145,14 +146,14 @@ class LogReader:
         return self._whole(self.size - len(data) + at + 1, data[at + 1 :])
 
     def _before(self, at: int) -> Iterator[LogExtent]:
-        """Yield an extent and those before it, as many as a page has."""
+        """Yield an extent and those before it, up to the size of a page."""
         for each in reversed(self._extents[: at + 1]):
             yield each
             if self._extents[at].end - each.start >= PAGE:
                 return
 
     def find(self, text: str, *, ignore_case: bool = False, offset: int = 0, limit: int = 100) -> LogMatches:
-        """Return the lines that hold a text, from a place on, so many at most."""
+        """Return up to ``limit`` lines that contain a text, from an offset on."""
         found: list[LogMatch] = []
         scanned = left_out = 0
         for block in self._blocks(offset):
@@ -167,7 +168,7 @@ class LogReader:
         return LogMatches(tuple(found), None, self.size, left_out)
 
     def _blocks(self, offset: int) -> "Iterator[_Block]":
-        """Yield whole lines, many at once; the number of a line is known where that of a line before it is."""
+        """Yield blocks of whole lines; a block has a line number if the text before it has one."""
         block = _Block(offset, b"", self._line_at(offset))
         place = offset
         while place < self.size:
@@ -183,12 +184,12 @@ class LogReader:
         yield from [block] if block.data else []
 
     def _line_at(self, place: int) -> int | None:
-        """Return the number of the line at a place, if it is the beginning of a piece, or of the log."""
+        """Return the line number at an offset; it is known only at the beginning of the log or of a piece."""
         known = {extent.start: extent.line + 1 for extent in self._extents if extent.address is None}
         return 1 if place == 0 else known.get(place)
 
     def _whole(self, begin: int, data: bytes, left_out: int = 0) -> LogPage:
-        """Return a page of whole letters: what is left of one at the beginning is passed over, at the end it waits."""
+        """Return a page of whole characters: skip a partial one at the start, leave one at the end to the next page."""
         skip = next((at for at, byte in enumerate(data[:4]) if byte & 0b1100_0000 != 0b1000_0000), 0)
         text = data[skip:].decode("utf-8", "ignore")
         end = begin + skip + len(text.encode())
@@ -197,15 +198,15 @@ class LogReader:
         return LogPage(begin + skip, text, end, self.size, left_out)
 
     def _bytes(self, extent: LogExtent, begin: int, limit: int) -> bytes:
-        """Return some of the bytes of an extent, which was fetched."""
+        """Return bytes of an extent that was fetched."""
         first, count = begin - extent.start, min(limit, extent.end - begin)
         if extent.address is not None:
             return self._outside(extent, first, count)
         found = self._read[extent.number][first : first + count]
-        return found + b" " * (count - len(found))  # if it was dropped meanwhile
+        return found + b" " * (count - len(found))  # the piece may have been dropped meanwhile
 
     def _fetch(self, extents: Iterable[LogExtent]) -> None:
-        """Read pieces of the store at once; those that were read before, and are not among them, are forgotten."""
+        """Read pieces from the store in one query, and forget those that were read before and are not among them."""
         wanted = [each.number for each in extents if each.address is None]
         missing = [number for number in wanted if number not in self._read]
         found = self._pieces.log_texts(self._uuid, missing) if missing else {}
@@ -224,7 +225,7 @@ class LogReader:
 
     @cached_property
     def _extents(self) -> list[LogExtent]:
-        """What is kept, in order, without overlaps: pieces, and between them what files have."""
+        """The stored parts in order, without overlaps: pieces of the store, and between them parts of files."""
         pieces = [each for each in self._pieces.log_extents(self._uuid) if each.size]
         if self._files is None or not self._has_holes(pieces):
             return pieces
@@ -245,16 +246,16 @@ class LogReader:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Some lines."""
+    """Consecutive lines of a log."""
 
     offset: int
     data: bytes
     line: int | None
-    """The number of the first."""
+    """The number of the first line."""
     left_out: int = 0
 
     def cut(self) -> "tuple[_Block, _Block]":
-        """Return the lines that are whole, and what is left; a line that never ends is cut somewhere."""
+        """Return the whole lines, and the rest; a line longer than ``MOST`` bytes is cut."""
         end = self.data.rfind(b"\n") + 1
         if len(self.data) > MOST:
             end = len(self.data)
@@ -264,7 +265,7 @@ class _Block:
         return replace(self, data=self.data[:end]), _Block(self.offset + end, self.data[end:], line)
 
     def matches(self, text: str, *, ignore_case: bool) -> Iterator[LogMatch]:
-        """Yield the lines that hold a text."""
+        """Yield the lines that contain a text."""
         wanted = text.casefold() if ignore_case else text
         shown = self.data.decode("utf-8", "replace")
         if wanted not in (shown.casefold() if ignore_case else shown):
@@ -277,7 +278,7 @@ class _Block:
 
 
 def _between(files: list[LogExtent], begin: int, end: int) -> Iterator[LogExtent]:
-    """Yield what files have between two places; ``number`` says how many bytes of the file come before that."""
+    """Yield the parts of files between two offsets; ``number`` is how many bytes of the file precede the part."""
     for file in files:
         start, stop = max(begin, file.start), min(end, file.end)
         if start < stop:

@@ -1,9 +1,9 @@
-"""The log of one attempt while it is written: its first and its last megabytes go to the store, whatever its size.
+"""Writes the log of one attempt: the store keeps its first and its last megabytes, however long the log is.
 
-Places in a log are bytes from its beginning, of all that was written, whether it is kept or not. What is written is cut
-into blocks of whole lines. The first blocks are kept; of those after them, the store keeps the last ones, and
-drops earlier ones with each piece that comes. What the store does not have yet also lies in a file, a *spool*, so that
-the next worker on this machine finds it if this one is killed.
+Offsets count bytes from the beginning of everything that was written, kept or not. The log is cut into blocks of whole
+lines. The store keeps the first blocks and the last ones: each new piece drops older blocks after the first. Text that
+the store does not have yet is also in a file, the *spool*, where the next worker on this machine finds it if this one
+is killed.
 """
 
 import logging
@@ -19,11 +19,11 @@ from calve.engine.model import LogChunk, LogExtent
 log = logging.getLogger(__name__)
 
 BLOCK = 65_536
-"""How many bytes a block has at most: what is kept or dropped together."""
+"""The most bytes of a block, the unit that is kept or dropped."""
 PIECE = 524_288
-"""How many bytes one piece in the store has at most: what is read together."""
+"""The most bytes of a piece, the unit that the store keeps and reads."""
 SPOOL = "log"
-"""The folder of the spool in that of the attempt."""
+"""The name of the spool's folder in the folder of the attempt."""
 _CONTINUATION = 0b1100_0000
 
 
@@ -50,10 +50,10 @@ class _Block:
 
 
 class Spool:
-    """Files with what was written, each named by the place where it begins.
+    """Files with the text of a log, each named by the offset where it begins.
 
-    Without ``part``, they hold what the store does not have yet. With it, they hold everything, in files of about that
-    size, and somebody else takes them away. A disk that is full, or gone, costs the spool and not the step.
+    Without ``part``, they contain what the store does not have yet. With it, they contain everything, in files of about
+    that size, and this class never removes them. If the disk is full or gone, the spool is lost, but the step goes on.
     """
 
     def __init__(self, folder: Path, part: int | None = None) -> None:
@@ -64,7 +64,7 @@ class Spool:
         self._is_broken = False
 
     def write(self, start: int, data: bytes) -> None:
-        """Append what was written at a place."""
+        """Append data at an offset of the log."""
         if self._is_broken:
             return
         if self._file is None or (self._part is not None and self._size >= self._part):
@@ -79,24 +79,24 @@ class Spool:
         self._size += len(data)
 
     def turn(self) -> None:
-        """Begin a new file with what comes next, unless everything is kept."""
+        """Begin a new file with the next write, unless everything is kept."""
         if self._part is None:
             self._file = None
 
     def forget(self, end: int) -> None:
-        """Remove the files that the store has, up to a place, unless everything is kept."""
+        """Remove the files that begin before an offset and are in the store, unless everything is kept."""
         if self._part is not None or not self.folder.exists():
             return
         for start, path in spooled(self.folder):
             if start < end and path != self._file:
                 path.unlink(missing_ok=True)
-        with suppress(OSError):  # something is left in them
+        with suppress(OSError):  # the folders are not empty
             self.folder.rmdir()
             self.folder.parent.rmdir()
 
 
 def spooled(folder: Path) -> list[tuple[int, Path]]:
-    """Return the files of a spool, by the place where each begins."""
+    """Return the files of a spool, ordered by the offset where each begins."""
     return sorted((int(path.name), path) for path in folder.iterdir() if path.name.isdecimal())
 
 
@@ -108,18 +108,18 @@ class Log:
     limits: LogLimits = field(default_factory=LogLimits)
     spool: Spool | None = None
     number: int = 0
-    """Of the next piece."""
+    """The number of the next piece."""
     end: int = 0
-    """The place where the next text goes."""
+    """The offset of the next text."""
     lines: int = 0
     """How many lines have ended."""
     _blocks: deque[_Block] = field(default_factory=deque)
     _unkept: list[LogChunk] = field(default_factory=list)
-    """Pieces that were handed out and could not be kept: they come again as they are, as they may be kept after all."""
+    """Pieces that could not be stored: handed out again unchanged, because the store may have them after all."""
     _lock: Lock = field(default_factory=Lock)
 
     def write(self, text: str) -> None:
-        """Add text without secrets; of what is too much to hold in memory, only the end stays."""
+        """Add text without secrets; of a text too large for memory, drop what is neither head nor tail."""
         with self._lock:
             for data in _cut(text.encode("utf-8", "replace")):
                 self._blocks.append(_Block(self.end, self.lines, data))
@@ -130,7 +130,7 @@ class Log:
             self._drop()
 
     def recover(self) -> None:
-        """Take in what an earlier worker on this machine has written, and the store does not have."""
+        """Read from the spool what an earlier worker on this machine wrote and the store does not have."""
         spool, self.spool = self.spool, None
         if spool is not None and spool.folder.is_dir():
             for start, path in spooled(spool.folder):
@@ -140,7 +140,7 @@ class Log:
         self.spool = spool
 
     def take(self) -> list[LogChunk]:
-        """Return what has been written since the last time, in pieces."""
+        """Return what was written since the last call, in pieces."""
         with self._lock:
             pieces = [*self._unkept, *self._chunks()]
             self._unkept = []
@@ -149,13 +149,13 @@ class Log:
             return pieces
 
     def put_back(self, pieces: list[LogChunk]) -> None:
-        """Take pieces back that could not be kept; they come with the next."""
+        """Take back pieces that could not be stored; the next ``take`` returns them again."""
         with self._lock:
             self._unkept = [*pieces, *self._unkept]
             self._drop()
 
     def kept(self, pieces: list[LogChunk]) -> None:
-        """Note that the store has pieces."""
+        """Note that the store has these pieces, so that the spool can remove them."""
         if pieces and self.spool is not None:
             with self._lock:
                 self.spool.forget(pieces[-1].start + pieces[-1].size)
@@ -165,7 +165,7 @@ class Log:
         while self._blocks:
             first = self._blocks.popleft()
             data, end = [first.data], first.end
-            # A hole may lie between two blocks: what was dropped before it was read.
+            # There is a gap between two blocks if the text between them was dropped before it was handed out.
             while self._blocks and self._blocks[0].start == end and end - first.start < PIECE - BLOCK:
                 data.append(self._blocks[0].data)
                 end = self._blocks.popleft().end
@@ -174,7 +174,7 @@ class Log:
             self.number += 1
 
     def _drop(self) -> None:
-        """Drop blocks and pieces that were not read yet, and belong neither to the head nor to the tail."""
+        """Drop blocks and pieces that were not handed out yet and belong neither to the head nor to the tail."""
         before = self.end - self.limits.tail
         self._unkept = [piece for piece in self._unkept if not self._is_between(piece.start, piece.size, before)]
         head = []
@@ -189,12 +189,12 @@ class Log:
 
 
 def after(extents: list[LogExtent], last_text: str, spare: int) -> tuple[int, int, int]:
-    """Return the number of the next piece of a log, the place where it goes, and how many lines have ended by then.
+    """Return the number of the next piece of a log, its offset, and how many lines end before it.
 
     Args:
-        extents: what the store has of the log.
+        extents: the extents of the log in the store.
         last_text: the text of the last of them.
-        spare: how many numbers are left to somebody who may still be writing.
+        spare: how many piece numbers to leave free for a worker that may still be writing.
     """
     if not extents:
         return spare, 0, 0
@@ -203,7 +203,7 @@ def after(extents: list[LogExtent], last_text: str, spare: int) -> tuple[int, in
 
 
 def _cut(data: bytes) -> Iterator[bytes]:
-    """Cut bytes into blocks: after a line if there is one, and never within a letter."""
+    """Cut bytes into blocks, after a line if possible, and never within a character."""
     while len(data) > BLOCK:
         end = data.rfind(b"\n", 0, BLOCK) + 1 or BLOCK
         while data[end] & _CONTINUATION == 0b1000_0000:

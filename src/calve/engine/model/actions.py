@@ -1,4 +1,4 @@
-"""What people may do with an instance or a step, in which status: the action map, as data."""
+"""The action map: what people may do with an instance or a step in each status."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -19,7 +19,7 @@ class Action(StrEnum):
     RESUME = "RESUME"
     BYPASS_STEP_DEPENDENCIES = "BYPASS_STEP_DEPENDENCIES"
     TIME_OUT = "TIME_OUT"
-    """By the engine, when a run or a step around it has taken too long."""
+    """Requested by the engine when the run or the step, or one around it, has timed out."""
     APPROVE = "APPROVE"
     REJECT = "REJECT"
 
@@ -60,11 +60,11 @@ STEP_ACTIONS: Mapping[StepStatus, tuple[Action, ...]] = {
     StepStatus.STOPPED: _AGAIN,
     StepStatus.TIMED_OUT: _AGAIN,
 }
-"""Maestro's map; a step of type Approval takes APPROVE and REJECT besides while it runs."""
+"""Maestro's map; a running Approval step also allows APPROVE and REJECT."""
 
 
 def action_refused(what: str, action: Action, status: str, possible: Iterable[Action]) -> ActionRefused:
-    """Return the error."""
+    """Return the error for an action that the status does not allow."""
     names = [each.value for each in possible]
     return ActionRefused(
         f"{what} is {status}: {action} is not possible.",

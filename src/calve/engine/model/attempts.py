@@ -1,4 +1,4 @@
-"""Attempts of steps, as the store keeps them, the permits that they need, and the pieces of their logs."""
+"""Stored attempts of steps, the permits that they need, and the pieces of their logs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from calve.engine.model.statuses import StepStatus
 from calve.engine.model.workflows import Json
 
 LAST = "calve_last"
-"""The artifact of an attempt after which nothing follows, whatever the conditions say: why that is."""
+"""The artifact that says why no step follows an attempt, whatever its conditions say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Attempt:
     """One attempt of a step in a run."""
 
     uuid: str
-    """Also the key under which outside work is started, so that none is started twice."""
+    """Also the idempotency key of work that the attempt starts in another system."""
     run_uuid: str
     root_uuid: str
     step_id: str
@@ -27,23 +27,23 @@ class Attempt:
     status: StepStatus = StepStatus.CREATED
     is_leaf: bool = True
     is_superseded: bool = False
-    """A later attempt has taken its place."""
+    """A later attempt has replaced it."""
     params: Json = field(default_factory=dict)
     """Evaluated params (``Parameter.as_stored``)."""
     artifacts: Json = field(default_factory=dict)
     edges: Mapping[str, bool] = field(default_factory=dict)
     """Once it has ended: which successors its conditions allow."""
     retries: Mapping[str, int] = field(default_factory=dict)
-    """How often it was tried again, by ``RetryReason``."""
+    """How often it was retried, by ``RetryReason``."""
     times: Mapping[str, int] = field(default_factory=dict)
-    """When it came to each state: create, initialize, pause, wait_signal, evaluate_param, wait_permit, start …"""
+    """When it reached each status: create, initialize, pause, wait_signal, evaluate_param, wait_permit, start …"""
     timeline: tuple[Json, ...] = ()
     dependencies: tuple[Json, ...] = ()
     """What each of its signal dependencies matched."""
     tags: tuple[str, ...] = ()
     action: Pending | None = None
     due_at: int | None = None
-    """When it goes on by itself: the next attempt after a failure, the end of an approval."""
+    """When the engine continues it: the next attempt after a failure, the timeout of an approval."""
     timeout_at: int | None = None
     worker: str | None = None
     ended_at: int | None = None
@@ -55,7 +55,7 @@ class Permit:
 
     name: str
     limit: int | None
-    """Nothing: the limit is that of the tag, if it has one."""
+    """None: the limit of the tag applies, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +70,23 @@ class PermitUse:
 
 @dataclass(frozen=True, slots=True)
 class LiveSteps:
-    """Attempts in a run, and in the runs below it that are not over, that will move again: the first of each kind."""
+    """The first unfinished attempts of each kind in a run, and in the unfinished runs below it."""
 
     asking: tuple[Attempt, ...] = ()
     """Approvals without a decision so far."""
     retrying: tuple[Attempt, ...] = ()
-    """They have failed and are tried again later."""
+    """Attempts that have failed and are retried later."""
     held: tuple[Attempt, ...] = ()
-    """They wait for signals, permits or a breakpoint."""
+    """Attempts that wait for signals, permits or a breakpoint."""
     running: tuple[Attempt, ...] = ()
-    """Their work is under way; leaf steps only."""
+    """Attempts whose work is under way; leaf steps only."""
     waiting: int = 0
-    """How many ask, are tried again or are held, those that are left out included."""
+    """How many attempts are asking, retrying or held, including those left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A run as it was read, with the newest attempt of each of its steps, carried ones too."""
+    """A run as read from the store, with the newest attempt of each step, including carried-over ones."""
 
     run: Run
     attempts: tuple[Attempt, ...]
@@ -130,11 +130,11 @@ class LogChunk:
     number: int
     text: str
     start: int = 0
-    """Its place in the log: how many bytes were written before it."""
+    """Its offset in the log: how many bytes were written before it."""
     line: int = 0
-    """How many lines were."""
+    """How many lines end before it."""
     dropped: tuple[int, int] = (0, 0)
-    """When it is kept, pieces that lie wholly between these places are not kept any longer."""
+    """Storing it drops the pieces that lie wholly between these offsets."""
 
     @property
     def size(self) -> int:
@@ -149,13 +149,13 @@ class LogExtent:
     start: int
     size: int
     number: int = 0
-    """Of the piece."""
+    """The number of the piece; for a file, how many of its bytes precede this part."""
     line: int = 0
     """How many lines end before it; unknown for a file."""
     address: str | None = None
-    """Of the file."""
+    """The address of the file; None for a piece."""
 
     @property
     def end(self) -> int:
-        """Where it ends."""
+        """The offset where it ends."""
         return self.start + self.size

@@ -11,16 +11,16 @@ from calve.engine.model.workflows import Json
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """An attempt that may start if its permits are free: both ways of writing it, the transaction chooses."""
+    """An attempt that starts if its permits are free, in both forms; the transaction chooses which one it writes."""
 
     waiting: Attempt
     started: Attempt
     permits: tuple[Permit, ...]
     task: "NewTask"
-    """What is put into the queue if it starts."""
+    """The task to enqueue if it starts."""
     priority: int = 0
     events: "tuple[Event, ...]" = ()
-    """What is recorded: the first if it waits, the second if it starts."""
+    """The events to record: the first if it waits, the second if it starts."""
 
 
 RUN_EVENT = "WORKFLOW_INSTANCE_STATUS_CHANGE"
@@ -43,12 +43,12 @@ class Event:
     after: str | None = None
     detail: Json = field(default_factory=dict)
     seq: int = 0
-    """Given by the store, in order."""
+    """Its position in the order of events, assigned by the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassDown:
-    """An action on an attempt that goes down to every child run of it that is not over and has none yet."""
+    """An action on an attempt, passed on to each of its unfinished child runs that has no action yet."""
 
     attempt_uuid: str
     pending: Pending
@@ -56,12 +56,12 @@ class PassDown:
 
 @dataclass(frozen=True, slots=True)
 class TriggerMark:
-    """How far a trigger has come: written only while its row is the one that was read, and its version is active."""
+    """The progress of a trigger, written only if its row is unchanged since it was read, and its version is active."""
 
     workflow_id: str
     trigger_id: str
     seq: int
-    """What the row was read with; it grows with each change."""
+    """The ``seq`` of the row when it was read; it grows with each change."""
     state: Json
     due_at: int | None
     """When it is evaluated next, unless something makes it due earlier."""
@@ -79,27 +79,27 @@ class Changes:
     """All that one transaction changes: written completely, or not at all."""
 
     done: list[Task] = field(default_factory=list)
-    """Tasks that this worker holds and has done; if one of them is no longer its own, nothing is written."""
+    """Tasks that this worker owns and has completed; if it no longer owns one of them, nothing is written."""
     held: list[Task] = field(default_factory=list)
-    """Tasks that this worker holds and keeps; the same is true of them."""
+    """Tasks that this worker owns and keeps; if it no longer owns one of them, nothing is written."""
     new_runs: list[Run] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     """Changed runs, with the ``seq`` that they were read with; an attempt changes only together with its run."""
     new_attempts: list[Attempt] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     admissions: list[Admission] = field(default_factory=list)
-    """Attempts that want permits. A new one is in ``new_attempts`` too, a changed one in ``attempts``: in either
-    way the admission's own form is what is written."""
+    """Attempts that need permits. A new one is also in ``new_attempts``, a changed one in ``attempts``; what is written
+    is the form that the admission chose."""
     passed_down: list[PassDown] = field(default_factory=list)
     """Applied after runs are written: ``action`` is set, ``seq`` grows, the children's tasks are enqueued."""
     starts: list[Start] = field(default_factory=list)
     marks: list[TriggerMark] = field(default_factory=list)
-    """Triggers that brought the starts, or have moved on without one; if another process has moved one of them, nothing
-    is written."""
+    """Triggers that caused the starts, or that made progress without one; if another process has changed one of them,
+    nothing is written."""
     signals: list[Announcement] = field(default_factory=list)
     """Signals that steps send: steps that wait for them are woken, and the triggers that they may fire become due."""
     uses: list[SignalUse] = field(default_factory=list)
-    """What signals have released; what they started, and who sent them, is told by starts and signals."""
+    """Steps that signals released; starts and signals record what signals started, and who sent them."""
     tasks: list[NewTask] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     logs: list[LogChunk] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Workflows and instances as lists and overviews read them: many at once, and little of each."""
+"""Workflows and instances as lists and overviews read them: many rows with few fields."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,30 +11,30 @@ from calve.engine.model.workflows import Json, WorkflowRecord
 
 
 class WorkflowOrder(StrEnum):
-    """In which order a list has workflows; those that are equal come by id."""
+    """The order of a list of workflows; equal ones are ordered by id."""
 
     ID = "id"
     LAST_RUN = "last_run"
-    """The one with the newest instance first."""
+    """Those with the newest instances first."""
     MATCH = "match"
-    """First those whose ids hold the text that is searched for."""
+    """Those whose ids contain the search text first."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkflowQuery:
-    """Which workflows a list holds, and in which order."""
+    """Which workflows a list contains, and in which order."""
 
     contains: str = ""
-    """A text of the id."""
+    """A text that the id contains."""
     text: str = ""
-    """A text of the id, the properties or the default version, whatever its case."""
+    """A text that the id, the properties or the default version contains, ignoring case."""
     owner: str | None = None
     tag: str | None = None
     namespaces: Sequence[str] = ("",)
     """Only workflows below one of these."""
     order: WorkflowOrder = WorkflowOrder.ID
     after: tuple[int, str] | None = None
-    """The rank and the id of the last one of the page before."""
+    """The rank and the id of the last workflow of the previous page."""
     limit: int = 100
 
 
@@ -57,12 +57,12 @@ class WorkflowRow:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tags of the version, then those that the workflow was given whatever its version."""
+        """The tags of the version, then those that were given to all versions of the workflow."""
         given = (*self.definition["workflow"].get("tags", ()), *self.workflow.properties.get("tags", ()))
         return tuple(dict.fromkeys(tag if isinstance(tag, str) else tag["name"] for tag in given))
 
     def meets(self, query: WorkflowQuery) -> bool:
-        """Tell whether owner and tag are those that are wanted."""
+        """Tell whether the owner and the tags match a query."""
         return query.owner in {None, self.owner} and (query.tag is None or query.tag in self.tags)
 
 
@@ -87,7 +87,7 @@ class RecentRun:
 
 @dataclass(frozen=True, slots=True)
 class HeldWork:
-    """What a step of an instance that has ended wrote to branches, which wait for the commit of a capture."""
+    """Branches that a step of an ended instance wrote, and that wait for the commit of a capture."""
 
     run: RecentRun
     step_id: str
@@ -97,32 +97,32 @@ class HeldWork:
 
 @dataclass(frozen=True, slots=True)
 class FailedRun:
-    """An instance that failed and was not restarted, and the step that failed first, however deep it lies."""
+    """An instance that failed and was not restarted, and the step that failed first, at any depth."""
 
     run: RecentRun
     path: tuple[str, ...] = ()
     """Empty if it failed before any step did."""
     message: str = ""
-    """Why."""
+    """Why the step or the instance failed."""
 
     @property
     def error(self) -> str:
-        """The first line of the message: failures with the same one probably have the same cause."""
+        """The first line of the message: failures that share it probably have the same cause."""
         return self.message.strip().partition("\n")[0].strip()
 
 
 Position = tuple[int, str]
-"""Where a list of instances goes on: (created_at, uuid), or of one workflow (instance_id, "")."""
+"""Where a page of instances continues: (created_at, uuid), or for one workflow (instance_id, "")."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceQuery:
-    """Which instances a list holds, newest first; those of one workflow by number."""
+    """Which instances a list contains, newest first; those of one workflow by instance id."""
 
     workflow_id: str | None = None
     statuses: Sequence[RunStatus] = ()
     since: int | None = None
-    """Made at this time or later …"""
+    """Created at this time or later …"""
     until: int | None = None
     """… and before this one."""
     tag: str | None = None
@@ -138,12 +138,12 @@ class InstanceQuery:
 
     @property
     def is_filtered(self) -> bool:
-        """Tell whether more than the workflow and the status is asked for."""
+        """Tell whether the query filters by more than workflow, status and namespace."""
         asked = (self.since, self.until, self.tag, self.initiator, self.version)
         return bool(self.params) or any(one is not None for one in asked)
 
     def is_met_by(self, run: Run) -> bool:
-        """Tell whether tag, initiator and params of an instance are those that are wanted."""
+        """Tell whether the tags, the initiator and the params of an instance match this query."""
         has_tag = self.tag is None or self.tag in run.tags
         started = {run.initiator.user, run.initiator.type.value, run.initiator.type.value.lower()}
         has_initiator = self.initiator is None or self.initiator in started

@@ -1,4 +1,4 @@
-"""The six run strategies: which instances of a workflow may run beside each other. Pure."""
+"""The six run strategies: which instances of a workflow may run concurrently. Pure."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from calve.engine.model.workflows import WorkflowRecord
 from calve.errors import RequestInvalid
 
 QUEUE_BATCH = 50
-"""How many instances leave the queue in one go."""
+"""How many instances leave the queue at once."""
 DEFAULT_STRATEGY = RunStrategy(rule=Rule.SEQUENTIAL)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """The instances of one workflow that are not over, by the uuids of their latest runs, oldest first."""
+    """The unfinished instances of one workflow, as the uuids of their latest runs, oldest first."""
 
     queued: tuple[str, ...] = ()
-    """Those that wait for their turn; at least the first ``QUEUE_BATCH``, and all where ``needs_all`` says so."""
+    """Instances in the queue: at least the first ``QUEUE_BATCH``, or all if ``needs_all`` says so."""
     active: tuple[str, ...] = ()
     is_blocked: bool = False
     """A failed instance was neither unblocked nor restarted."""
@@ -26,7 +26,7 @@ class QueueView:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What a new instance does to the others."""
+    """What a new instance means for the others."""
 
     is_refused: bool = False
     """It is written as STOPPED, and never runs."""
@@ -63,16 +63,16 @@ def arrive(strategy: RunStrategy, view: QueueView) -> Arrival:
 def never_begins(
     strategy: RunStrategy, active: Collection[str], above: Collection[str], waiting: Collection[str]
 ) -> bool:
-    """Tell whether an instance that starts inside others of its own workflow can never have its turn.
+    """Tell whether an instance that starts inside others of its own workflow can never leave the queue.
 
-    That is so for any rule: the instances above wait for the end of the new one, and keep their places until then. With
+    This is so for every rule: the instances above wait for the new one to end, and keep their places until then. With
     LAST_ONLY the new one would stop them, and so itself; with FIRST_ONLY it is refused because of them.
 
     Args:
-        strategy: of their workflow.
+        strategy: the run strategy of their workflow.
         active: the instances that have a place.
-        above: those that wait for the end of the new one.
-        waiting: those that wait for the end of one in the queue.
+        above: the instances that wait for the end of the new one.
+        waiting: the instances that wait for the end of one in the queue.
     """
     held = sum(uuid in above or uuid in waiting for uuid in active)
     return any(uuid in above for uuid in active) and held >= strategy.concurrency
@@ -87,10 +87,10 @@ def leaving(strategy: RunStrategy, view: QueueView) -> tuple[str, ...]:
 
 
 def check_change(before: RunStrategy, after: RunStrategy, view: QueueView) -> None:
-    """Refuse a change of strategy that the instances that are not over would contradict.
+    """Refuse a change of run strategy that the unfinished instances contradict.
 
     Raises:
-        RequestInvalid: they do.
+        RequestInvalid: unfinished or failed instances contradict it.
     """
     if before.rule is after.rule:
         return

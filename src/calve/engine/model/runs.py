@@ -1,4 +1,4 @@
-"""Runs of instances, as the store keeps them, and what it counts below them."""
+"""Stored runs of instances, and counts of the runs and steps below them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from calve.namespaces import covers, namespace_of
 
 
 class RunPolicy(StrEnum):
-    """What a run takes over from the runs before it."""
+    """What a run takes over from earlier runs of its instance."""
 
     START_FRESH_NEW_RUN = "START_FRESH_NEW_RUN"
     RESTART_FROM_INCOMPLETE = "RESTART_FROM_INCOMPLETE"
@@ -35,7 +35,7 @@ class Initiator:
     trigger: Json = field(default_factory=dict)
     """What a trigger passes on, such as the params of the signals that it joined."""
     within: tuple[str, ...] | None = None
-    """The namespaces of the workflows and signals that only the run names, by its params; None: all."""
+    """The namespaces of workflows and signals that params of the run may name; None means all."""
 
     def may_name(self, name: str) -> bool:
         """Tell whether params of the run may name a workflow or a signal."""
@@ -53,22 +53,22 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """What a restart asks for, beyond its policy."""
+    """What a restart requests, besides its policy."""
 
     step_path: tuple[str, ...] = ()
-    """RESTART_FROM_SPECIFIC: the step, and the steps inside it down to the one that is meant."""
+    """RESTART_FROM_SPECIFIC: the step ids on the way from the outermost step down to the one to restart from."""
     iterations: tuple[int, ...] = ()
-    """The iteration to go down into at each loop of the path."""
+    """The iteration to enter at each loop of the path."""
     step_params: Mapping[str, Json] = field(default_factory=dict)
     """Changed params by step."""
     skip: tuple[str, ...] = ()
     """Steps that are to be skipped."""
     replaced: Mapping[str, str] = field(default_factory=dict)
-    """Steps that run again: the uuids of the attempts of earlier runs in whose place they run."""
+    """Steps that run again: the uuids of the attempts of earlier runs that they replace."""
     is_latest: bool = False
-    """Continue with the newest version: what changed since runs again, beside what is incomplete."""
+    """Continue with the latest version: run again what changed since, besides what is incomplete."""
     keep: tuple[str, ...] = ()
-    """Steps whose results are kept, with those of the steps before them, though they changed."""
+    """Steps whose results are kept although they changed, with those of the steps before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,37 +77,37 @@ class Run:
 
     uuid: str
     workflow_id: str
-    """The workflow's; of an iteration, a name made for its loop."""
+    """The id of the workflow; for an iteration, a name generated for its loop."""
     instance_id: int
     run_id: int
     version_id: int
     owner_workflow: str
-    """The workflow whose definition holds its steps; of an iteration, that of the nearest instance that is none."""
+    """The workflow whose definition contains its steps; for an iteration, that of the instance around its loop."""
     root_uuid: str
     status: RunStatus = RunStatus.CREATED
     run_status: RunStatus = RunStatus.CREATED
-    """How this run ended by itself; ``status`` counts what earlier runs left undone too."""
+    """How this run itself ended; ``status`` includes what earlier runs left undone."""
     initiator: Initiator = field(default_factory=Initiator)
     policy: RunPolicy = RunPolicy.START_FRESH_NEW_RUN
     parent: Parent | None = None
     inline_step: str | None = None
-    """The loop whose steps an iteration runs; nothing for an instance of a workflow."""
+    """The loop whose steps an iteration runs; None for an instance of a workflow."""
     depth: int = 0
     priority: int = 0
     """Lower comes first."""
     properties: Json = field(default_factory=dict)
-    """The workflow's properties when the run was made."""
+    """The workflow's properties when the run was created."""
     run_params: Json = field(default_factory=dict)
     """Definitions of params that came with the start, by name."""
     params: Json = field(default_factory=dict)
-    """Evaluated params (``Parameter.as_stored``); of an iteration only its own."""
+    """Evaluated params (``Parameter.as_stored``); for an iteration, only its own."""
     restart: Restart = field(default_factory=Restart)
     carried: Mapping[str, str] = field(default_factory=dict)
-    """Steps that earlier runs left as they are to stay: the uuids of their attempts."""
+    """Steps whose results are carried over from earlier runs: the uuids of their attempts."""
     request_id: str | None = None
     tags: tuple[str, ...] = ()
     is_queued: bool = False
-    """Waits for its turn by the run strategy."""
+    """Waits in the queue of the run strategy."""
     is_latest: bool = True
     is_blocking: bool = False
     """FAILED, and neither unblocked nor restarted: STRICT_SEQUENTIAL starts nothing after it."""
@@ -120,7 +120,7 @@ class Run:
     ended_at: int | None = None
     timeout_at: int | None = None
     seq: int = 0
-    """Grows with each change; a change is refused if it no longer is what it was when the run was read."""
+    """Grows with each change; a commit is refused if it has changed since the run was read."""
 
     @property
     def is_inline(self) -> bool:
@@ -130,7 +130,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """How far a run has come."""
+    """The status of a run, and when it ended."""
 
     status: RunStatus
     ended_at: int | None
@@ -150,14 +150,14 @@ class Pending:
     at: int = 0
     reason: str = ""
     is_upstream: bool = False
-    """Came down from the workflow or a step around it."""
+    """Passed down from the run or the step around it."""
     params: Json = field(default_factory=dict)
-    """What the action brings: the comment of an approval, say."""
+    """What comes with the action, such as the comment of an approval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """An instance that is to be started by the rules of its workflow's run strategy."""
+    """An instance to start under its workflow's run strategy."""
 
     run: Run
     """Without its instance id, which the transaction gives it."""
@@ -165,7 +165,7 @@ class Start:
 
 
 class StartStatus(StrEnum):
-    """What became of a start."""
+    """The result of a request to start."""
 
     CREATED = "CREATED"
     DUPLICATED = "DUPLICATED"
@@ -174,7 +174,7 @@ class StartStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What became of a start, and which instance it is."""
+    """The result of a request to start, and the run."""
 
     status: StartStatus
     run: Run
@@ -198,13 +198,13 @@ class Scope:
 
     root_uuid: str
     workflow_id: str | None = None
-    """Of the instance, or the name of the loop; without it the whole tree is meant."""
+    """The workflow of the instance, or the name of the loop; None means the whole tree."""
     instance_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """An attempt of a leaf step, wherever it lies."""
+    """An attempt of a leaf step, at any depth."""
 
     status: StepStatus
     workflow_id: str
@@ -213,7 +213,7 @@ class Leaf:
     step_id: str
     attempt_id: int
     is_live: bool
-    """Whether the instance or the iteration of the scope that it belongs to is not over."""
+    """Whether the instance or the iteration of the scope that contains it has not ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,15 +221,15 @@ class Leaves:
     """The leaf steps of a scope by the status of their newest attempt, and the first that are unfinished or failed."""
 
     over: Mapping[StepStatus, int] = field(default_factory=dict)
-    """Of instances and iterations that are over."""
+    """Counts in instances and iterations that have ended."""
     live: Mapping[StepStatus, int] = field(default_factory=dict)
-    """Of the others."""
+    """Counts in those that have not ended."""
     named: tuple[Leaf, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class IterationRecord:
-    """An iteration of a loop: the latest run of it."""
+    """The latest run of an iteration."""
 
     number: int
     status: RunStatus

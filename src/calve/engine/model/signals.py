@@ -1,4 +1,4 @@
-"""Signals: something that happened, announced by its name and params to all who wait for it. Pure."""
+"""Signals: named events with params, announced to all steps and triggers that wait for them. Pure."""
 
 import json
 import uuid
@@ -12,10 +12,10 @@ from calve.errors import RequestInvalid
 from calve.texts import check_text
 
 Value = str | int
-"""What a param of a signal may be."""
+"""The types of a signal's params."""
 Values = Mapping[str, Value]
 TEXT = 1_000
-"""How many bytes the text of a param may have: it is indexed together with both names."""
+"""The most bytes of a text in a param: it is indexed together with both names."""
 PARAMS = 32
 """How many params a signal may have."""
 SOURCE = "signal_source"
@@ -30,12 +30,12 @@ class Signal:
 
     name: str
     seq: int
-    """Counted from 1 for each name."""
+    """Its number among the signals of its name, from 1."""
     instance_id: str
-    """Names the announcement: a second one of the same name and id is not a new signal."""
+    """The id of the announcement: a second one with the same name and id is not a new signal."""
     params: Values = field(default_factory=dict)
     payload: Mapping[str, Any] = field(default_factory=dict)
-    """What goes with it; nothing is matched with that."""
+    """Additional data, which no match looks at."""
     announced_at: int = 0
 
     @property
@@ -47,7 +47,7 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A signal that is to be announced, unless it has been."""
+    """A signal to announce, unless it has been announced already."""
 
     name: str
     params: Values = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Announcement:
     sender: "Party | None" = None
 
     def __post_init__(self) -> None:
-        """Refuse what can be no signal."""
+        """Refuse an invalid signal."""
         check_name(self.name)
         if len(self.params) > PARAMS:
             raise RequestInvalid(f"The signal {self.name} has more than {PARAMS} params.")
@@ -67,14 +67,14 @@ class Announcement:
 
     @property
     def instance_id(self) -> str:
-        """What tells it from others of its name: the request's id, else what it says."""
+        """The id that identifies it among the signals of its name: the request's id, else one made from its params."""
         if self.request_id is not None:
             return self.request_id
         return str(uuid.uuid5(_IDS, json.dumps([self.name, dict(self.params)], sort_keys=True)))
 
 
 class AnnouncementStatus(StrEnum):
-    """What became of an announcement."""
+    """The result of an announcement."""
 
     CREATED = "CREATED"
     DUPLICATED = "DUPLICATED"
@@ -82,7 +82,7 @@ class AnnouncementStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """What became of an announcement, and which signal it is."""
+    """The result of an announcement, and its signal."""
 
     status: AnnouncementStatus
     signal: Signal
@@ -90,14 +90,14 @@ class Announced:
 
 @dataclass(frozen=True, slots=True)
 class ParamMatch:
-    """A value that a param of a signal must have."""
+    """A condition on the value of a signal's param."""
 
     param: str
     value: Value
     operator: Operator = Operator.EQUALS
 
     def fits(self, params: Values) -> bool:
-        """Tell whether a signal's params do; a text never compares with a number."""
+        """Tell whether a signal's params meet the condition; a text never compares with a number."""
         found = params.get(self.param)
         if found is None or isinstance(found, str) is not isinstance(self.value, str):
             return False
@@ -114,7 +114,7 @@ class UseKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """An instance that has to do with a signal, and its step if it is about one."""
+    """An instance that sent a signal or was affected by one, and the step concerned, if any."""
 
     workflow_id: str
     instance_id: int
@@ -163,7 +163,7 @@ def _compare(found: Any, operator: Operator, wanted: Any) -> bool:
 
 
 def check_name(name: str, what: str = "signal") -> None:
-    """Refuse what can be no name.
+    """Refuse an invalid name.
 
     Raises:
         RequestInvalid: it is empty, too long, or contains characters that cannot be printed.
@@ -176,7 +176,7 @@ def check_name(name: str, what: str = "signal") -> None:
 
 
 def check_value(name: str, value: Any) -> None:
-    """Refuse what can be no value of a signal's param.
+    """Refuse an invalid value of a signal's param.
 
     Raises:
         RequestInvalid: it is neither a text nor an integer, or too long.

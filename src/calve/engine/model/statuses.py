@@ -1,4 +1,4 @@
-"""The statuses of runs and step attempts, and what is true of each."""
+"""The statuses of runs and step attempts, and their properties."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class RunStatus(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Tell whether nothing more will happen."""
+        """Tell whether the run has ended."""
         return self in _ENDED
 
 
@@ -53,38 +53,38 @@ class StepStatus(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Tell whether this attempt will not move again."""
+        """Tell whether this attempt has ended."""
         return FLAGS[self].is_terminal
 
     @property
     def is_complete(self) -> bool:
-        """Tell whether the steps after it may go on."""
+        """Tell whether the steps after it may start."""
         return FLAGS[self].is_complete
 
     @property
     def is_retryable(self) -> bool:
-        """Tell whether another attempt follows by itself."""
+        """Tell whether the engine retries it with another attempt."""
         return FLAGS[self].is_retryable
 
     @property
     def is_final(self) -> bool:
-        """Tell whether neither this attempt nor another one will move the step by itself."""
+        """Tell whether the step has ended: neither this attempt nor a retry changes it any more."""
         return self.is_terminal and not self.is_retryable
 
     @property
     def is_restartable(self) -> bool:
-        """Tell whether a restart from what is incomplete begins with such a step."""
+        """Tell whether a restart from incomplete steps runs such a step again."""
         return self.is_final and not self.is_complete
 
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What is true of a step status."""
+    """The properties of a step status."""
 
     is_terminal: bool = False
     is_complete: bool = False
     is_shown: bool = False
-    """Whether a rollup names the steps that are in it."""
+    """Whether a rollup names the steps in this status."""
     is_retryable: bool = False
 
 
@@ -118,14 +118,14 @@ FLAGS: dict[StepStatus, Flags] = {
     StepStatus.STOPPED: _CUT,
     StepStatus.TIMED_OUT: _CUT,
 }
-"""Maestro's own table."""
+"""Maestro's table."""
 HOLDING = frozenset({StepStatus.STARTING, StepStatus.RUNNING, StepStatus.FINISHING})
-"""Attempts in these states hold their permits."""
+"""Attempts in these statuses hold their permits."""
 _FAILING = frozenset({StepStatus.FATALLY_FAILED, StepStatus.INTERNALLY_FAILED})
 
 
 def final_status(statuses: Iterable[StepStatus]) -> RunStatus:
-    """Return how a run ends whose steps ended like this: FAILED > TIMED_OUT > STOPPED > SUCCEEDED."""
+    """Return the final status of a run from those of its steps: FAILED > TIMED_OUT > STOPPED > SUCCEEDED."""
     found = set(statuses)
     if found & _FAILING:
         return RunStatus.FAILED

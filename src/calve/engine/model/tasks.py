@@ -13,7 +13,7 @@ class TaskKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """Something to do, now or later. There is at most one task of a key; a second one wakes the first."""
+    """Something to do, now or later. There is at most one task per key; enqueuing a second one wakes the first."""
 
     kind: TaskKind
     run_uuid: str
@@ -21,17 +21,17 @@ class NewTask:
     due_at: int = 0
     priority: int = 0
     owner: str | None = None
-    """A worker that owns it from the start."""
+    """The worker that owns it from the start."""
 
     @property
     def key(self) -> str:
-        """What the task is about: the attempt, or the run."""
+        """The uuid of the attempt, or else of the run."""
         return self.attempt_uuid or self.run_uuid
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Something that a worker has taken."""
+    """A task that a worker has claimed."""
 
     kind: TaskKind
     key: str
@@ -39,11 +39,11 @@ class Task:
     attempt_uuid: str | None
     owner: str
     generation: int
-    """Grows whenever another worker claims the task: the one that held it before can no longer record anything."""
+    """Grows whenever another worker claims the task: the previous owner can then no longer record anything."""
     wakes: int
-    """Grows whenever it is enqueued again while it is being done."""
+    """Grows whenever the task is enqueued again while it is being done."""
     tries: int
-    """How many workers have died while they held it."""
+    """How many workers have died while they owned it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,40 +63,40 @@ class WorkerRecord:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatReply:
-    """What a heartbeat tells a worker."""
+    """The answer to a heartbeat of a worker."""
 
     is_alive: bool
-    """Whether it still counts as alive; if not, all that it held has been given away."""
+    """Whether it still counts as alive; if not, its tasks have been released."""
     now: int
     """The database's clock."""
     interrupted: frozenset[str] = frozenset()
-    """Attempts that it executes and on which an action was requested."""
+    """The attempts that it executes and on which an action was requested."""
     owned: tuple[Task, ...] = ()
-    """Every task that is on record as its own."""
+    """Every task that it owns according to the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningTask:
-    """A task that a worker holds, and the instance that it belongs to."""
+    """A task that a worker owns, and the instance that it belongs to."""
 
     kind: TaskKind
     workflow_id: str
     instance_id: int
     owner_workflow: str
-    """The workflow whose definition holds the step."""
+    """The workflow whose definition contains the step."""
     step_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A worker, and what it does."""
+    """A worker and its tasks."""
 
     worker: WorkerRecord
     is_dead: bool
     tasks: tuple[RunningTask, ...] = ()
-    """The first few that it holds."""
+    """The first few tasks that it owns."""
     held: int = 0
-    """How many it holds."""
+    """How many tasks it owns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,11 @@ class QueueState:
     """How many tasks of a kind are in the queue."""
 
     ready: int = 0
-    """Free, and due."""
+    """Not claimed, and due."""
     later: int = 0
-    """Free, and due later."""
+    """Not claimed, and due later."""
     claimed: int = 0
     retried: int = 0
-    """Held before by a worker that died."""
+    """Owned before by a worker that died."""
     oldest: int | None = None
-    """Since when the one that waits longest is due."""
+    """When the task that has waited longest became due."""

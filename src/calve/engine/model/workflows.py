@@ -1,4 +1,4 @@
-"""Workflows and their versions, as the store keeps them. Times are milliseconds, as in Maestro."""
+"""Stored workflows and their versions. Times are milliseconds, as in Maestro."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class WorkflowRecord:
-    """A workflow, whatever its version."""
+    """A workflow, with what is the same for all versions."""
 
     workflow_id: str
     active_version: int | None
     latest_version: int
     properties: Json
-    """The newest snapshot of its properties, as JSON of ``calve.definition``'s ``Properties``."""
+    """The latest snapshot of its properties, as JSON of ``calve.definition``'s ``Properties``."""
     created_at: int
     modified_at: int
     activated_at: int | None = None
-    """When the active version became that."""
+    """When the active version was activated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The params of runs and steps, merged and evaluated at the moment they are needed."""
+"""The params of runs and steps, merged and evaluated when they are needed."""
 
 import json
 from typing import Any
@@ -48,7 +48,7 @@ _FACTS = cleaned(merge({}, DEFAULT_PARAMS.step, MergeContext(ParamSource.SYSTEM_
 
 
 def definitions_of(written: Json) -> Definitions:
-    """Return params that are defined in JSON's types.
+    """Return params from their definitions in JSON's types.
 
     Raises:
         ParamError: one of them is not a valid param.
@@ -67,10 +67,10 @@ def written(params: Definitions) -> dict[str, Any]:
 
 
 def merged_run_params(work: UnitOfWork, state: RunState) -> Definitions:
-    """Return the params that a run has before they are evaluated.
+    """Return the params of a run before they are evaluated.
 
     Raises:
-        ParamError: a change that is not allowed, or a required param without value.
+        ParamError: a change is not allowed, or a required param has no value.
     """
     run = state.run
     given = definitions_of(run.run_params)
@@ -106,22 +106,22 @@ def merged_run_params(work: UnitOfWork, state: RunState) -> Definitions:
 
 
 def evaluate_run(work: UnitOfWork, state: RunState) -> Params:
-    """Return the params of a run with their results.
+    """Return the params of a run, evaluated.
 
     Raises:
-        ParamError: a param has no value, or none that fits.
-        ExpressionError: an expression gave no value.
+        ParamError: the value of a param is missing or invalid.
+        ExpressionError: an expression cannot be evaluated.
     """
     merged = merged_run_params(work, state)
     return evaluate_workflow_params(merged, workflow_id=state.run.workflow_id, language=_language(work, state, None))
 
 
 def evaluate_step(work: UnitOfWork, state: RunState, step: Step, attempt: Attempt) -> Params:
-    """Return the params of a step with their results.
+    """Return the params of a step, evaluated.
 
     Raises:
-        ParamError: a param has no value, or none that fits.
-        ExpressionError: an expression gave no value.
+        ParamError: the value of a param is missing or invalid.
+        ExpressionError: an expression cannot be evaluated.
     """
     known, params = _defined(work, state, step, attempt)
     of_run = run_params(state)
@@ -135,10 +135,10 @@ def evaluate_step(work: UnitOfWork, state: RunState, step: Step, attempt: Attemp
 
 
 def evaluate_file_of(work: UnitOfWork, state: RunState, attempt: Attempt, file: FileText) -> str | SecretText:
-    """Return the text of a file that a step reads, with the values of its references.
+    """Return the text of a file that a step reads, with its references replaced by their values.
 
     Raises:
-        ParamError: a reference has no value; names file, line and column.
+        ParamError: a reference has no value; the message names file, line and column.
     """
     scope = StepScope(attempt.step_id, run_params(state), StepParams(state))
     language = _language(work, state, attempt)
@@ -148,11 +148,11 @@ def evaluate_file_of(work: UnitOfWork, state: RunState, attempt: Attempt, file: 
 def evaluate_ahead(
     work: UnitOfWork, state: RunState, step: Step, attempt: Attempt, wanted: Definitions
 ) -> dict[str, Parameter]:
-    """Return the results of definitions beside the params of a step that are not evaluated yet.
+    """Evaluate definitions that refer to the params of a step, before the step's params themselves are evaluated.
 
     Raises:
-        ParamError: one of them has no value, or none that fits.
-        ExpressionError: an expression gave no value.
+        ParamError: a value is missing or invalid.
+        ExpressionError: an expression cannot be evaluated.
     """
     known, params = _defined(work, state, step, attempt)
     scope = StepScope(step.id, run_params(state), StepParams(state))
@@ -164,11 +164,11 @@ def evaluate_ahead(
 
 
 def evaluate_beside(work: UnitOfWork, state: RunState, attempt: Attempt, wanted: Definitions) -> dict[str, Parameter]:
-    """Return the results of definitions beside the params of a step that has run.
+    """Evaluate definitions that refer to the params of a step that has run.
 
     Raises:
-        ParamError: one of them has no value, or none that fits.
-        ExpressionError: an expression gave no value.
+        ParamError: a value is missing or invalid.
+        ExpressionError: an expression cannot be evaluated.
     """
     scope = StepScope(attempt.step_id, run_params(state), StepParams(state))
     language, own = _language(work, state, attempt), params_of(state, attempt)
@@ -179,7 +179,7 @@ def evaluate_beside(work: UnitOfWork, state: RunState, attempt: Attempt, wanted:
 
 
 def _defined(work: UnitOfWork, state: RunState, step: Step, attempt: Attempt) -> tuple[Params, Definitions]:
-    """Return the params that every step has, and the definitions of the others."""
+    """Return the params that every step has, already evaluated, and the definitions of the others."""
     defaults, run = work.tools.vocabulary.defaults, state.run
     known = _own_facts(defaults.step, state, attempt, work.now)
     params = step_params(
@@ -197,7 +197,7 @@ def _defined(work: UnitOfWork, state: RunState, step: Step, attempt: Attempt) ->
 
 
 def _own_facts(defaults: Definitions, state: RunState, attempt: Attempt, now: int) -> Params:
-    """Return the params that every step has; their values are known here without evaluating expressions."""
+    """Return the params that every step has; their values are known here, without evaluating expressions."""
     values = {
         "workflow_instance_id": state.outermost.run.instance_id,
         "step_instance_uuid": attempt.uuid,
@@ -212,7 +212,7 @@ def _own_facts(defaults: Definitions, state: RunState, attempt: Attempt, now: in
 
 
 def _template(work: UnitOfWork, state: RunState, step: Step) -> Definitions:
-    """Return the params of a step's job template, changed by the workflow's params of the same names."""
+    """Return the params of a step's job template, overridden by the workflow's params of the same names."""
     if not isinstance(step, TypedStep) or step.sub_type is None:
         return {}
 
@@ -225,11 +225,11 @@ def _template(work: UnitOfWork, state: RunState, step: Step) -> Definitions:
 
 
 def condition_holds(work: UnitOfWork, state: RunState, attempt: Attempt, expression: str) -> bool:
-    """Tell whether the condition of an edge holds, over the params of the step that it leaves.
+    """Tell whether the condition of a transition is true, given the params of the step before it.
 
     Raises:
-        ParamError: it refers to nothing, or is neither true nor false.
-        ExpressionError: it gave no value.
+        ParamError: a reference cannot be resolved, or the result is not a boolean.
+        ExpressionError: it cannot be evaluated.
     """
     if expression.strip(" ;") in {"true", ""}:
         return True
@@ -237,11 +237,11 @@ def condition_holds(work: UnitOfWork, state: RunState, attempt: Attempt, express
 
 
 def condition_over(work: UnitOfWork, state: RunState, attempt: Attempt, expression: str, own: Params) -> bool:
-    """Tell whether a condition holds over some params of a step.
+    """Tell whether a condition is true, given some params of a step.
 
     Raises:
-        ParamError: it refers to nothing, or is neither true nor false.
-        ExpressionError: it gave no value.
+        ParamError: a reference cannot be resolved, or the result is not a boolean.
+        ExpressionError: it cannot be evaluated.
     """
     scope = StepScope(attempt.step_id, run_params(state), StepParams(state))
     language = _language(work, state, attempt)
@@ -252,7 +252,7 @@ def targets_of(work: UnitOfWork, state: RunState, attempt: Attempt) -> tuple[str
     """Return the tables that a step writes exactly once, with references replaced by the params of the step.
 
     Raises:
-        ParamError: a name refers to nothing.
+        ParamError: a reference in a name cannot be resolved.
     """
     step = state.blueprint.steps[attempt.step_id]
     named = step.targets if isinstance(step, TypedStep) else ()
@@ -266,7 +266,7 @@ def targets_of(work: UnitOfWork, state: RunState, attempt: Attempt) -> tuple[str
 
 
 def _names_in(text: str) -> list[str]:
-    """Return the tables that a text names: one, none, or those of a param that is a list."""
+    """Return the tables that a text names: one, none, or those of a list in JSON."""
     if not text.startswith("["):
         return [text] if text else []
     names: list[str] = json.loads(text)
@@ -274,7 +274,7 @@ def _names_in(text: str) -> list[str]:
 
 
 def timeout_of(timeout: int | str | None, state: RunState, *, default_days: int | None = None) -> int | None:
-    """Return how many milliseconds something may take; None for as long as it likes.
+    """Return a timeout in milliseconds; None for no limit.
 
     Raises:
         ParamError: it is not positive, or too long.
@@ -285,7 +285,7 @@ def timeout_of(timeout: int | str | None, state: RunState, *, default_days: int 
 
 
 def run_timeout(state: RunState) -> int:
-    """Return how many milliseconds a run may take.
+    """Return the timeout of a run in milliseconds.
 
     Raises:
         ParamError: it is not positive, or too long.
@@ -295,7 +295,7 @@ def run_timeout(state: RunState) -> int:
 
 
 def retry_policy(step: Step, state: RunState) -> ParsedRetryPolicy:
-    """Return how often a step is tried again.
+    """Return the retry policy of a step.
 
     Raises:
         ParamError: a value in the policy is not a number, or out of range.

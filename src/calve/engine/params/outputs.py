@@ -1,4 +1,4 @@
-"""Output params and artifacts that the work of a step hands over."""
+"""Stores the output params and artifacts of a step's work."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,10 +20,10 @@ _NOWHERE = Node(None, Mark(1, 1), "")
 
 
 def take_artifacts(attempt: Attempt, artifacts: Mapping[str, Any]) -> Attempt:
-    """Return an attempt with what its work said about itself.
+    """Return an attempt with the artifacts that its work returned.
 
     Raises:
-        ParamError: a text in it is not text.
+        ParamError: a text in them has an invalid character.
     """
     _check_text(artifacts, "artifacts")
     return replace(attempt, artifacts={**attempt.artifacts, **artifacts})
@@ -35,10 +35,10 @@ def _check_text(value: Any, place: str) -> None:
 
 
 def take_outputs(work: UnitOfWork, state: RunState, attempt: Attempt, outputs: Mapping[str, Any]) -> Attempt:
-    """Return an attempt with what its work gave: params that the step or its type declares.
+    """Return an attempt with the outputs of its work: params that the step or its type declares.
 
     Raises:
-        ParamError: neither declares one of them, it may not be changed, or a text in it is not text.
+        ParamError: an output is not declared, may not be changed, or contains an invalid character.
     """
     _check_text(outputs, "outputs")
     step = state.blueprint.steps[attempt.step_id]
@@ -54,7 +54,7 @@ def take_outputs(work: UnitOfWork, state: RunState, attempt: Attempt, outputs: M
 
 
 def _definition(name: str, value: Any, kind: ParamType | None) -> Param:
-    """Return what a step gave as a param: a plain value, or a definition as Maestro's programs write it."""
+    """Return an output as a param; it is a plain value, or a definition as programs for Maestro write it."""
     if kind is ParamType.SECRET:
         raise ParamError(f"Output [{name}] is a secret, but outputs are stored in plain text", param=name)
     if not (isinstance(value, Mapping) and "value" in value and value.keys() <= {"value", "type", "name", "mode"}):
@@ -66,7 +66,7 @@ def _definition(name: str, value: Any, kind: ParamType | None) -> Param:
 
 
 def _written(name: str, value: Any, kind: ParamType | None = None) -> dict[str, Any]:
-    """Return a plain value as a definition in JSON's types, of a kind or of the one that fits."""
+    """Return a plain value as a definition in JSON's types, of the given type or of the one that fits."""
     kind = kind or _kind_of(name, value)
     if kind is ParamType.MAP and isinstance(value, Mapping):
         value = {member: _written(member, inner) for member, inner in value.items()}
@@ -92,13 +92,13 @@ AGAIN = 20
 
 
 def put_outputs(tools: Tools, attempt_uuid: str, outputs: Mapping[str, Any], artifacts: Json) -> None:
-    """Take outputs of an attempt that runs.
+    """Store outputs of a running attempt.
 
     Raises:
         WorkflowMissing: the attempt does not exist.
-        ActionRefused: it does not run, or artifacts are given for a step that runs others.
-        ParamError: the step declares no such param.
-        RequestInvalid: a text in them is not text.
+        ActionRefused: the attempt is not running, or artifacts are given for a step that runs other steps.
+        ParamError: the step does not declare one of the params.
+        RequestInvalid: a text in them has an invalid character.
     """
     check_text({"params": outputs, "artifacts": artifacts})
     known = tools.state.attempt(attempt_uuid)

@@ -1,4 +1,4 @@
-"""The evaluated params of runs and steps, and what expressions can ask about a running instance."""
+"""The evaluated params of runs and steps, and what expressions can look up about a running instance."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ _FOREACH = InitiatorType.FOREACH
 
 
 def params_from_stored(stored: Json) -> Params:
-    """Return params that were stored."""
+    """Return params from their stored form."""
     return {name: Parameter.from_stored(kept) for name, kept in stored.items()}
 
 
 def params_as_stored(params: Mapping[str, Parameter]) -> dict[str, Any]:
-    """Return params as they are stored."""
+    """Return params in their stored form."""
     return {name: param.as_stored() for name, param in params.items()}
 
 
 def run_params(state: RunState) -> Params:
-    """Return the evaluated params of a run; an iteration has those of the run around it too."""
+    """Return the evaluated params of a run; for an iteration, with those of the run around it."""
     if state.params is None:
         own = params_from_stored(state.run.params)
         state.params = {**run_params(state.outer), **own} if state.outer else own
@@ -58,7 +58,7 @@ def place_of(state: RunState, attempt: Attempt) -> StepAddress:
 
 
 def party_of(state: RunState, attempt: Attempt) -> Party:
-    """Return whom a signal has to do with: the attempt, and the instance that it belongs to."""
+    """Return an attempt and its instance as the party of a signal."""
     run = state.outermost.run
     return Party(
         run.workflow_id, run.instance_id, run.run_id, run.uuid, attempt.step_id, attempt.attempt_id, attempt.uuid
@@ -70,7 +70,7 @@ def _given(run: Run) -> dict[str, Any]:
 
 
 class StepParams(Mapping[str, Params]):
-    """The params of the steps that have an attempt, read when they are asked for; steps around a loop too."""
+    """The params of the steps that have an attempt, read when needed; includes the steps around a loop."""
 
     def __init__(self, state: RunState) -> None:
         self._state = state
@@ -91,7 +91,7 @@ class StepParams(Mapping[str, Params]):
 
 @dataclass(frozen=True, slots=True)
 class RunningInstance:
-    """Answers from a run in memory, and from the store for what lies below it."""
+    """Answers expressions from a run in memory, and from the store about runs below it."""
 
     work: UnitOfWork
     state: RunState
@@ -99,7 +99,7 @@ class RunningInstance:
 
     @property
     def instance(self) -> InstanceView:
-        """The instance itself; of an iteration, the instance of the workflow around it."""
+        """The instance; for an iteration, the instance around its loop."""
         return _view(self.state.outermost)
 
     @property
@@ -126,7 +126,7 @@ class RunningInstance:
         return self.work.tools.environment
 
     def step(self, step_id: str) -> UpstreamStep | None:
-        """Return a step of the instance, or of the loops around it; one that has not begun is NOT_CREATED."""
+        """Return a step of the instance, or of the loops around it; NOT_CREATED if it has not started."""
         for level in levels(self.state):
             attempt = level.attempts.get(step_id)
             if attempt is not None:
@@ -145,7 +145,7 @@ class RunningInstance:
         return found
 
     def foreach_results(self, foreach_id: str, step_id: str, param: str) -> ForeachResults | None:
-        """Return a param over the iterations of a foreach."""
+        """Return the values of a param in the iterations of a foreach."""
         attempt = self._attempt(foreach_id)
         loop = attempt.artifacts.get("maestro_foreach") if attempt and not attempt.is_leaf else None
         if loop is None:
@@ -162,7 +162,7 @@ class RunningInstance:
         return ForeachResults(first.type, loop["total"], {number: value.result for number, value in values.items()})
 
     def _made(self, loop: str, step_id: str, param: str) -> dict[int, Json]:
-        """Return a param over the iterations of a loop that are not stored yet."""
+        """Return the values of a param in the iterations of a loop that are not stored yet."""
         made = [each for each in self.work.states.values() if each.is_new and each.run.workflow_id == loop]
         params = {each.run.instance_id: each.attempts[step_id].params for each in made if step_id in each.attempts}
         return {number: own[param] for number, own in params.items() if param in own}
@@ -179,7 +179,7 @@ class RunningInstance:
         return Parameter.from_stored(kept) if kept else None
 
     def next_unique_id(self) -> int | str:
-        """Return an id that nothing else has."""
+        """Return a unique id."""
         return self.work.tools.new_id()
 
 

@@ -1,4 +1,4 @@
-"""What a step runtime is given, and what it gives back."""
+"""What a step runtime receives, and what it returns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,21 +27,21 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call of a runtime gave."""
+    """The result of a call of a runtime."""
 
     state: State
     outputs: Mapping[str, Any] = field(default_factory=dict)
     """Plain values of output params, by name."""
     artifacts: Mapping[str, Any] = field(default_factory=dict)
-    """What is to be kept about the outside work, in JSON's types; merged over what is kept already."""
+    """What to store about the work, in JSON's types; merged into the artifacts that are stored already."""
     message: str = ""
-    """Why it failed, or how it goes."""
+    """Why it failed, or what it is doing."""
     poll_after: float = 0.0
-    """CONTINUE: call again after so many seconds; no worker is held until then."""
+    """CONTINUE: the seconds until the next call; no worker is occupied until then."""
     retry_after: float = 0.0
-    """A failure: try again after so many seconds at the earliest, as a server has asked for."""
+    """A failure: the minimum number of seconds until the retry, such as a server has asked for."""
     is_last: bool = False
-    """DONE: there is nothing for the steps after it to do, so that none of its edges holds."""
+    """DONE: there is nothing for the steps after it to do, so none of its transitions is followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Iteration:
     number: int
     """Counted from 1."""
     values: Mapping[str, Any] = field(default_factory=dict)
-    """What a foreach gave this iteration; nothing for a while, whose iterations are one thing that goes on."""
+    """The values that a foreach gave this iteration; empty for a while, whose iterations continue one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class StepAddress:
     """The address of a step: the same for all its attempts, in all runs of an instance."""
 
     workflow_id: str
-    """The workflow whose definition holds the step."""
+    """The workflow whose definition contains the step."""
     instance_id: int
     step_id: str
     iterations: tuple[Iteration, ...] = ()
@@ -69,30 +69,30 @@ class StepAddress:
 
     @property
     def stream(self) -> str:
-        """Name the step over all instances and iterations."""
+        """The name of the step in all instances and iterations."""
         return f"{self.workflow_id}/{self.step_id}"
 
     @property
     def consumer(self) -> str:
-        """Name the step over all instances; what a foreach goes over tells its iterations apart, in any order."""
+        """The name of the step in all instances; the values of a foreach identify its iterations, in any order."""
         values = {name: value for turn in self.iterations for name, value in turn.values.items()}
         told = ",".join(f"{name}={value}" for name, value in values.items())
         return f"{self.stream}[{told}]" if told else self.stream
 
     @property
     def part(self) -> str:
-        """Name the iterations around the step, such as ``days[3]/hours[1]``; empty outside loops."""
+        """The iterations around the step, such as ``days[3]/hours[1]``; empty outside loops."""
         return "/".join(f"{turn.loop}[{turn.number}]" for turn in self.iterations)
 
     @property
     def work(self) -> str:
-        """Name the step of this instance, whichever run or attempt carries it out."""
+        """The name of the step in this instance, for all its runs and attempts."""
         parts = (self.workflow_id, str(self.instance_id), self.part, self.step_id)
         return "/".join(part for part in parts if part)
 
 
 PROGRESS = "-- progress: "
-"""A line of a step's log that begins like this tells how far the work has come; the last one is shown with the step."""
+"""A line of a step's log that begins like this reports its progress; the last one is shown with the step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,72 +100,72 @@ class StepEnd:
     """The status of a step of the instance, or of the run that it started without waiting."""
 
     path: str
-    """As restarts name it: ``job``, ``loop/3/job``, ``subworkflow/job``."""
+    """The path, as in a restart: ``job``, ``loop/3/job``, ``subworkflow/job``."""
     status: StepStatus | RunStatus
 
 
 class StepContext(Protocol):
-    """What a runtime is given about the attempt that it executes."""
+    """The attempt that a runtime executes."""
 
     @property
     def key(self) -> str:
-        """The attempt's uuid: the same whenever this attempt is executed, and stored before it is."""
+        """The attempt's uuid: the same for each call for this attempt, and stored before the first."""
         ...
 
     @property
     def title(self) -> str:
-        """The attempt for people: workflow/instance/run/step/attempt."""
+        """The attempt in readable form: workflow/instance/run/step/attempt."""
         ...
 
     @property
     def place(self) -> StepAddress:
-        """The address of the step, whichever run or attempt this is."""
+        """The address of the step, the same for all its runs and attempts."""
         ...
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """The values of the step's params; secrets stand in them in clear."""
+        """The values of the step's params; secrets are in plain text."""
         ...
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The tables that the step writes exactly once, as its definition names them, references replaced."""
+        """The tables that the step writes exactly once, as in its definition, with references replaced."""
         ...
 
     @property
     def workflow_params(self) -> Mapping[str, Any]:
-        """The values of the workflow's params, secrets as stars."""
+        """The values of the workflow's params; secrets are masked."""
         ...
 
     @property
     def artifacts(self) -> Mapping[str, Any]:
-        """What earlier calls have kept."""
+        """The artifacts that earlier calls have stored."""
         ...
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the first call; if not, work may be under way somewhere, by us or by a worker that died."""
+        """Whether this is the first call; if not, an earlier call, by any worker, may have left work under way."""
         ...
 
     @property
     def folder(self) -> Path:
-        """A folder of the attempt's own on this machine, made when it is asked for."""
+        """A folder of the attempt on this machine, created when it is first used."""
         ...
 
     @property
     def timeout(self) -> float | None:
-        """How many seconds the attempt has left."""
+        """How many seconds are left until the attempt times out."""
         ...
 
     def undelivered(self, capture_step: str) -> Sequence[StepEnd]:
-        """Return the steps that were to use what a capture step captured and have not; none if all is well."""
+        """Return the steps that should have used the rows of a capture step and have not; empty if all have."""
         ...
 
     def keep(self, artifacts: Mapping[str, Any]) -> None:
-        """Store artifacts now, before going on: the name of the outside work, above all.
+        """Store artifacts now, before continuing: above all, the id of work that was started elsewhere.
 
         Raises:
-            LeaseLost: the attempt is no longer this worker's.
+            LeaseLost: this worker no longer owns the attempt.
         """
         ...
 
@@ -174,50 +174,50 @@ class StepContext(Protocol):
         ...
 
     def mask(self, text: str) -> str:
-        """Return a text with stars for the step's secrets."""
+        """Return a text with the step's secrets masked."""
         ...
 
     def resolve(self, file: FileText) -> str:
-        """Return the text of a file with the values of its references, as those of the definition; secrets in clear.
+        """Return the text of a file with its references replaced, as in the definition; secrets are in plain text.
 
         Raises:
-            StepFailed: a reference has no value; names file, line and column.
+            StepFailed: a reference has no value; the message names file, line and column.
         """
         ...
 
     def holds_secret(self, text: str) -> bool:
-        """Tell whether a text has one of the step's secrets in it."""
+        """Tell whether a text contains one of the step's secrets."""
         ...
 
     def is_interrupted(self) -> bool:
-        """Tell whether the work is to end now: it was stopped, its time is up, or the worker has to go."""
+        """Tell whether to end the work now: it was stopped, has timed out, or the worker is shutting down."""
         ...
 
     def wait(self, seconds: float) -> bool:
-        """Sleep so long, or until interrupted; tell whether it was."""
+        """Sleep for some seconds, or until interrupted; return whether it was interrupted."""
         ...
 
 
 class StepRuntime(Protocol):
-    """Carries out one type of step. Each call may come more than once, so it must bear repetition."""
+    """Executes one type of step. Each call may be repeated, so it must be idempotent."""
 
     def execute(self, context: StepContext) -> Outcome:
         """Start the work or continue it, and return its state."""
         ...
 
     def terminate(self, context: StepContext) -> None:
-        """End whatever work of this attempt is under way, if any; come back when it is over."""
+        """End the work of this attempt, if any is under way; return when it has ended."""
         ...
 
 
 @runtime_checkable
 class Closing(Protocol):
-    """A runtime that holds something for as long as its worker lives."""
+    """A runtime that keeps resources until its worker ends."""
 
     def close(self) -> None:
-        """Release resources; the worker ends."""
+        """Release the resources, because the worker ends."""
         ...
 
 
 Runtimes = Mapping[str, Callable[[], StepRuntime]]
-"""Makes the runtime of a step type, by the type's name."""
+"""Creates the runtime of a step type, by the name of the type."""

@@ -1,4 +1,4 @@
-"""What the engine needs of a store."""
+"""What the engine needs from a store."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
@@ -47,20 +47,20 @@ from calve.engine.model import (
 )
 
 Clock = Callable[[], int]
-"""Gives the time in milliseconds."""
+"""Returns the time in milliseconds."""
 NewId = Callable[[], str]
-"""Gives a fresh uuid."""
+"""Returns a new uuid."""
 
 
 class Definitions(Protocol):
-    """Keeps workflows and their versions."""
+    """Stores workflows and their versions."""
 
     def push(
         self, workflow_id: str, definition: Json, properties: Json, *, is_active: bool, author: str, now: int
     ) -> VersionRecord:
-        """Keep a definition as the next version, and its properties as the newest snapshot.
+        """Store a definition as the next version, and its properties as the latest snapshot.
 
-        Properties that the newest snapshot has and ``properties`` does not are kept, but for run_strategy,
+        Properties that only the previous snapshot has are kept, except run_strategy,
         step_concurrency and alerting. A change of the run strategy goes through ``run_strategies.check_change`` in the
         same transaction, under the lock of the workflow's row.
 
@@ -70,17 +70,17 @@ class Definitions(Protocol):
         ...
 
     def workflow(self, workflow_id: str) -> WorkflowRecord | None:
-        """Return a workflow, or None if there is none, or it was deleted."""
+        """Return a workflow, or None if it does not exist or was deleted."""
         ...
 
     def workflows(
         self, *, after: str = "", limit: int = 100, contains: str = "", namespaces: Sequence[str] = ("",)
     ) -> list[WorkflowRecord]:
-        """Return workflows by id, from the one after ``after``; only those below ``namespaces``."""
+        """Return workflows by id, starting after ``after``, limited to those below ``namespaces``."""
         ...
 
     def change_properties(self, workflow_id: str, change: Callable[[Json], Json], now: int) -> WorkflowRecord:
-        """Replace the properties of a workflow by what ``change`` makes of them, under the lock of its row.
+        """Replace the properties of a workflow by the result of ``change``, under the lock of its row.
 
         Raises:
             WorkflowMissing: the workflow does not exist.
@@ -101,16 +101,16 @@ class Definitions(Protocol):
         ...
 
     def delete_workflow(self, workflow_id: str, now: int) -> None:
-        """Forget a workflow, its versions, instances, attempts, logs and events; its instance numbers go on.
+        """Delete a workflow, its versions, instances, attempts, logs and events; its instance numbers are not reused.
 
         Raises:
-            RequestInvalid: an instance of it is not over.
+            RequestInvalid: an instance of it has not ended.
         """
         ...
 
 
 class Instances(Protocol):
-    """Keeps runs and attempts, and is the only way to change them."""
+    """Stores runs and attempts; ``commit`` is the only way to change them."""
 
     def commit(self, changes: Changes) -> Committed:
         """Write everything in one transaction, or nothing.
@@ -131,12 +131,12 @@ class Instances(Protocol):
 
         Raises:
             Conflict: a run or a trigger has changed since it was read.
-            LeaseLost: a task is no longer held.
+            LeaseLost: a worker no longer owns a task.
         """
         ...
 
     def load(self, run_uuid: str) -> Snapshot | None:
-        """Return a run and the newest attempt of each of its steps, carried ones too."""
+        """Return a run and the newest attempt of each of its steps, including carried-over ones."""
         ...
 
     def run(self, workflow_id: str, instance_id: int, run_id: int | None = None) -> Run | None:
@@ -144,7 +144,7 @@ class Instances(Protocol):
         ...
 
     def run_by_request(self, workflow_id: str, request_id: str) -> Run | None:
-        """Return the run that a request has started already."""
+        """Return the run that an earlier call with this request id started, if any."""
         ...
 
     def runs(self, workflow_id: str, instance_id: int) -> list[Run]:
@@ -162,7 +162,7 @@ class Instances(Protocol):
     ) -> list[Run]:
         """Return the latest runs of instances, without iterations, newest first.
 
-        ``before`` is the (created_at, uuid) of the last one of the page before. Only those of workflows below
+        ``before`` is the (created_at, uuid) of the last one of the previous page. Only those of workflows below
         ``namespaces`` are returned.
         """
         ...
@@ -178,7 +178,7 @@ class Instances(Protocol):
     ) -> list[Run]:
         """Return the latest runs of a workflow's instances, the highest number first.
 
-        Those next below ``before``, or next above ``after``.
+        Returns those next below ``before``, or next above ``after``.
         """
         ...
 
@@ -195,51 +195,51 @@ class Instances(Protocol):
         ...
 
     def newest_attempt(self, workflow_id: str, instance_id: int, step_id: str) -> Attempt | None:
-        """Return the newest attempt of a step over all runs of an instance."""
+        """Return the newest attempt of a step in all runs of an instance."""
         ...
 
     def children(self, attempt_uuid: str) -> Children:
-        """Count the child runs of an attempt, in time that follows the unfinished and failed ones."""
+        """Count the child runs of an attempt, in time proportional to the unfinished and failed ones."""
         ...
 
     def child_runs(
         self, attempt_uuid: str, *, statuses: Sequence[RunStatus] = (), after: int = 0, limit: int = 1000
     ) -> list[Run]:
-        """Return the latest child runs of an attempt by instance id, from the one after ``after``."""
+        """Return the latest child runs of an attempt by instance id, starting after ``after``."""
         ...
 
     def child_params(self, workflow_id: str, step_id: str, param: str) -> dict[int, Json]:
-        """Return a stored param of a step over the iterations under the name of a loop, by number."""
+        """Return a stored param of a step in all iterations of a loop, by number."""
         ...
 
     def latest_inline(self, workflow_id: str, *, after: int = 0, limit: int = 1000) -> list[Run]:
-        """Return the latest runs of the iterations under the name of a loop, by number, after ``after``."""
+        """Return the latest runs of a loop's iterations, by number, starting after ``after``."""
         ...
 
     def rollup(self, root_uuid: str) -> dict[StepStatus, int]:
-        """Count the leaf steps of a whole tree by the status of their newest attempt."""
+        """Count the leaf steps of a whole tree by the status of their newest attempts."""
         ...
 
     def leaves(self, scope: Scope, limit: int = 100) -> Leaves:
-        """Count the leaf steps of a scope, and name the first that a rollup names."""
+        """Count the leaf steps of a scope, and return the first of those that a rollup names."""
         ...
 
     def iterations(self, workflow_id: str, *, with_params: bool = False) -> list[IterationRecord]:
-        """Return the iterations under the name of a loop, by number."""
+        """Return the iterations of a loop, by number."""
         ...
 
     def ancestors(self, run_uuid: str) -> list[Ancestor]:
-        """Return the attempts that a run belongs to, from that of the root."""
+        """Return the attempts that contain a run, from that of the root down."""
         ...
 
     def overdue(self, now: int, limit: int = 100) -> list[str]:
-        """Return the uuids of unfinished runs that are past their ``timeout_at``, or whose unfinished attempts are."""
+        """Return the uuids of unfinished runs that have timed out, or that have an unfinished attempt that has."""
         ...
 
     def events(
         self, *, after: int = 0, run_uuid: str | None = None, root_uuid: str | None = None, limit: int = 1000
     ) -> list[Event]:
-        """Return events in order, from the one after ``after``."""
+        """Return events in order, starting after ``after``."""
         ...
 
     def last_event(self) -> int:
@@ -247,31 +247,31 @@ class Instances(Protocol):
         ...
 
     def run_ends(self, attempt_uuids: Sequence[str]) -> Mapping[str, RunEnd]:
-        """Return how far the runs of some attempts have come, by attempt; unknown attempts are left out."""
+        """Return the ends of the runs of some attempts, by attempt; unknown attempts are missing."""
         ...
 
     def append_log(self, chunk: LogChunk) -> None:
-        """Keep a piece of an attempt's log."""
+        """Store a piece of an attempt's log."""
         ...
 
     def log(self, attempt_uuid: str, *, after: int = -1) -> list[LogChunk]:
-        """Return an attempt's log from the piece after number ``after``."""
+        """Return an attempt's log, starting after the piece with number ``after``."""
         ...
 
     def log_extents(self, attempt_uuid: str) -> list[LogExtent]:
-        """Return which pieces of an attempt's log are kept, in order, without their texts; no two of them overlap."""
+        """Return the pieces of an attempt's log, in order, without overlaps and without their texts."""
         ...
 
     def log_texts(self, attempt_uuid: str, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the texts of pieces of a log by number, but for those that are not kept any longer."""
+        """Return the texts of pieces of a log by number; pieces that are no longer kept are missing."""
         ...
 
     def log_files(self, attempt_uuid: str) -> list[LogExtent]:
-        """Return the files that hold an attempt's log, in order."""
+        """Return the files that contain an attempt's log, in order."""
         ...
 
     def keep_log_file(self, attempt_uuid: str, extent: LogExtent) -> None:
-        """Write down that a file holds a part of an attempt's log; one that begins at the same place is replaced."""
+        """Record that a file contains a part of an attempt's log; replaces a file that begins at the same offset."""
         ...
 
 
@@ -283,7 +283,7 @@ class Queue(Protocol):
         ...
 
     def register(self, worker: WorkerRecord) -> None:
-        """Make a worker known."""
+        """Register a worker."""
         ...
 
     def heartbeat(self, worker_uuid: str, *, is_draining: bool = False) -> HeartbeatReply:
@@ -291,7 +291,7 @@ class Queue(Protocol):
         ...
 
     def retire(self, worker_uuid: str) -> None:
-        """Take a worker off the list, and free what it still holds."""
+        """Remove a worker, and release the tasks that it still owns."""
         ...
 
     def workers(self) -> list[WorkerRecord]:
@@ -299,30 +299,30 @@ class Queue(Protocol):
         ...
 
     def claim(self, worker_uuid: str, now: int, *, runs: int, steps: int) -> list[Task]:
-        """Take tasks that are due and free: at most so many runs and so many steps, by priority and age."""
+        """Claim tasks that are due and not claimed: up to ``runs`` and ``steps`` of each kind, by priority and age."""
         ...
 
     def release(self, tasks: Sequence[Task]) -> None:
-        """Give tasks back undone, for others to take."""
+        """Release tasks that were not done, so that other workers can claim them."""
         ...
 
     def reap(self, silent_ms: int, *, is_gone: Callable[[WorkerRecord], bool]) -> list[str]:
-        """Take all tasks from workers that are silent, or gone for sure, and free them; return those workers.
+        """Release the tasks of workers that are silent, or whose process is certainly gone; return those workers.
 
-        Each task's ``generation`` and ``tries`` grow.
+        Increments the ``generation`` and the ``tries`` of each task.
         """
         ...
 
     def next_due(self, now: int) -> int | None:
-        """Return in how many milliseconds the next free task is due; None if there is none."""
+        """Return the milliseconds until the next unclaimed task is due; None if there is none."""
         ...
 
     def wait(self, seconds: float) -> None:
-        """Sleep until a task may have come up, in this process or another, or the time is over."""
+        """Sleep until there may be a new task, in this process or another, or until the seconds have passed."""
         ...
 
     def wake(self) -> None:
-        """End the ``wait`` of this process."""
+        """Wake the ``wait`` of this process."""
         ...
 
     def counts(self) -> dict[TaskKind, int]:
@@ -331,14 +331,14 @@ class Queue(Protocol):
 
 
 class Controls(Protocol):
-    """Keeps breakpoints and the limits of tags."""
+    """Stores breakpoints and the limits of tags."""
 
     def set_breakpoint(self, point: Breakpoint) -> None:
         """Set a breakpoint."""
         ...
 
     def delete_breakpoint(self, point: Breakpoint) -> bool:
-        """Delete a breakpoint; tell whether it existed."""
+        """Delete a breakpoint; return whether it existed."""
         ...
 
     def breakpoints(self, workflow_id: str | None = None) -> list[Breakpoint]:
@@ -350,11 +350,11 @@ class Controls(Protocol):
         ...
 
     def set_tag_permit(self, tag: str, max_allowed: int, now: int) -> None:
-        """Limit how many steps of a tag run concurrently; waiting ones are woken."""
+        """Limit how many steps of a tag run concurrently, and wake the waiting ones."""
         ...
 
     def delete_tag_permit(self, tag: str) -> bool:
-        """Lift a limit; those that wait are woken."""
+        """Remove a limit, and wake the steps that wait for it; return whether it existed."""
         ...
 
     def tag_permits(self) -> list[TagPermit]:
@@ -363,17 +363,17 @@ class Controls(Protocol):
 
 
 class LiveWork(Protocol):
-    """Tells of steps that are not over: what they wait for, and how far they have come."""
+    """Returns what unfinished steps wait for, and their progress."""
 
     def live_steps(self, run_uuid: str, limit: int = 5) -> LiveSteps:
-        """Return the attempts in a run, and in the runs below it that are not over, that will move again.
+        """Return the unfinished attempts in a run, and in the unfinished runs below it.
 
-        At most ``limit`` of each kind, oldest first, in time that follows the runs that are not over.
+        At most ``limit`` of each kind, oldest first, in time proportional to the unfinished runs.
         """
         ...
 
     def ancestry(self, run_uuids: Sequence[str]) -> dict[str, Run]:
-        """Return some runs, and the runs around them up to the roots, by uuid."""
+        """Return some runs, and the runs that contain them up to the roots, by uuid."""
         ...
 
     def approvals(
@@ -384,46 +384,46 @@ class LiveWork(Protocol):
         limit: int = 100,
         namespaces: Sequence[str] = ("",),
     ) -> list[Attempt]:
-        """Return the attempts of Approval steps that wait for people, by uuid, from the one after ``after``.
+        """Return the attempts of Approval steps that wait for people, by uuid, starting after ``after``.
 
-        Only those in definitions of ``workflow_id``, and of workflows below ``namespaces``.
+        Limited to definitions of ``workflow_id``, and to workflows below ``namespaces``.
         """
         ...
 
     def awaited_permits(self, attempt_uuids: Sequence[str]) -> dict[str, list[PermitUse]]:
-        """Return the permits with a limit that attempts wait for, by attempt."""
+        """Return the limited permits that attempts wait for, by attempt."""
         ...
 
     def last_lines(self, attempt_uuids: Sequence[str]) -> dict[str, str]:
-        """Return the end of the newest piece of each attempt's log, some thousand characters, where there is one."""
+        """Return the end of the newest piece of each attempt's log, some thousand characters."""
         ...
 
 
 class SignalBoard(Protocol):
-    """Keeps signals; steps send them, and wait for them, by ``Instances.commit``."""
+    """Stores signals; ``Instances.commit`` sends them, and wakes the steps that wait for them."""
 
     def signal_heads(self, names: Iterable[str]) -> dict[str, int]:
-        """Return the number of the last signal of each name; 0 where there was none."""
+        """Return the number of the newest signal of each name; 0 if there is none."""
         ...
 
     def match_signal(self, name: str, wanted: Sequence[ParamMatch]) -> Signal | None:
-        """Return the latest signal of a name whose params fit."""
+        """Return the newest signal of a name whose params meet the conditions."""
         ...
 
     def sent_signals(self, workflow_id: str, instance_id: int, attempt_uuids: Sequence[str]) -> dict[str, list[Signal]]:
-        """Return the signals that attempts of an instance, or of what runs inside it, have sent, by attempt."""
+        """Return the signals sent by attempts of an instance, or of runs inside it, by attempt."""
         ...
 
 
 class Templates(Protocol):
-    """Keeps the job templates that were pushed."""
+    """Stores the pushed job templates."""
 
     def keep_template(self, template: JobTemplate, now: int) -> None:
-        """Keep a template, in place of the one of the same type and version."""
+        """Store a template, replacing the one of the same type and version."""
         ...
 
     def remove_templates(self, job_type: str, wanted: str | None) -> int:
-        """Forget a template in a version, or in all; return how many were forgotten."""
+        """Delete one version of a template, or all; return how many were deleted."""
         ...
 
     def templates(self, job_type: str | None = None) -> list[JobTemplate]:
@@ -431,29 +431,29 @@ class Templates(Protocol):
         ...
 
     def versions_naming(self, word: str) -> list[VersionRecord]:
-        """Return the versions, active or running, whose definitions contain a word as a whole text."""
+        """Return the versions, active or of unfinished instances, whose definitions contain a word as a whole text."""
         ...
 
 
 class Overviews(Protocol):
-    """Reads many workflows and instances at once, little of each: each method takes a fixed number of queries."""
+    """Reads many workflows and instances with few fields each: every method takes a fixed number of queries."""
 
     def workflow_rows(self, query: WorkflowQuery) -> list[WorkflowRow]:
         """Return workflows with their default versions."""
         ...
 
     def recent_runs(self, workflow_ids: Sequence[str], number: int) -> dict[str, list[RecentRun]]:
-        """Return the newest instances of some workflows by workflow, the highest number first."""
+        """Return the newest instances of each workflow, the highest number first."""
         ...
 
     def instances_numbered(
         self, number: int, *, contains: str, limit: int = 10, namespaces: Sequence[str] = ("",)
     ) -> list[RecentRun]:
-        """Return the instances of a number of the workflows whose ids hold a text, the shortest ids first."""
+        """Return the instances with a number, of workflows whose ids contain a text; the shortest ids first."""
         ...
 
     def filtered_instances(self, query: InstanceQuery) -> tuple[list[Run], Position | None]:
-        """Return the instances that meet a query, newest first, and where to look on if it did not see all."""
+        """Return the instances that match a query, newest first, and where to continue if it did not see all."""
         ...
 
     def grid(self, workflow_id: str, number: int) -> list[GridRow]:
@@ -461,7 +461,7 @@ class Overviews(Protocol):
         ...
 
     def iteration_statuses(self, workflow_id: str, *, started_by: Sequence[str] = ()) -> list[tuple[int, str]]:
-        """Return the numbers and statuses of the iterations under the name of a loop, by number."""
+        """Return the numbers and statuses of a loop's iterations, by number."""
         ...
 
     def iteration_runs(
@@ -474,15 +474,15 @@ class Overviews(Protocol):
         after: int = 0,
         limit: int = 100,
     ) -> list[Run]:
-        """Return the latest runs of the iterations under the name of a loop, by number, after ``after``.
+        """Return the latest runs of a loop's iterations, by number, starting after ``after``.
 
-        With ``started_by``, the latest that these runs around the loop have started. With ``holding``, at least those
-        whose params have these values, as texts; others may be among them.
+        With ``started_by``, the latest that these runs around the loop started. With ``holding``, at least those
+        whose params have these values, as texts; the result may include others.
         """
         ...
 
     def workloads(self, number: int = 20) -> list[Workload]:
-        """Return the workers, those that died within a day too, each with the first tasks that it holds."""
+        """Return the workers, including those that died within a day, each with its first tasks."""
         ...
 
     def queue_states(self, now: int) -> dict[TaskKind, QueueState]:
@@ -491,43 +491,43 @@ class Overviews(Protocol):
 
 
 class Attention(Protocol):
-    """Finds what may need a person: only in workflows below ``namespaces``."""
+    """Finds what may need a person, limited to workflows below ``namespaces``."""
 
     def failed_runs(
         self, *, limit: int = 1_000, namespaces: Sequence[str] = ("",), saying: str = ""
     ) -> list[FailedRun]:
         """Return the instances that failed and were not restarted, newest first, each with the step that failed.
 
-        Those of a subworkflow are left out where their parent has failed with them. With ``saying``, only those of the
-        newest ``limit`` whose message begins so.
+        Leaves out those of a subworkflow whose parent has failed too. With ``saying``, returns only those of the
+        newest ``limit`` whose message begins with this text.
         """
         ...
 
     def explained(self, runs: Sequence[Run], *, namespaces: Sequence[str] = ("",)) -> dict[str, FailedRun]:
-        """Return what some runs failed of, by uuid."""
+        """Return why some runs failed, by uuid."""
         ...
 
     def held_work(self, *, limit: int = 100, namespaces: Sequence[str] = ("",)) -> list[HeldWork]:
-        """Return what is held on branches while its instance has ended, and nothing of it runs: oldest first."""
+        """Return branches that are held although their instance has ended and nothing of it runs, oldest first."""
         ...
 
     def running_since(self, before: int, *, limit: int = 200, namespaces: Sequence[str] = ("",)) -> list[RecentRun]:
-        """Return the instances that began before a time and have not ended, those that began first first."""
+        """Return the unfinished instances that started before a time, oldest start first."""
         ...
 
     def all_paused(self, *, limit: int = 100, namespaces: Sequence[str] = ("",)) -> list[Attempt]:
-        """Return the attempts that are paused, oldest first."""
+        """Return the paused attempts, oldest first."""
         ...
 
     def waiting_counts(self, *, namespaces: Sequence[str] = ("",)) -> tuple[int, int]:
-        """Count the Approval steps that wait for people, and the attempts that are paused."""
+        """Count the Approval steps that wait for people, and the paused attempts."""
         ...
 
 
 class EngineState(
     Definitions, Instances, LiveWork, Queue, Controls, SignalBoard, Templates, Overviews, Attention, Protocol
 ):
-    """Everything that the engine keeps."""
+    """Everything that the engine stores."""
 
 
 class GivenUp(Protocol):
@@ -539,29 +539,29 @@ class GivenUp(Protocol):
         ...
 
     def remedy(self, options: str = "") -> str:
-        """Return what to do; ``options`` are added to a restart of the same instance."""
+        """Return what to do next; ``options`` are added to the command that restarts the instance."""
         ...
 
 
 class LogPieces(Protocol):
-    """Keeps pieces of logs, and where the files are: the part of the store that is needed here."""
+    """Stores pieces of logs and the addresses of log files: the part of the store that a log reader needs."""
 
     def log_extents(self, attempt_uuid: str) -> list[LogExtent]:
-        """Return which pieces are kept, in order."""
+        """Return the pieces that are kept, in order."""
         ...
 
     def log_texts(self, attempt_uuid: str, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the texts of pieces by number, but for those that are not kept any longer."""
+        """Return the texts of pieces by number; pieces that are no longer kept are missing."""
         ...
 
     def log_files(self, attempt_uuid: str) -> list[LogExtent]:
-        """Return the files that hold an attempt's log, in order."""
+        """Return the files that contain an attempt's log, in order."""
         ...
 
 
 class LogFiles(Protocol):
-    """Reads files outside."""
+    """Reads files outside the store."""
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """Return some bytes of a file."""
+        """Return a range of bytes of a file."""
         ...

@@ -1,4 +1,4 @@
-"""What a restart takes over from earlier runs, and what replaces it."""
+"""What a restart keeps from earlier runs, and what it replaces."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +10,7 @@ from calve.errors import RequestInvalid
 
 
 def inherit(work: UnitOfWork, state: RunState) -> Mapping[str, Attempt]:
-    """Take over all that earlier runs of the instance have done, until it is decided what runs again; return it."""
+    """Carry over the attempts of all steps from the previous run, before it is decided which run again; return them."""
     run = state.run
     before = work.tools.state.run(run.workflow_id, run.instance_id, run.run_id - 1)
     # Fresh: the run before may have been changed by another worker since it was cached here.
@@ -28,7 +28,7 @@ def _keep(work: UnitOfWork, state: RunState, kept: Mapping[str, Attempt]) -> Non
 def carry_over_steps(
     work: UnitOfWork, state: RunState, known: Mapping[str, Attempt], news: VersionChanges = NO_CHANGES
 ) -> None:
-    """Take over the steps of earlier runs that a restart leaves as they are; the others lose their places.
+    """Carry over the steps that a restart keeps, and supersede the attempts of the others.
 
     Raises:
         RequestInvalid: a step would have to run again that cannot.
@@ -47,7 +47,7 @@ def carry_over_steps(
 
 
 def check_obstacles(state: RunState, known: Mapping[str, Attempt], again: frozenset[str]) -> None:
-    """Refuse to run steps again with another version if what they did cannot be done again.
+    """Refuse to run steps again with another version if their work cannot be done again.
 
     Raises:
         RequestInvalid: there is such a step.
@@ -69,7 +69,7 @@ def check_obstacles(state: RunState, known: Mapping[str, Attempt], again: frozen
 
 
 def _with_edges(work: UnitOfWork, attempt: Attempt, news: VersionChanges) -> Attempt:
-    """Return an attempt of an earlier run with the ways that lead on from it in the version of this one."""
+    """Return an attempt of an earlier run with its transitions evaluated as in this run's version."""
     if attempt.step_id not in news.edges:
         return attempt
     judged = replace(attempt, edges=dict(news.edges[attempt.step_id]))
@@ -78,29 +78,29 @@ def _with_edges(work: UnitOfWork, attempt: Attempt, news: VersionChanges) -> Att
 
 
 def supersede(work: UnitOfWork, attempt: Attempt) -> None:
-    """Have an attempt, of whatever run, no longer count: another one takes its place."""
+    """Mark an attempt, of any run, as superseded by another one."""
     holder = work.state(attempt.run_uuid, is_fresh=True)
     work.set_old_attempt(holder, replace(attempt, is_superseded=True, due_at=None))
 
 
 REPLACED = "calve_replaced"
-"""The artifact that names the attempt in whose place another one runs in the same run."""
+"""The artifact that names the attempt that this one replaces in the same run."""
 
 
 def leads_into(run: Run, step_id: str) -> bool:
-    """Tell whether a run restarts from something inside a step."""
+    """Tell whether a run restarts from a step inside another step."""
     path = run.restart.step_path
     return run.policy is RunPolicy.RESTART_FROM_SPECIFIC and len(path) > 1 and path[0] == step_id
 
 
 def replaced_by(work: UnitOfWork, state: RunState, attempt: Attempt) -> Attempt | None:
-    """Return the attempt, of an earlier run or of this one, in whose place an attempt runs; None if it is the first."""
+    """Return the attempt of this run or an earlier one that an attempt replaces; None if it is the first."""
     uuid = attempt.artifacts.get(REPLACED) or state.run.restart.replaced.get(attempt.step_id)
     return work.tools.state.attempt(uuid) if uuid else None
 
 
 def inner_policy(state: RunState, attempt: Attempt, replaced: Attempt | None) -> RunPolicy:
-    """Return what the runs inside a step take over from those of the attempt in whose place it runs."""
+    """Return what the runs inside a step take over from those of the attempt that it replaces."""
     if replaced is None:
         return RunPolicy.START_FRESH_NEW_RUN
     if REPLACED in attempt.artifacts:

@@ -16,25 +16,25 @@ _WHOLE = frozenset({RunPolicy.RESTART_FROM_BEGINNING, RunPolicy.START_FRESH_NEW_
 
 
 class Fate(StrEnum):
-    """What a restart does with a step."""
+    """What a restart does to a step."""
 
     KEPT = "KEPT"
     RUNS_AGAIN = "RUNS_AGAIN"
     RUNS = "RUNS"
-    """It has not run in this instance."""
+    """The step has not run in this instance."""
     SKIPPED = "SKIPPED"
     REMOVED = "REMOVED"
-    """The version with which the instance continues has no such step."""
+    """The version with which the instance continues does not have the step."""
 
     @property
     def runs(self) -> bool:
-        """Tell whether the step has an attempt of its own in the restart."""
+        """Tell whether the step gets a new attempt in the restart."""
         return self in {Fate.RUNS_AGAIN, Fate.RUNS, Fate.SKIPPED}
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """What a restart does with a step, and why."""
+    """What a restart does to a step, and why."""
 
     step_id: str
     fate: Fate
@@ -56,12 +56,12 @@ class RestartPlan:
 
 @dataclass(frozen=True, slots=True)
 class VersionChanges:
-    """What is new to the steps of a run since their attempts ran, by step; nothing, where the version stays."""
+    """What changed about the steps of a run since their attempts ran, by step; empty if the version is the same."""
 
     changes: Mapping[str, str] = field(default_factory=dict)
-    """What has changed about a step, in words."""
+    """The changes of a step, in words."""
     edges: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
-    """Which successors are allowed, where the conditions of a step had to be judged again."""
+    """Which successors are allowed, for steps whose conditions were evaluated again."""
 
 
 NO_CHANGES = VersionChanges()
@@ -75,7 +75,7 @@ def run_again(
         return frozenset(dag.successors)
     if policy is RunPolicy.RESTART_FROM_SPECIFIC and not restart.is_latest:
         return dag.with_descendants(restart.step_path[:1])
-    # What a kept step was made from is kept too, else the steps after it would not wait for what runs again.
+    # Keep the ancestors of a kept step too; otherwise the steps after it would not wait for those that run again.
     before = dag.with_ancestors(step_id for step_id in restart.keep if step_id in dag.successors)
     kept = frozenset(step_id for step_id in before if step_id in attempts and attempts[step_id].status.is_complete)
     first = {step_id for step_id in dag.successors if _begins(step_id, attempts, policy, restart, news)} - kept
@@ -87,7 +87,7 @@ def run_again(
 def _begins(
     step_id: str, attempts: Mapping[str, Attempt], policy: RunPolicy, restart: Restart, news: VersionChanges
 ) -> bool:
-    """Tell whether a step runs again by itself, not because of another one."""
+    """Tell whether a step runs again for a reason of its own, not because a step before it does."""
     attempt = attempts.get(step_id)
     if attempt is None or not attempt.status.is_complete or step_id in restart.skip:
         return True
@@ -96,7 +96,7 @@ def _begins(
 
 
 def _flipped(dag: Dag, attempts: Mapping[str, Attempt], news: VersionChanges) -> Iterator[str]:
-    """Yield the steps that ran though their conditions no longer hold, or did not run though they now do."""
+    """Yield the steps that ran although their conditions are now false, or did not run although they are now true."""
     for step_id, sources in dag.predecessors.items():
         if step_id not in attempts or not sources or any(source not in attempts for source in sources):
             continue
@@ -108,7 +108,7 @@ def _flipped(dag: Dag, attempts: Mapping[str, Attempt], news: VersionChanges) ->
 def plan_steps(
     dag: Dag, attempts: Mapping[str, Attempt], policy: RunPolicy, restart: Restart, news: VersionChanges = NO_CHANGES
 ) -> tuple[PlannedStep, ...]:
-    """Return what a restart does with each step, in the order of the definition; last, the steps that are gone."""
+    """Return what a restart does to each step, in the order of the definition; removed steps come last."""
     again = run_again(dag, attempts, policy, restart, news)
     found = [_planned(step_id, dag, attempts, policy, restart, news, again) for step_id in dag.successors]
     gone = [step_id for step_id in attempts if step_id not in dag.successors]
@@ -162,11 +162,11 @@ def _reason(
 def obstacles(
     steps: Mapping[str, Step], dag: Dag, attempts: Mapping[str, Attempt], again: Collection[str]
 ) -> dict[str, str]:
-    """Return which steps cannot run again with another version, and why: what they did is done once and for all.
+    """Return the steps that cannot run again with another version, and why: their work cannot be undone.
 
-    A step that has published what it wrote stays as it is when it runs again, so that no row counts twice: a change
-    of its definition would have no effect, and nobody would see that. What worked on a capture cannot work on it
-    once more after the capture was committed.
+    A step that has published its rows does nothing when it runs again, so that no row counts twice: a change of
+    its definition would have no effect, and nobody would notice. A step that used a capture cannot use it
+    again after the capture was committed.
     """
     found: dict[str, str] = {}
     for step_id in (step_id for step_id in dag.successors if step_id in again and step_id in attempts):
@@ -182,12 +182,12 @@ def obstacles(
 
 
 def _is_published(attempt: Attempt) -> bool:
-    """Tell whether what a step wrote to its targets can be seen; some hold it back for the commit."""
+    """Tell whether the rows that a step wrote to its targets are visible; some steps hold them until the commit."""
     return attempt.params.get("published", {}).get("result") is not False
 
 
 def _spent(step_id: str, step: Step, attempts: Mapping[str, Attempt]) -> str | None:
-    """Return the capture step on whose capture a step worked, if the capture is committed."""
+    """Return the capture step whose capture a step used, if that capture is committed."""
     for commit in attempts.values():
         if commit.type != _COMMIT or commit.status is not StepStatus.SUCCEEDED:
             continue

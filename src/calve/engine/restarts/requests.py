@@ -47,7 +47,7 @@ from calve.errors import ActionRefused, RequestInvalid
 from calve.texts import check_text
 
 _PARAMS = (("params", "step_params"), ("definitions", "step_definitions"))
-"""What a restart may change: plain values, and definitions in JSON's types."""
+"""The arguments of a restart that change params: plain values, and definitions in JSON's types."""
 
 
 def restart(
@@ -59,24 +59,24 @@ def restart(
     is_latest: bool = False,
     **request: Any,
 ) -> Started:
-    """Run an instance again: what is incomplete, everything, or from the step that the address names.
+    """Run an instance again: its incomplete steps, everything, or from the step that the address names.
 
-    Params, of the run or by step, are plain values, or definitions in JSON's types. Who restarts it has to be allowed
-    to start what the run starts by such params; if no initiator is given, who has started it.
+    Params, of the run or by step, are plain values, or definitions in JSON's types. The initiator must be allowed
+    to start what the run starts because of such params; it defaults to the initiator of the instance.
 
     Args:
-        tools: what the engine works with.
+        tools: the engine's tools.
         address: the instance, or a step of it.
         skip: steps that are skipped rather than run again.
-        request_id: names the request.
-        is_latest: continue with the newest version: what succeeded and did not change is kept.
+        request_id: an idempotency key.
+        is_latest: continue with the latest version; keep steps that succeeded and did not change.
         request: ``policy``, ``params``, ``definitions``, ``step_params``, ``step_definitions``, ``keep`` (steps whose
-            results stay though they changed), ``initiator``, and whether to ``refuse_unknown_params``.
+            results are kept although they changed), ``initiator``, and whether to ``refuse_unknown_params``.
 
     Raises:
         WorkflowMissing: the instance or the step does not exist.
-        ActionRefused: it is not over, or a capture that it would go on with was given up.
-        RequestInvalid: there is nothing to run again, a step would run again that cannot, or a param is not known and
+        ActionRefused: it has not ended, or a capture that it would continue with was abandoned.
+        RequestInvalid: no step would run again, a step would run again that cannot, or a param is unknown and
             unknown ones are refused.
         ParamError: the params are invalid.
     """
@@ -104,7 +104,7 @@ def restart(
 def plan_restart(
     tools: Tools, address: Address, *, skip: tuple[str, ...] = (), is_latest: bool = False, **request: Any
 ) -> RestartPlan:
-    """Return what a restart would keep and run again, and what would keep it from that; ``restart`` says the rest."""
+    """Return what a restart would keep and run again, and why it would be refused; arguments as for ``restart``."""
     before = find_run(tools.state, replace(address, run_id=None))
     _check_whole(address, before)
     if not before.status.is_terminal:
@@ -119,10 +119,10 @@ def plan_restart(
 
 
 def _check_given(request: Mapping[str, Any]) -> None:
-    """Refuse params that no run could have, and what is not text.
+    """Refuse params that no run could have, and texts with invalid characters.
 
     Raises:
-        ParamError, RequestInvalid: it does not fit.
+        ParamError, RequestInvalid: a value is invalid.
     """
     check_param_size({**(request.get("params") or {}), **(request.get("definitions") or {})})
     for params, step_params in _PARAMS:
@@ -139,17 +139,17 @@ def _check_whole(address: Address, run: Run) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Again:
-    """A run that restarts an instance, and what it keeps."""
+    """A prepared run that restarts an instance, and what it keeps."""
 
     run: Run
     state: RunState
     known: Mapping[str, Attempt]
     steps: tuple[PlannedStep, ...]
     warnings: tuple[Json, ...]
-    """Of params that are not known."""
+    """Warnings about unknown params."""
 
     def check(self, tools: Tools, address: Address) -> None:
-        """Refuse a restart that would come to nothing, or could not be exact."""
+        """Refuse a restart that would run nothing, or could not be exact."""
         again = frozenset(step.step_id for step in self.steps if step.fate.runs)
         if not again:
             raise _nothing_to_run(address, self.run)
@@ -171,7 +171,7 @@ def _check_capture(tools: Tools, run: Run, attempt: Attempt) -> None:
     """Refuse to continue with an abandoned capture.
 
     Raises:
-        ActionRefused: it was.
+        ActionRefused: the capture was abandoned.
     """
     found = tools.superseded(str(attempt.artifacts.get("capture_id", "")))
     if found is not None:
@@ -282,13 +282,13 @@ def _with_obstacles(
 
 
 def _steps_of(tools: Tools, run: Run) -> dict[str, Step]:
-    """Return the steps of the workflow that a run belongs to, those inside its loops too."""
+    """Return the steps of the workflow that a run belongs to, including those in loops."""
     workflow = tools.blueprints.get(run.owner_workflow, run.version_id).workflow
     return {step.id: step for step in workflow.all_steps()}
 
 
 def _in_place(tools: Tools, address: Address, *, is_skipped: bool) -> Run:
-    """Begin another attempt of a step that has failed while its run goes on, or skip it."""
+    """Start another attempt of a failed step while its run continues, or skip the step."""
     found = find(tools.state, address)
     work = UnitOfWork(tools, tools.clock())
     state = work.state(found.run.uuid, is_fresh=True)

@@ -1,4 +1,4 @@
-"""What is new to the steps of an instance that continues with another version of its workflow."""
+"""What changed about the steps of an instance that continues with another version of its workflow."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,10 +22,10 @@ from calve.engine.restarts.plan import NO_CHANGES, VersionChanges
 
 
 def changes_since(work: UnitOfWork, state: RunState, known: Mapping[str, Attempt]) -> VersionChanges:
-    """Return what is new to steps since their attempts ran; the run's params have to be evaluated.
+    """Return what changed about steps since their attempts ran; the params of the run must be evaluated already.
 
     Raises:
-        ParamError, ExpressionError: the condition of a step that is kept gives no answer.
+        ParamError, ExpressionError: a condition of a kept step cannot be evaluated.
     """
     if not state.run.restart.is_latest:
         return NO_CHANGES
@@ -51,7 +51,7 @@ def _of_instance(state: RunState) -> Params:
 
 
 def changed_names(older: Mapping[str, Parameter], newer: Mapping[str, Parameter]) -> frozenset[str]:
-    """Return the params of an instance that have another result than in an earlier run, or are in one run only."""
+    """Return the params of an instance whose result differs from that of an earlier run, or that only one run has."""
     names = older.keys() | newer.keys()
     differ = {name for name in names if not (name in older and name in newer and _same(older[name], newer[name]))}
     evaluated_anew = {
@@ -60,7 +60,7 @@ def changed_names(older: Mapping[str, Parameter], newer: Mapping[str, Parameter]
         if newer[name].mode is ParamMode.IMMUTABLE
         and essence(older[name].definition) == essence(newer[name].definition)
     }
-    # Each run evaluates an IMMUTABLE param again; that is news only if it depends on something that changed.
+    # Each run evaluates an IMMUTABLE param again; this counts as a change only if it depends on something that changed.
     others = differ - evaluated_anew
     return frozenset(others | {name for name in evaluated_anew if others & set(needs(newer[name].definition))})
 
@@ -70,13 +70,13 @@ def _same(one: Parameter, other: Parameter) -> bool:
 
 
 def _changed(older: Step, newer: Step, names: frozenset[str]) -> str:
-    """Return in words what has changed about a step; nothing if it would do the same again."""
+    """Describe what changed about a step; empty if it would do the same again."""
     found = (*step_differences(older, newer), *(f"param {name}" for name in depends_on(newer, names)))
     return ", ".join(found)
 
 
 def _written_since(work: UnitOfWork, step: Step, at: int) -> list[str]:
-    """Name the files that were written since, of those that a step reads, or a step inside it."""
+    """Return the files that a step, or one inside it, reads and that were modified since."""
     types, files = work.tools.vocabulary.types, work.tools.files
     paths = [named.path for each in walked((step,)) for named in named_files(types.find(type_of(each)), each.params)]
     return [f"file {path}" for path in paths if (file := file_here(files, path)) and file.modified_at > at]
@@ -89,7 +89,7 @@ def _leads_elsewhere(past: RunState, step: Step, names: frozenset[str]) -> bool:
 
 
 def _edges(work: UnitOfWork, state: RunState, step: Step, attempt: Attempt) -> dict[str, bool]:
-    """Judge again which steps may follow a step that is kept."""
+    """Evaluate again which steps may follow a kept step."""
     return {
         target: LAST not in attempt.artifacts and condition_holds(work, state, attempt, condition)
         for target, condition in step.transition.successors.items()
@@ -99,10 +99,10 @@ def _edges(work: UnitOfWork, state: RunState, step: Step, attempt: Attempt) -> d
 def policy_inside(
     work: UnitOfWork, state: RunState, step: Step, attempt: Attempt, replaced: Attempt | None
 ) -> RunPolicy:
-    """Return what the runs inside a step take over from those of the attempt in whose place it runs.
+    """Return what the runs inside a step take over from those of the attempt that it replaces.
 
-    With another version, they go on from what is incomplete or has changed; but from the beginning where something
-    before the step ran again, or the iterations of a loop would find other params around them.
+    With another version, they continue with what is incomplete or has changed. They start from the beginning if a step
+    before this one ran again, or if the params around the iterations of a loop have changed.
     """
     policy = inner_policy(state, attempt, replaced)
     if replaced is None or not state.run.restart.is_latest or REPLACED in attempt.artifacts:
@@ -120,7 +120,7 @@ def policy_inside(
 
 
 def has_changed(work: UnitOfWork, state: RunState, step: ForeachStep, before: Run) -> bool:
-    """Tell whether the steps of a foreach may do something else than in an iteration that has run."""
+    """Tell whether the steps of a foreach may act differently than in an iteration that has run."""
     older = next(
         found
         for found in work.tools.blueprints.get(before.owner_workflow, before.version_id).workflow.all_steps()
@@ -137,5 +137,5 @@ def has_changed(work: UnitOfWork, state: RunState, step: ForeachStep, before: Ru
 
 
 def began_with(before: Run, values: Mapping[str, Any]) -> bool:
-    """Tell whether an iteration ran with some values."""
+    """Tell whether an iteration ran with these loop params."""
     return {name: param.result for name, param in params_from_stored(before.params).items()} == dict(values)

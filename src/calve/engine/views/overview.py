@@ -130,12 +130,12 @@ def failures(
     may_read: MayRead = reads_all,
     attempts: Iterable[Attempt] | None = None,
 ) -> list[Failure]:
-    """Return the attempts that a run did not succeed for, in loops and subworkflows too; at most so many.
+    """Return up to ``limit`` attempts that made a run fail, including those in loops and subworkflows.
 
-    ``attempts`` are those of the run, if they are known.
+    ``attempts`` are those of the run, if already read.
 
-    A loop that goes on, or whose failure counts for nothing, has those of its iterations that have failed. Of a
-    subworkflow that the caller may not read, the step that started it stands for all that failed inside.
+    A loop that is running, or whose failure is ignored, returns its failed iterations. For a subworkflow that the
+    caller may not read, the step that started it is returned instead.
     """
     known = _attempts(instances, run) if attempts is None else attempts
     return list(islice(_failures(instances, known, (), limit, may_read), limit))
@@ -159,7 +159,7 @@ def _failures(
 
 
 def _has_children(attempt: Attempt) -> bool:
-    """Tell whether runs below an attempt may have failed, and whether that counts."""
+    """Tell whether runs below an attempt may have failed, and whether their failures matter."""
     is_open = not attempt.status.is_complete or attempt.status is StepStatus.COMPLETED_WITH_ERROR
     return is_open and any(key in attempt.artifacts for key in _AROUND)
 

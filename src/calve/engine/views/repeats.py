@@ -1,4 +1,4 @@
-"""What a restart repeats: the work of steps that nothing undoes, however deep they lie."""
+"""What a restart repeats: the work of steps that nothing undoes, at any depth."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from calve.engine.restarts import CAPTURES, Fate, RestartPlan
 from calve.engine.views.sources import MayRead, reads_all
 
 _HARMLESS = frozenset({NO_OP, APPROVAL, "Sleep", "IpCommit", *CAPTURES})
-"""Types of steps that do nothing, or that do the same only once."""
+"""Types of steps that do nothing, or whose work has an effect only once."""
 _WRONG = (RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.STOPPED)
 _ITERATIONS = 20
-"""How many iterations of a loop are looked into; if more would run again, its definition says what may."""
+"""How many iterations of a loop are examined; if more would run again, its definition says which steps may."""
 
 
 def repeated_work(
@@ -25,14 +25,14 @@ def repeated_work(
     is_latest: bool = False,
     may_read: MayRead = reads_all,
 ) -> tuple[str, ...]:
-    """Return the steps that have begun to work, would do so again, and have no targets: what they did stays done.
+    """Return the steps that have started their work, would repeat it, and have no targets, so that nothing undoes it.
 
-    Those inside of others are paths without numbers: ``loop/mail``. A subworkflow that may not be read stands for what
-    is in it.
+    Steps inside others are paths without numbers: ``loop/mail``. A subworkflow that the caller may not read is
+    returned itself, instead of the steps in it.
     """
     run = find_run(tools.state, Address(address.workflow_id, address.instance_id))
     again = frozenset(step.step_id for step in plan.steps if step.fate is Fate.RUNS_AGAIN)
-    # Inside of the others, only what is incomplete runs again; a newer version may run more.
+    # Inside the other steps, only what is incomplete runs again; a newer version may run more.
     partly = again if policy is RunPolicy.RESTART_FROM_INCOMPLETE else frozenset(address.path)
     whole = again if is_latest or len(address.path) > 1 else again - partly
     return tuple(dict.fromkeys(_Repeats(tools, may_read).of_run(run, "", again, whole)))
@@ -44,7 +44,7 @@ class _Repeats:
     may_read: MayRead
 
     def of_run(self, run: Run, above: str, again: Collection[str], whole: Collection[str]) -> Iterator[str]:
-        """Yield the steps of a run; those of ``whole`` run all that is in them, others only what is incomplete."""
+        """Yield the steps of a run; those in ``whole`` repeat everything in them, others only what is incomplete."""
         snapshot = self.tools.state.load(run.uuid)
         steps = self.tools.blueprints.get(run.owner_workflow, run.version_id, run.inline_step).steps
         for attempt in snapshot.attempts if snapshot else ():
@@ -81,7 +81,7 @@ class _Repeats:
 
 
 def _own(steps: Iterable[Step], above: str) -> Iterator[str]:
-    """Yield the steps that repeat something by themselves, as they are written; a subworkflow may repeat anything."""
+    """Yield the steps that repeat work of their own, as in the definition; a subworkflow may repeat anything."""
     for step in steps:
         if isinstance(step, ForeachStep | WhileStep):
             yield from _own(step.steps, f"{above}{step.id}/")

@@ -191,7 +191,7 @@ def _max_attempts(tools: Tools, runs: Runs, attempt: Attempt) -> int:
 
 
 def _values(runs: Runs, run: Run) -> dict[str, Any]:
-    """Return the params of a run; an iteration has those of the run around it too."""
+    """Return the params of a run; for an iteration, with those of the run around it."""
     around = _values(runs, runs[run.parent.run_uuid]) if run.is_inline and run.parent else {}
     return {**around, **values_of(params_from_stored(run.params))}
 
@@ -202,7 +202,7 @@ def _permits(state: EngineState, held: Iterable[Attempt]) -> Mapping[str, list[P
 
 
 def _progress(state: EngineState, running: Iterable[Attempt]) -> dict[str, str]:
-    """Return the last line about progress in the log of each attempt that has one."""
+    """Return the last progress line in the log of each attempt that has one."""
     uuids = [attempt.uuid for attempt in running]
     ends = state.last_lines(uuids) if uuids else {}
     lines = {uuid: [line for line in end.splitlines() if line.startswith(PROGRESS)] for uuid, end in ends.items()}

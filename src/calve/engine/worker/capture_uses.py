@@ -1,4 +1,4 @@
-"""How the steps ended that use the rows of a capture: what a commit has to know."""
+"""The outcomes of the steps that use the rows of a capture, which its commit checks."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,8 +21,8 @@ _NOT_FINE = frozenset(status for status in StepStatus if status.is_final) - _FIN
 def undelivered(work: UnitOfWork, state: RunState, commit: str, capture: str) -> tuple[StepEnd, ...]:
     """Return the steps whose rows would be lost if a capture were committed now.
 
-    Those that used it and did not succeed, unless a later step of the same run has done what they should have. If no
-    step has used it at all, those that should have.
+    These are the steps that used it and did not succeed, unless a later step of the same run did their work. If no
+    step used it at all, they are those that should have.
     """
     rows = _rows_of(work, state)
     if capture not in rows.captures:
@@ -40,16 +40,16 @@ def _rows_of(work: UnitOfWork, state: RunState) -> CapturedRows:
 
 @dataclass(frozen=True)
 class _Level:
-    """A run, or an iteration inside it, and those of its steps that use some rows."""
+    """A run, or an iteration inside it, with those of its steps that use the rows."""
 
     work: UnitOfWork
     state: RunState
     rows: CapturedRows
     uses: Mapping[str, Use]
     needed: Iterable[str]
-    """The uses of which one has to run."""
+    """The uses of which at least one must run."""
     params: Mapping[str, frozenset[str]]
-    """The params of each step that lead to the rows."""
+    """The params of each step that refer to the rows."""
     loops: tuple[str, ...] = ()
     commit: str | None = None
 
@@ -59,7 +59,7 @@ class _Level:
         return attempt.status if attempt else StepStatus.NOT_CREATED
 
     def failed(self) -> Iterator[StepEnd]:
-        """Yield the uses that did not succeed, and that no later one made good."""
+        """Yield the uses that did not succeed and whose work no later use did."""
         ends = {step_id: tuple(self._ends(step_id)) for step_id in self._users}
         for step_id, found in ends.items():
             later = (other for other in self._users if step_id in self._before[other])
@@ -70,7 +70,7 @@ class _Level:
                 yield from found
 
     def unused(self) -> tuple[StepEnd, ...]:
-        """Return the steps of which one should have run, if none has."""
+        """Return the steps of which at least one should have run, if none has."""
         ends: list[StepEnd] = []
         for step_id in self._needed(self.loops):
             found = self._unused(step_id)
@@ -81,7 +81,7 @@ class _Level:
 
     @cached_property
     def _users(self) -> Mapping[str, Sequence[Use]]:
-        """The steps of this level that use the rows, by themselves or inside."""
+        """The steps of this level that use the rows, themselves or in steps inside them."""
         found: dict[str, list[Use]] = {}
         for step_id, use in self.uses.items():
             if self.rows.is_inside(step_id, self.loops):
@@ -97,10 +97,10 @@ class _Level:
         return all(any(later.stands_in_for(use) for later in uses[other]) for use in uses[step_id])
 
     def _ends(self, step_id: str) -> Iterator[StepEnd]:
-        """Yield what did not succeed of a step: itself, or something inside it."""
+        """Yield the parts of a step that did not succeed: the step itself, or steps inside it."""
         attempt = self.state.attempts.get(step_id)
         if attempt is None:
-            # Only a definition that an older version of calve took has a use after its commit.
+            # Only in definitions pushed with an older version of calve can a use come after its commit.
             if self.commit in self._before[step_id]:
                 yield StepEnd(step_id, StepStatus.NOT_CREATED)
         elif attempt.status not in _FINE:
@@ -113,14 +113,14 @@ class _Level:
         is_composed = any(self.rows.steps[use.step_id].kind != "step" for use in self._inner(step_id))
         if is_child or is_composed or (self._inner(step_id) and self._has_failed_leaves):
             for run, level in self._levels(step_id, attempt):
-                if is_child and run.status is not RunStatus.SUCCEEDED:  # it was not waited for
+                if is_child and run.status is not RunStatus.SUCCEEDED:  # the step did not wait for it
                     yield StepEnd(step_id, run.status)
                     return
                 place = step_id if is_child else f"{step_id}/{run.instance_id}"
                 yield from (StepEnd(f"{place}/{end.path}", end.status) for end in level.failed())
 
     def _unused(self, step_id: str) -> tuple[StepEnd, ...]:
-        """Return what should have run of a step: itself, or something inside it; nothing if it did."""
+        """Return the parts of a step that should have run and did not: the step itself, or steps inside it."""
         attempt = self.state.attempts.get(step_id)
         if attempt is None or attempt.status in _NOT_RUN:
             return (StepEnd(step_id, self.status(step_id)),)
@@ -139,7 +139,7 @@ class _Level:
         return [use for use in self._users[step_id] if use.step_id != step_id]
 
     def _levels(self, step_id: str, attempt: Attempt) -> Iterator[tuple[Run, "_Level"]]:
-        """Yield what ran inside a step: the iterations of a loop, or the run of a subworkflow."""
+        """Yield the runs inside a step: the iterations of a loop, or the run of a subworkflow."""
         if isinstance(self.state.blueprint.steps[step_id], SubworkflowStep):
             for run in self.work.tools.state.child_runs(attempt.uuid, limit=1):
                 child = self._read(run)
@@ -153,24 +153,24 @@ class _Level:
             yield run, replace(self, state=self._read(run), loops=(*self.loops, step_id), commit=None)
 
     def _needed(self, loops: tuple[str, ...]) -> list[str]:
-        """Return the steps inside some loops that are needed, or that what is needed is inside of."""
+        """Return the steps of a level that are needed, or that contain needed steps."""
         inside = (each for each in self.needed if self.rows.is_inside(each, loops))
         return sorted({self.rows.lifted(each, loops) for each in inside})
 
     def _iterations(self, name: str, total: int) -> Iterator[Run]:
-        """Yield the iterations of a loop; those beyond the last are of an earlier run, which had more."""
+        """Yield the iterations of a loop, without those of an earlier run that had more iterations."""
         after = 0
         while runs := self.work.tools.state.latest_inline(name, after=after, limit=PAGE):
             yield from (run for run in runs if run.instance_id <= total)
             after = runs[-1].instance_id
 
     def _read(self, run: Run) -> RunState:
-        """Return a run as it is stored, and keep nothing of it: a loop may have very many."""
+        """Return a run from the store, and do not keep it in memory: a loop may have very many iterations."""
         found = self.work.state(run.uuid, is_fresh=True)
         del self.work.states[run.uuid]
         return found
 
     @cached_property
     def _has_failed_leaves(self) -> bool:
-        """Whether any leaf step of the whole tree did not succeed, which one look at an index tells."""
+        """Whether any leaf step of the whole tree did not succeed: one lookup in an index."""
         return not _NOT_FINE.isdisjoint(self.work.tools.state.rollup(self.state.run.root_uuid))

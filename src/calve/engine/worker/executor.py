@@ -27,7 +27,7 @@ from calve.namespaces import covers, namespace_of
 log = logging.getLogger(__name__)
 
 SPARE = 10_000
-"""How many pieces of a log are left to a worker that was taken for dead."""
+"""How many piece numbers of a log are left free for a worker that was considered dead."""
 
 
 @dataclass(slots=True)
@@ -42,11 +42,11 @@ class Executor:
     """Returns a secret by its name, for a step of a workflow."""
     monotonic: Callable[[], float]
     is_dead: threading.Event
-    """Set when the worker has to drop everything."""
+    """Set when the worker must drop everything."""
     limits: LogLimits = field(default_factory=LogLimits)
     """How much of a log is kept."""
     contexts: list[AttemptContext] = field(default_factory=list)
-    """The attempts that it executes; one of them twice, if the worker was taken for dead and claimed it again."""
+    """The attempts that it executes; one may occur twice, if the worker was considered dead and claimed it again."""
     _made: dict[str, StepRuntime] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _recorder: Recorder = field(init=False)
@@ -55,7 +55,7 @@ class Executor:
         self._recorder = Recorder(self.transactions, self.is_dead)
 
     def execute(self, task: Task) -> Transaction | None:
-        """Execute the attempt of a task, and record its outcome; None if the task is no longer this worker's."""
+        """Execute the attempt of a task, and record its outcome; None if this worker no longer owns the task."""
         state, attempt = self._found(task)
         if state is None or attempt is None or attempt.status not in HOLDING:
             return self._recorder.record(task, Outcome(State.STOPPED), [])
@@ -86,7 +86,7 @@ class Executor:
         self.interrupt(found)
 
     def close(self) -> None:
-        """Close the runtimes that hold something for the worker, such as a server."""
+        """Close the runtimes that keep resources for the worker, such as a server."""
         with self._lock:
             made = list(self._made.values())
         for runtime in made:
@@ -94,7 +94,7 @@ class Executor:
                 runtime.close()
 
     def flush(self) -> None:
-        """Write what the logs hold to the store."""
+        """Write the buffered text of the logs to the store."""
         with self._lock:
             contexts = list(self.contexts)
         for context in contexts:
@@ -113,7 +113,7 @@ class Executor:
         lines.kept(pieces)
 
     def _found(self, task: Task) -> tuple[RunState | None, Attempt | None]:
-        """Return the attempt, from the cache if it is known there."""
+        """Return the run and the attempt of a task, from the cache if possible."""
         for is_fresh in (False, True):
             work = UnitOfWork(self.tools, self.tools.clock())
             try:
@@ -126,17 +126,17 @@ class Executor:
         return None, None
 
     def _log(self, task: Task, attempt: Attempt) -> Log:
-        """Return the log of an attempt, which goes on where it was if the attempt was called for before.
+        """Return the log of an attempt, which continues where it ended if the attempt was called before.
 
-        A worker that was taken for dead may go on writing for a while: it is left some numbers.
+        A worker that was considered dead may still be writing for a while: leave some piece numbers free for it.
         """
         spool = Spool(self.folder / attempt.uuid / SPOOL, self.limits.part)
         if _is_first(task, attempt):
             return Log(attempt.uuid, self.limits, spool)
         state = self.tools.state
         extents = state.log_extents(attempt.uuid)
-        calls: int = attempt.artifacts.get(CALLS, 0)  # each of them has given the task back
-        # More generations than calls: another worker had the task in between, and may still be writing.
+        calls: int = attempt.artifacts.get(CALLS, 0)  # each call has released the task
+        # More generations than calls: another worker owned the task in between, and may still be writing.
         is_taken_over = task.generation > calls + 1
         last = extents[-1].number if extents else 0
         text = state.log_texts(attempt.uuid, [last]).get(last, "") if extents else ""
@@ -146,7 +146,7 @@ class Executor:
         return lines
 
     def _outcome(self, task: Task, state: RunState, attempt: Attempt, lines: Log) -> Outcome | None:
-        """Call the runtime; return None if the worker has to go, so that another one will take over."""
+        """Call the runtime; return None if the worker is shutting down, so that another one takes over."""
         try:
             context = self._context(task, state, attempt, lines)
             runtime = self._runtime(attempt.type)
@@ -178,7 +178,7 @@ class Executor:
         return self._judged(context.without_secrets(outcome), context)
 
     def _judged(self, outcome: Outcome, context: AttemptContext) -> Outcome | None:
-        """Return why work that was stopped was; None if its worker has to go."""
+        """Return the outcome of work that was stopped, with the reason; None if its worker is shutting down."""
         outcome = _within_namespace(outcome, context.place.workflow_id)
         if outcome.state is not State.STOPPED:
             return outcome
@@ -187,9 +187,9 @@ class Executor:
         return replace(outcome, state=State.TIMED_OUT) if context.timeout == 0 else outcome
 
     def _terminated(self, runtime: StepRuntime, context: AttemptContext) -> bool:
-        """End work that may be under way; where that fails for a while, it is tried again.
+        """End work that may be under way; retry after failures, for a limited time.
 
-        Tell whether that is all that can be done; if not, this worker has to go, and another one goes on with it.
+        Return whether this worker is done with it; if not, it is shutting down, and another worker continues.
         """
         for delay in RETRY_DELAYS:
             try:
@@ -270,15 +270,15 @@ def _said(error: CalveError) -> str:
 
 
 def _within_namespace(outcome: Outcome, workflow_id: str) -> Outcome:
-    """Return the outcome, as a failure if the step names a signal outside the namespace of its workflow.
+    """Return the outcome, or a failure if the step names a signal outside the namespace of its workflow.
 
-    Who may push programs is not allowed to announce everybody's signals by that. Where the definition names a signal,
-    whoever pushed it has been asked for the right.
+    The permission to push programs must not be enough to announce signals of other namespaces. For the signals that a
+    definition names, the permissions of the person who pushed it were checked.
     """
     try:
         names = dynamic_signal_names(outcome.artifacts)
     except ParamError:
-        return outcome  # where signals are sent, it is told what is wrong
+        return outcome  # sending the signals reports what is wrong
     namespace = namespace_of(workflow_id)
     foreign = [name for name in names if not covers(namespace, namespace_of(name))]
     if not foreign:

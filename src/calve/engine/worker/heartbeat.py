@@ -13,12 +13,12 @@ from calve.engine.worker.executor import Executor
 log = logging.getLogger(__name__)
 
 IsGone = Callable[[WorkerRecord], bool]
-"""Tells whether the process of a worker is certainly gone."""
+"""Tells whether the process of a worker has certainly ended."""
 
 
 @dataclass(slots=True)
 class Heartbeat:
-    """Registers a worker and keeps its lease; with each heartbeat, it also looks after dead workers and late runs."""
+    """Registers a worker and keeps its lease; each heartbeat also handles dead workers and runs that have timed out."""
 
     tools: Tools
     clock: AnchoredClock
@@ -30,13 +30,13 @@ class Heartbeat:
 
     @property
     def uuid(self) -> str:
-        """The uuid under which the worker is registered now."""
+        """The uuid under which the worker is registered."""
         return self.identity.uuid
 
     def register(self) -> None:
         """Register the worker under a new uuid, and free the tasks of dead workers."""
         now = self.tools.state.now()
-        # The database's clock, not this machine's: leases of all workers are compared by one clock.
+        # The database's clock, not this machine's: the leases of all workers are compared by one clock.
         self.clock.anchor(now)
         self.identity = replace(self.identity, uuid=self.tools.new_id(), started_at=now, heartbeat_at=now)
         self.tools.state.register(self.identity)

@@ -1,7 +1,7 @@
 """Masks secrets in what programs print: as they are, quoted, escaped or encoded. Pure.
 
-This helps against accidents. It is not a security boundary: a program that is given a secret can print it in a form
-that nobody here has thought of.
+This helps against accidents. It is not a security boundary: a program that is given a secret can print it in another
+form.
 """
 
 import html
@@ -17,12 +17,12 @@ from urllib.parse import quote, quote_plus
 from calve.definition.params import HIDDEN
 
 SHORTEST = 6
-"""How long a line of a secret, or a piece of Base64 with a secret in it, has to be to be hidden by itself; shorter ones
-stand in too many other texts."""
+"""The minimum length of a line of a secret, or of a piece of Base64 with a secret in it, to be masked by itself;
+shorter ones occur in too many other texts."""
 _LINE = 32
-"""How long the lines are at least into which Base64 is wrapped."""
+"""The minimum length of the lines into which Base64 is wrapped."""
 _WRAPPED = 10_000
-"""How long something encoded may be to be found where it is wrapped: a pattern is made of it."""
+"""How long an encoded secret may be to be found where it is wrapped: a pattern is built from it."""
 _ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 _URLSAFE = str.maketrans("+/", "-_")
 _U_ESCAPE = re.compile(r"\\u[0-9a-f]{4}")
@@ -30,25 +30,25 @@ _HTML_SAFE = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&='"}
 _NUL = "\N{REPLACEMENT CHARACTER}"
 """The replacement of NUL in a log."""
 _MARKS = ("\\", "%", "&", "\0", _NUL)
-"""Characters without which a text has no escapes of a kind, so that they need not be searched."""
+"""Characters that occur in escapes: a text without one of them has no escapes of that kind to search for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Puts stars for secrets."""
+    """Replaces secrets by stars."""
 
     plain: tuple[str, ...] = ()
-    """What is looked for in every text; longer ones first, since a shorter one may stand in them."""
+    """Forms searched for in every text, longer ones first, since they may contain shorter ones."""
     escaped: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """What is looked for only where a letter occurs, by that letter."""
+    """Forms searched for only in texts with a certain character, by that character."""
     encoded: tuple[str, ...] = ()
-    """Base64 and hexadecimal digits: looked for in long words only, and where they are wrapped."""
+    """Base64 and hexadecimal forms, searched for in long words only, also where they are wrapped."""
     words: re.Pattern[str] = re.compile("$^")
-    """Matches words that are long enough to hold one of them, with what follows on the next lines."""
+    """Matches words long enough to contain an encoded form, with their continuations on the next lines."""
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Self:
-        """Return what hides some secrets."""
+        """Return the mask for some secrets."""
         texts = set(secrets) - {""}
         plain = {each for text in texts for each in _plain(text)}
         escapes = {each for text in texts for each in _escaped(text)} - plain
@@ -66,7 +66,7 @@ class Mask:
         )
 
     def __call__(self, text: str) -> str:
-        """Return a text with stars for the secrets."""
+        """Return a text with its secrets masked."""
         for mark, forms in self.escaped:
             if mark in text:
                 text = _replaced(text, forms)
@@ -74,7 +74,7 @@ class Mask:
         return self._decoded(text) if self.encoded else text
 
     def is_in(self, text: str) -> bool:
-        """Tell whether a text holds a secret in one of its forms."""
+        """Tell whether a text contains a secret in one of its forms."""
         return self(text) != text
 
     def _decoded(self, text: str) -> str:
@@ -98,7 +98,7 @@ def _longest_first(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _mark(form: str) -> str | None:
-    """Return a letter of an escaped secret that most texts do not have."""
+    """Return a character of an escaped secret that most texts do not have."""
     return next((mark for mark in _MARKS if mark in form), None)
 
 
@@ -109,13 +109,13 @@ def _plain(secret: str) -> Iterator[str]:
 
 
 def _escaped(secret: str) -> Iterator[str]:
-    """Yield a secret as it is written within quotes, addresses and pages."""
+    """Yield a secret as it is escaped in quoted texts, URLs and HTML."""
     data = secret.encode()
     for once in _json(secret):
         yield once
         yield from _json(once)
     for shell in (shlex.quote(secret), shlex.quote(secret)[1:-1], secret.replace("'", "'\\''")):
-        if len(shell) >= len(secret):  # unlike one without a quote, which lost its first and its last letter
+        if len(shell) >= len(secret):  # a secret that needs no quotes would lose both its ends
             yield shell
     yield repr(secret)[1:-1]
     yield repr(data)[2:-1]
@@ -135,7 +135,7 @@ def _escaped(secret: str) -> Iterator[str]:
 
 
 def _json(text: str) -> Iterator[str]:
-    """Yield a text as it is written in a JSON string, by several libraries."""
+    """Yield a text as several libraries write it in a JSON string."""
     for dumped in (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
         for form in (dumped, dumped.replace("/", "\\/"), dumped.translate(_HTML_SAFE)):
             yield form
@@ -143,7 +143,7 @@ def _json(text: str) -> Iterator[str]:
 
 
 def _entities(secret: str) -> Iterator[str]:
-    """Yield a secret as it is written in HTML and XML."""
+    """Yield a secret as it is escaped in HTML and XML."""
     named = html.escape(secret, quote=False)
     for apostrophe in ("'", "&#39;", "&#x27;", "&apos;"):
         for quotes in ('"', "&quot;", "&#34;", "&#x22;"):
@@ -157,7 +157,7 @@ def _entities(secret: str) -> Iterator[str]:
 
 
 def _encoded(secret: str) -> Iterator[str]:
-    """Yield a secret in Base64, also in the middle of something else, and in hexadecimal digits."""
+    """Yield a secret in Base64, also within other data, and in hexadecimal digits."""
     for encoding in _ENCODINGS:
         data = secret.encode(encoding)
         for form in (b64encode(data).decode(), *_within_base64(data)):
@@ -169,9 +169,9 @@ def _encoded(secret: str) -> Iterator[str]:
 
 
 def _within_base64(data: bytes) -> Iterator[str]:
-    """Yield what bytes become in Base64 of something that holds them, by the three places at which they can begin.
+    """Yield the Base64 forms of bytes within other data, for each of the three offsets where they can begin.
 
-    The letters at both ends that hold bits of what stands next to them are left out.
+    The characters at both ends that also encode neighboring bytes are left out.
     """
     for offset in range(3):
         whole = b64encode(bytes(offset) + data + bytes(2)).decode()

@@ -1,4 +1,4 @@
-"""Records the outcome and the artifacts of attempts, however long the database is away."""
+"""Records the outcome and the artifacts of attempts, however long the database is unavailable."""
 
 import logging
 from collections.abc import Iterator
@@ -14,19 +14,19 @@ from calve.errors import Conflict, LeaseLost, StoreError
 log = logging.getLogger(__name__)
 
 RETRY_DELAYS = (0.05, 0.2, 0.5, 1.0, 2.0)
-"""Seconds between tries to reach a database that does not answer; the last one from then on."""
+"""Seconds between tries to reach an unavailable database; the last one repeats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorder:
-    """Records what comes of attempts. The step is not to blame for a database that is away."""
+    """Records the results of attempts. A step does not fail because the database is unavailable."""
 
     transactions: Transactions
     is_dead: Event
-    """Set when the worker has to drop everything."""
+    """Set when the worker must drop everything."""
 
     def record(self, task: Task, outcome: Outcome, logs: list[LogChunk]) -> Transaction | None:
-        """Record an outcome, so that finished work is not done again; None if the task is no longer this worker's."""
+        """Record an outcome, so that finished work is not repeated; None if this worker no longer owns the task."""
         delays, conflicts = _delays(), 0
         while True:
             try:
@@ -35,7 +35,7 @@ class Recorder:
                 log.warning("attempt %s was given to another worker; its outcome here is dropped", task.key)
                 return None
             except (Conflict, StoreError) as error:
-                # Only conflicts are counted: a database comes back, and the work that was done is not to be repeated.
+                # Only conflicts are counted: a database comes back, and finished work must not be repeated.
                 conflicts += isinstance(error, Conflict)
                 if conflicts > len(RETRY_DELAYS):
                     raise
@@ -47,8 +47,8 @@ class Recorder:
         """Store artifacts of an attempt that is being executed.
 
         Raises:
-            LeaseLost: the attempt is no longer this worker's.
-            StoreError: the worker has to go before the database is back.
+            LeaseLost: this worker no longer owns the attempt.
+            StoreError: the worker must end before the database is available again.
         """
         delays = _delays()
         while True:

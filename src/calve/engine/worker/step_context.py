@@ -1,4 +1,4 @@
-"""What a runtime is given: the attempt that it executes, seen from inside the worker."""
+"""What a runtime receives: the attempt that it executes, as the worker implements it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,14 +28,14 @@ class AttemptContext:
     is_first: bool
     root: Path
     deadline: float | None
-    """When the attempt's time is up, on the clock of ``monotonic``."""
+    """When the attempt times out, on the clock of ``monotonic``."""
     monotonic: Callable[[], float]
     record: Callable[[dict[str, Any]], None]
     evaluate: Callable[[FileText], str | SecretText]
     secret: Resolve
     lines: Log
     undelivered: Callable[[str], Sequence[StepEnd]]
-    """Tells which steps have not used what a capture step captured."""
+    """Returns the steps that have not used the rows of a capture step."""
     secrets: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     interrupted: Event = field(default_factory=Event)
@@ -46,14 +46,14 @@ class AttemptContext:
 
     @property
     def folder(self) -> Path:
-        """A folder of the attempt's own, made when it is asked for."""
+        """The folder of the attempt, created when it is first used."""
         with writing("The folder of the attempt", self.root, "home"):
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self.root
 
     @property
     def timeout(self) -> float | None:
-        """How many seconds are left."""
+        """How many seconds are left until the attempt times out."""
         return None if self.deadline is None else max(0.0, self.deadline - self.monotonic())
 
     def keep(self, artifacts: Mapping[str, Any]) -> None:
@@ -63,15 +63,15 @@ class AttemptContext:
 
     def log(self, text: str) -> None:
         """Append to the attempt's log, with its secrets masked."""
-        text = self.mask(text).replace("\0", "\N{REPLACEMENT CHARACTER}")  # which PostgreSQL cannot keep
+        text = self.mask(text).replace("\0", "\N{REPLACEMENT CHARACTER}")  # PostgreSQL cannot store NUL
         self.lines.write(text if text.endswith("\n") else f"{text}\n")
 
     def mask(self, text: str) -> str:
-        """Return a text with stars for the step's secrets."""
+        """Return a text with the step's secrets masked."""
         return str(self._hidden(text))
 
     def resolve(self, file: FileText) -> str:
-        """Return the text of a file with the values of its references; its secrets are masked from then on."""
+        """Return the text of a file with its references replaced; mask its secrets from now on."""
         try:
             text, used = _clear(self.evaluate(file), self.secret)
         except ParamError as error:
@@ -81,7 +81,7 @@ class AttemptContext:
         return str(text)
 
     def holds_secret(self, text: str) -> bool:
-        """Tell whether a text has one of the step's secrets in it."""
+        """Tell whether a text contains one of the step's secrets."""
         return self._mask.is_in(text)
 
     def without_secrets(self, outcome: Outcome) -> Outcome:
@@ -107,27 +107,27 @@ class AttemptContext:
                 return value
 
     def is_interrupted(self) -> bool:
-        """Tell whether the work is to end now."""
+        """Tell whether to end the work now."""
         return self.interrupted.is_set() or self.timeout == 0
 
     def wait(self, seconds: float) -> bool:
-        """Sleep so long, or until interrupted; tell whether it was."""
+        """Sleep for some seconds, or until interrupted; return whether it was interrupted."""
         left = self.timeout
         self.interrupted.wait(seconds if left is None else min(seconds, left))
         return self.is_interrupted()
 
 
 def revealed(params: Params, resolve: Resolve) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the values of params with secrets in clear, and the texts of those secrets.
+    """Return the values of params with secrets in plain text, and the texts of those secrets.
 
     Raises:
-        ParamError: a secret has no text.
+        ParamError: a secret has no value.
     """
     return _clear(values_of(params), resolve)
 
 
 def _clear(value: Any, resolve: Resolve) -> tuple[Any, tuple[str, ...]]:
-    """Return a value with its secrets in clear, and the texts of those secrets."""
+    """Return a value with its secrets in plain text, and the texts of those secrets."""
     used: list[str] = []
 
     def remembering(name: str) -> str:
@@ -139,6 +139,6 @@ def _clear(value: Any, resolve: Resolve) -> tuple[Any, tuple[str, ...]]:
 
 
 def hidden(params: Params) -> dict[str, Any]:
-    """Return the values of params with stars for secrets."""
+    """Return the values of params with secrets masked."""
     values: dict[str, Any] = shown(values_of(params))
     return values

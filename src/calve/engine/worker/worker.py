@@ -20,9 +20,9 @@ from calve.errors import CalveError, Conflict, LeaseLost, StoreError
 log = logging.getLogger(__name__)
 
 _STUMBLES = 5
-"""How often the engine itself may fail on a task before its run is set aside."""
+"""How often the engine itself may fail on a task before it sets the run aside."""
 _LEAVING = 2.0
-"""How many seconds interrupted steps have to end before the worker leaves them."""
+"""How many seconds interrupted steps have to end before the worker abandons them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +32,23 @@ class WorkerOptions:
     slots: int = 8
     """How many steps it executes concurrently."""
     deciders: int = 2
-    """How many runs it decides about concurrently."""
+    """How many runs it advances concurrently."""
     tick: float = 0.5
     heartbeat: float = 2.0
     lease: float = 10.0
-    """After how long a silent worker counts as dead."""
+    """After how many seconds of silence a worker counts as dead."""
     poll: float = 1.0
-    """How long it sleeps at most when nothing wakes it."""
+    """The longest time that it sleeps when nothing wakes it."""
     tries: int = 2
-    """How many workers may die while they hold a task before its run is set aside."""
+    """How many workers may die while they own a task before its run is set aside."""
     drain: float = 30.0
-    """How long steps may go on after the worker was asked to end."""
+    """How long steps may continue after the worker was asked to end."""
     upkeep_seconds: float = 60.0
     """How often the worker calls ``upkeep``."""
 
 
 Listener = Callable[[Transaction], None]
-"""Called with every transaction that was committed."""
+"""Called with every committed transaction."""
 MakeExecutor = Callable[[Transactions, threading.Event], Executor]
 
 
@@ -91,14 +91,14 @@ class Worker:
 
     @property
     def uuid(self) -> str:
-        """The uuid under which it is registered now; another one after it was taken for dead."""
+        """The uuid under which it is registered; a new one after it was considered dead."""
         return self._heartbeat.uuid
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether it holds no task."""
+        """Tell whether it has no task."""
         with self._lock:
-            return self._slots.free == self._slots.size and not self._deciding  # nor is anything claimed just now
+            return self._slots.free == self._slots.size and not self._deciding  # nor is a claim under way
 
     @property
     def under_way(self) -> int:
@@ -106,7 +106,7 @@ class Worker:
         return self._claimed.steps
 
     def run(self) -> None:
-        """Work until ``end`` is called; then let running steps end, and leave."""
+        """Work until ``end`` is called; then wait for running steps, and unregister."""
         options = self._options
         works = [self._execute_steps] * options.slots + [self._decide_runs] * options.deciders
         works += [self._send_heartbeats, self._keep_up]
@@ -134,20 +134,20 @@ class Worker:
             self._guarded(lambda: self._tools.state.retire(self.uuid))
 
     def end(self) -> None:
-        """Claim nothing more, and leave when the running steps have ended or their time is up."""
+        """Claim nothing more, and end when the running steps have ended or the drain time is over."""
         self._ending.set()
         self._tools.state.wake()
 
     def leave(self) -> None:
-        """Leave immediately, and end running steps, since their outcome could not be recorded."""
+        """End immediately, and interrupt running steps, since their outcome could not be recorded."""
         self._left.set()
         self.end()
 
     def _claim(self) -> None:
-        """Claim the tasks for which there is room, or sleep until there are some."""
+        """Claim as many tasks as there is room for, or sleep until there may be some."""
         state, now = self._tools.state, self._clock()
         with self._lock:
-            # Twice as many as there are threads: the next run is ready when one is decided, and others find some.
+            # Twice the number of threads: the next run is ready when one is done, and other workers get some too.
             runs = 2 * self._options.deciders - self._deciding
         # Reserved before the claim: a thread that ends a step takes its successor meanwhile, and must not use the
         # same slot.
@@ -162,13 +162,13 @@ class Worker:
             state.wait(longest if due is None or not (steps and runs) else min(longest, max(due, 1) / 1_000))
 
     def _drain(self) -> None:
-        """Wait for the running steps, as long as they may take."""
+        """Wait for the running steps, up to the drain time."""
         until = self._clock() + self._options.drain * 1_000
         while not self.is_idle and not self._left.is_set() and self._clock() < until:
             self._left.wait(0.05)
 
     def _guarded(self, what: Callable[[], object]) -> bool:
-        """Call a function that may find the database away; tell whether it was there."""
+        """Call a function that may find the database unavailable; return whether it was available."""
         try:
             what()
         except StoreError as error:
@@ -192,7 +192,7 @@ class Worker:
         return steps
 
     def _release(self, tasks: Sequence[Task]) -> None:
-        """Release tasks for other workers; if the database is away, a later heartbeat releases them."""
+        """Release tasks for other workers; if the database is unavailable, a later heartbeat releases them."""
         self._guarded(lambda: self._tools.state.release(tasks))
         for task in tasks:
             self._claimed.remove(task)
@@ -205,8 +205,8 @@ class Worker:
                 task = following
                 with log_context(run=task.run_uuid, attempt=task.attempt_uuid):
                     following = self._settle(self._execute(task))
-                # After the outcome is recorded: until then the store has the task as ours, and ``missed`` would give
-                # it back.
+                # Only after the outcome is recorded: until then this worker owns the task in the store, and ``missed``
+                # would release it.
                 self._claimed.remove(task)
             if self._slots.release(1):
                 self._tools.state.wake()
@@ -255,7 +255,7 @@ class Worker:
         return transaction
 
     def _failed(self, task: Task) -> Transaction | None:
-        """Try a task again on which the engine itself failed, and set its run aside after some times."""
+        """Retry a task on which the engine itself failed; after several failures, set its run aside."""
         self._failures[task.key] = self._failures.get(task.key, 0) + 1
         if self._failures[task.key] < max(self._options.tries, _STUMBLES):
             self._release([task])
@@ -271,7 +271,7 @@ class Worker:
             return None
 
     def _settle(self, transaction: Transaction | None) -> Task | None:
-        """Accept the steps that a transaction left to this worker; return the one that this thread goes on with."""
+        """Accept the steps that a transaction left to this worker; return the one that this thread continues with."""
         owned = list(transaction.committed.held) if transaction else []
         following = self._reservations.take_next(owned)
         if self._reservations.settle(self._accept(owned)):
@@ -294,13 +294,13 @@ class Worker:
         often = max(1, round(options.heartbeat / options.tick))
         while not self._left.wait(options.tick):
             ticks += 1
-            # Logs go with the tick, so that people see them within a second; heartbeats are rarer, since each is a
-            # write.
+            # Logs are flushed with each tick, so that people see them within a second; heartbeats are rarer, since each
+            # is a write.
             self._guarded(self._executor.flush)
             if ticks % often == 0:
                 self._guarded(lambda: self._heartbeat.beat(is_draining=self._ending.is_set()))
 
     def _keep_up(self) -> None:
-        """Call ``upkeep`` regularly, in a thread of its own: removing many files takes a while."""
+        """Call ``upkeep`` regularly, in its own thread: removing many files takes a while."""
         while not self._left.wait(self._options.upkeep_seconds):
             self._guarded(self._upkeep)
