@@ -14,7 +14,7 @@ from calve.store.database import Database, fits
 from calve.store.tables import access_session, access_token, access_user, audit, secret
 
 AUDIT_LOCK = 0x6175646974
-"""The advisory lock of PostgreSQL under which the log grows: "audit" in ASCII."""
+"""The advisory lock of PostgreSQL held while the log grows: "audit" in ASCII."""
 _PAGE = 1_000
 
 USER = Codec(User, access_user)
@@ -25,11 +25,10 @@ ENTRY = Codec(AuditEntry, audit)
 
 
 def append(connection: Connection, act: Act) -> AuditEntry:
-    """Add a line; no other transaction can add one until this one ends."""
+    """Append a line; no other transaction can append one until this one ends."""
     if connection.dialect.name == "postgresql":
         connection.execute(select(func.pg_advisory_xact_lock(AUDIT_LOCK)))
-    # Read after the lock: the chain has to continue from the newest line, which another transaction may just have
-    # added.
+    # Read after the lock: the chain must continue from the newest line, which another transaction may just have added.
     last = connection.execute(select(audit).order_by(audit.c.seq.desc()).limit(1)).one_or_none()
     entry = chained(None if last is None else ENTRY.from_row(last), act)
     connection.execute(insert(audit).values(ENTRY.to_row(entry)))
@@ -37,7 +36,7 @@ def append(connection: Connection, act: Act) -> AuditEntry:
 
 
 class SqlAudit:
-    """Reads the audit log, and adds to it."""
+    """Reads the audit log, and appends to it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -48,7 +47,7 @@ class SqlAudit:
             return append(connection, act)
 
     def entries(self, after: int = 0, limit: int | None = None) -> Iterator[AuditEntry]:
-        """Yield the lines of the audit log after one, in order."""
+        """Yield the lines of the audit log after the one with a number, in order."""
         while limit is None or limit > 0:
             most = _PAGE if limit is None else min(limit, _PAGE)
             query = select(audit).where(audit.c.seq > after).order_by(audit.c.seq).limit(most)
@@ -61,7 +60,7 @@ class SqlAudit:
             limit = None if limit is None else limit - len(page)
 
     def newest(self, limit: int, before: int | None = None) -> list[AuditEntry]:
-        """Return the last lines of the audit log, or the last ones before a number, the newest first."""
+        """Return the newest lines of the audit log, or the newest before a number, newest first."""
         query = select(audit).order_by(audit.c.seq.desc()).limit(limit)
         if before is not None:
             query = query.where(audit.c.seq < before)
@@ -70,7 +69,7 @@ class SqlAudit:
 
 
 class SqlAccessState(SqlAudit):
-    """Keeps users, tokens, sessions and secrets (the ports ``AccessState`` and ``SecretState``)."""
+    """Stores users, tokens, sessions and secrets (the ports ``AccessState`` and ``SecretState``)."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -88,7 +87,7 @@ class SqlAccessState(SqlAudit):
         return None if row is None else USER.from_row(row)
 
     def add_user(self, user: User, act: Act) -> bool:
-        """Keep a new user; False if there is one of that name."""
+        """Store a new user; return False if the name is taken."""
         with self._database.write("add_user") as connection:
             if not fits(connection, insert(access_user).values(USER.to_row(user))):
                 return False
@@ -96,7 +95,7 @@ class SqlAccessState(SqlAudit):
         return True
 
     def change_user(self, user: User, act: Act) -> bool:
-        """Replace a user; a new epoch removes their sessions. False if there is no such user."""
+        """Replace a user, and remove their sessions if the epoch is new; return False if the user does not exist."""
         with self._database.write("change_user") as connection:
             changed = update(access_user).where(access_user.c.name == user.name).values(USER.to_row(user))
             if not _hits(connection, changed):
@@ -107,31 +106,31 @@ class SqlAccessState(SqlAudit):
         return True
 
     def tokens(self) -> list[Token]:
-        """Return all tokens, the newest last."""
+        """Return all tokens, newest last."""
         order = (access_token.c.created_at, access_token.c.token_id)
         with self._database.read() as connection:
             return [TOKEN.from_row(row) for row in connection.execute(select(access_token).order_by(*order))]
 
     def has_namespaces(self) -> bool:
-        """Tell whether a role was ever limited to a namespace, disabled users and old tokens included."""
+        """Tell whether any grant is limited to a namespace, including those of disabled users and old tokens."""
         held = union(select(access_user.c.grants), select(access_token.c.grants))
         with self._database.read() as connection:
             return any(loaded(grants).keys() - {ROOT} for grants in connection.scalars(held))
 
     def token(self, digest: str) -> Token | None:
-        """Return the token with that digest."""
+        """Return the token with a digest."""
         with self._database.read() as connection:
             row = connection.execute(select(access_token).where(access_token.c.digest == digest)).one_or_none()
         return None if row is None else TOKEN.from_row(row)
 
     def add_token(self, token: Token, act: Act) -> None:
-        """Keep a new token."""
+        """Store a new token."""
         with self._database.write("add_token") as connection:
             connection.execute(insert(access_token).values(TOKEN.to_row(token)))
             append(connection, act)
 
     def revoke_token(self, token_id: str, at: int, act: Act) -> bool:
-        """Revoke a token; False if there is none that is valid."""
+        """Revoke a token; return False if there is no such token, or it was revoked before."""
         with self._database.write("revoke_token") as connection:
             if not _hits(connection, _revoked(token_id, at)):
                 return False
@@ -139,13 +138,13 @@ class SqlAccessState(SqlAudit):
         return True
 
     def touch_token(self, token_id: str, at: int) -> None:
-        """Note that a token was used."""
+        """Record that a token was used."""
         used = update(access_token).where(access_token.c.token_id == token_id).values(used_at=at)
         with self._database.write("touch_token") as connection:
             connection.execute(used)
 
     def bootstrap(self, token_id: str, user: User, at: int, act: Act) -> bool:
-        """Use up a bootstrap token and keep its user, both or neither; False if it is used up, or the name taken."""
+        """Use up a bootstrap token and create its user, both or neither; False if it was used, or the name is taken."""
         with self._database.write("bootstrap") as connection:
             if not fits(connection, insert(access_user).values(USER.to_row(user))):
                 return False
@@ -167,7 +166,7 @@ class SqlAccessState(SqlAudit):
         return SESSION.from_values(row[:size]), USER.from_values(row[size:])
 
     def add_session(self, session: Session, act: Act) -> None:
-        """Keep a session; those that have expired are removed."""
+        """Store a session, and remove expired ones."""
         with self._database.write("add_session") as connection:
             connection.execute(delete(access_session).where(access_session.c.expires_at <= session.created_at))
             connection.execute(insert(access_session).values(SESSION.to_row(session)))
@@ -198,7 +197,7 @@ class SqlAccessState(SqlAudit):
             return [SECRET.from_row(row) for row in connection.execute(select(secret).order_by(secret.c.name))]
 
     def delete_secret(self, name: str, act: Act) -> bool:
-        """Remove a secret; False if there is none of that name."""
+        """Remove a secret; return False if it does not exist."""
         with self._database.write("delete_secret") as connection:
             if connection.execute(delete(secret).where(secret.c.name == name)).rowcount == 0:
                 return False

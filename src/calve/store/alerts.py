@@ -1,4 +1,4 @@
-"""Alerts that are to be sent (the port is ``calve.alerts.ports.AlertState``)."""
+"""Alerts to be sent (the port is ``calve.alerts.ports.AlertState``)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,10 +17,10 @@ _columns = alert_message.c
 
 
 class SqlAlertState(SqlPositions):
-    """Keeps messages until they are sent, and the positions of their followers."""
+    """Stores messages until they are sent, and the positions of their followers."""
 
     def take(self, name: str, before: int, after: int, messages: Sequence[Message], now: int) -> None:
-        """Move a follower on and keep its messages, both or neither; a message that is known is not kept again.
+        """Advance a follower and store its messages, both or neither; a message that is stored already is skipped.
 
         Raises:
             Conflict: the position of the follower changed.
@@ -36,14 +36,14 @@ class SqlAlertState(SqlPositions):
         self._transactions.write("take_alerts", work)
 
     def due(self, now: int, *, without: Sequence[str] = (), limit: int = 100) -> list[StoredMessage]:
-        """Return messages that are to be sent, those that wait longest first; none of some channels."""
+        """Return messages that are due, oldest first, without those for some channels."""
         query = select(alert_message).where(text(IS_WAITING), _columns.due_at <= now)
         query = query.where(_columns.channel.not_in(without)) if without else query
         with self._transactions.read() as connection:
             return [MESSAGE.from_row(row) for row in connection.execute(query.order_by(_columns.due_at).limit(limit))]
 
     def claim(self, stored: StoredMessage, until: int) -> bool:
-        """Claim a message until a time, for one more try; False if another process has it."""
+        """Claim a message until a time, for one more try; return False if another process has claimed it."""
         is_mine = (_columns.id == stored.message.id, text(IS_WAITING), _columns.due_at == stored.due_at)
         statement = update(alert_message).where(*is_mine).values(due_at=until, tries=_columns.tries + 1)
         return self._transactions.write(
@@ -55,7 +55,7 @@ class SqlAlertState(SqlPositions):
         self._change(message_id, status=MessageStatus.SENT.value, sent_at=now, error="")
 
     def failed(self, message_id: str, error: str, due_at: int | None) -> None:
-        """Record that a message could not be sent, and when it is tried again; never, if no time is given."""
+        """Record that a message could not be sent, and when to try again; None gives it up."""
         changed = {"status": MessageStatus.GIVEN_UP.value} if due_at is None else {"due_at": due_at}
         self._change(message_id, error=plain(error), **changed)
 
@@ -68,13 +68,13 @@ class SqlAlertState(SqlPositions):
             return [MESSAGE.from_row(row) for row in connection.execute(query)]
 
     def versions(self, since: int) -> list[VersionRecord]:
-        """Return the versions of workflows that were made at a time or later, oldest first."""
+        """Return the versions of workflows created since a time, oldest first."""
         query = select(version).where(version.c.created_at >= since).order_by(version.c.created_at)
         with self._transactions.read() as connection:
             return [VERSION.from_row(row) for row in connection.execute(query)]
 
     def properties(self, workflow_id: str) -> Mapping[str, object]:
-        """Return the properties of a workflow; none, if there is no such workflow."""
+        """Return the properties of a workflow; empty if it does not exist."""
         query = select(workflow.c.properties).where(workflow.c.workflow_id == workflow_id)
         with self._transactions.read() as connection:
             found = connection.scalar(query)

@@ -1,10 +1,10 @@
 """The conversion between dataclasses and rows: the type of a field and the column of its name define its form.
 
-- An enum is kept by its value.
-- A mapping, a tuple or a dataclass that has a column is kept as JSON: a dataclass by its ``as_json`` and ``from_json``
-  if it has them, else as an object of the fields that differ from their defaults.
+- An enum is stored as its value.
+- A mapping, a tuple or a dataclass with a column is stored as JSON: a dataclass by its ``as_json`` and ``from_json``
+  if it has them, else as an object with the fields that differ from their defaults.
 - The fields of a dataclass that has no column are columns of the same table.
-- Everything else is stored unchanged; types of columns such as ``UtcTime`` do the rest.
+- Everything else is stored unchanged; column types such as ``UtcTime`` convert the rest.
 
 A ``Form`` defines the exceptions. A field without a column is an error when the module is imported.
 """
@@ -29,7 +29,7 @@ _NO_LIST = "[]"
 
 
 def dumped(value: Mapping[str, Any]) -> str:
-    """Return an object as JSON text; it escapes what PostgreSQL cannot hold, such as a NUL."""
+    """Return an object as JSON text; it escapes what PostgreSQL cannot store, such as NUL."""
     return _encode(value) if value else _NO_OBJECT
 
 
@@ -39,7 +39,7 @@ def loaded(text: str) -> dict[str, Any]:
 
 
 def plain(text: str) -> str:
-    """Return a text that every database can hold: programs print anything."""
+    """Return a text that every database can store: programs print anything."""
     if text.isprintable():
         return text
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
@@ -47,7 +47,7 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a field is kept where its type does not say it: its column, and what writes and reads the value."""
+    """How a field is stored if its type does not define it: its column, and how to write and read the value."""
 
     column: str | None = None
     """None means the column of the field's name."""
@@ -57,7 +57,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How a field is kept in several columns: what makes it of their values, and what gives each of them.
+    """How a field is stored in several columns: how to make it from their values, and how to write each of them.
 
     A part is an attribute of the field, or the empty text for the field itself.
     """
@@ -67,7 +67,7 @@ class Spread:
 
 
 NOT_STORED = Form("")
-"""A field that is not kept, and has its default when it is read: it must be the last of its class."""
+"""A field that is not stored, and has its default when read: it must be the last of its class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class _Part:
     size: int
     make: Callable[..., Any]
     optional: str | None = None
-    """The path of a field that may be None: then all of its columns are."""
+    """The path of a field that may be None: then all of its columns are NULL."""
 
 
 class Codec(Generic[Record]):
@@ -114,10 +114,10 @@ class Codec(Generic[Record]):
         self._leaves: list[_Leaf] = []
         self._parts: list[_Part] = []
         self._collect(kind, "", forms or {})
-        # From the last to the first, what is inside before what is around it: so all places stay true.
+        # From the last to the first, inner before outer, so that the indexes of the others stay valid.
         self._parts.sort(key=lambda part: -part.start)
         self.columns: list[Column[Any]] = [table.c[leaf.column] for leaf in self._leaves]
-        """What to select for ``from_values``."""
+        """The columns to select for ``from_values``."""
         self._read_row: Convert = attrgetter(*(leaf.column for leaf in self._leaves))
         self._readers = [(place, leaf.read) for place, leaf in enumerate(self._leaves) if leaf.read is not None]
         self._places = {leaf.path: place for place, leaf in enumerate(self._leaves)}
@@ -145,19 +145,19 @@ class Codec(Generic[Record]):
         return self.kind(*values)
 
     def written(self, path: str, value: Any) -> Any:
-        """Return the value of a field as its column keeps it."""
+        """Return the value of a field as its column stores it."""
         write = self._leaves[self._places[path]].write
         return value if write is None or value is None else write(value)
 
     def update(self, *names: str) -> "Update[Record]":
-        """Return what writes some fields only, into parameters of an UPDATE."""
+        """Return a writer of some fields only, as parameters of an UPDATE."""
         leaves = [leaf for leaf in self._leaves if leaf.path.partition(".")[0] in names]
         written = [leaf for leaf in leaves if leaf.path not in self._given]
         parameters: dict[str, BindParameter[Any]] = {leaf.column: bindparam(f"new_{leaf.column}") for leaf in leaves}
         return Update(parameters, self._writer(written, "new_"))
 
     def _writer(self, leaves: Sequence[_Leaf], prefix: str = "") -> Callable[..., dict[str, Any]]:
-        """Return what writes a value as a row; the columns that it does not write are given by name."""
+        """Return a function that writes a value as a row; its caller passes the other columns by name."""
         optional = {part.optional: part for part in self._parts if part.optional is not None}
         flat = [leaf for leaf in leaves if leaf.path.rpartition(".")[0] not in optional]
         names = [prefix + leaf.column for leaf in flat]
@@ -215,16 +215,16 @@ class Codec(Generic[Record]):
 
 @dataclass(frozen=True, slots=True)
 class Update(Generic[Record]):
-    """Some fields of a record, as an UPDATE sets them."""
+    """Some fields of a record, for an UPDATE."""
 
     parameters: dict[str, BindParameter[Any]]
-    """By column: what to give to ``values``."""
+    """By column: the arguments of ``values``."""
     to_row: Callable[..., dict[str, Any]]
     """Writes a record as these parameters."""
 
 
 def _conversion(hint: Any, column: Column[Any]) -> tuple[Convert | None, Convert | None]:
-    """Return what writes and reads a field of a type in a column; None if it is kept as it is."""
+    """Return how to write and read a field of a type in a column; None if it is stored unchanged."""
     kind = _without_none(hint)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return attrgetter("value"), {each.value: each for each in kind}.__getitem__
@@ -247,7 +247,7 @@ def _conversion(hint: Any, column: Column[Any]) -> tuple[Convert | None, Convert
 
 
 def _to_json(hint: Any) -> Convert | None:
-    """Return what turns a value of a type into plain JSON; None if it is."""
+    """Return a function that turns a value of a type into plain JSON; None if it is plain JSON already."""
     kind, parts = get_origin(hint), get_args(hint)
     if is_dataclass(hint):
         return methodcaller("as_json") if hasattr(hint, "as_json") else _object_writer(hint)
@@ -263,7 +263,7 @@ def _to_json(hint: Any) -> Convert | None:
 
 
 def _from_json(hint: Any) -> Convert | None:
-    """Return what turns plain JSON into a value of a type; None if it is one."""
+    """Return a function that turns plain JSON into a value of a type; None if it is one already."""
     kind, parts = get_origin(hint), get_args(hint)
     if is_dataclass(hint):
         return hint.from_json if hasattr(hint, "from_json") else _object_reader(hint)
@@ -281,7 +281,7 @@ def _from_json(hint: Any) -> Convert | None:
 
 
 def _each(converts: Sequence[Convert | None], parts: Sequence[Any]) -> Iterable[Convert | None]:
-    """Return a conversion for each item of a tuple: all items are alike where its type ends with an ellipsis."""
+    """Return a conversion for each item of a tuple: the same for all if the type ends with an ellipsis."""
     return repeat(converts[0]) if parts[-1] is ... else converts
 
 
@@ -311,7 +311,7 @@ def _object_reader(kind: Any) -> Convert:
 
 
 def _default(each: Field[Any]) -> Any:
-    """Return the default of a field; what has none is equal to nothing."""
+    """Return the default of a field; a field without one gets a value that equals nothing."""
     if each.default_factory is not MISSING:
         return each.default_factory()
     return each.default

@@ -1,6 +1,6 @@
 """Creates the schema of the state database from the tables, and upgrades it, forward only.
 
-A new database gets the tables as they are and the newest revision. Alembic is imported only to upgrade an older one.
+A new database gets the current tables and the newest revision. Alembic is imported only to upgrade an older one.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ FIRST = "0010"
 HEAD = "0010"
 """The newest revision in ``migrations/versions``; a test compares it with Alembic's answer."""
 VERSION_TABLE = "calve_version"
-"""A name of calve's own, so that another application of Alembic can share the database."""
+"""A name specific to calve, so that another application of Alembic can share the database."""
 SCRIPTS = Path(__file__).parent / "migrations"
 _version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))
 _REVISION = select(_version.c.version_num)

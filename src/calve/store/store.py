@@ -1,4 +1,4 @@
-"""The state database as the rest of calve sees it."""
+"""The interface of the state database to the rest of calve."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,21 +39,21 @@ class Store:
 
     @cached_property
     def deliveries(self) -> "SqlDeliveryState":
-        """Branches that are being delivered, and the tables that they were delivered to."""
+        """Branches of deliveries, and the tables that they were delivered to."""
         from calve.store.captures import SqlDeliveryState
 
         return SqlDeliveryState(self._database)
 
     @cached_property
     def lag_samples(self) -> "SqlLagSamples":
-        """How far consumers were behind over time."""
+        """The lag of consumers over time."""
         from calve.store.captures import SqlLagSamples
 
         return SqlLagSamples(self._transactions)
 
     @cached_property
     def lineage(self) -> "SqlLineage":
-        """Which steps read and wrote which tables."""
+        """The tables that steps read and wrote."""
         from calve.store.captures import SqlLineage
 
         return SqlLineage(self._transactions)
@@ -88,7 +88,7 @@ class Store:
 
     @cached_property
     def alerts(self) -> "SqlAlertState":
-        """Alerts that are to be sent."""
+        """Alerts to be sent."""
         from calve.store.alerts import SqlAlertState
 
         return SqlAlertState(self._transactions)
@@ -115,7 +115,7 @@ class Store:
 
     @contextmanager
     def hold_scheduler(self) -> Iterator[None]:
-        """Be the only process that schedules on a SQLite file; on PostgreSQL, many may.
+        """Be the only process that schedules on a SQLite file; on PostgreSQL, several may.
 
         Raises:
             StoreBusy: another process does so; the error names it.
@@ -139,7 +139,7 @@ class Store:
         return self._database.watch()
 
     def problem(self) -> str | None:
-        """Return what is wrong with the database, if anything is.
+        """Return what is wrong with the database; None if nothing is.
 
         Raises:
             StoreUnavailable: it cannot be reached.

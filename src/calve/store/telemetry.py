@@ -1,4 +1,4 @@
-"""How things stand, and what has happened (the port is ``calve.telemetry.TelemetryState``)."""
+"""The current state and recent events, for metrics (the port is ``calve.telemetry.TelemetryState``)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -28,7 +28,7 @@ from calve.telemetry import Begun, Ended, Gauges, Happened
 _ENDS = frozenset(status.value for status in RunStatus if status.is_terminal)
 _STEP_ENDS = frozenset(status.value for status in StepStatus if status.is_terminal)
 _LATENCY = ("scheduled_at", "committed_at")
-"""Where triggers say when an instance should have been made."""
+"""The keys under which triggers record when an instance should have been created."""
 _TASKS = select(task.c.kind, func.count()).group_by(task.c.kind)
 _DUE_TASKS = select(func.count()).select_from(task).where(text(IS_FREE))
 _WORKERS = select(worker.c.slots, worker.c.is_draining).where(worker.c.is_dead.is_(False))
@@ -54,7 +54,7 @@ _STEP_COLUMNS = (attempt.c.run_uuid, attempt.c.step_id, attempt.c.attempt_id, at
 
 
 class SqlTelemetryState:
-    """Counts by indexes, and by the newest events."""
+    """Computes metrics from indexes, and from the newest events."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
@@ -65,7 +65,7 @@ class SqlTelemetryState:
             return int(connection.scalar(select(func.max(event.c.seq))) or 0)
 
     def gauges(self, now: int) -> Gauges:
-        """Return how things stand."""
+        """Return the current state."""
         with self._transactions.read() as connection:
             alive = connection.execute(_WORKERS).all()
             return Gauges(
@@ -83,7 +83,7 @@ class SqlTelemetryState:
             )
 
     def happened(self, after: int, limit: int = 5_000) -> Happened:
-        """Return what has happened after an event, at most ``limit`` events."""
+        """Return what happened after an event, from at most ``limit`` events."""
         with self._transactions.read() as connection:
             events = read_events(connection, after=after, run_uuid=None, root_uuid=None, limit=limit)
             if not events:
@@ -105,7 +105,7 @@ def _counted(connection: Connection, query: Select[Any]) -> Mapping[str, int]:
 
 
 def _runs(connection: Connection, uuids: Iterable[str]) -> dict[str, Row[Any]]:
-    """Return the runs that are no iterations."""
+    """Return the runs that are not iterations."""
     found: dict[str, Row[Any]] = {}
     for some in chunks(sorted(uuids)):
         query = select(*_RUN_COLUMNS).where(run.c.uuid.in_(some), text(IS_INSTANCE))

@@ -1,4 +1,4 @@
-"""Captures in SQL, until their artifacts are collected; ``checkpoints`` says why a commit is safe."""
+"""Captures in SQL, until their artifacts are deleted; ``checkpoints`` explains why a commit is safe."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,23 +18,22 @@ _columns = capture.c
 
 
 class SqlCaptureState(SqlCheckpoints):
-    """Keeps checkpoints and captures (the port is ``calve.capture.ports.CaptureState``)."""
+    """Stores checkpoints and captures (the port is ``calve.capture.ports.CaptureState``)."""
 
     def begin(
         self, capture_id: str, consumer: str, key: str | None, artifacts: Artifacts, now: datetime
     ) -> StoredCapture:
-        """Record that a capture is about to be written, and everything it may leave behind.
+        """Record that a capture is about to be written, and all artifacts that it may leave.
 
         Raises:
-            ConcurrentCapture: there is a capture of that id.
+            ConcurrentCapture: a capture with this id exists.
         """
         new = StoredCapture(capture_id, consumer, 0, key, Status.WRITING, now, None, (), artifacts)
         row = CAPTURE.to_row(new)
         newest = _last_number(consumer)
         with self._database.write("begin") as connection:
             is_begun = False
-            # Two captures of one consumer may read the same newest number; the unique key lets one have it, the other
-            # tries again.
+            # Two captures may read the same newest number: the unique key lets one have it, and the other tries again.
             while not is_begun:
                 row["number"] = connection.scalars(newest).one() + 1
                 is_begun = fits(connection, insert(capture).values(row))
@@ -47,12 +46,12 @@ class SqlCaptureState(SqlCheckpoints):
     ) -> StoredCapture:
         """Make a written capture the consumer's open one.
 
-        ``supersede`` abandons the capture that the consumer has open, in the same transaction; an id, only that
-        one. It counts as closed when this one was begun.
+        ``supersede`` abandons the consumer's open capture in the same transaction; an id abandons only the capture
+        with that id. The abandoned capture counts as closed when this one was begun.
 
         Raises:
-            CaptureMissing: there is none of that id.
-            ConcurrentCapture: the consumer has another capture open, a capture of the same key exists already,
+            CaptureMissing: no capture has this id.
+            ConcurrentCapture: the consumer has another open capture, a capture with the same key exists already,
                 a checkpoint is no longer at the expected version, or this capture was closed or collected.
         """
         with self._database.write("open") as connection:
@@ -71,7 +70,7 @@ class SqlCaptureState(SqlCheckpoints):
             while not is_open:
                 _demand_new_key(connection, new)
                 _close_open_one(connection, new, supersede=supersede)
-                # Only now: the capture that had to give way may have committed while we waited for it.
+                # Only now: the superseded capture may have committed while this transaction waited for its row.
                 placed = tuple(_placed(connection, new.consumer, move) for move in moves)
                 values = {"status": Status.OPEN.value, "moves": CAPTURE.written("moves", placed), "document": document}
                 is_open = fits(connection, update(capture).where(_columns.id == capture_id).values(values))
@@ -81,7 +80,7 @@ class SqlCaptureState(SqlCheckpoints):
         """Move all checkpoints of an open capture and close it, all or nothing; repeating it changes nothing.
 
         Raises:
-            CaptureMissing: there is none of that id, or it is still being written.
+            CaptureMissing: no capture has this id, or it is still being written.
             CaptureClosed: it was abandoned.
             ConcurrentCommit: a checkpoint was moved or reset since the capture was opened.
         """
@@ -103,10 +102,10 @@ class SqlCaptureState(SqlCheckpoints):
     def abandon(self, capture_id: str, now: datetime) -> StoredCapture:
         """Abandon a capture; repeating it changes nothing.
 
-        One that is still being written can never be opened then, and its key is free for another.
+        A capture that is still being written can then never be opened, and its key can be used again.
 
         Raises:
-            CaptureMissing: there is none of that id.
+            CaptureMissing: no capture has this id.
             CaptureClosed: it was committed.
         """
         with self._database.write("abandon") as connection:
@@ -124,23 +123,23 @@ class SqlCaptureState(SqlCheckpoints):
         """Return one capture.
 
         Raises:
-            CaptureMissing: there is none of that id.
+            CaptureMissing: no capture has this id.
         """
         with self._database.read() as connection:
             return _one(connection, capture_id)
 
     def capture_by_key(self, consumer: str, key: str) -> StoredCapture | None:
-        """Return the consumer's capture of that key; one that was abandoned has left its key free."""
+        """Return the capture of a consumer with a key, unless it was abandoned."""
         with self._database.read() as connection:
             return _find(connection, _is_of_key(consumer, key))
 
     def open_capture(self, consumer: str) -> StoredCapture | None:
-        """Return the capture that a consumer has open."""
+        """Return the open capture of a consumer."""
         with self._database.read() as connection:
             return _find(connection, _is_open(consumer))
 
     def open_captures(self) -> list[StoredCapture]:
-        """Return the captures that are open."""
+        """Return all open captures."""
         return self._captures(select(capture).where(_columns.status == Status.OPEN.value))
 
     def latest_capture(self, consumer: str) -> StoredCapture | None:
@@ -155,11 +154,11 @@ class SqlCaptureState(SqlCheckpoints):
             return connection.scalars(_last_number(consumer)).one()
 
     def captures(self, consumer: str | None = None) -> list[StoredCapture]:
-        """Return all captures but those being written, or one consumer's, newest first."""
+        """Return all captures, or one consumer's, newest first, without those that are being written."""
         return self._captures(_newest_first(consumer))
 
     def captures_after(self, capture_id: str | None, consumer: str | None, limit: int) -> list[StoredCapture]:
-        """Return some of these captures: the newest, or those after one of them; none if that is not among them."""
+        """Return a page of captures, newest first, after one of them; empty if that one is not among them."""
         query = _newest_first(consumer).limit(limit)
         if capture_id is None:
             return self._captures(query)
@@ -175,9 +174,9 @@ class SqlCaptureState(SqlCheckpoints):
         return self._captures(query.where(is_older))
 
     def garbage(self, written_before: datetime) -> list[StoredCapture]:
-        """Return captures, closed or crashed (started before a time), whose artifacts are not collected yet.
+        """Return captures, closed or crashed (begun before a time), whose artifacts are not deleted yet.
 
-        Abandon a crashed one before its artifacts are deleted: its writer may be alive, and open it.
+        Abandon a crashed one before deleting its artifacts: its writer may still be alive, and open it.
         """
         is_crashed = and_(_columns.status == Status.WRITING.value, _columns.created_at < written_before)
         is_closed = _columns.status.in_([Status.COMMITTED.value, Status.ABANDONED.value])
@@ -185,11 +184,11 @@ class SqlCaptureState(SqlCheckpoints):
         return self._captures(query.order_by(_columns.created_at, _columns.consumer, _columns.number))
 
     def mark_collected(self, capture_id: str, now: datetime) -> None:
-        """Record that a capture's artifacts are gone; repeating it changes nothing.
+        """Record that a capture's artifacts were deleted; repeating it changes nothing.
 
         Raises:
-            CaptureMissing: there is none of that id.
-            ConcurrentCapture: it is open.
+            CaptureMissing: no capture has this id.
+            ConcurrentCapture: the capture is open.
         """
         with self._database.write("mark_collected") as connection:
             found = _one(connection, capture_id, lock=True)
@@ -211,7 +210,7 @@ def _one(connection: Connection, capture_id: str, *, lock: bool = False) -> Stor
     """Return a capture; ``lock`` locks its row until the transaction ends.
 
     Raises:
-        CaptureMissing: there is none of that id.
+        CaptureMissing: no capture has this id.
     """
     found = _find(connection, _columns.id == capture_id, lock=lock)
     if found is None:
@@ -228,13 +227,13 @@ def _find(connection: Connection, condition: ColumnElement[bool], *, lock: bool 
 
 def _newest_first(consumer: str | None) -> Select[Any]:
     query = select(capture).where(is_of_consumer(capture, consumer), _columns.status != Status.WRITING.value)
-    # Within a consumer the number tells, whatever the clocks did.
+    # Within a consumer, the number decides, because clocks may differ.
     before = () if consumer is not None else (_columns.created_at.desc(), _columns.consumer)
     return query.order_by(*before, _columns.number.desc())
 
 
 def _is_of_key(consumer: str, key: str) -> ColumnElement[bool]:
-    """Match the capture of a consumer's key; an abandoned one no longer counts."""
+    """Match the capture of a consumer with a key, unless it was abandoned."""
     live = _columns.status.in_([Status.OPEN.value, Status.COMMITTED.value])
     return and_(_columns.consumer == consumer, _columns.key == key, live)
 
@@ -256,7 +255,7 @@ def _demand_new_key(connection: Connection, new: StoredCapture) -> None:
     """Refuse a capture if an open or committed one has its key.
 
     Raises:
-        ConcurrentCapture: one has.
+        ConcurrentCapture: another capture has the key.
     """
     same = None if new.key is None else _find(connection, _is_of_key(new.consumer, new.key))
     if same is not None:
@@ -264,15 +263,15 @@ def _demand_new_key(connection: Connection, new: StoredCapture) -> None:
 
 
 def _close_open_one(connection: Connection, new: StoredCapture, *, supersede: bool | str) -> None:
-    """Abandon the capture that the consumer has open, if there is one and it may be superseded.
+    """Abandon the consumer's open capture, if it has one that may be superseded.
 
     Raises:
-        ConcurrentCapture: it may not, or it has the same key.
+        ConcurrentCapture: it may not be superseded, or it has the same key.
     """
     other = _find(connection, _is_open(new.consumer), lock=True)
     if other is None:
         return
-    if new.key is not None and other.key == new.key:  # opened since the key was looked for
+    if new.key is not None and other.key == new.key:  # opened since the check of the key
         raise _key_taken(new, other)
     if supersede is not True and supersede != other.capture_id:
         age = _age(new.created_at - other.created_at)
@@ -328,8 +327,8 @@ def _closed(found: StoredCapture) -> CaptureClosed:
 
 
 def _abandoned(connection: Connection, found: StoredCapture) -> CaptureClosed:
-    """Return the error that a capture was abandoned, which names the one that took its place."""
-    # Its module reads manifests, which no other method here needs.
+    """Return the error for an abandoned capture, which names the one that superseded it."""
+    # Imported here, because its module reads manifests, which no other method here needs.
     from calve.capture import superseded_by
 
     is_newer = (

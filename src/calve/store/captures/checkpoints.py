@@ -1,11 +1,11 @@
 """Checkpoints in SQL, and the one way to move them.
 
-A checkpoint's *position* counts every move of it, resets too: it is the version of the newest row in its
-log, and never goes back. Its *version* is the position of the move that put it where it is, and 0 after a
-reset. So 0 says "there is none", but not since when: a capture therefore remembers the position at which it
-was opened, and its commit demands that very position. Whoever moves a checkpoint takes the next place in its
-log; the log's unique key lets only one have it. What happened before a capture was opened does not matter, as
-long as the version is the one it was planned from.
+A checkpoint's *position* counts all of its moves, including resets: it is the version of the newest row in its
+log, and only grows. Its *version* is the position of the move that set it, and 0 after a reset. So version
+0 means that there is no checkpoint, but not since when: a capture therefore stores the position at which it
+was opened, and its commit requires that position. Every move takes the next position in the log, whose unique
+key lets only one move take it. Moves before a capture was opened do not matter, as long as the version
+is the one from which it was planned.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from calve.store.tables import checkpoint, checkpoint_log
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where the checkpoint of a consumer is in a table, by the log."""
+    """The position of a consumer's checkpoint in a table, from the log."""
 
     consumer: str
     table: TableName
@@ -35,7 +35,7 @@ class Position:
 
     @classmethod
     def read(cls, connection: Connection, consumer: str, table: TableName) -> Self:
-        """Read it, in one statement."""
+        """Read the position in one statement."""
         log = checkpoint_log.c
         newest = select(log.version, log.after).where(_is_of(checkpoint_log, consumer, table))
         row = connection.execute(newest.order_by(log.version.desc()).limit(1)).one_or_none()
@@ -44,14 +44,14 @@ class Position:
         return cls(consumer, table, row.version, 0 if row.after is None else row.version, row.after)
 
     def difference(self, expected_version: int) -> str:
-        """Return how this differs from what was expected."""
+        """Describe how the checkpoint differs from the expected version."""
         whose = f"The checkpoint of {self.consumer} in {self.table}"
         if self.version == expected_version:
             return f"{whose} was set and reset since the capture was opened."
         return f"{whose} is at version {self.version}, not {expected_version} as expected."
 
     def context(self, expected_version: int) -> dict[str, Any]:
-        """Return what an error that says so carries."""
+        """Return the context of an error about this difference."""
         return {
             "consumer": self.consumer,
             "table": str(self.table),
@@ -61,7 +61,7 @@ class Position:
 
 
 class SqlCheckpoints:
-    """Keeps the checkpoints of consumers."""
+    """Stores the checkpoints of consumers."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -81,7 +81,7 @@ class SqlCheckpoints:
         return sorted(found, key=lambda stored: (stored.consumer, stored.table))
 
     def checkpoints_of(self, table: TableName) -> list[StoredCheckpoint]:
-        """Return where every consumer of a table stands."""
+        """Return the checkpoints of a table, by consumer."""
         query = select(checkpoint).where(is_about(checkpoint, table)).order_by(checkpoint.c.consumer)
         with self._database.read() as connection:
             return [CHECKPOINT.from_row(row) for row in connection.execute(query)]
@@ -100,7 +100,7 @@ class SqlCheckpoints:
         return StoredCheckpoint(consumer, move.table, move.to, found.position + 1, now, reason)
 
     def position(self, consumer: str, table: TableName) -> int:
-        """Return how often a checkpoint has moved, resets too."""
+        """Return how often a checkpoint has moved, including resets."""
         with self._database.read() as connection:
             return Position.read(connection, consumer, table).position
 
@@ -122,7 +122,7 @@ class SqlCheckpoints:
         """Delete a checkpoint and record why; open captures can then no longer commit.
 
         Raises:
-            CheckpointMissing: there is none.
+            CheckpointMissing: the checkpoint does not exist.
         """
         with self._database.write("reset_checkpoint") as connection:
             is_reset = False
@@ -142,7 +142,7 @@ class SqlCheckpoints:
         return self._log(is_of_consumer(checkpoint_log, consumer))
 
     def moves_of(self, capture: StoredCapture) -> list[dict[str, Any]]:
-        """Return the same of the moves that the commit of a capture made."""
+        """Return the moves made by the commit of a capture, as ``checkpoint_log`` does."""
         is_its = and_(checkpoint_log.c.reason == capture.capture_id, is_of_consumer(checkpoint_log, capture.consumer))
         return self._log(is_its) if capture.status is Status.COMMITTED else []
 
@@ -153,7 +153,7 @@ class SqlCheckpoints:
 
 
 def advance(connection: Connection, before: Position, to: Checkpoint | None, *, reason: str, now: datetime) -> bool:
-    """Move a checkpoint, or delete it; False, and nothing done, if it is no longer where it was."""
+    """Move or delete a checkpoint; return False, without a change, if another move took the position."""
     after = None if to is None else to.as_json()
     entry = {
         "consumer": before.consumer,

@@ -29,13 +29,13 @@ _TARGET = delivery_target.c
 
 
 class SqlDeliveryState:
-    """Keeps branches and targets (the port is ``calve.delivery.DeliveryState``)."""
+    """Stores branches and targets (the port is ``calve.delivery.DeliveryState``)."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def stage(self, branch: str, delivery: Delivery, attempt: str, targets: Sequence[TableName], now: datetime) -> None:
-        """Record branches that are about to be made."""
+        """Record branches that are about to be created."""
         staged = (
             StoredBranch(branch, delivery, attempt, StagedTarget(target, "", None, None), BranchStatus.STAGED, now)
             for target in targets
@@ -45,7 +45,7 @@ class SqlDeliveryState:
             connection.execute(insert(delivery_branch), rows)
 
     def hold(self, staging: Staging, now: datetime) -> None:
-        """Keep branches to be published later, instead of those that an earlier attempt of the delivery held."""
+        """Hold branches to be published later, and discard those that an earlier attempt of the delivery held."""
         delivery = staging.delivery
         is_earlier = and_(
             _BRANCH.stream == delivery.stream,
@@ -73,11 +73,11 @@ class SqlDeliveryState:
         return self._branches(is_held)
 
     def branches(self, capture_id: str) -> list[StoredBranch]:
-        """Return every branch that was made for a capture, oldest first."""
+        """Return all branches created for a capture, oldest first."""
         return self._branches(_BRANCH.capture_id == capture_id)
 
     def delivered_uuid(self, stream: str, target: TableName) -> str | None:
-        """Return the identity of the table that a stream delivered to last under that name."""
+        """Return the uuid of the table to which a stream last delivered under this name."""
         query = select(_TARGET.table_uuid).where(_is_target(stream, target))
         with self._database.read() as connection:
             return connection.scalar(query)
@@ -89,19 +89,19 @@ class SqlDeliveryState:
             return [Target(row.stream, table_of(row), row.delivered_at) for row in connection.execute(query)]
 
     def of_capture(self, capture_id: str) -> list[CaptureDelivery]:
-        """Return what was written of a capture, oldest first."""
+        """Return the deliveries of a capture's rows, oldest first."""
         return [
             CaptureDelivery(one.delivery.stream, one.attempt, one.target.name, one.status.value, one.changed_at)
             for one in self.branches(capture_id)
         ]
 
     def note(self, staging: Staging, target: TableName, uuid: str, now: datetime) -> None:
-        """Record that a target has been delivered to: its identity, and that its branch is done with."""
+        """Record a delivery to a target: the uuid of its table, and that its branch was published."""
         stream = staging.delivery.stream
         place = {"stream": stream, **columns_of(target)}
         known = {"table_uuid": uuid, "delivered_at": now}
         with self._database.write("note_delivery") as connection:
-            # The insert decides whether there is a row: with a look first, two deliveries could both find none.
+            # Insert first, to see whether a row exists: after a select, two deliveries could both find none.
             if not fits(connection, insert(delivery_target).values(**place, **known)):
                 connection.execute(update(delivery_target).where(_is_target(stream, target)).values(known))
             connection.execute(
@@ -111,13 +111,13 @@ class SqlDeliveryState:
             )
 
     def discard(self, branch: str, now: datetime) -> None:
-        """Record that the rest of a staging will not be published."""
+        """Record that the unpublished branches of a staging are discarded."""
         is_left = and_(_BRANCH.branch == branch, _BRANCH.status != BranchStatus.PUBLISHED.value)
         with self._database.write("discard_delivery") as connection:
             connection.execute(update(delivery_branch).where(is_left).values(_moved(BranchStatus.DISCARDED, now)))
 
     def leftovers(self, before: datetime) -> list[StoredBranch]:
-        """Return branches that have not changed since a time, held ones too, oldest first."""
+        """Return branches that have not changed since a time, including held ones, oldest first."""
         return self._branches(_BRANCH.changed_at < before)
 
     def forget(self, branch: str, target: TableName) -> None:

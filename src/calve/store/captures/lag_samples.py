@@ -1,4 +1,4 @@
-"""How far consumers were behind over time (the port is ``calve.capture.inspection.lag_history.LagSamples``)."""
+"""The lag of consumers over time (the port is ``calve.capture.inspection.lag_history.LagSamples``)."""
 
 from collections.abc import Sequence
 
@@ -16,13 +16,13 @@ _columns = lag_sample.c
 
 
 class SqlLagSamples:
-    """Keeps samples of lag until their retention is over."""
+    """Stores samples of lag until their retention has expired."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
     def add(self, samples: Sequence[LagSample]) -> None:
-        """Keep samples; one that another process took at the same time stays as it is."""
+        """Store samples; skip those that another process took at the same time."""
 
         def work(transaction: Transaction) -> None:
             insert = transaction.insert(lag_sample).on_conflict_do_nothing()

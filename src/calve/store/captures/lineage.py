@@ -1,4 +1,4 @@
-"""Which steps read and wrote which tables (the port is ``calve.lineage.EdgeState``)."""
+"""The tables that steps read and wrote (the port is ``calve.lineage.EdgeState``)."""
 
 from collections.abc import Sequence
 
@@ -17,13 +17,13 @@ _KEY = ("workflow_id", "step_id", "direction", "catalog", "table_name")
 
 
 class SqlLineage:
-    """Keeps the last edge of each step and table."""
+    """Stores the newest edge of each step and table."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
     def keep(self, edges: Sequence[Edge]) -> None:
-        """Keep edges; one of the same step and table gives way, unless it is newer."""
+        """Store edges; each replaces the one of the same step and table, unless that is newer."""
 
         def work(transaction: Transaction) -> None:
             insert = transaction.insert(lineage_edge)
@@ -52,7 +52,7 @@ class SqlLineage:
         return [edge for edge in found if edge.table in wanted or edge.workflow_id in of]
 
     def newest(self, limit: int) -> list[Edge]:
-        """Return edges, the newest first."""
+        """Return edges, newest first."""
         query = select(lineage_edge).order_by(_columns.at.desc(), *(_columns[name] for name in _KEY)).limit(limit)
         with self._transactions.read() as connection:
             return [EDGE.from_row(row) for row in connection.execute(query)]

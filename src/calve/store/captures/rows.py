@@ -12,7 +12,7 @@ from calve.store.tables import capture, checkpoint
 
 
 def dotted(table: TableName) -> str:
-    """Return the name inside its catalog as the database keeps it.
+    """Return the name of a table inside its catalog, as the database stores it.
 
     Raises:
         RequestInvalid: a part of the name contains a dot.
@@ -34,7 +34,7 @@ CAPTURE = Codec(StoredCapture, capture, {"capture_id": Form("id")})
 
 
 def table_of(row: Row[Any]) -> TableName:
-    """Return the table that a row is about."""
+    """Return the table of a row."""
     return _table(row.catalog, row.table_name)
 
 

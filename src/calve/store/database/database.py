@@ -1,4 +1,4 @@
-"""One database, two dialects: how calve connects, and the only place where a transaction is committed."""
+"""One database, two dialects: how calve connects, and the only place that commits transactions."""
 
 import os
 import re
@@ -38,38 +38,38 @@ from calve.store.database.locks import FileLock
 BUSY_SECONDS = 30
 CONNECT_SECONDS = 10
 READERS = 4
-"""Read-only connections to a SQLite file, besides the one that writes: readers do not wait for its disk."""
+"""Read-only connections to a SQLite file, besides the writer: reads do not wait for the disk of a write."""
 IDLE_SECONDS = 1.0
 """A connection that was idle for this long is tested before it is used again."""
 _POSTGRESQL = {
     "connect_timeout": CONNECT_SECONDS,
-    # A process that stops in the middle of a transaction must not block all others by its locks.
+    # A process that stops in the middle of a transaction must not block others with its locks.
     "options": "-c idle_in_transaction_session_timeout=10s",
-    # A host that is gone sends nothing: it is missed after about 25 seconds.
+    # Detects a host that is gone after about 25 seconds.
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 25_000,
 }
-"""How to connect, where the URL does not say otherwise."""
+"""Connection parameters, unless the URL sets them."""
 SCHEMA_LOCK = 0x63616C7665
-"""The advisory lock of PostgreSQL under which the schema is changed: "calve" in ASCII."""
+"""The advisory lock of PostgreSQL for changes of the schema: "calve" in ASCII."""
 _COMING_BACK = frozenset({"57P01", "57P02", "57P03"})
-"""PostgreSQL's codes of a server that shuts down, has crashed, or does not take connections yet."""
+"""PostgreSQL's codes of a server that is shutting down, has crashed, or does not accept connections yet."""
 _NOT_YET = re.compile(
     "connection refused|no such file or directory|the database system is|server closed the connection|"
     "connection reset|timeout expired|connection timeout|terminating connection|temporary failure in name resolution",
     re.IGNORECASE,
 )
-"""Messages of a server that restarts; a wrong password or a missing database has others."""
+"""Messages of a server that is restarting; a wrong password or a missing database has others."""
 
 
 class Database:
-    """A database of SQLite or PostgreSQL.
+    """A SQLite or PostgreSQL database.
 
-    A process keeps one connection to write to a SQLite file and a few to read from it, and a pool of them to
-    PostgreSQL. Safety rests on unique keys, row locks and compare-and-set: all it takes from the isolation is that a
-    statement sees what was committed before it began.
+    A process has one connection to write to a SQLite file and a few to read from it, or a pool of connections to
+    PostgreSQL. Safety rests on unique keys, row locks and compare-and-set. Of the isolation level it only requires that
+    a statement sees what was committed before it began.
     """
 
     def __init__(self, url: str) -> None:
@@ -82,28 +82,28 @@ class Database:
         self._secrets = [str(secret) for secret in hidden if secret]
         self.is_postgresql = parsed.get_backend_name() == "postgresql"
         self.file = None if self.is_postgresql else _file(parsed)
-        """The file of SQLite, if there is one."""
+        """The SQLite file, if there is one."""
         self._lock = FileLock(None if self.file is None else self.file.with_name(f"{self.file.name}-lock"))
         with self._translated():
             self._engine = _postgresql(parsed) if self.is_postgresql else _sqlite_writer(parsed, self.file, self._lock)
             self._reading = self._readers(parsed)
 
     def _readers(self, url: URL) -> Engine:
-        """Return what reads: a statement sees the same with a transaction around it as without, which costs more."""
+        """Return the engine for reads, without explicit transactions."""
         # AUTOCOMMIT saves the BEGIN and COMMIT round trips of each read; a statement sees the same either way
         # (decision 0017).
         if self.is_postgresql:
             return self._engine.execution_options(isolation_level="AUTOCOMMIT")
-        if self.file is None:  # what is in memory is seen by its one connection only
+        if self.file is None:  # only its one connection sees a database in memory
             return self._engine
         readers = _sqlite(url.set(database=str(self.file)), READERS)
         event.listen(readers, "connect", _prepare_reader)
         return readers
 
     def close(self) -> None:
-        """Close every connection; the last one to a SQLite file moves what was written from the log into the file."""
+        """Close every connection; the last one to a SQLite file moves the write-ahead log into the file."""
         with ExitStack() as stack:
-            # A process that holds the lock this long has the file open: none of our connections is the last.
+            # A process that holds the lock for so long has the file open, so no connection here is the last one.
             with suppress(OSError):
                 stack.enter_context(self._lock.held(BUSY_SECONDS))
             self._reading.dispose()
@@ -112,15 +112,15 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Give a connection to read with; each statement sees what was committed before it began."""
+        """Open a connection for reading; each statement sees what was committed before it began."""
         with self._translated(), self._reading.connect() as connection:
             yield connection
 
     @contextmanager
     def write(self, name: str) -> Iterator[Connection]:
-        """Give one transaction: committed at the end, rolled back by any error.
+        """Open one transaction: committed at the end, rolled back after any error.
 
-        The failpoints ``store.<name>.before_commit`` and ``.after_commit`` are on both sides of the commit.
+        The failpoints ``store.<name>.before_commit`` and ``.after_commit`` enclose the commit.
         """
         with (
             # In this order: the lock is the process's, so a thread must not hold it while it waits for the connection
@@ -130,14 +130,14 @@ class Database:
             self._lock.held(BUSY_SECONDS),  # threads have queued up for the one connection already
             connection.begin(),
         ):
-            if not self.is_postgresql:  # the driver leaves it to us; it locks before anything is read
+            if not self.is_postgresql:  # the driver does not begin it; this locks before the first read
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             yield connection
             reach(f"store.{name}.before_commit")
         reach(f"store.{name}.after_commit")
 
     def listener(self, channel: str) -> Any:
-        """Return a connection of PostgreSQL's driver that listens to the channel; it is the caller's to close."""
+        """Return a connection of PostgreSQL's driver that listens to the channel; the caller must close it."""
         with self._translated():
             pooled = self._engine.connect()
             try:
@@ -145,7 +145,7 @@ class Database:
             except SQLAlchemyError:
                 pooled.close()
                 raise
-            connection: Any = pooled.connection.driver_connection  # before it is detached: afterwards there is none
+            connection: Any = pooled.connection.driver_connection  # before detach, after which it is None
             pooled.detach()
         return connection
 
@@ -167,7 +167,7 @@ class Database:
     def watch(self) -> Callable[[], None]:
         """Return a check that raises StoreLost once the SQLite file has been deleted or replaced.
 
-        Otherwise the process would write to a file without a name, which is lost when the process ends.
+        Otherwise, the process would write to an unlinked file, whose changes are lost when the process ends.
         """
         if self.file is None:
             return lambda: None
@@ -184,7 +184,7 @@ class Database:
         return check
 
     def lock_schema(self, connection: Connection) -> None:
-        """Lock the schema until the transaction ends; SQLite has one writer anyway."""
+        """Lock the schema until the transaction ends; SQLite has only one writer anyway."""
         if connection.dialect.name == "postgresql":
             connection.execute(select(func.pg_advisory_xact_lock(SCHEMA_LOCK)))
 
@@ -219,7 +219,7 @@ class Database:
 
 
 def _is_refused(error: Exception) -> bool:
-    """Tell whether a file can never be opened or written, however often one tries."""
+    """Tell whether a file cannot be opened or written, so that trying again is useless."""
     name = str(getattr(getattr(error, "orig", None), "sqlite_errorname", ""))
     return is_refusal(error) or name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM"))
 
@@ -244,7 +244,7 @@ def _parse(url: str) -> URL:
     remedy = "Write sqlite:///PATH or postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
     try:
         parsed = make_url(url)
-    except (ArgumentError, ValueError):  # what they say may hold the password
+    except (ArgumentError, ValueError):  # their messages may contain the password
         raise SettingsInvalid("store.url is not a database URL.", remedy=remedy) from None
     match parsed.drivername.partition("+")[0]:
         case "sqlite":
@@ -283,7 +283,7 @@ def _ping_if_idle(connection: Any, record: Any, _proxy: Any) -> None:
     """Test a connection that was idle for a while.
 
     Raises:
-        DisconnectionError: it is broken, so that the pool opens another one.
+        DisconnectionError: the connection is broken, so that the pool opens another one.
     """
     if time.monotonic() - record.info.get("calve_used", float("inf")) < IDLE_SECONDS:
         return
@@ -297,7 +297,7 @@ def _ping_if_idle(connection: Any, record: Any, _proxy: Any) -> None:
 def _file(url: URL) -> Path | None:
     if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
         return None
-    return Path(url.database).absolute()  # the process may change its folder later
+    return Path(url.database).absolute()  # the process may change its working directory later
 
 
 def _sqlite_writer(url: URL, file: Path | None, lock: FileLock) -> Engine:
@@ -319,7 +319,7 @@ def _make_private(file: Path) -> None:
     """Make the database readable only by its owner; SQLite gives its other files the same permissions."""
     with suppress(
         FileExistsError
-    ):  # one that is there is not opened: to close it would drop the locks that we hold on it
+    ):  # an existing file is not opened: closing it would drop the locks that this process holds on it
         os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     suffixes = ("", "-wal", "-shm", "-journal", "-lock", "-scheduler")
     close_to_others(*(file.with_name(f"{file.name}{suffix}") for suffix in suffixes))
@@ -343,11 +343,11 @@ def _prepare_reader(connection: sqlite3.Connection, _record: Any) -> None:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
-    connection.isolation_level = None  # the driver's own BEGIN comes too late; ours is above
+    connection.isolation_level = None  # the driver's own BEGIN comes too late; write() begins transactions
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")  # a commit survives a power cut
     until = time.monotonic() + BUSY_SECONDS
-    while True:  # the busy timeout does not hold for the switch to WAL
+    while True:  # the busy timeout does not apply to the switch to WAL
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:

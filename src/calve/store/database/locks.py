@@ -1,4 +1,4 @@
-"""Locks of the operating system on files next to a SQLite file; they end with the process that holds them."""
+"""File locks of the operating system next to a SQLite file; they end with the process that holds them."""
 
 import fcntl
 import os
@@ -13,13 +13,13 @@ from calve.errors import StoreBusy
 _PAUSES = (0.0005, 0.001, 0.002, 0.005, 0.01)
 """How long to wait before each retry, in seconds; the last value repeats."""
 _ASKED_SECONDS = 0.05
-"""How long a scheduler tries to take its lock: whoever asks whether one runs has it for a moment."""
+"""How long a scheduler tries to take its lock: has_scheduler holds it for a moment."""
 
 
 class FileLock:
     """A lock between processes; without a file, it locks nothing.
 
-    It does not lock between the threads of a process, which share a connection.
+    It does not exclude the threads of its own process, which share a connection.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -31,7 +31,7 @@ class FileLock:
         """Hold the lock.
 
         Raises:
-            TimeoutError: others did not release it in time.
+            TimeoutError: another process did not release it in time.
         """
         if self._path is None:
             yield
@@ -46,7 +46,7 @@ class FileLock:
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Close the file; it is opened again when it is needed again."""
+        """Close the file; the next use opens it again."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -57,7 +57,7 @@ def only_scheduler(path: Path) -> Iterator[None]:
     """Be the only process that schedules on the SQLite file of this lock.
 
     Raises:
-        StoreBusy: another one does; it is named.
+        StoreBusy: another process schedules; the message names it.
     """
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -72,19 +72,19 @@ def only_scheduler(path: Path) -> Iterator[None]:
 
 
 def has_scheduler(path: Path) -> bool:
-    """Tell whether a process schedules on the SQLite file of this lock, this one included."""
+    """Tell whether a process, including this one, schedules on the SQLite file of this lock."""
     try:
         file = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:
-        return not _is_taken(file, fcntl.LOCK_SH)  # shared: those who ask do not take each other for a scheduler
+        return not _is_taken(file, fcntl.LOCK_SH)  # shared: two askers must not take each other for a scheduler
     finally:
         os.close(file)
 
 
 def _is_taken_within(file: int, seconds: float) -> bool:
-    """Take a lock, waiting so long at most: polled, because flock cannot wait with a time limit."""
+    """Take a lock, polling for up to some seconds, because flock cannot wait with a timeout."""
     until, tried = time.monotonic() + seconds, 0
     while not _is_taken(file):
         if time.monotonic() > until:
@@ -96,7 +96,7 @@ def _is_taken_within(file: int, seconds: float) -> bool:
 
 def _is_taken(file: int, how: int = fcntl.LOCK_EX) -> bool:
     try:
-        # flock and not fcntl's locks: those vanish when the process closes any other descriptor of the file.
+        # flock, not fcntl locks: those are released when the process closes any other descriptor of the file.
         fcntl.flock(file, how | fcntl.LOCK_NB)
     except BlockingIOError:
         return False

@@ -9,7 +9,7 @@ from calve.store.database.database import Database
 
 CHANNEL = "calve"
 LOOK_SECONDS = 0.15
-"""How often the writes of other processes to a SQLite file are looked for."""
+"""How often to look for writes of other processes to a SQLite file."""
 _RECEIVE_SECONDS = 1.0
 """How often the thread that listens to PostgreSQL checks whether to end."""
 _PAUSES = (0.1, 0.5, 1.0, 5.0)
@@ -17,7 +17,7 @@ _PAUSES = (0.1, 0.5, 1.0, 5.0)
 
 
 class Notifier:
-    """Wakes waiting threads; a thread that waits later learns of what it missed since its last wait."""
+    """Wakes waiting threads; a thread that starts to wait later sees notifications since its last wait."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -35,7 +35,7 @@ class Notifier:
             self._changed.notify_all()
 
     def wait(self, seconds: float) -> None:
-        """Sleep until a notification or the end of the time; not at all if one came since this thread's last wait."""
+        """Sleep until a notification or a timeout; return at once if one came since this thread's last wait."""
         if self._database.is_postgresql:
             self._start_listener()
             self._sleep(seconds)
@@ -44,7 +44,7 @@ class Notifier:
         self._seen.count = self._count
 
     def close(self) -> None:
-        """End the thread that listens."""
+        """End the listening thread."""
         self._is_closed.set()
         self.notify()
         if self._listener is not None:
@@ -66,7 +66,7 @@ class Notifier:
     def _is_changed(self) -> bool:
         """Tell whether another connection has written since the last look; if so, wake all waiting threads."""
         with self._database.read() as connection:
-            # data_version changes when another connection commits: cheaper than looking into the queue.
+            # data_version changes when another connection commits: cheaper than reading the queue.
             version: int = connection.exec_driver_sql("PRAGMA data_version").scalar_one()
         is_changed = version != self._version
         self._version = version
@@ -96,7 +96,7 @@ class Notifier:
         """Pass on notifications until the connection breaks."""
         import psycopg
 
-        self.notify()  # what was sent while nobody listened
+        self.notify()  # for notifications sent while this process was not listening
         try:
             while not self._is_closed.is_set():
                 for _ in connection.notifies(timeout=_RECEIVE_SECONDS, stop_after=1):

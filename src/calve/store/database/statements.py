@@ -1,4 +1,4 @@
-"""Which workflows lie below namespaces."""
+"""Pieces of SQL statements: namespaces, chunks of values, unique keys."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
@@ -18,9 +18,9 @@ from sqlalchemy.exc import (
 
 
 def is_below(workflow_id: ColumnElement[Any], namespaces: Sequence[str]) -> ColumnElement[bool]:
-    """Match the workflows below one of the namespaces; the empty one is above all.
+    """Match the workflows below one of the namespaces; the empty namespace contains all.
 
-    Not by LIKE, which takes a for A on SQLite.
+    Does not use LIKE, which ignores case on SQLite.
     """
     if "" in namespaces:
         return true()
@@ -29,9 +29,9 @@ def is_below(workflow_id: ColumnElement[Any], namespaces: Sequence[str]) -> Colu
 
 
 Item = TypeVar("Item")
-# SQLite takes 32,766 variables in a statement, PostgreSQL 65,535; rows here have a few each.
+# SQLite allows 32,766 variables in a statement, PostgreSQL 65,535; rows here have a few each.
 CHUNK = 5_000
-"""How many values one statement takes at most."""
+"""The most values in one statement."""
 
 
 def chunks(items: Sequence[Item], size: int = CHUNK) -> Iterator[Sequence[Item]]:

@@ -1,11 +1,11 @@
-"""Transactions of the engine: tried again where they may be, and known to be committed or not.
+"""Transactions of the engine: retried if possible, and known to be committed or not.
 
-PostgreSQL breaks deadlocks by ending one transaction: that one is repeated. If the connection is cut while
-the commit is under way, its outcome is unknown; the number of the transaction, read by its last statement, tells it
-afterwards (``pg_xact_status``). A server that crashes may reuse the number of a transaction that it lost: a number is
-valid only as long as the same server runs. If the outcome cannot be found out, the caller gets StoreUnavailable and
-may commit the same changes again: if they were written, their runs and tasks have changed since they were read, so
-that nothing is written twice.
+PostgreSQL breaks a deadlock by aborting one transaction, which is then retried. If the connection breaks during a
+commit, its outcome is unknown; the id of the transaction, read by its last statement, tells it afterwards
+(``pg_xact_status``). A server that crashes may reuse the id of a transaction that it lost: an id is valid only as long
+as the same server runs. If the outcome cannot be found out, the caller gets StoreUnavailable and may commit the same
+changes again: if they were written, their runs and tasks have changed since they were read, so that nothing is written
+twice.
 """
 
 import time
@@ -24,7 +24,7 @@ from calve.store.database.notifications import CHANNEL, Notifier
 Result = TypeVar("Result")
 _AGAIN = frozenset({"40001", "40P01"})
 """PostgreSQL's codes of a serialization failure and of a deadlock."""
-# Far more than deadlocks need. A StartOver locks at least one name more each time, so it ends by itself.
+# Far more than deadlocks need. Each StartOver adds at least one name to lock, so they end.
 _TRIES = 50
 _ASK_SECONDS = 0.2
 _LAST = text("SELECT pg_current_xact_id_if_assigned()::text")
@@ -35,7 +35,7 @@ _SERVER = text(
     "SELECT concat_ws(' ', pg_postmaster_start_time(), string_agg(pid::text, ' ' ORDER BY pid))"
     " FROM pg_stat_activity WHERE datid IS NULL AND usesysid IS NULL"
 )
-"""Names the server's own processes: after a crash they are others."""
+"""Identifies the server by its start time and the pids of its own processes, which change after a crash."""
 _OUTCOME = text("SELECT pg_xact_status(CAST(:xid AS xid8))")
 
 
@@ -49,21 +49,21 @@ class Transaction:
     """Whether waiting threads and processes must be notified."""
     xid: str | None = None
     server: str = ""
-    """Which server has given that number."""
+    """The server that assigned this id."""
     foreseen: set[str] = field(default_factory=set)
-    """Names that an earlier try should have locked first."""
+    """Names that an earlier try should have locked at the start."""
     param_sets: frozenset[tuple[str, str]] = frozenset()
-    """Sets of params that are known to be kept, with the server that keeps them: the one after a failover may not."""
+    """Sets of params known to be stored, with the server that stores them: after a failover, another may lack them."""
     new_param_sets: set[tuple[str, str]] = field(default_factory=set)
-    """Those that are kept when this transaction is."""
+    """Sets of params that are stored when this transaction is committed."""
 
     def has_param_set(self, key: str) -> bool:
-        """Tell whether a set of params need not be kept again."""
+        """Tell whether a set of params is stored already."""
         place = (self.server, key)
         return place in self.param_sets or place in self.new_param_sets
 
     def insert(self, table: Table) -> Any:
-        """Return an insert with a clause for conflicts, which differs between dialects."""
+        """Return an insert that can have a clause for conflicts, which differs between dialects."""
         if self.is_postgresql:
             from sqlalchemy.dialects import postgresql
 
@@ -74,11 +74,11 @@ class Transaction:
 
 
 class StartOver(Exception):
-    """The transaction must lock more names in the right order: it starts again with all of them."""
+    """The transaction must lock more names in the right order: it starts again, with all of them."""
 
 
 class Transactions:
-    """Reads and writes of the engine."""
+    """Reads and writes for the engine."""
 
     def __init__(self, database: Database, notifier: Notifier) -> None:
         self._database = database
@@ -87,17 +87,17 @@ class Transactions:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Give a connection to read with."""
+        """Open a connection for reading."""
         with self._database.read() as connection:
             yield connection
 
     @property
     def is_postgresql(self) -> bool:
-        """Return which of the two databases it is."""
+        """Tell whether the database is PostgreSQL."""
         return self._database.is_postgresql
 
     def write(self, name: str, work: Callable[[Transaction], Result]) -> Result:
-        """Carry out work in one transaction, and return what it returns."""
+        """Do work in one transaction, and return its result."""
         foreseen: set[str] = set()
         for _ in range(_TRIES - 1):
             try:
@@ -120,8 +120,8 @@ class Transactions:
                     transaction.server = _server(connection)
                 result = work(transaction)
                 if transaction.is_postgresql:
-                    # The last statement, since a number is assigned by the first write; NOTIFY rides along and is
-                    # sent by the commit.
+                    # The last statement, because the first write assigns the id. It includes NOTIFY, which the commit
+                    # sends.
                     transaction.xid = connection.scalar(_LAST_WAKING if transaction.is_waking else _LAST)
                 under_way = transaction
         except StoreUnavailable:
@@ -134,10 +134,10 @@ class Transactions:
         return result
 
     def _is_committed(self, xid: str, server: str) -> bool:
-        """Tell whether a transaction was committed whose commit got no answer; False also if that is unknown.
+        """Tell whether a transaction was committed although its commit got no answer; False also if this is unknown.
 
         Raises:
-            StoreUnavailable: the database does not answer.
+            StoreUnavailable: the database is unavailable.
         """
         until = time.monotonic() + databases.BUSY_SECONDS
         while True:
@@ -157,7 +157,7 @@ class Transactions:
 
 
 def _server(connection: Connection) -> str:
-    """Return which server a connection leads to; asked once for each connection, as none outlives its server."""
+    """Identify the server of a connection; asked once per connection, because none survives its server."""
     known: str | None = connection.info.get("calve_server")
     if known is None:
         known = connection.info["calve_server"] = str(connection.scalar(_SERVER))

@@ -1,7 +1,7 @@
 """What may need attention (part of the port ``calve.engine.ports.EngineState``).
 
-Partial indexes answer each query, and it reads a limited number of rows: old failures that were never restarted do not
-make it slow.
+Partial indexes answer each query, and it reads a limited number of rows: old failures that were never restarted do
+not make it slow.
 """
 
 import json
@@ -31,14 +31,14 @@ from calve.store.tables import (
 _FAILED = [RunStatus.FAILED.value, RunStatus.TIMED_OUT.value]
 _WRONG = [StepStatus.FATALLY_FAILED.value, StepStatus.INTERNALLY_FAILED.value, StepStatus.TIMED_OUT.value]
 _DEEPEST = 30
-"""How many loops and subworkflows are gone down into to find the step that failed: as many as a path may have."""
+"""How many levels of loops and subworkflows are searched for the failed step: as many as a path may have."""
 _WRONG_ATTEMPTS: Select[Any] = (
     select(attempt.c.uuid, attempt.c.run_uuid, attempt.c.step_id, attempt.c.is_leaf, attempt.c.timeline)
     .where(attempt.c.run_uuid.in_(bindparam("uuids", expanding=True)), attempt.c.status.in_(_WRONG))
     .where(not_(attempt.c.is_superseded))
     .order_by(attempt.c.ended_at.desc(), attempt.c.uuid.desc())
 )
-"""The one that ended first comes last, so that a dictionary by run keeps it."""
+"""The attempt that ended first comes last, so that a dictionary by run keeps it."""
 _failed_child = (
     select(
         run.c.uuid,
@@ -71,7 +71,7 @@ _ENDED: Select[Any] = (
     .where(attempt.c.uuid.in_(bindparam("uuids", expanding=True)), run.c.is_latest, run.c.inline_step.is_(None))
     .where(run.c.status.not_in(_UNDER_WAY))
 )
-"""The newest run of an instance counts: it may still commit what a run before it held."""
+"""Considers the newest run of an instance: it may still commit what an earlier run held."""
 _PAUSED = select(attempt).where(text(IS_PAUSED)).subquery("paused")
 
 
@@ -86,7 +86,7 @@ class SqlAttention:
     ) -> list[FailedRun]:
         """Return the instances that failed and were not restarted, newest first, each with the step that failed.
 
-        With ``saying``, return only those of the newest ``limit`` whose message begins so.
+        With ``saying``, return only those of the newest ``limit`` whose message begins with this text.
         """
         query = _failed(namespaces).limit(limit)
         with self._transactions.read() as connection:
@@ -96,14 +96,14 @@ class SqlAttention:
         return [one for one in found.values() if one.message.startswith(saying)]
 
     def explained(self, runs: Sequence[Run], *, namespaces: Sequence[str] = ("",)) -> dict[str, FailedRun]:
-        """Return what some runs failed of, by uuid."""
+        """Return why some runs failed, by uuid."""
         found = {one.uuid: FailedRun(RecentRun.of(one), message=one.message) for one in runs}
         with self._transactions.read() as connection:
             _explain(connection, found, namespaces)
         return found
 
     def held_work(self, *, limit: int = 100, namespaces: Sequence[str] = ("",)) -> list[HeldWork]:
-        """Return what is held on branches while its instance has ended, oldest first."""
+        """Return branches that are held although their instance has ended, oldest first."""
         with self._transactions.read() as connection:
             held = {row.attempt: row for row in connection.execute(_HELD)}
             ended = _ENDED.where(is_below(run.c.workflow_id, namespaces))
@@ -116,7 +116,7 @@ class SqlAttention:
         return sorted(found, key=lambda one: one.since)[:limit]
 
     def running_since(self, before: int, *, limit: int = 200, namespaces: Sequence[str] = ("",)) -> list[RecentRun]:
-        """Return the instances that began before a time and have not ended, those that began first first."""
+        """Return the unfinished instances that started before a time, oldest start first."""
         is_under_way = (text(IS_INSTANCE), text(IS_LIVE), not_(run.c.is_queued), run.c.started_at <= before)
         query: Select[Any] = select(*RECENT_RUN).where(*is_under_way, is_below(run.c.workflow_id, namespaces))
         with self._transactions.read() as connection:
@@ -124,14 +124,14 @@ class SqlAttention:
             return [recent_run_of(row) for row in rows]
 
     def all_paused(self, *, limit: int = 100, namespaces: Sequence[str] = ("",)) -> list[Attempt]:
-        """Return the attempts that are paused, oldest first."""
+        """Return the paused attempts, oldest first."""
         query = select(_PAUSED).join(run, run.c.uuid == _PAUSED.c.run_uuid)
         query = query.where(is_below(run.c.owner_workflow, namespaces)).order_by(_PAUSED.c.uuid)
         with self._transactions.read() as connection:
             return [attempt_of(row, connection) for row in connection.execute(query.limit(limit))]
 
     def waiting_counts(self, *, namespaces: Sequence[str] = ("",)) -> tuple[int, int]:
-        """Count the Approval steps that wait for people, and the attempts that are paused."""
+        """Count the Approval steps that wait for people, and the paused attempts."""
         counts = [
             select(func.count())
             .select_from(found.join(run, run.c.uuid == found.c.run_uuid))
@@ -144,7 +144,7 @@ class SqlAttention:
 
 
 def _failed(namespaces: Sequence[str]) -> Select[Any]:
-    """Return what finds failed instances; one of a subworkflow is left out where its parent has failed with it."""
+    """Return a query for failed instances, without those of a subworkflow whose parent failed too."""
     parent = run.alias("parent")
     is_told = exists().where(
         parent.c.uuid == run.c.parent_run,
@@ -160,7 +160,7 @@ def _failed(namespaces: Sequence[str]) -> Select[Any]:
 
 
 def _may_say(query: Select[Any], text: str) -> Select[Any]:
-    """Return what finds those failed instances that say a text themselves, or hold others that may say it."""
+    """Return a query for failed instances whose message begins with a text, or that contain runs whose message may."""
     failed = query.subquery("failed")
     holds_others = exists().where(
         attempt.c.run_uuid == failed.c.uuid,
@@ -173,7 +173,7 @@ def _may_say(query: Select[Any], text: str) -> Select[Any]:
 
 
 def _explain(connection: Connection, found: dict[str, FailedRun], namespaces: Sequence[str]) -> None:
-    """Find the step that each run failed of: two queries for each level of loops and subworkflows."""
+    """Find the step that made each run fail: two queries for each level of loops and subworkflows."""
     inside = {uuid: uuid for uuid in found}
     for _ in range(_DEEPEST):
         if not inside:
@@ -184,7 +184,7 @@ def _explain(connection: Connection, found: dict[str, FailedRun], namespaces: Se
 def _go_down(
     connection: Connection, found: dict[str, FailedRun], inside: Mapping[str, str], namespaces: Sequence[str]
 ) -> dict[str, str]:
-    """Find the failed steps of runs; return the failed runs inside of them. Both name the instance of each run."""
+    """Find the failed steps of runs; return the failed runs inside them, each with the uuid of its instance."""
     around: dict[str, str] = {}
     for row in _first_wrong(connection, list(inside)).values():
         key = inside[row.run_uuid]

@@ -41,18 +41,18 @@ _UPDATE_RUN = (
 _PASS_DOWN = (
     update(run)
     .where(run.c.parent_attempt == bindparam("attempt_uuid"), text(IS_LIVE), run.c.action.is_(None))
-    # The new number makes a turn fail that was computed without the action (decision 0013).
+    # Incrementing seq makes a turn fail that was computed without the action (decision 0013).
     .values(action=bindparam("pending"), seq=run.c.seq + 1)
     .returning(run.c.uuid, run.c.priority)
 )
 
 
 def commit(transaction: Transaction, changes: Changes) -> Committed:
-    """Write all changes of one step of progress: see ``calve.engine.ports.Instances.commit``.
+    """Write all changes of a turn: see ``calve.engine.ports.Instances.commit``.
 
-    All transactions lock in one order, so that none waits for another that waits for it: names of signals, workflows,
-    triggers, permits, tasks, runs. Permits are freed before new ones are asked for: a step that follows another takes
-    over its permit.
+    All transactions lock in one order, to avoid deadlocks: names of signals, workflows, triggers, permits, tasks, runs.
+    Permits are released before new ones are requested, so that a step takes over the permit of the step
+    before it.
     """
     connection = transaction.connection
     announcements = announce(transaction, changes.signals, awaited(changes))
@@ -83,7 +83,7 @@ def _insert_runs(transaction: Transaction, runs: Sequence[Run]) -> None:
 
 
 def _pass_down(connection: Connection, passed_down: Sequence[PassDown]) -> list[NewTask]:
-    """Ask an action of all child runs of attempts; return the tasks that carry it out."""
+    """Request an action on all child runs of attempts; return the tasks that carry it out."""
     tasks: list[NewTask] = []
     for each in passed_down:
         place = {"attempt_uuid": each.attempt_uuid, "pending": pending_text(each.pending)}
@@ -111,7 +111,7 @@ def _update(transaction: Transaction, changed: Attempt) -> dict[str, Any]:
 
 
 def _tasks(changes: Changes, admitted: Admitted, outcome: StartOutcome) -> list[NewTask]:
-    """Return all tasks that come up; a start that was answered with an earlier run brings none."""
+    """Return all new tasks; a start that was answered with an earlier run has none."""
     unborn = {start.run.uuid for start in changes.starts} - outcome.new.keys()
     asked = [task for task in changes.tasks if task.run_uuid not in unborn]
     starting = [each.task for each in changes.admissions if each.waiting.uuid in admitted.uuids]
@@ -119,7 +119,7 @@ def _tasks(changes: Changes, admitted: Admitted, outcome: StartOutcome) -> list[
 
 
 def _events(changes: Changes, admitted: Admitted, outcome: StartOutcome) -> list[Event]:
-    """Return all events; those of starts get the numbers that their instances got."""
+    """Return all events; those of starts get the instance ids that were assigned."""
     unborn = {start.run.uuid for start in changes.starts} - outcome.new.keys()
     events = [_numbered(event, outcome) for event in changes.events if event.run_uuid not in unborn]
     for admission in changes.admissions:
@@ -147,14 +147,14 @@ def _roots(changes: Changes, outcome: StartOutcome) -> dict[str, str]:
 
 
 def update_runs(transaction: Transaction, runs: Sequence[Run]) -> None:
-    """Write runs that are as they were read.
+    """Write runs that have not changed since they were read.
 
     Raises:
-        Conflict: one is not.
+        Conflict: a run has changed.
     """
     if not runs:
         return
-    # Sorted: two transactions that write the same runs lock them in the same order, and cannot deadlock.
+    # Sorted, so that transactions that write the same runs lock them in the same order, and cannot deadlock.
     rows = [_update_run(transaction, each) for each in sorted(runs, key=lambda each: each.uuid)]
     if transaction.connection.execute(_UPDATE_RUN, rows).rowcount != len(rows):
         raise Conflict("A run has changed since it was read.", runs=[each.uuid for each in runs])

@@ -13,7 +13,7 @@ _PLACE = ("workflow_id", "step_id", "version_id", "instance_id", "run_id", "atte
 
 
 class SqlControls:
-    """Keeps breakpoints and the limits of tags."""
+    """Stores breakpoints and the limits of tags."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
@@ -28,7 +28,7 @@ class SqlControls:
         self._transactions.write("set_breakpoint", keep)
 
     def delete_breakpoint(self, point: Breakpoint) -> bool:
-        """Delete a breakpoint; tell whether it existed."""
+        """Delete a breakpoint; return whether it existed."""
         statement = delete(breakpoint_).where(_is_at(point))
         return self._transactions.write(
             "delete_breakpoint", lambda transaction: transaction.connection.execute(statement).rowcount > 0
@@ -52,7 +52,7 @@ class SqlControls:
             return [attempt_of(row, connection) for row in rows]
 
     def set_tag_permit(self, tag: str, max_allowed: int, now: int) -> None:
-        """Limit how many steps of a tag run concurrently; waiting ones are woken."""
+        """Limit how many steps of a tag run concurrently, and wake the waiting ones."""
         values = {"tag": tag, "max_allowed": max_allowed, "modified_at": now}
 
         def keep(transaction: Transaction) -> None:
@@ -66,7 +66,7 @@ class SqlControls:
         self._transactions.write("set_tag_permit", keep)
 
     def delete_tag_permit(self, tag: str) -> bool:
-        """Lift a limit; those that wait are woken."""
+        """Remove a limit, and wake the steps that wait for it; return whether it existed."""
 
         def lift(transaction: Transaction) -> bool:
             found = transaction.connection.execute(delete(tag_permit).where(tag_permit.c.tag == tag)).rowcount > 0

@@ -30,15 +30,15 @@ from calve.store.tables import (
 )
 
 _RESET = frozenset({"run_strategy", "step_concurrency", "alerting"})
-"""Properties that a push without them sets back to their defaults."""
+"""Properties that a push resets to their defaults if it does not contain them."""
 UNSYNCED = -1
-"""In the place of the version whose triggers are there: whatever is active, its triggers are not."""
+"""A value of ``triggers_version`` that equals no version, so that the triggers are synchronized again."""
 _EXISTING = select(workflow).where(workflow.c.workflow_id == bindparam("workflow_id"), workflow.c.deleted_at.is_(None))
 _LIVE = [status.value for status in RunStatus if not status.is_terminal]
 
 
 class SqlDefinitions:
-    """Keeps workflows and their versions."""
+    """Stores workflows and their versions."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
@@ -46,7 +46,7 @@ class SqlDefinitions:
     def push(
         self, workflow_id: str, definition: Json, properties: Json, *, is_active: bool, author: str, now: int
     ) -> VersionRecord:
-        """Keep a definition as the next version, and its properties as the newest snapshot.
+        """Store a definition as the next version, and its properties as the latest snapshot.
 
         Raises:
             RequestInvalid: the run strategy cannot be changed now.
@@ -68,7 +68,7 @@ class SqlDefinitions:
             }
             if is_active:
                 values |= {"active_version": record.version_id, "activated_at": now}
-                transaction.is_waking = True  # its triggers are to be taken over
+                transaction.is_waking = True  # so that its triggers are created
             if before.deleted_at is not None:
                 values["created_at"] = now
             _change(transaction.connection, workflow_id, values)
@@ -77,7 +77,7 @@ class SqlDefinitions:
         return self._transactions.write("push", keep)
 
     def workflow(self, workflow_id: str) -> WorkflowRecord | None:
-        """Return a workflow, or None if there is none, or it was deleted."""
+        """Return a workflow, or None if it does not exist or was deleted."""
         with self._transactions.read() as connection:
             row = _existing(connection, workflow_id)
         return None if row is None else WORKFLOW.from_row(row)
@@ -85,7 +85,7 @@ class SqlDefinitions:
     def workflows(
         self, *, after: str = "", limit: int = 100, contains: str = "", namespaces: Sequence[str] = ("",)
     ) -> list[WorkflowRecord]:
-        """Return workflows by id, from the one after ``after``; only those below ``namespaces``."""
+        """Return workflows by id, starting after ``after``, limited to those below ``namespaces``."""
         query = select(workflow).where(workflow.c.deleted_at.is_(None), workflow.c.workflow_id > after)
         query = query.where(is_below(workflow.c.workflow_id, namespaces))
         if contains:
@@ -95,7 +95,7 @@ class SqlDefinitions:
             return [WORKFLOW.from_row(row) for row in rows]
 
     def change_properties(self, workflow_id: str, change: Callable[[Json], Json], now: int) -> WorkflowRecord:
-        """Replace the properties of a workflow by what ``change`` makes of them, under the lock of its row.
+        """Replace the properties of a workflow by the result of ``change``, under the lock of its row.
 
         Raises:
             WorkflowMissing: the workflow does not exist.
@@ -140,7 +140,7 @@ class SqlDefinitions:
         """Activate a version; None deactivates the workflow.
 
         Raises:
-            WorkflowMissing: there is no such workflow or version.
+            WorkflowMissing: the workflow or the version does not exist.
         """
 
         def change(transaction: Transaction) -> None:
@@ -149,7 +149,7 @@ class SqlDefinitions:
             if not is_known or (version_id is not None and not _has_version(connection, workflow_id, version_id)):
                 raise _missing(workflow_id, version_id)
             values = {"active_version": version_id, "activated_at": now, "modified_at": now}
-            if version_id is None:  # nothing is left to go on with when it is made active again
+            if version_id is None:  # a later activation starts its triggers anew
                 connection.execute(delete(trigger).where(trigger.c.workflow_id == workflow_id))
                 values["triggers_version"] = UNSYNCED
             _change(connection, workflow_id, values)
@@ -194,7 +194,7 @@ def _has_version(connection: Connection, workflow_id: str, version_id: int) -> b
 
 
 def _locked(transaction: Transaction, workflow_id: str, now: int) -> Row[Any]:
-    """Make the row of a workflow, if need be, and lock it."""
+    """Create the row of a workflow if it does not exist, and lock it."""
     row = {
         "workflow_id": workflow_id,
         "latest_version": 0,
@@ -253,7 +253,7 @@ def _missing(workflow_id: str, version_id: int | None) -> WorkflowMissing:
 
 
 def _mine(workflow_id: str) -> Any:
-    """Match the runs of a workflow: its instances, their iterations, and what they are the root of."""
+    """Match the runs of a workflow: its instances, their iterations, and all runs that they are the root of."""
     roots = select(run.c.uuid).where(run.c.workflow_id == workflow_id)
     return or_(run.c.workflow_id == workflow_id, run.c.owner_workflow == workflow_id, run.c.root_uuid.in_(roots))
 
@@ -287,7 +287,7 @@ _IS_AT_WORK = exists().where(
 
 
 class SqlTemplates:
-    """Keeps job templates by type and version."""
+    """Stores job templates by type and version."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
@@ -306,7 +306,7 @@ class SqlTemplates:
         self._transactions.write("keep_template", keep)
 
     def remove_templates(self, job_type: str, wanted: str | None) -> int:
-        """Delete a template in a version, or in all; return how many were deleted."""
+        """Delete one version of a template, or all; return how many were deleted."""
         statement = delete(job_template).where(job_template.c.job_type == job_type)
         if wanted is not None:
             statement = statement.where(job_template.c.version == wanted)
@@ -324,7 +324,7 @@ class SqlTemplates:
         return sorted(found, key=lambda template: (template.definition.job_type, template.definition.version))
 
     def versions_naming(self, word: str) -> list[VersionRecord]:
-        """Return the versions, active or running, whose definitions contain a word as a whole text."""
+        """Return the versions, active or of unfinished instances, whose definitions contain a word as a whole text."""
         query = select(version).join(workflow, version.c.workflow_id == workflow.c.workflow_id)
         query = query.where(or_(version.c.version_id == workflow.c.active_version, _IS_AT_WORK))
         query = query.where(version.c.definition.contains(json.dumps(word), autoescape=True))

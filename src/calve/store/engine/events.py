@@ -1,9 +1,9 @@
 """Events, and the positions of their followers.
 
 PostgreSQL numbers events when they are written, but shows them when they are committed: a reader of number 6 could
-miss number 5, which came a moment later. So each event carries the number of its transaction, and is shown only
-when no older transaction is under way. After a minute it is shown in any case: a long transaction of another
-application, or the numbers of a restored backup, must not hide it.
+miss number 5, if that is committed later. So each event has the id of its transaction, and is shown only
+when no older transaction is in progress. After a minute it is shown in any case, so that a long transaction of another
+application, or the transaction ids of a restored backup, cannot hide it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ _EVENTS = insert(event)
 
 
 def append_events(connection: Connection, events: Sequence[Event], roots: Mapping[str, str]) -> None:
-    """Append events; ``roots`` has the roots of the runs that were written just now."""
+    """Append events; ``roots`` has the roots of the runs that this transaction has written."""
     if not events:
         return
     missing = sorted({each.run_uuid for each in events} - roots.keys())
@@ -45,7 +45,7 @@ def _inner_root(each: Event, roots: Mapping[str, str]) -> str:
 def read_events(
     connection: Connection, *, after: int, run_uuid: str | None, root_uuid: str | None, limit: int
 ) -> list[Event]:
-    """Return events in order, from the one after ``after``; none will ever come before the last of them."""
+    """Return events in order, starting after ``after``; no later event will get a place before the last of them."""
     query = select(event).where(event.c.seq > after).order_by(event.c.seq).limit(limit)
     if connection.dialect.name == "postgresql":
         query = query.where(_SETTLED)
@@ -57,7 +57,7 @@ def read_events(
 
 
 def _of_tree(query: Select[Any], root_uuid: str, limit: int) -> Select[Any]:
-    """Return the first events of a root and of the runs inside it; each part has an index that gives them in order."""
+    """Return the first events of a root and of the runs inside it; an index returns each part in order."""
     own = query.where(event.c.run_uuid == root_uuid).subquery()
     inner = query.where(event.c.root_uuid == root_uuid, text(IS_INNER)).subquery()
     both = union_all(select(own), select(inner)).subquery()
@@ -65,7 +65,7 @@ def _of_tree(query: Select[Any], root_uuid: str, limit: int) -> Select[Any]:
 
 
 class SqlPositions:
-    """Keeps the position of each follower (the ports are ``AlertState`` and ``LineageState``)."""
+    """Stores the position of each follower (the ports are ``AlertState`` and ``LineageState``)."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
@@ -88,7 +88,7 @@ class SqlPositions:
         return self._transactions.write("begin_following", begin)
 
     def move(self, name: str, before: int, after: int) -> None:
-        """Move a follower on.
+        """Advance a follower.
 
         Raises:
             Conflict: its position changed.
@@ -97,7 +97,7 @@ class SqlPositions:
 
 
 def moved(transaction: Transaction, name: str, before: int, after: int) -> None:
-    """Move a follower on in a transaction.
+    """Advance a follower in a transaction.
 
     Raises:
         Conflict: its position changed.

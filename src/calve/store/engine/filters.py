@@ -22,13 +22,13 @@ _MANUAL = "MANUAL"
 
 
 class SqlInstanceFilters:
-    """Finds instances by what only their rows say."""
+    """Filters instances by values that no index has."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
     def filtered_instances(self, query: InstanceQuery) -> tuple[list[Run], Position | None]:
-        """Return the instances that meet a query, newest first, and where to look on if it did not see all."""
+        """Return the instances that match a query, newest first, and where to continue if it did not see all."""
         found: list[Run] = []
         after = query.after
         with self._transactions.read() as connection:
@@ -46,7 +46,7 @@ class SqlInstanceFilters:
 
 
 def _key(query: InstanceQuery) -> tuple[ColumnElement[Any], ...]:
-    """Return what instances are sorted by: those of one workflow by number."""
+    """Return the sort key of instances; those of one workflow are sorted by number."""
     return (run.c.created_at, run.c.uuid) if query.workflow_id is None else (run.c.instance_id,)
 
 
@@ -71,7 +71,7 @@ def _scanned(query: InstanceQuery, after: Position | None) -> Subquery:
 
 
 def _candidates(query: InstanceQuery, scanned: Subquery) -> Select[Any]:
-    """Return what finds those of the scanned instances that may meet the query; reading them decides."""
+    """Return a query for the scanned instances that may match; the values in their rows decide."""
     listed = select(run).join(scanned, scanned.c.uuid == run.c.uuid).where(*_conditions(query))
     return listed.order_by(*(one.desc() for one in _key(query))).limit(query.limit)
 
@@ -92,5 +92,5 @@ def _conditions(query: InstanceQuery) -> Iterator[ColumnElement[bool]]:
 
 
 def has_param(value: str) -> ColumnElement[bool]:
-    """Return what holds for every run that has a param of this value, as a text; it may hold for others too."""
+    """Return a condition that is true for every run with a param of this value, as a text, and maybe for others."""
     return run.c.params.contains(json.dumps(value)[1:-1], autoescape=True)

@@ -53,7 +53,7 @@ class SqlGrids:
         return [GridRow(recent_run_of(row), row.version_id, cells[row.uuid]) for row in rows]
 
     def iteration_statuses(self, workflow_id: str, *, started_by: Sequence[str] = ()) -> list[tuple[int, str]]:
-        """Return the numbers and statuses of the iterations under the name of a loop, by number."""
+        """Return the numbers and statuses of a loop's iterations, by number."""
         query = select(run.c.instance_id, run.c.status).where(*_iterations(workflow_id, started_by))
         with self._transactions.read() as connection:
             return [(number, status) for number, status in connection.execute(query.order_by(run.c.instance_id))]
@@ -68,7 +68,7 @@ class SqlGrids:
         after: int = 0,
         limit: int = 100,
     ) -> list[Run]:
-        """Return the latest runs of the iterations under the name of a loop, by number, after ``after``."""
+        """Return the latest runs of a loop's iterations, by number, starting after ``after``."""
         query = select(run).where(*_iterations(workflow_id, started_by))
         if statuses:
             query = query.where(run.c.status.in_([status.value for status in statuses]))
@@ -79,7 +79,7 @@ class SqlGrids:
 
 
 def _iterations(workflow_id: str, started_by: Sequence[str]) -> tuple[ColumnElement[bool], ...]:
-    """Return what holds for the latest runs of iterations: of all, or of those that some runs have started."""
+    """Return conditions for the latest runs of iterations: of all, or of those started by some runs."""
     if not started_by:
         return run.c.workflow_id == workflow_id, run.c.is_latest.is_(True)
     other = run.alias("other")
@@ -92,7 +92,7 @@ def _iterations(workflow_id: str, started_by: Sequence[str]) -> tuple[ColumnElem
 
 
 def _carried(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[tuple[str, Row[Any]]]:
-    """Yield the attempts that restarts have kept, each with the run that keeps it."""
+    """Yield the attempts that restarts carried over, each with the run that carries it."""
     kept: Mapping[str, str] = {uuid: row.uuid for row in rows for uuid in loaded(row.carried).values()}
     for some in chunks(list(kept)):
         for cell in connection.execute(_CARRIED, {"uuids": some}):

@@ -1,4 +1,4 @@
-"""Runs and attempts (the port is ``calve.engine.ports.Instances``); ``commits`` says how they change."""
+"""Runs and attempts (the port is ``calve.engine.ports.Instances``); ``commits`` writes their changes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -128,7 +128,7 @@ _CARRIED = select(run.c.uuid, run.c.instance_id, run.c.carried).where(_IS_OF_LOO
 
 
 class SqlInstances:
-    """Keeps runs and attempts."""
+    """Stores runs and attempts."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
@@ -138,13 +138,13 @@ class SqlInstances:
 
         Raises:
             Conflict: a run has changed since it was read.
-            LeaseLost: a task is no longer held.
-            WorkflowMissing: the workflow of a start is not there.
+            LeaseLost: a worker no longer owns a task.
+            WorkflowMissing: the workflow of a start does not exist.
         """
         return self._transactions.write("engine", lambda transaction: commit(transaction, changes))
 
     def load(self, run_uuid: str) -> Snapshot | None:
-        """Return a run and the newest attempt of each of its steps, carried ones too."""
+        """Return a run and the newest attempt of each of its steps, including carried-over ones."""
         with self._transactions.read() as connection:
             row = connection.execute(_RUN, {"uuid": run_uuid}).one_or_none()
             if row is None:
@@ -162,7 +162,7 @@ class SqlInstances:
         return self._first_run(_ONE_RUN, place | {"run_id": run_id})
 
     def run_by_request(self, workflow_id: str, request_id: str) -> Run | None:
-        """Return the run that a request has started already."""
+        """Return the run that an earlier call with this request id started, if any."""
         return self._first_run(_REQUESTED, {"workflow_id": workflow_id, "request_id": request_id})
 
     def runs(self, workflow_id: str, instance_id: int) -> list[Run]:
@@ -178,15 +178,15 @@ class SqlInstances:
         limit: int = 100,
         namespaces: Sequence[str] = ("",),
     ) -> list[Run]:
-        """Return the latest runs of instances that are no iterations, newest first."""
+        """Return the latest runs of instances, without iterations, newest first."""
         query = select(run).where(text(IS_LATEST), text(IS_INSTANCE), is_below(run.c.workflow_id, namespaces))
         if workflow_id is not None:
             query = query.where(run.c.workflow_id == workflow_id)
         condition = _indexed(statuses)
         if condition is not None:
             query = query.where(text(condition))
-        # The index of live instances has no times, and SQLite would rather go through all instances by the one that
-        # has them, unless it is asked for something that no index has.
+        # The index of live instances has no times, and SQLite would prefer to scan all instances by the index that
+        # has them: an expression that no index contains prevents this.
         created_at = run.c.created_at + 0 if condition == IS_LIVE else run.c.created_at
         if before is not None:
             query = query.where(tuple_(created_at, run.c.uuid) < before)
@@ -229,7 +229,7 @@ class SqlInstances:
             return [attempt_of(row, connection) for row in connection.execute(query, {"run_uuid": run_uuid, **place})]
 
     def newest_attempt(self, workflow_id: str, instance_id: int, step_id: str) -> Attempt | None:
-        """Return the newest attempt of a step over all runs of an instance."""
+        """Return the newest attempt of a step in all runs of an instance."""
         query = (
             select(attempt)
             .join(run, run.c.uuid == attempt.c.run_uuid)
@@ -242,7 +242,7 @@ class SqlInstances:
             return None if row is None else attempt_of(row, connection)
 
     def children(self, attempt_uuid: str) -> Children:
-        """Count the child runs of an attempt, in time that follows the unfinished and failed ones."""
+        """Count the child runs of an attempt, in time proportional to the unfinished and failed ones."""
         with self._transactions.read() as connection:
             rows = connection.execute(_CHILDREN, {"attempt_uuid": attempt_uuid})
             found = {RunStatus(row.status): row.number for row in rows}
@@ -256,18 +256,18 @@ class SqlInstances:
     def child_runs(
         self, attempt_uuid: str, *, statuses: Sequence[RunStatus] = (), after: int = 0, limit: int = 1000
     ) -> list[Run]:
-        """Return the latest child runs of an attempt by instance id, from the one after ``after``."""
+        """Return the latest child runs of an attempt by instance id, starting after ``after``."""
         query = select(run).where(run.c.parent_attempt == attempt_uuid, run.c.is_latest.is_(True), *_is_in(statuses))
         number: ColumnElement[int] = run.c.instance_id
         if statuses and RunStatus.SUCCEEDED not in statuses:
             query = query.where(text("parent_attempt IS NOT NULL"), text(IS_LATEST), text(IS_UNSUCCESSFUL))
-            # Few of thousands, which have an index of their own. SQLite would rather go through all children by the
-            # index that has their numbers, unless it is asked for something that no index has.
+            # Few of thousands, with an index of their own. SQLite would prefer to scan all children by the index that
+            # has their numbers: an expression that no index contains prevents this.
             number = run.c.instance_id + 0
         return self._runs(query.where(number > after).order_by(number, run.c.workflow_id).limit(limit))
 
     def child_params(self, workflow_id: str, step_id: str, param: str) -> dict[int, Json]:
-        """Return a stored param of a step over the iterations under the name of a loop, by number."""
+        """Return a stored param of a step in all iterations of a loop, by number."""
         own = (
             select(run.c.instance_id, attempt.c.params, attempt.c.uuid)
             .join(attempt, attempt.c.run_uuid == run.c.uuid)
@@ -288,33 +288,33 @@ class SqlInstances:
         return {instance_id: stored[param] for instance_id, stored in found.items() if param in stored}
 
     def latest_inline(self, workflow_id: str, *, after: int = 0, limit: int = 1000) -> list[Run]:
-        """Return the latest runs of the iterations under the name of a loop, by number, after ``after``."""
+        """Return the latest runs of a loop's iterations, by number, starting after ``after``."""
         is_of = (run.c.workflow_id == workflow_id, run.c.instance_id > after, run.c.is_latest.is_(True))
         return self._runs(select(run).where(*is_of).order_by(run.c.instance_id).limit(limit))
 
     def rollup(self, root_uuid: str) -> dict[StepStatus, int]:
-        """Count the leaf steps of a whole tree by the status of their newest attempt."""
+        """Count the leaf steps of a whole tree by the status of their newest attempts."""
         with self._transactions.read() as connection:
             rows = connection.execute(_ROLLUP, {"root_uuid": root_uuid})
             return {StepStatus(row.status): row.number for row in rows}
 
     def leaves(self, scope: Scope, limit: int = 100) -> Leaves:
-        """Count the leaf steps of a scope, and name the first that a rollup names."""
+        """Count the leaf steps of a scope, and return the first of those that a rollup names."""
         with self._transactions.read() as connection:
             return read_leaves(connection, scope, limit)
 
     def iterations(self, workflow_id: str, *, with_params: bool = False) -> list[IterationRecord]:
-        """Return the iterations under the name of a loop, by number."""
+        """Return the iterations of a loop, by number."""
         with self._transactions.read() as connection:
             return read_iterations(connection, workflow_id, with_params=with_params)
 
     def ancestors(self, run_uuid: str) -> list[Ancestor]:
-        """Return the attempts that a run belongs to, from that of the root."""
+        """Return the attempts that contain a run, from that of the root down."""
         with self._transactions.read() as connection:
             return read_ancestors(connection, run_uuid)
 
     def overdue(self, now: int, limit: int = 100) -> list[str]:
-        """Return the uuids of unfinished runs that are past their ``timeout_at``, or whose unfinished attempts are."""
+        """Return the uuids of unfinished runs that have timed out, or that have an unfinished attempt that has."""
         place = {"now": now, "number": limit}
         with self._transactions.read() as connection:
             found = dict.fromkeys(connection.scalars(_OVERDUE_RUNS, place))
@@ -324,7 +324,7 @@ class SqlInstances:
     def events(
         self, *, after: int = 0, run_uuid: str | None = None, root_uuid: str | None = None, limit: int = 1000
     ) -> list[Event]:
-        """Return events in order, from the one after ``after``."""
+        """Return events in order, starting after ``after``."""
         with self._transactions.read() as connection:
             return read_events(connection, after=after, run_uuid=run_uuid, root_uuid=root_uuid, limit=limit)
 
@@ -334,7 +334,7 @@ class SqlInstances:
             return connection.scalar(select(func.max(event.c.seq))) or 0
 
     def run_ends(self, attempt_uuids: Sequence[str]) -> dict[str, RunEnd]:
-        """Return the status and the end of the runs of some attempts, by attempt; unknown attempts are left out."""
+        """Return the status and end time of the runs of some attempts, by attempt; unknown attempts are missing."""
         found: dict[str, RunEnd] = {}
         with self._transactions.read() as connection:
             for some in chunks(attempt_uuids):
@@ -355,11 +355,11 @@ _INDEXED = (
     (frozenset({RunStatus.FAILED.value, RunStatus.TIMED_OUT.value}), IS_FAILED),
     (frozenset({RunStatus.STOPPED.value}), IS_STOPPED),
 )
-"""Statuses of few instances among very many, with the conditions of their indexes."""
+"""Statuses that few of very many instances have, with the conditions of their indexes."""
 
 
 def _indexed(statuses: Sequence[RunStatus]) -> str | None:
-    """Return the condition of the index that holds the instances in some statuses; None if there is none."""
+    """Return the condition of the index that contains the instances in some statuses; None if there is none."""
     wanted = frozenset(status.value for status in statuses)
     return next((condition for held, condition in _INDEXED if wanted and wanted <= held), None)
 

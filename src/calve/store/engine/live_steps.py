@@ -1,4 +1,4 @@
-"""Steps that are not over: what waits, and for what (part of the port ``calve.engine.ports.EngineState``)."""
+"""Unfinished steps, and what they wait for (part of the port ``calve.engine.ports.EngineState``)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,8 +38,8 @@ _WILL_MOVE = or_(attempt.c.status.in_([*_RETRYABLE, *_HOLDS]), and_(_IS_RUNNING,
 
 
 def _live_runs() -> CTE:
-    """Return a run and the runs below it that are not over: found by the index of unsuccessful children."""
-    # The conditions of the partial index have no table name, so they stand in a query of their own.
+    """Return a query for a run and the unfinished runs below it, found by the index of unsuccessful children."""
+    # The conditions of the partial index do not name a table, so they need a subquery of their own.
     children = (
         select(run.c.uuid, run.c.parent_attempt)
         .where(text("parent_attempt IS NOT NULL"), text(IS_LATEST), text(IS_UNSUCCESSFUL), run.c.status.in_(_LIVE_RUNS))
@@ -84,7 +84,7 @@ def _ancestry() -> Select[Any]:
         .cte("around", recursive=True)
     )
     above = run.alias("above")
-    # A union drops what two runs have in common.
+    # UNION, not UNION ALL: drops the runs that two runs have in common.
     found = found.union(select(above.c.uuid, above.c.parent_run).join(found, found.c.parent == above.c.uuid))
     return select(run).where(run.c.uuid.in_(select(found.c.uuid)))
 
@@ -113,7 +113,7 @@ def _last_pieces() -> Select[Any]:
         .group_by(log_chunk.c.attempt_uuid)
         .subquery("newest")
     )
-    # Where a text is shorter than the tail, the first character is number 1 on both databases.
+    # If a text is shorter than the tail, start at character 1, which both databases accept.
     start = case((func.length(log_chunk.c.text) > _TAIL, func.length(log_chunk.c.text) - _TAIL + 1), else_=1)
     is_newest = and_(log_chunk.c.attempt_uuid == newest.c.attempt_uuid, log_chunk.c.number == newest.c.number)
     return select(log_chunk.c.attempt_uuid, func.substr(log_chunk.c.text, start).label("text")).join(newest, is_newest)
@@ -133,17 +133,17 @@ APPROVALS = (
     .where(text(IS_COUNTED), _IS_RUNNING, attempt.c.type == APPROVAL, _IN_LIVE_TREE)
     .subquery("approvals")
 )
-"""Found by the trees that are not over, whose leaf steps have an index by status."""
+"""Finds approvals by the unfinished trees, whose leaf steps have an index by status."""
 
 
 class SqlLiveWork:
-    """Reads steps that have not ended."""
+    """Reads unfinished steps."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
     def live_steps(self, run_uuid: str, limit: int = 5) -> LiveSteps:
-        """Return the attempts in a run, and in the runs below it that are not over, that will move again."""
+        """Return the unfinished attempts in a run, and in the unfinished runs below it."""
         with self._transactions.read() as connection:
             rows = connection.execute(_LIVE_STEPS, {"run_uuid": run_uuid, "limit": limit}).all()
             kinds: dict[int, list[Attempt]] = {}
@@ -158,7 +158,7 @@ class SqlLiveWork:
         )
 
     def ancestry(self, run_uuids: Sequence[str]) -> dict[str, Run]:
-        """Return some runs, and the runs around them up to the roots, by uuid."""
+        """Return some runs, and the runs that contain them up to the roots, by uuid."""
         found: dict[str, Run] = {}
         with self._transactions.read() as connection:
             for some in chunks(list(run_uuids)):
@@ -176,7 +176,7 @@ class SqlLiveWork:
         limit: int = 100,
         namespaces: Sequence[str] = ("",),
     ) -> list[Attempt]:
-        """Return the attempts of Approval steps that wait for people, by uuid, from the one after ``after``."""
+        """Return the attempts of Approval steps that wait for people, by uuid, starting after ``after``."""
         query = (
             select(APPROVALS)
             .join(run, run.c.uuid == APPROVALS.c.run_uuid)
@@ -190,7 +190,7 @@ class SqlLiveWork:
             ]
 
     def awaited_permits(self, attempt_uuids: Sequence[str]) -> dict[str, list[PermitUse]]:
-        """Return the permits with a limit that attempts wait for, by attempt."""
+        """Return the limited permits that attempts wait for, by attempt."""
         found: dict[str, list[PermitUse]] = {}
         with self._transactions.read() as connection:
             for some in chunks(list(attempt_uuids)):

@@ -31,7 +31,7 @@ _EXTENTS = (
 
 
 def append_logs(transaction: Transaction, logs: Iterable[LogChunk]) -> None:
-    """Append pieces of logs; a piece may be sent twice, and a piece with the number of another one is appended last.
+    """Append pieces of logs; skip a piece sent twice, and append a piece whose number is taken as the last one.
 
     A worker that was considered dead may still send a piece with a number that its successor has used.
     """
@@ -49,17 +49,17 @@ def append_logs(transaction: Transaction, logs: Iterable[LogChunk]) -> None:
 
 
 class SqlLogs:
-    """Keeps the logs of attempts, and knows which files hold them."""
+    """Stores pieces of logs, and the addresses of the files that contain logs."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
     def append_log(self, chunk: LogChunk) -> None:
-        """Keep a piece of an attempt's log; the same piece may come twice."""
+        """Store a piece of an attempt's log; repeating it changes nothing."""
         self._transactions.write("append_log", lambda transaction: append_logs(transaction, [chunk]))
 
     def log(self, attempt_uuid: str, *, after: int = -1) -> list[LogChunk]:
-        """Return an attempt's log from the piece after number ``after``."""
+        """Return an attempt's log, starting after the piece with number ``after``."""
         query = (
             select(log_chunk)
             .where(log_chunk.c.attempt_uuid == attempt_uuid, log_chunk.c.number > after)
@@ -69,20 +69,20 @@ class SqlLogs:
             return [LOG_CHUNK.from_row(row) for row in connection.execute(query)]
 
     def log_extents(self, attempt_uuid: str) -> list[LogExtent]:
-        """Return which pieces of an attempt's log are kept, in order, without their texts."""
+        """Return the pieces of an attempt's log, in order, without their texts."""
         found: list[LogExtent] = []
         end = line = 0
         with self._transactions.read() as connection:
             rows = connection.execute(_EXTENTS, {"attempt_uuid": attempt_uuid}).all()
         for row in rows:
-            start = max(end, row.start)  # a piece that says that it begins within another follows it
+            start = max(end, row.start)  # a piece that claims to begin within another one follows it
             line = max(line, row.line)
             found.append(LogExtent(start, row.size, row.number, line))
             end = start + row.size
         return found
 
     def log_texts(self, attempt_uuid: str, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the texts of pieces of a log by number, but for those that are not kept any longer."""
+        """Return the texts of pieces of a log by number; pieces that are no longer kept are missing."""
         query = select(log_chunk.c.number, log_chunk.c.text).where(log_chunk.c.attempt_uuid == attempt_uuid)
         with self._transactions.read() as connection:
             return {
@@ -92,13 +92,13 @@ class SqlLogs:
             }
 
     def log_files(self, attempt_uuid: str) -> list[LogExtent]:
-        """Return the files that hold an attempt's log, in order."""
+        """Return the files that contain an attempt's log, in order."""
         query = select(log_file).where(log_file.c.attempt_uuid == attempt_uuid).order_by(log_file.c.start)
         with self._transactions.read() as connection:
             return [LogExtent(row.start, row.size, address=row.address) for row in connection.execute(query)]
 
     def keep_log_file(self, attempt_uuid: str, extent: LogExtent) -> None:
-        """Record that a file contains a part of an attempt's log, replacing one that starts at the same place."""
+        """Record that a file contains a part of an attempt's log; replaces a file that begins at the same offset."""
         row = {"attempt_uuid": attempt_uuid, "start": extent.start, "size": extent.size, "address": extent.address}
 
         def keep(transaction: Transaction) -> None:

@@ -1,4 +1,4 @@
-"""Many workflows and instances at once, little of each (part of the port ``calve.engine.ports.EngineState``)."""
+"""Many workflows and instances with few fields each (part of the port ``calve.engine.ports.EngineState``)."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from calve.store.engine.rows import WORKFLOW
 from calve.store.tables import run, version, workflow
 
 _BATCH = 500
-"""How many rows are read at a time where not all of them may meet the query."""
+"""How many rows are read at a time if not all of them may match the query."""
 RECENT_RUN: tuple[Column[Any], ...] = (
     run.c.workflow_id,
     run.c.instance_id,
@@ -24,8 +24,8 @@ RECENT_RUN: tuple[Column[Any], ...] = (
     run.c.ended_at,
 )
 """The columns that ``recent_run_of`` reads."""
-# Instances of a workflow have numbers without gaps, so that the newest are found by number: a window function would
-# go through all instances of each workflow to number them.
+# Instances of a workflow are numbered without gaps, so the newest are found by number: a window function would scan
+# all instances of each workflow to number them.
 _RECENT_RUNS: Select[Any] = (
     select(*RECENT_RUN)
     .join(workflow, workflow.c.workflow_id == run.c.workflow_id)
@@ -58,7 +58,7 @@ class SqlOverviews:
         return found
 
     def recent_runs(self, workflow_ids: Sequence[str], number: int) -> dict[str, list[RecentRun]]:
-        """Return the newest instances of some workflows by workflow, the highest number first."""
+        """Return the newest instances of each workflow, the highest number first."""
         found: dict[str, list[RecentRun]] = {workflow_id: [] for workflow_id in workflow_ids}
         with self._transactions.read() as connection:
             place = {"workflow_ids": list(workflow_ids), "number": number}
@@ -69,7 +69,7 @@ class SqlOverviews:
     def instances_numbered(
         self, number: int, *, contains: str, limit: int = 10, namespaces: Sequence[str] = ("",)
     ) -> list[RecentRun]:
-        """Return the instances of a number of the workflows whose ids hold a text, the shortest ids first."""
+        """Return the instances with a number, of workflows whose ids contain a text; the shortest ids first."""
         is_wanted = workflow.c.workflow_id.icontains(contains, autoescape=True)
         query = _numbered.where(is_wanted, is_below(workflow.c.workflow_id, namespaces)).limit(limit)
         with self._transactions.read() as connection:
@@ -85,7 +85,7 @@ _numbered: Select[Any] = (
 
 
 def recent_run_of(row: Row[Any]) -> RecentRun:
-    """Read the columns of a run that lists show."""
+    """Read the columns of a run for lists."""
     return RecentRun(
         row.workflow_id,
         row.instance_id,
@@ -98,7 +98,7 @@ def recent_run_of(row: Row[Any]) -> RecentRun:
 
 
 def _rows(connection: Connection, query: WorkflowQuery) -> Iterator[Row[Any]]:
-    """Yield the rows that may meet a query, in order, read bit by bit."""
+    """Yield the rows that may match a query, in order, read in batches."""
     after = query.after
     size = min(_BATCH, query.limit)
     while True:
@@ -157,7 +157,7 @@ def _conditions(query: WorkflowQuery) -> Iterator[ColumnElement[bool]]:
     if query.text:
         is_written = (one.icontains(_in_json(query.text), autoescape=True) for one in places)
         yield or_(workflow.c.workflow_id.icontains(query.text, autoescape=True), *is_written)
-    # Whether a text of the JSON is the owner or a tag is decided when it is read: few others are the same.
+    # Reading a row decides whether the text in its JSON is the owner or a tag; few other texts are the same.
     if query.owner is not None:
         yield workflow.c.properties.contains(json.dumps(query.owner), autoescape=True)
     if query.tag is not None:
@@ -165,7 +165,7 @@ def _conditions(query: WorkflowQuery) -> Iterator[ColumnElement[bool]]:
 
 
 def _in_json(text: str) -> str:
-    """Return a text as it stands inside of a text of JSON."""
+    """Return a text as it is escaped inside JSON."""
     return json.dumps(text)[1:-1]
 
 

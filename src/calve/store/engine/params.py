@@ -1,10 +1,10 @@
-"""Params of runs and attempts as rows keep them: what is the same in each instance is kept once, results each time.
+"""Params of runs and attempts as rows store them: definitions that are the same in each instance are stored once.
 
 The definitions of a version's params, and of the default params that every run and attempt has, are the same in each
-of its instances and many times longer than the results. A row holds the id of a set of definitions, which follows
-from their content, and the results in the same order; 0 stands for the uuid of the row. Of a literal the row holds the
-value alone, whoever gave it. Any other definition that came with the instance stays in the row, as everything does in
-rows that an older calve wrote.
+of its instances and many times longer than the results. A row contains the id of a set of definitions, a hash of their
+content, and the results in the same order; 0 stands for the uuid of the row. For a literal, the row contains only the
+value, whoever gave it. Any other definition that came with the instance stays in the row, as does everything in rows
+that an older calve wrote.
 """
 
 import json
@@ -20,20 +20,20 @@ from calve.store.database import Transaction
 from calve.store.tables import param_set
 
 Stored = Mapping[str, Any]
-"""A param as ``Parameter.as_stored`` gives it."""
+"""A param as ``Parameter.as_stored`` returns it."""
 Pattern = tuple[str, dict[str, Any] | None, bool]
-"""A name, its definition if the row does not hold it, and whether the result is the value of that definition."""
+"""A name, its definition unless the row has it, and whether the result is the value of the definition."""
 _SHARED = frozenset({ParamSource.SYSTEM_DEFAULT, ParamSource.DEFINITION, ParamSource.TEMPLATE_SCHEMA})
-"""Sources that say the same in every instance of a version."""
+"""Sources whose definitions are the same in every instance of a version."""
 _FIELDS = frozenset({"name", "definition", "result", "evaluated_time", "note"})
 _MOST = 10_000
 _read: dict[str, tuple[Pattern, ...]] = {}
-"""Sets by id, of every database: the same id is the same content."""
+"""Sets of definitions by id, for all databases: the same id means the same content."""
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def write_params(transaction: Transaction, params: Mapping[str, Stored], uuid: str) -> str:
-    """Return params as the row of that uuid keeps them, after the set of their definitions is kept too."""
+    """Return params as stored in the row with that uuid, and store the set of their definitions."""
     patterns = [_pattern(name, param) for name, param in params.items()]
     if all(definition is None for _, definition, _ in patterns):
         return _encode(params) if params else "{}"
@@ -46,7 +46,7 @@ def write_params(transaction: Transaction, params: Mapping[str, Stored], uuid: s
 
 
 def read_params(connection: Connection, text: str, uuid: str) -> dict[str, Any]:
-    """Return the params that the row of that uuid keeps."""
+    """Return the params that are stored in the row with that uuid."""
     if text == "{}":
         return {}
     kept = json.loads(text)
@@ -61,20 +61,20 @@ def read_params(connection: Connection, text: str, uuid: str) -> dict[str, Any]:
 
 
 class _Clock:
-    """Times one after the other, as spans: most are the same as the one before."""
+    """Encodes consecutive times as differences, most of which are 0."""
 
     def __init__(self, start: int | None = None) -> None:
         self.start = self._last = start
 
     def span(self, at: int) -> int:
-        """Return how much later a time is than the one before."""
+        """Return how much later a time is than the previous one."""
         if self._last is None:
             self.start = self._last = at
         span, self._last = at - self._last, at
         return span
 
     def after(self, span: int) -> int:
-        """Return the time that is so much later than the one before."""
+        """Return the time that is this much later than the previous one."""
         self._last = (self._last or 0) + span
         return self._last
 
@@ -113,7 +113,7 @@ def _param(pattern: Pattern, result: list[Any], clock: _Clock) -> dict[str, Any]
 
 
 def _keep(transaction: Transaction, patterns: str) -> str:
-    """Keep a set unless it is known to be there; return its id."""
+    """Store a set unless it is known to be stored; return its id."""
     key = urlsafe_b64encode(blake2b(patterns.encode(), digest_size=12).digest()).decode()
     if not transaction.has_param_set(key):
         row = {"id": key, "definitions": patterns}

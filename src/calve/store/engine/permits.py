@@ -1,8 +1,8 @@
 """Permits: which attempts may start, and which runs are woken when others end.
 
-An attempt that starts holds a claim on each of its permits; one that has to wait keeps its claims unheld. A transaction
-that frees or wants a permit holds its lock until the end, so that no attempt begins to wait for a permit that is just
-being freed.
+An attempt that starts holds a claim on each of its permits; one that must wait stores its claims unheld. A transaction
+that releases or requests a permit locks it until the end, so that no attempt begins to wait for a permit that is just
+being released.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,10 +18,10 @@ from calve.store.database import StartOver, Transaction, chunks
 from calve.store.tables import claim, tag_permit
 
 TAG = "tag:"
-"""The prefix of the names of tags' permits."""
+"""The prefix of the names of the permits of tags."""
 _PAGE = 200
 _FIRST = -(2**31)
-"""No priority comes before it."""
+"""Less than any priority."""
 _LOCKS = 0x63616C76
 """The first half of the advisory locks of permits: "calv" in ASCII."""
 _names: BindParameter[Any] = bindparam("names", expanding=True)
@@ -40,7 +40,7 @@ _LINE = (
         claim.c.permit == bindparam("permit"),
         claim.c.is_held.is_(False),
         tuple_(claim.c.priority, claim.c.seq) > tuple_(bindparam("priority"), bindparam("seq")),
-        # Not those that also wait for a permit that is full: they could not start, and waking them costs a turn.
+        # Leave out those that also wait for a full permit: they could not start, and waking them costs a turn.
         claim.c.attempt_uuid.not_in(
             select(claim.c.attempt_uuid).where(
                 claim.c.permit.in_(bindparam("full", expanding=True)), claim.c.is_held.is_(False)
@@ -73,22 +73,22 @@ _UPSERT = {False: _upsert(sqlite.insert), True: _upsert(postgresql.insert)}
 
 
 def _keys(names: Iterable[str]) -> list[int]:
-    """Return the numbers of the locks of permits, in order."""
-    # Advisory locks have numbers, and the second half is a signed int. Two names that share one only wait for each
-    # other needlessly.
+    """Return the keys of the advisory locks of permits, in order."""
+    # Advisory locks have numbers, and the second half is a signed int. Two names with the same number only wait for
+    # each other needlessly.
     return sorted({crc32(name.encode()) - 2**31 for name in names})
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Which attempts got their permits, and the runs that are woken because permits are free."""
+    """The attempts that got their permits, and the tasks of runs that are woken because permits are free."""
 
     uuids: frozenset[str] = frozenset()
     woken: tuple[NewTask, ...] = ()
 
 
 def settle_permits(transaction: Transaction, changes: Changes) -> Admitted:
-    """Free the permits of attempts that end, admit those that want to start, and wake those that now could."""
+    """Release the permits of attempts that end, admit those that want to start, and wake those that now could."""
     asking = {admission.waiting.uuid for admission in changes.admissions}
     if _handed_over(transaction.connection, changes, asking):
         return Admitted(frozenset(asking))
@@ -109,10 +109,10 @@ def settle_permits(transaction: Transaction, changes: Changes) -> Admitted:
 
 
 def _handed_over(connection: Connection, changes: Changes, asking: set[str]) -> bool:
-    """Let a step take over the permits of the one before it in its run; tell whether it could.
+    """Let a step take over the permits of the step before it in the same run; return whether it could.
 
-    No more are held than before, and none are freed, so no lock is needed: steps of one workflow do not wait for each
-    other. It is not done if an attempt waits for one of them, or too many are held since a limit was lowered.
+    As many permits are held as before, and none are released, so no lock is needed: the steps of a workflow do not wait
+    for each other. Not possible if an attempt waits for one of them, or if a lowered limit is exceeded.
     """
     over = [each for each in changes.attempts if each.status not in HOLDING and each.uuid not in asking]
     if len(over) != 1 or len(changes.admissions) != 1:
@@ -129,12 +129,12 @@ def _handed_over(connection: Connection, changes: Changes, asking: set[str]) -> 
     if any(permit.limit is None or held[permit.name] > permit.limit for permit in admission.permits):
         return False
     place = {"ended": ended.uuid, "started": admission.waiting.uuid, "new_priority": admission.priority}
-    # Both are steps of one run without tags, so they count against the same; one that held nothing gives nothing.
+    # Both are steps of one run without tags, so they need the same permits; an attempt that held none passes none on.
     return connection.execute(_HAND_OVER, {"names": names, **place}).rowcount > 0
 
 
 def wake_waiting(transaction: Transaction, name: str) -> list[NewTask]:
-    """Return the tasks that wake who waits for a permit and could have it now."""
+    """Return the tasks that wake attempts which wait for a permit and could have it now."""
     counts = PermitCounts(transaction)
     counts.count({name})
     return _next_in_line(transaction.connection, counts, {name})
@@ -142,17 +142,17 @@ def wake_waiting(transaction: Transaction, name: str) -> list[NewTask]:
 
 @dataclass(slots=True)
 class PermitCounts:
-    """How many claims are held on each permit, and how many there may be."""
+    """How many claims on each permit are held, and the limits of tags."""
 
     transaction: Transaction
     held: dict[str, int] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)
     """Permits that an attempt waits for."""
     limits: dict[str, int] = field(default_factory=dict)
-    """Those of tags."""
+    """The limits of the permits of tags."""
 
     def count(self, names: Iterable[str]) -> None:
-        """Lock permits, and count those that are held."""
+        """Lock permits, and count their claims."""
         new = sorted(set(names) - self.held.keys())
         if not new:
             return
@@ -170,7 +170,7 @@ class PermitCounts:
             self.limits |= {TAG + row.tag: row.max_allowed for row in rows}
 
     def _lock(self, names: Sequence[str]) -> None:
-        """Lock permits, the first ones in order; if more are needed and not free, start over to avoid a deadlock."""
+        """Lock permits in order; if more are needed later and not free, start over to avoid a deadlock."""
         # SQLite has one writer, so the transaction itself is the lock.
         if not self.transaction.is_postgresql:
             return
@@ -191,7 +191,7 @@ class PermitCounts:
         return True
 
     def is_free(self, permit: Permit) -> bool:
-        """Tell whether one more could be held."""
+        """Tell whether another claim can be held."""
         limit = self.limits.get(permit.name) if permit.limit is None else permit.limit
         return limit is None or self.held[permit.name] < limit
 
@@ -226,7 +226,7 @@ def _write(transaction: Transaction, admissions: Sequence[Admission], admitted: 
 
 
 def _next_in_line(connection: Connection, counts: PermitCounts, touched: set[str]) -> list[NewTask]:
-    """Return the tasks of runs whose waiting attempts could have all their permits now, first come first."""
+    """Return the tasks of runs whose waiting attempts could have all their permits now, in the order of the queue."""
     woken: dict[str, NewTask] = {}
     for name in sorted(touched & counts.waiting):
         _wake_line(connection, counts, name, woken)

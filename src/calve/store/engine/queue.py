@@ -1,4 +1,4 @@
-"""The queue of tasks, and the workers that take them (the port is ``calve.engine.ports.Queue``)."""
+"""The queue of tasks, and the workers that claim them (the port is ``calve.engine.ports.Queue``)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -28,12 +28,12 @@ from calve.store.engine.rows import NEW_TASK, TASK, WORKER
 from calve.store.tables import IS_FREE, attempt, run, task, worker
 
 _FORGET_MS = 24 * 3600 * 1000
-"""How long a dead worker stays known, so that it learns of its death."""
+"""How long a dead worker stays in the table."""
 _CLOCK: dict[bool, ColumnElement[int]] = {
     False: literal_column("CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"),
     True: literal_column("CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"),
 }
-"""The database's clock, by whether it is PostgreSQL."""
+"""The database's clock, by whether the database is PostgreSQL."""
 _NOW = {is_postgresql: select(clock) for is_postgresql, clock in _CLOCK.items()}
 _is_due = task.c.due_at <= bindparam("now")
 _IS_DUE = {
@@ -55,14 +55,14 @@ def _claim(is_due: ColumnElement[bool]) -> ReturningUpdate[Any]:
     return (
         update(task)
         .where(task.c.seq.in_(select(picked.c.seq)))
-        # The generation is the fence: a worker that was taken for dead holds an older one, and its commit is refused.
+        # The generation is the fence: a worker that was considered dead has an older one, and its commit is refused.
         .values(owner=bindparam("worker"), generation=task.c.generation + 1)
         .returning(task)
     )
 
 
 _CLAIM = {False: _claim(literal_column("+due_at") <= bindparam("now")), True: _claim(_is_due)}
-"""By whether it is PostgreSQL; the plus keeps SQLite from sorting all that is due to find the first."""
+"""By whether the database is PostgreSQL; the plus keeps SQLite from sorting all due tasks to find the first."""
 _RELEASE = (
     update(task)
     .where(
@@ -94,7 +94,7 @@ class SqlQueue:
             return connection.execute(_NOW[self._transactions.is_postgresql]).scalar_one()
 
     def register(self, record: WorkerRecord) -> None:
-        """Make a worker known."""
+        """Register a worker."""
         clock = _CLOCK[self._transactions.is_postgresql]
         statement = insert(worker).values(WORKER.to_row(record, heartbeat_at=clock, is_dead=False))
         self._transactions.write("register", lambda transaction: transaction.connection.execute(statement))
@@ -112,7 +112,7 @@ class SqlQueue:
         def write(transaction: Transaction) -> HeartbeatReply:
             now = transaction.connection.scalar(statement)
             if now is None:
-                # Dead stays dead: its tasks may be executed elsewhere by now, so it has to register again.
+                # Dead stays dead: other workers may execute its tasks by now, so it must register again.
                 return HeartbeatReply(
                     False, transaction.connection.execute(_NOW[transaction.is_postgresql]).scalar_one()
                 )
@@ -123,7 +123,7 @@ class SqlQueue:
         return self._transactions.write("heartbeat", write)
 
     def retire(self, worker_uuid: str) -> None:
-        """Take a worker off the list, and free what it still holds."""
+        """Remove a worker, and release the tasks that it still owns."""
 
         def leave(transaction: Transaction) -> None:
             transaction.connection.execute(delete(worker).where(worker.c.uuid == worker_uuid))
@@ -138,25 +138,25 @@ class SqlQueue:
             return [WORKER.from_row(row) for row in connection.execute(_ALIVE)]
 
     def claim(self, worker_uuid: str, now: int, *, runs: int, steps: int) -> list[Task]:
-        """Take tasks that are due and free, by priority and age: at most this many runs and steps."""
+        """Claim tasks that are due and not claimed: up to ``runs`` and ``steps`` of each kind, by priority and age."""
         wanted = {TaskKind.RUN: runs, TaskKind.STEP: steps}
         with self._transactions.read() as connection:
             kinds = [kind for kind in _due_kinds(connection, now) if wanted[kind] > 0]
         if not kinds:
-            return []  # an idle worker writes nothing, and locks nobody out
+            return []  # an idle worker writes nothing, and blocks no one
 
         def take(transaction: Transaction) -> list[Task]:
             rows: list[Any] = []
             for kind in kinds:
                 values = {"worker": worker_uuid, "now": now, "the_kind": kind.value, "number": wanted[kind]}
                 rows += transaction.connection.execute(_CLAIM[transaction.is_postgresql], values).all()
-            # Sorted again: UPDATE … RETURNING gives rows in any order.
+            # Sorted again: UPDATE … RETURNING returns rows in any order.
             return [TASK.from_row(row) for row in sorted(rows, key=lambda row: (row.priority, row.seq))]
 
         return self._transactions.write("claim", take)
 
     def release(self, tasks: Sequence[Task]) -> None:
-        """Give tasks back undone, for others to take."""
+        """Release tasks that were not done, so that other workers can claim them."""
         rows = [
             {"the_key": each.key, "the_owner": each.owner, "the_generation": each.generation}
             for each in sorted(tasks, key=lambda each: each.key)
@@ -170,13 +170,13 @@ class SqlQueue:
             self._transactions.write("release", give_back)
 
     def reap(self, silent_ms: int, *, is_gone: Callable[[WorkerRecord], bool]) -> list[str]:
-        """Take all tasks from workers that are silent, or gone for sure, and free them; return those workers."""
+        """Release the tasks of workers that are silent, or whose process is certainly gone; return those workers."""
         clock = _NOW[self._transactions.is_postgresql]
         with self._transactions.read() as connection:
             now = connection.execute(clock).scalar_one()
             silent = [WORKER.from_row(row) for row in connection.execute(_ALIVE)]
             orphans = connection.scalar(select(task.c.seq).where(_is_orphaned()).limit(1))
-        # Decided before anything is written, as usually nobody is dead: every heartbeat of every worker comes here.
+        # Check before writing, because usually no worker is dead: every heartbeat of every worker calls this.
         dead = [each for each in silent if each.heartbeat_at < now - silent_ms or is_gone(each)]
         if not dead and orphans is None:
             return []
@@ -187,18 +187,18 @@ class SqlQueue:
         return self._transactions.write("reap", mark)
 
     def next_due(self, now: int) -> int | None:
-        """Return in how many milliseconds the next free task is due; None if there is none."""
+        """Return the milliseconds until the next unclaimed task is due; None if there is none."""
         with self._transactions.read() as connection:
             found = [connection.scalar(query) for query in _SOONEST.values()]
         times = [due_at for due_at in found if due_at is not None]
         return max(0, min(times) - now) if times else None
 
     def wait(self, seconds: float) -> None:
-        """Sleep until a task may have come, from this process or another, or the time is over."""
+        """Sleep until there may be a new task, in this process or another, or until the seconds have passed."""
         self._transactions.notifier.wait(seconds)
 
     def wake(self) -> None:
-        """End the ``wait`` of this process."""
+        """Wake the ``wait`` of this process."""
         self._transactions.notifier.notify()
 
     def counts(self) -> dict[TaskKind, int]:
@@ -223,7 +223,7 @@ def _mark_dead(transaction: Transaction, dead: Iterable[WorkerRecord], now: int)
     """Mark workers as dead, unless they have sent a heartbeat in the meantime, and release their tasks."""
     dead_uuids = []
     for each in dead:
-        # The very heartbeat that was read: a worker that has shown life since must not lose its tasks.
+        # Compare the heartbeat that was read: a worker that has sent another one since must not lose its tasks.
         is_still = (worker.c.uuid == each.uuid) & (worker.c.heartbeat_at == each.heartbeat_at)
         statement = update(worker).where(is_still, worker.c.is_dead.is_(False)).values(is_dead=True)
         if transaction.connection.execute(statement).rowcount:
@@ -235,7 +235,7 @@ def _mark_dead(transaction: Transaction, dead: Iterable[WorkerRecord], now: int)
 
 
 def _free(transaction: Transaction, which: ColumnElement[bool], *, tries: int) -> None:
-    # A new generation here, not only with the next claim: the old owner must not commit in between.
+    # A new generation already here, not only with the next claim: the old owner must not commit in between.
     values: dict[str, Any] = {"owner": None, "generation": task.c.generation + 1, "tries": task.c.tries + tries}
     if transaction.connection.execute(update(task).where(which).values(values)).rowcount:
         transaction.is_waking = True
@@ -244,8 +244,8 @@ def _free(transaction: Transaction, which: ColumnElement[bool], *, tries: int) -
 def _upsert(insert: Any) -> Any:
     statement = insert(task)
     new = statement.excluded
-    # One row for each key: a thousand children that wake their parent make one task, and count in ``wakes`` (decision
-    # 0013).
+    # One row per key: a thousand children that wake their parent create one task, and are counted in ``wakes``
+    # (decision 0013).
     sooner = case((new.due_at < task.c.due_at, new.due_at), else_=task.c.due_at)
     return statement.on_conflict_do_update(
         index_elements=[task.c.key], set_={"due_at": sooner, "wakes": task.c.wakes + 1}
@@ -253,7 +253,7 @@ def _upsert(insert: Any) -> Any:
 
 
 _UPSERT = {False: _upsert(sqlite.insert), True: _upsert(postgresql.insert)}
-"""By whether it is PostgreSQL."""
+"""By whether the database is PostgreSQL."""
 _UPSERT_OWNED = {
     is_postgresql: statement.returning(task.c.key, task.c.owner, task.c.generation, task.c.wakes, task.c.tries)
     for is_postgresql, statement in _UPSERT.items()
@@ -261,9 +261,9 @@ _UPSERT_OWNED = {
 
 
 def enqueue(transaction: Transaction, tasks: Iterable[NewTask], done: Iterable[Task] = ()) -> list[Task]:
-    """Add tasks to the queue, or wake existing ones; return those that their owners hold from now on.
+    """Add tasks to the queue, or wake existing ones; return those that got an owner immediately.
 
-    A task that was just ``done`` and comes again continues its generation: the old lease cannot be taken for the new.
+    A task that is in ``done`` and enqueued again continues its generation, so that the old lease stays invalid.
     """
     wanted = _one_of_each(tasks)
     generations = {each.key: each.generation for each in done}
@@ -279,7 +279,7 @@ def _enqueue_owned(transaction: Transaction, tasks: Sequence[NewTask]) -> list[T
     for new in tasks:
         statement = _UPSERT_OWNED[transaction.is_postgresql]
         row = transaction.connection.execute(statement, _row(new, 1)).one()
-        if row.wakes == 0:  # it was not there before
+        if row.wakes == 0:  # it did not exist before
             held.append(Task(new.kind, new.key, new.run_uuid, new.attempt_uuid, row.owner, row.generation, 0, 0))
         elif row.owner is None:
             transaction.is_waking = True
@@ -287,7 +287,7 @@ def _enqueue_owned(transaction: Transaction, tasks: Sequence[NewTask]) -> list[T
 
 
 def _one_of_each(tasks: Iterable[NewTask]) -> list[NewTask]:
-    """Return the soonest task of each key, in the order of keys, so that two transactions lock them alike."""
+    """Return the soonest task of each key, ordered by key, so that all transactions lock them in the same order."""
     found: dict[str, NewTask] = {}
     for new in tasks:
         known = found.get(new.key)
@@ -303,7 +303,7 @@ def _row(new: NewTask, generation: int) -> dict[str, Any]:
 _HELD = (
     select(task.c.key, task.c.owner, task.c.generation, task.c.wakes)
     .where(task.c.key.in_(bindparam("keys", expanding=True)))
-    # By key, as everything that locks tasks does.
+    # In the order of keys, like every statement that locks tasks.
     .order_by(task.c.key)
     .with_for_update()
 )
@@ -312,18 +312,17 @@ _SET_FREE = update(task).where(task.c.key.in_(bindparam("keys", expanding=True))
 
 
 def give_back(transaction: Transaction, changes: Changes) -> None:
-    """Take tasks that are done off the queue; one that was called for again meanwhile is set free instead.
+    """Remove completed tasks from the queue, or release those that were enqueued again meanwhile.
 
     Raises:
-        LeaseLost: a task is no longer held.
+        LeaseLost: a worker no longer owns a task.
     """
     if not changes.done and not changes.held:
         return
     found = _locked(transaction.connection, changes)
     for held in (*changes.held, *changes.done):
         _check(held, found.get(held.key))
-    # A wake-up that came while the task was worked on must not be lost with the row: the task is set free for another
-    # turn.
+    # A wake-up during the work on a task must not be lost with its row: the task is released for another turn.
     finished = [done.key for done in changes.done if found[done.key].wakes == done.wakes]
     called = [done.key for done in changes.done if found[done.key].wakes != done.wakes]
     if finished:
@@ -334,7 +333,7 @@ def give_back(transaction: Transaction, changes: Changes) -> None:
 
 
 def _locked(connection: Connection, changes: Changes) -> dict[str, Any]:
-    """Lock, in one order for all, the rows of every task that these changes name and that may be there."""
+    """Lock the rows of all existing tasks that these changes name, in the same order in all transactions."""
     made = {attempt.uuid for attempt in changes.new_attempts} | {new.uuid for new in changes.new_runs}
     keys = {held.key for held in (*changes.held, *changes.done)}
     keys |= {new.key for new in changes.tasks if new.key not in made}

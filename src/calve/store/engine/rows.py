@@ -44,7 +44,7 @@ from calve.triggers import Trigger
 
 _KIND_CODES = {RUN_EVENT: "R", STEP_EVENT: "S"}
 _KINDS = {code: kind for kind, code in _KIND_CODES.items()}
-"""There are very many events: their kinds and statuses are kept as letters."""
+"""There are very many events: their kinds and statuses are stored as letters."""
 _STATUS_CODES = {
     "CREATED": "A",
     "IN_PROGRESS": "B",
@@ -84,13 +84,13 @@ _MOMENTS = (
     "finish",
     "end",
 )
-"""Of an attempt, as rows number them: a new one comes last."""
+"""The times of an attempt in the order of their positions in rows: append new ones at the end."""
 _MOMENT_SET = frozenset(_MOMENTS)
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def _write_times(times: Mapping[str, int]) -> str:
-    """Return times as the first of them and, in the order of moments, how much later each came."""
+    """Return times as the first of them, and the difference of each to it, in the order of ``_MOMENTS``."""
     if not times or not times.keys() <= _MOMENT_SET:
         return dumped(times)
     first = min(times.values())
@@ -98,7 +98,7 @@ def _write_times(times: Mapping[str, int]) -> str:
 
 
 def times_of(text: str) -> dict[str, int]:
-    """Return the times of an attempt that a row keeps."""
+    """Return the times of an attempt from its row."""
     kept = json.loads(text)
     if isinstance(kept, dict):
         return kept
@@ -136,7 +136,7 @@ RUN_CHANGES = RUN.update(
     "ended_at",
     "timeout_at",
 )
-"""What changes while a run lives; ``seq`` tells whether it has."""
+"""The fields that change during a run; ``seq`` detects changes."""
 ATTEMPT = Codec(Attempt, attempt, {"times": Form(write=_write_times, read=times_of)}, given=["params"])
 ATTEMPT_CHANGES = ATTEMPT.update(
     "status",
@@ -155,7 +155,7 @@ ATTEMPT_CHANGES = ATTEMPT.update(
     "worker",
     "ended_at",
 )
-"""What changes while an attempt lives."""
+"""The fields that change during an attempt."""
 TASK = Codec(Task, task)
 NEW_TASK = Codec(NewTask, task)
 WORKER = Codec(WorkerRecord, worker)
@@ -194,7 +194,7 @@ def run_of(row: Row[Any], connection: Connection) -> Run:
 
 
 def attempt_row(each: Attempt, transaction: Transaction) -> dict[str, Any]:
-    """Return a new attempt as a row; only one of an inner run names its root."""
+    """Return a new attempt as a row; ``root_uuid`` is empty if its run is the root."""
     root = "" if each.root_uuid == each.run_uuid else each.root_uuid
     return ATTEMPT.to_row(each, params=write_params(transaction, each.params, each.uuid), root_uuid=root)
 

@@ -50,7 +50,7 @@ _QUEUED_INSIDE = select(run.c.parent_run, run.c.parent_attempt).where(
 
 @lru_cache(maxsize=1_000)
 def strategy_of(written: str | None) -> RunStrategy:
-    """Return the run strategy that a workflow's row holds."""
+    """Return the run strategy in a workflow's row."""
     return DEFAULT_STRATEGY if written is None else RunStrategy.model_validate(json.loads(written))
 
 
@@ -67,15 +67,15 @@ class RunQueue:
 
     @property
     def view(self) -> QueueView:
-        """The instances as the strategies see them."""
+        """The instances in the form that run strategies decide about."""
         return QueueView(tuple(uuid for _, _, uuid in self.queued), tuple(self.active), self.is_blocked)
 
 
 def lock_workflows(connection: Connection, changes: Changes) -> dict[str, RunQueue]:
-    """Lock the rows of all workflows whose instances these changes start or end, in one order for all.
+    """Lock the rows of all workflows whose instances these changes start or end, in the same order in all transactions.
 
     Raises:
-        WorkflowMissing: one that is to be started is not there.
+        WorkflowMissing: a workflow to be started does not exist.
     """
     starting = {start.run.workflow_id for start in changes.starts}
     ending = {
@@ -116,7 +116,7 @@ def is_blocked(connection: Connection, workflow_id: str) -> bool:
 
 
 def waiting_for(connection: Connection, parent_run: str, parent_attempt: str) -> list[Any]:
-    """Return the runs that wait for the end of a run inside them, from the innermost; a step may not wait for it."""
+    """Return the runs that wait for the end of a run inside them, innermost first, up to a step that does not wait."""
     found: list[Any] = []
     while parent_run is not None:
         place = {"the_run": parent_run, "the_attempt": parent_attempt}
@@ -129,6 +129,6 @@ def waiting_for(connection: Connection, parent_run: str, parent_attempt: str) ->
 
 
 def waiting_for_queue(connection: Connection, workflow_id: str) -> set[str]:
-    """Return the runs that wait for the end of an instance of a workflow which is in the queue."""
+    """Return the runs that wait for the end of a queued instance of a workflow."""
     places = connection.execute(_QUEUED_INSIDE, {"workflow_id": workflow_id}).all()
     return {row.uuid for place in places for row in waiting_for(connection, *place)}

@@ -53,13 +53,13 @@ _NO_LONGER = delete(signal_wait).where(signal_wait.c.attempt_uuid.in_(bindparam(
 
 
 class SqlSignals:
-    """Keeps signals."""
+    """Stores signals."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
     def announce(self, announcement: Announcement) -> Announced:
-        """Announce a signal, unless it has been; wake what waits for it."""
+        """Announce a signal, unless it was announced before, and wake what waits for it."""
 
         def work(transaction: Transaction) -> Announced:
             announcements = announce(transaction, [announcement])
@@ -70,7 +70,7 @@ class SqlSignals:
         return self._transactions.write("announce", work)
 
     def signal_heads(self, names: Iterable[str]) -> dict[str, int]:
-        """Return the number of the last signal of each name; 0 where there was none."""
+        """Return the number of the newest signal of each name; 0 if there is none."""
         found = dict.fromkeys(names, 0)
         query = select(signal_name.c.name, signal_name.c.last_seq)
         with self._transactions.read() as connection:
@@ -80,7 +80,7 @@ class SqlSignals:
         return found
 
     def match_signal(self, name: str, wanted: Sequence[ParamMatch]) -> Signal | None:
-        """Return the latest signal of a name whose params fit."""
+        """Return the newest signal of a name whose params meet the conditions."""
         with self._transactions.read() as connection:
             seq = connection.scalar(_matching(name, wanted)) if wanted else None
             if wanted and seq is None:
@@ -89,7 +89,7 @@ class SqlSignals:
         return None if row is None else SIGNAL.from_row(row)
 
     def sent_signals(self, workflow_id: str, instance_id: int, attempt_uuids: Sequence[str]) -> dict[str, list[Signal]]:
-        """Return the signals that attempts of an instance, or of what runs inside it, have sent, by attempt."""
+        """Return the signals sent by attempts of an instance, or of runs inside it, by attempt."""
         is_its = and_(signal.c.name == signal_use.c.name, signal.c.seq == signal_use.c.seq)
         query = (
             select(signal_use.c.attempt_uuid, *signal.c)
@@ -118,7 +118,7 @@ class SqlSignals:
         return sorted(found)
 
     def signal(self, name: str, seq: int | None = None) -> Signal | None:
-        """Return a signal, the latest of its name if no number is given."""
+        """Return a signal, by default the newest of its name."""
         with self._transactions.read() as connection:
             row = connection.execute(_newest(name, seq)).one_or_none()
         return None if row is None else SIGNAL.from_row(row)
@@ -126,7 +126,7 @@ class SqlSignals:
     def signals(
         self, *, name: str | None = None, before: tuple[int, str, int] | None = None, limit: int = 100
     ) -> list[Signal]:
-        """Return signals, newest first; ``before`` is (announced_at, name, seq) of the last one of the page before."""
+        """Return signals, newest first; ``before`` is (announced_at, name, seq) of the previous page's last one."""
         order = (signal.c.announced_at, signal.c.name, signal.c.seq)
         query = select(signal).order_by(*(column.desc() for column in order)).limit(limit)
         if name is not None:
@@ -141,23 +141,23 @@ class SqlSignals:
             return [SIGNAL.from_row(row) for row in connection.execute(query)]
 
     def signals_after(self, name: str, seq: int, limit: int) -> list[Signal]:
-        """Return the signals of a name in order, from the one after a number."""
+        """Return the signals of a name in order, starting after a number."""
         query = select(signal).where(signal.c.name == name, signal.c.seq > seq).order_by(signal.c.seq).limit(limit)
         with self._transactions.read() as connection:
             return [SIGNAL.from_row(row) for row in connection.execute(query)]
 
     def last_before(self, name: str, at: int) -> int:
-        """Return the number of the last signal of a name that was announced before a time; 0 if none was."""
+        """Return the number of the newest signal of a name that was announced before a time; 0 if there is none."""
         query = select(signal.c.seq).where(signal.c.name == name, signal.c.announced_at < at)
         with self._transactions.read() as connection:
             return connection.scalar(query.order_by(signal.c.seq.desc()).limit(1)) or 0
 
     def signal_uses(self, name: str, seq: int) -> list[SignalUse]:
-        """Return who sent a signal, and what it started or released."""
+        """Return the sender of a signal, and what it started or released."""
         return self._uses(signal_use.c.name == name, signal_use.c.seq == seq)
 
     def instance_signals(self, workflow_id: str, instance_id: int) -> list[SignalUse]:
-        """Return the signals that an instance was started or released by, and those that it sent."""
+        """Return the signals that started or released an instance, and those that it sent."""
         return self._uses(signal_use.c.workflow_id == workflow_id, signal_use.c.instance_id == instance_id)
 
     def _uses(self, *conditions: ColumnElement[bool]) -> list[SignalUse]:
@@ -173,8 +173,8 @@ def _newest(name: str, seq: int | None) -> Any:
 
 
 def _matching(name: str, wanted: Sequence[ParamMatch]) -> Any:
-    """Return the query for the latest signal whose params fit: those that must be equal come first."""
-    # Equality first: its index finds a few signals, where a range would walk through thousands.
+    """Return a query for the newest signal whose params meet the conditions."""
+    # Equality first: its index finds a few signals, where a range would scan thousands.
     ordered = sorted(wanted, key=lambda each: each.operator.is_range)
     tables = [signal_param.alias(f"p{number}") for number in range(len(ordered))]
     first = tables[0]
@@ -188,7 +188,7 @@ def _matching(name: str, wanted: Sequence[ParamMatch]) -> Any:
 
 
 def _fits(column: ColumnElement[str], wanted: ParamMatch) -> ColumnElement[bool]:
-    """Return the condition on a written value, which a range must not lead into the other type."""
+    """Return the condition on an encoded value; the bound on its type keeps a range within that type."""
     value = encoded(wanted.value)
     kind, beyond = ("s", "t") if isinstance(wanted.value, str) else ("n", "o")
     match wanted.operator:
@@ -208,24 +208,24 @@ def _fits(column: ColumnElement[str], wanted: ParamMatch) -> ColumnElement[bool]
 
 @dataclass(slots=True)
 class Announcements:
-    """The names that a transaction has locked, the last signal of each, and what it announced."""
+    """The names that a transaction has locked, the number of the newest signal of each, and what it announced."""
 
     last_seqs: dict[str, int] = field(default_factory=dict)
     announced: list[Announced] = field(default_factory=list)
 
     @property
     def new_names(self) -> list[str]:
-        """The names of which there are new signals, each once."""
+        """The names that have new signals."""
         return sorted({each.signal.name for each in self.announced if each.status is AnnouncementStatus.CREATED})
 
 
 def encoded(value: str | int) -> str:
-    """Return a value as a text that sorts as the values of its type do; all numbers come before all texts."""
+    """Encode a value as a text that sorts like the values of its type; all numbers come before all texts."""
     return f"s{value}" if isinstance(value, str) else f"n{value + 2**63:016x}"
 
 
 def announce(transaction: Transaction, signals: Sequence[Announcement], waiting: Iterable[str] = ()) -> Announcements:
-    """Store new signals; lock their names, and those that attempts start to wait for."""
+    """Store new signals; lock their names, and the names for which attempts start to wait."""
     names = {each.name for each in signals} | set(waiting)
     if not names:
         return Announcements()
@@ -263,7 +263,7 @@ def _announce(transaction: Transaction, announcements: Announcements, announceme
 
 
 def call_triggers(transaction: Transaction, announcements: Announcements) -> None:
-    """Make the triggers due that wait for what was announced."""
+    """Make the triggers due that wait for the announced signals."""
     if announcements.new_names:
         rows = transaction.connection.execute(_SUBSCRIBED, {"names": announcements.new_names})
         at = max(
@@ -273,7 +273,7 @@ def call_triggers(transaction: Transaction, announcements: Announcements) -> Non
 
 
 def woken(transaction: Transaction, announcements: Announcements) -> list[NewTask]:
-    """Return the tasks of the runs with a step that waits for what was announced."""
+    """Return the tasks of the runs with a step that waits for the announced signals."""
     if not announcements.new_names:
         return []
     rows = transaction.connection.execute(_WAITING, {"names": announcements.new_names})
@@ -281,7 +281,7 @@ def woken(transaction: Transaction, announcements: Announcements) -> list[NewTas
 
 
 def waits_of(attempt: Attempt) -> dict[str, int]:
-    """Return the names that an attempt waits for, and the last signal of each that it has checked."""
+    """Return the names that an attempt waits for, and the number of the newest signal of each that it has checked."""
     if attempt.status is not StepStatus.WAITING_FOR_SIGNALS:
         return {}
     pending = [each for each in attempt.dependencies if each["status"] == PENDING]
@@ -289,12 +289,12 @@ def waits_of(attempt: Attempt) -> dict[str, int]:
 
 
 def awaited(changes: Changes) -> set[str]:
-    """Return the names that attempts wait for which these changes write."""
+    """Return the names for which attempts in these changes wait."""
     return {name for each in (*changes.new_attempts, *changes.attempts) for name in waits_of(each)}
 
 
 def settle_waits(transaction: Transaction, changes: Changes, announcements: Announcements) -> list[NewTask]:
-    """Keep the waits of attempts; return the tasks of runs for which a signal has come since they looked."""
+    """Store the waits of attempts; return the tasks of runs for which a signal was announced since they checked."""
     held = [each for each in (*changes.new_attempts, *changes.attempts) if each.dependencies]
     for some in chunks([each.uuid for each in held]):
         transaction.connection.execute(_NO_LONGER, {"uuids": some})
@@ -312,7 +312,7 @@ def record_uses(transaction: Transaction, uses: Sequence[SignalUse]) -> None:
 
 
 def started_by(runs: Iterable[Run]) -> list[SignalUse]:
-    """Return which signals have started new runs."""
+    """Return the signals that started new runs."""
     return [
         SignalUse(name, seq, UseKind.STARTED, Party(made.workflow_id, made.instance_id, made.run_id, made.uuid))
         for made in runs

@@ -1,4 +1,4 @@
-"""Starts instances and takes them off the run queue, by the run strategies, under the lock of the workflow's row."""
+"""Starts and dequeues instances by their run strategies, under the lock of the workflow's row."""
 
 from bisect import insort
 from collections.abc import Iterable, Sequence
@@ -79,16 +79,16 @@ _REFUSED = "Not started: another instance is not over, and the run strategy is F
 
 @dataclass(slots=True)
 class StartOutcome:
-    """What was started, and what left the run queue."""
+    """The results of starts, and the effects on the run queue."""
 
     answers: dict[str, tuple[StartStatus, Run]] = field(default_factory=dict)
     """The result of each start, by the uuid of its new run."""
     new: dict[str, Run] = field(default_factory=dict)
-    """Runs that are to be inserted."""
+    """Runs to insert."""
     tasks: list[NewTask] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     roots: dict[str, str] = field(default_factory=dict)
-    """The roots of runs that events are about."""
+    """The roots of the runs in ``events``."""
 
     def started(self, starts: Sequence[Start]) -> tuple[Started, ...]:
         """Return the result of each start, in order."""
@@ -108,10 +108,10 @@ def no_longer_latest(connection: Connection, runs: Iterable[Run]) -> None:
 
 
 def start_instances(connection: Connection, queues: dict[str, RunQueue], starts: Sequence[Start]) -> StartOutcome:
-    """Carry out starts, and let instances leave the queues.
+    """Carry out starts, and dequeue instances that may start.
 
     Raises:
-        Conflict: the instance that is to be restarted has not ended, or was restarted meanwhile.
+        Conflict: the instance to restart has not ended, or was restarted meanwhile.
     """
     outcome = StartOutcome()
     for workflow_id, queue in queues.items():
@@ -133,7 +133,7 @@ def start_instances(connection: Connection, queues: dict[str, RunQueue], starts:
 
 
 def _known(connection: Connection, queue: RunQueue, starts: Sequence[Start]) -> dict[str | None, Run]:
-    """Return the runs that the same requests have started already, by request."""
+    """Return the runs that earlier starts with the same request ids created, by request id."""
     requests = [start.run.request_id for start in starts if start.run.request_id is not None]
     known: dict[str | None, Run] = {}
     for some in chunks(requests):
@@ -181,7 +181,7 @@ def _answer(
 
 
 def _cycle(connection: Connection, queue: RunQueue, new: Run, outcome: StartOutcome) -> tuple[str, ...]:
-    """Return the instances that contain a new one, from one of its own workflow on, if they block it forever."""
+    """Return the chain of instances around a new one, from one of its own workflow, if they block it forever."""
     if new.parent is None or len(queue.active) < queue.strategy.concurrency:
         return ()
     around = waiting_for(connection, new.parent.run_uuid, new.parent.attempt_uuid)
@@ -189,7 +189,7 @@ def _cycle(connection: Connection, queue: RunQueue, new: Run, outcome: StartOutc
     if above.isdisjoint(queue.active):
         return ()
     waiting = waiting_for_queue(connection, queue.workflow_id)
-    for made in outcome.new.values():  # they are not written yet
+    for made in outcome.new.values():  # these are not written yet
         if made.workflow_id == queue.workflow_id and made.is_queued and made.parent is not None:
             parents = waiting_for(connection, made.parent.run_uuid, made.parent.attempt_uuid)
             waiting.update(row.uuid for row in parents)
@@ -223,7 +223,7 @@ def _stop(connection: Connection, queue: RunQueue, stopped: Sequence[str], by: R
     queued = [uuid for _, _, uuid in queue.queued if uuid in gone]
     queue.queued = [place for place in queue.queued if place[2] not in gone]
     for uuid in queued:
-        if uuid in outcome.new:  # it came in this very transaction
+        if uuid in outcome.new:  # it was created in this transaction
             outcome.new[uuid] = _ended(outcome.new[uuid], RunStatus.STOPPED, why)
     stored = [uuid for uuid in queued if uuid not in outcome.new]
     for some in chunks(stored):

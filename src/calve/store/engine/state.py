@@ -1,4 +1,4 @@
-"""All that the engine keeps, in SQL."""
+"""The state of the engine, in SQL."""
 
 from calve.store.engine.attention import SqlAttention
 from calve.store.engine.controls import SqlControls
@@ -29,4 +29,4 @@ class SqlEngineState(
     SqlWorkload,
     SqlAttention,
 ):
-    """Keeps all that the engine knows (the port is ``calve.engine.ports.EngineState``)."""
+    """Stores the state of the engine (the port is ``calve.engine.ports.EngineState``)."""

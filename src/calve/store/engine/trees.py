@@ -31,9 +31,9 @@ _NUMBER = func.count().label("number")
 
 
 def _inside(*, is_instance: bool) -> CTE:
-    """Return the runs of an instance, or of the iterations of a loop, and all that run inside them.
+    """Return a query for the runs of an instance, or of the iterations of a loop, and all runs inside them.
 
-    Earlier runs too: what a restart has left as it was lies there, and what it has run again is superseded.
+    Includes earlier runs: they contain what a restart kept, and what it ran again is superseded.
     """
     latest, child, outer = run.alias("latest"), run.alias("child"), attempt.alias("outer")
     is_same = and_(
@@ -55,10 +55,10 @@ def _inside(*, is_instance: bool) -> CTE:
 
 
 def _of_tree() -> tuple[Select[Any], Select[Any]]:
-    """Return what counts the leaf steps of a whole tree, by an index alone, and what names some of them."""
+    """Return a query that counts the leaf steps of a whole tree, by an index alone, and one that names some of them."""
     is_live = literal(0).label("is_live")
     root: BindParameter[str] = bindparam("root_uuid")
-    is_its = or_(  # each side has an index, that of the first for those that are not empty
+    is_its = or_(  # Each side has an index: the first is partial, for rows with a root_uuid that is not empty.
         and_(attempt.c.root_uuid == root, attempt.c.root_uuid != ""),
         and_(attempt.c.run_uuid == root, attempt.c.root_uuid == ""),
     )
@@ -68,10 +68,10 @@ def _of_tree() -> tuple[Select[Any], Select[Any]]:
 
 
 def _of_part(*, is_instance: bool) -> tuple[Select[Any], Select[Any]]:
-    """Return the same for an instance, or for the iterations of a loop."""
+    """Return the same queries for an instance, or for the iterations of a loop."""
     inside = _inside(is_instance=is_instance)
     is_its = and_(attempt.c.run_uuid == inside.c.uuid, *_IS_LEAF)
-    # An outer join keeps SQLite from going through all attempts that there are, to look up the run of each.
+    # The outer join keeps SQLite from scanning all attempts to look up the run of each.
     leaves = inside.outerjoin(attempt, is_its)
     counts = select(inside.c.is_live, attempt.c.status, func.count(attempt.c.uuid).label("number")).select_from(leaves)
     named = select(attempt.c.status, *_PLACE, inside.c.is_live).select_from(leaves)
@@ -80,7 +80,7 @@ def _of_part(*, is_instance: bool) -> tuple[Select[Any], Select[Any]]:
 
 
 def _around() -> Select[Any]:
-    """Return what finds the attempts around a run: one step further out with each turn."""
+    """Return a query for the attempts that contain a run: each recursion goes one step outwards."""
     parts = ("parent_run", "parent_step", "parent_attempt", "depth")
     first = select(*(run.c[name] for name in parts)).where(run.c.uuid == bindparam("uuid"))
     found, outer, parent = first.cte("around", recursive=True), run.alias("outer"), run.alias("parent")
@@ -98,7 +98,7 @@ _TREE, _INSTANCE, _LOOP, _ANCESTORS = _of_tree(), _of_part(is_instance=True), _o
 
 
 def read_leaves(connection: Connection, scope: Scope, limit: int) -> Leaves:
-    """Count the leaf steps of a scope, and name the first that a rollup names."""
+    """Count the leaf steps of a scope, and return the first of those that a rollup names."""
     place: dict[str, Any]
     if scope.workflow_id is None:
         (counts, named), place = _TREE, {"root_uuid": scope.root_uuid}
@@ -111,7 +111,7 @@ def read_leaves(connection: Connection, scope: Scope, limit: int) -> Leaves:
     for row in connection.execute(counts, place):
         if row.number:
             (live if row.is_live else over)[StepStatus(row.status)] = row.number
-    # To name some goes through the tree once more: in vain where all that there is has succeeded.
+    # To find the named ones scans the tree once more: needless if everything has succeeded.
     has_named = any(status.value in _NAMED for status in (*over, *live))
     first = connection.execute(named.limit(limit), place) if has_named else ()
     return Leaves(over, live, tuple(_leaf_of(row) for row in first))
@@ -123,7 +123,7 @@ def _leaf_of(row: Row[Any]) -> Leaf:
 
 
 def read_iterations(connection: Connection, workflow_id: str, *, with_params: bool) -> list[IterationRecord]:
-    """Return the iterations under the name of a loop, by number."""
+    """Return the iterations of a loop, by number."""
     columns = [run.c.instance_id, run.c.status, *([run.c.params, run.c.uuid] if with_params else [])]
     query = select(*columns).where(run.c.workflow_id == workflow_id, run.c.is_latest.is_(True))
     return [
@@ -135,5 +135,5 @@ def read_iterations(connection: Connection, workflow_id: str, *, with_params: bo
 
 
 def read_ancestors(connection: Connection, run_uuid: str) -> list[Ancestor]:
-    """Return the attempts that a run belongs to, from that of the root."""
+    """Return the attempts that contain a run, from that of the root down."""
     return [Ancestor(*row) for row in connection.execute(_ANCESTORS, {"uuid": run_uuid})]

@@ -44,25 +44,25 @@ _NEXT = (
     .limit(1)
 )
 _BEAT = "scheduler"
-"""The row of ``follower`` that schedulers record the time in."""
+"""The row of ``follower`` in which schedulers record the time."""
 _PLACE = tuple_(trigger.c.workflow_id, trigger.c.trigger_id)
 _BEGINNING = {"is_begun": False, "error": None, "failures": 0}
 
 
 class SqlTriggerState:
-    """Keeps the triggers of active versions."""
+    """Stores the triggers of active versions."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
     def unsynced(self, limit: int = 100) -> list[tuple[str, int | None]]:
-        """Return workflows whose triggers are not those of their active version, and which that is."""
+        """Return workflows whose triggers are not those of their active version, with that version."""
         with self._transactions.read() as connection:
             rows = connection.execute(_UNSYNCED, {"limit": limit})
             return [(row.workflow_id, row.active_version) for row in rows]
 
     def sync(self, workflow_id: str, version_id: int | None, wanted: Sequence[WantedTrigger], now: int) -> bool:
-        """Make the triggers of a workflow those of its active version; tell whether it still is."""
+        """Make the triggers of a workflow those of its active version; False if another version is active now."""
 
         def change(transaction: Transaction) -> bool:
             connection = transaction.connection
@@ -95,7 +95,7 @@ class SqlTriggerState:
             return [TRIGGER.from_row(row) for row in connection.execute(query, asked)]
 
     def next_due(self, kinds: Iterable[TriggerType] = TriggerType) -> int | None:
-        """Return when the next trigger of some kinds is due; None if none has a time."""
+        """Return when the next trigger of some kinds is due; None if none is."""
         with self._transactions.read() as connection:
             return connection.scalar(_NEXT, {"kinds": [kind.value for kind in kinds]})
 
@@ -110,12 +110,12 @@ class SqlTriggerState:
         self._transactions.write("beat", work)
 
     def last_beat(self) -> int | None:
-        """Return when a scheduler last said that it runs; None if none ever did."""
+        """Return when a scheduler last recorded that it runs; None if none ever has."""
         with self._transactions.read() as connection:
             return connection.scalar(select(follower.c.seq).where(follower.c.name == _BEAT))
 
     def seqs(self, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
-        """Return how often triggers were changed, by workflow and trigger."""
+        """Return the sequence numbers of triggers, by workflow and trigger; those that do not exist are missing."""
         found: dict[tuple[str, str], int] = {}
         query = select(trigger.c.workflow_id, trigger.c.trigger_id, trigger.c.seq)
         with self._transactions.read() as connection:
@@ -139,7 +139,7 @@ class SqlTriggerState:
         after: tuple[str, str] = ("", ""),
         limit: int = 100,
     ) -> list[Trigger]:
-        """Return triggers by workflow and id, from the one after ``after``."""
+        """Return triggers by workflow and id, starting after ``after``."""
         query = select(trigger).where(after < _PLACE).order_by(trigger.c.workflow_id, trigger.c.trigger_id)
         if workflow_id is not None:
             query = query.where(trigger.c.workflow_id == workflow_id)
@@ -156,7 +156,7 @@ class SqlTriggerState:
             return [TRIGGER.from_row(row) for row in connection.execute(query)]
 
     def is_unfinished(self, workflow_id: str) -> bool:
-        """Tell whether an instance of a workflow is not over."""
+        """Tell whether a workflow has an unfinished instance."""
         with self._transactions.read() as connection:
             return is_unfinished(connection, workflow_id)
 
@@ -168,7 +168,7 @@ class SqlTriggerState:
 def make_due(transaction: Transaction, keys: Iterable[tuple[str, str]], now: int) -> int:
     """Make triggers due now, in the transaction that causes it; return how many exist.
 
-    A scheduler that has read one of them already read it too early: as ``seq`` grows, its result is refused.
+    A scheduler that has already read one of them has read it too early: ``seq`` grows, so its result is refused.
     """
     count = 0
     for some in chunks(sorted(set(keys)), 500):
@@ -201,7 +201,7 @@ def _replace(
         beginning = {"made_at": since, "due_at": now, "definition": dumped(each.definition), **_BEGINNING}
         if row is None:
             place = {"workflow_id": workflow_id, "trigger_id": each.trigger_id, "kind": each.kind.value}
-            # Numbers start from the time, so that a later trigger of the same id is not taken for one that is gone.
+            # ``seq`` starts from the time, so that a new trigger is not taken for a deleted one with the same id.
             values = place | beginning | {"version_id": version_id, "state": "{}", "seq": now}
             connection.execute(insert(trigger).values(values))
             continue
@@ -237,7 +237,7 @@ def mark(connection: Connection, marks: Sequence[TriggerMark]) -> None:
     """Write the progress of triggers.
 
     Raises:
-        Conflict: one of them is no longer as it was read, or its version is no longer the active one.
+        Conflict: one of them has changed since it was read, or its version is no longer active.
     """
     ordered = sorted(marks, key=lambda each: (each.workflow_id, each.trigger_id))
     if ordered and connection.execute(_MARK, [_mark_row(each) for each in ordered]).rowcount != len(ordered):
@@ -266,14 +266,14 @@ _CALL = (
         seq=trigger.c.seq + 1,
     )
 )
-"""A scheduler may just have read one while the instance still ran: as ``seq`` grows, its result is refused."""
+"""A scheduler may have read a trigger while the instance still ran: ``seq`` grows, so its result is refused."""
 _UNFINISHED = select(
     exists(run.c.uuid).where(run.c.workflow_id == bindparam("workflow_id"), text(IS_INSTANCE), text(IS_LIVE))
 )
 
 
 def is_unfinished(connection: Connection, workflow_id: str) -> bool:
-    """Tell whether an instance of a workflow is not over; one that waits for its turn is not."""
+    """Tell whether a workflow has an unfinished instance, queued or running."""
     return bool(connection.scalar(_UNFINISHED, {"workflow_id": workflow_id}))
 
 
@@ -296,11 +296,11 @@ def _lock(insert_: Any) -> Any:
 
 
 _LOCK = {False: _lock(sqlite.insert), True: _lock(postgresql.insert)}
-"""By whether it is PostgreSQL."""
+"""By whether the database is PostgreSQL."""
 
 
 def lock_names(transaction: Transaction, names: Iterable[str]) -> dict[str, int]:
-    """Lock names, in one order for all, and return the number of the last signal of each."""
+    """Lock names of signals, in the same order in all transactions; return the number of the newest signal of each."""
     statement = _LOCK[transaction.is_postgresql]
     execute = transaction.connection.execute
     return {name: execute(statement, {"the_name": name}).scalar_one() for name in sorted(set(names))}
@@ -313,7 +313,7 @@ def subscribed(wanted: Sequence[WantedTrigger]) -> set[tuple[str, str]]:
 
 
 def subscribe(transaction: Transaction, workflow_id: str, pairs: Iterable[tuple[str, str]]) -> None:
-    """Let signals make the triggers of a workflow due, these ones and no others; their names are locked already."""
+    """Replace the subscriptions of a workflow's triggers to signals; their names must be locked already."""
     mine = delete(signal_subscription).where(signal_subscription.c.workflow_id == workflow_id)
     transaction.connection.execute(mine)
     rows = [{"name": name, "workflow_id": workflow_id, "trigger_id": trigger_id} for name, trigger_id in sorted(pairs)]

@@ -1,4 +1,4 @@
-"""What workers do, and what waits for them (part of the port ``calve.engine.ports.EngineState``)."""
+"""The work of workers, and what waits for them (part of the port ``calve.engine.ports.EngineState``)."""
 
 from typing import Any
 
@@ -36,13 +36,13 @@ _QUEUE: Select[Any] = select(
 
 
 class SqlWorkload:
-    """Reads what workers do, and what waits for them."""
+    """Reads the work of workers, and what waits for them."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
     def workloads(self, number: int = 20) -> list[Workload]:
-        """Return the workers, those that died within a day too, each with the first tasks that it holds."""
+        """Return the workers, including those that died within a day, each with its first tasks."""
         tasks: dict[str, list[RunningTask]] = {}
         held: dict[str, int] = {}
         with self._transactions.read() as connection:

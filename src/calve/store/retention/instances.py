@@ -1,4 +1,4 @@
-"""Old instances, and all that belongs to them: earlier runs, iterations, subworkflows, attempts, events and logs."""
+"""Old instances, with everything in them: earlier runs, iterations, subworkflows, attempts, events and logs."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -43,9 +43,9 @@ _OLD = (
 
 
 def old_instances(connection: Connection, before: int, after: Key, limit: int) -> RecordPage:
-    """Return instances; the newest of each workflow, those that block others, and unfinished ones are needed.
+    """Return instances; the newest of each workflow, those that block others, and unfinished ones are marked as needed.
 
-    What a step has started goes with the instance that the step belongs to.
+    Subworkflow instances are deleted with the instance that started them.
     """
     query = _OLD.where(run.c.created_at < before).limit(limit)
     rows = connection.execute(query.where(after < _PLACE) if after else query).all()
@@ -74,9 +74,9 @@ def forget_instances(transactions: Transactions, keys: Sequence[Key]) -> int:
 
 
 def _forget(transaction: Transaction, uuid: str | int) -> int:
-    """Forget some runs of an instance, the innermost first; return how many went, 0 if it is gone, -1 if it must stay.
+    """Delete some runs of an instance, innermost first; return how many, 0 if it is deleted, -1 if it must stay.
 
-    A start or a restart locks the row of its workflow: while it is locked here, nothing that has ended begins again. A
+    A start or a restart locks the row of its workflow: while it is locked here, no ended instance starts again. A
     subworkflow can be restarted by itself, so the rows of all workflows of the tree are locked, in the usual order.
     """
     connection = transaction.connection
@@ -93,7 +93,7 @@ def _forget(transaction: Transaction, uuid: str | int) -> int:
     )
     if connection.execute(select(run.c.uuid).where(tree, text(IS_LIVE)).limit(1)).one_or_none() is not None:
         return -1
-    # The run that the instance is known by is its newest: it goes last, so that nothing is left without it.
+    # Delete the newest run of the instance last, because the instance is found by it.
     order = (run.c.depth.desc(), run.c.uuid == uuid, run.c.uuid)
     runs = list(connection.scalars(select(run.c.uuid).where(tree).order_by(*order).limit(RUNS)))
     _forget_runs(connection, runs)
@@ -106,7 +106,7 @@ def _forget_runs(connection: Connection, runs: Sequence[str]) -> None:
     for table in (log_chunk, claim, signal_wait):
         connection.execute(delete(table).where(table.c.attempt_uuid.in_(attempts)))
     instances = select(run.c.workflow_id, run.c.instance_id).where(mine)
-    of_instance = tuple_(signal_use.c.workflow_id, signal_use.c.instance_id).in_(instances)  # which has an index
+    of_instance = tuple_(signal_use.c.workflow_id, signal_use.c.instance_id).in_(instances)  # has an index
     connection.execute(delete(signal_use).where(of_instance, signal_use.c.run_uuid.in_(runs)))
     for table in (task, event, attempt):
         connection.execute(delete(table).where(table.c.run_uuid.in_(runs)))

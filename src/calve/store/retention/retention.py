@@ -56,7 +56,7 @@ class SqlRetention(SqlPositions):
 
 
 def _old_lines(connection: Connection, before: int, after: Key, limit: int) -> RecordPage:
-    """Return the first lines of the audit log, without a gap: the last one stays, as the next one follows it."""
+    """Return the first lines of the audit log without a gap, but not the newest: the next line is chained to it."""
     query = select(audit.c.seq, audit.c.at).order_by(audit.c.seq).limit(limit)
     rows = connection.execute(_after(query, audit.c.seq, after)).all()
     newest = connection.scalar(select(func.max(audit.c.seq)))
@@ -67,7 +67,7 @@ def _old_lines(connection: Connection, before: int, after: Key, limit: int) -> R
 
 
 def _old_events(connection: Connection, before: int, after: Key, limit: int, followers: Sequence[str]) -> RecordPage:
-    """Return the first events; those of live instances, those a follower has not seen, and the last are needed."""
+    """Return the first events; those of unfinished instances, those unread by a follower, and the newest are needed."""
     columns = (event.c.seq, event.c.at, run.c.status)
     root = case((event.c.root_uuid == "", event.c.run_uuid), else_=event.c.root_uuid)
     query = select(*columns).outerjoin(run, run.c.uuid == root).order_by(event.c.seq).limit(limit)
@@ -83,7 +83,7 @@ def _old_events(connection: Connection, before: int, after: Key, limit: int, fol
 
 
 def _old_logs(connection: Connection, before: int, after: Key, limit: int) -> RecordPage:
-    """Return the attempts that have a log, in the order in which they were made, nearly."""
+    """Return the attempts that have a log, approximately in the order in which they were created."""
     made = select(log_chunk.c.attempt_uuid).distinct().order_by(log_chunk.c.attempt_uuid).limit(limit)
     some = _after(made, log_chunk.c.attempt_uuid, after).subquery()
     query = select(some.c.attempt_uuid, attempt.c.uuid, attempt.c.ended_at)
@@ -98,7 +98,7 @@ def _old_logs(connection: Connection, before: int, after: Key, limit: int) -> Re
 
 
 def _old_log_files(connection: Connection, before: int, after: Key, limit: int) -> RecordPage:
-    """Return the files of logs; those of attempts that are gone are as old as can be."""
+    """Return the files of logs; those of deleted attempts count as the oldest."""
     query = select(log_file, attempt.c.uuid, attempt.c.ended_at)
     query = query.outerjoin(attempt, attempt.c.uuid == log_file.c.attempt_uuid)
     query = query.order_by(log_file.c.attempt_uuid, log_file.c.start).limit(limit)
@@ -161,7 +161,7 @@ def _page(found: Sequence[OldRecord], looked: int, limit: int, *, is_more: bool 
 
 
 def _forget_lines(transaction: Transaction, keys: Sequence[Key], now: int) -> int:
-    """Delete the lines up to the last of these, and say so in the log, so that readers can tell it from tampering."""
+    """Delete the lines up to the last of these, and record that in the log, to distinguish it from tampering."""
     connection = transaction.connection
     if transaction.is_postgresql:
         connection.execute(select(func.pg_advisory_xact_lock(AUDIT_LOCK)))
@@ -184,7 +184,7 @@ def _forgetting(table: Table, column: str) -> "Forget":
 
 
 def old_alerts(connection: Connection, before: int, after: Key, limit: int) -> RecordPage:
-    """Return messages that were sent or have failed; those that would be found again are needed."""
+    """Return messages that were sent or have failed; those whose alert may be raised again are needed."""
     query = select(_columns.id, _columns.made_at, _columns.alert).where(_columns.made_at < before)
     query = query.where(text(f"NOT ({IS_WAITING})")).order_by(_columns.made_at, _columns.id).limit(limit)
     rows = connection.execute(query.where(after < _PLACE) if after else query).all()

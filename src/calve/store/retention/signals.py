@@ -36,7 +36,7 @@ _UNSYNCED = select(workflow.c.workflow_id).where(text(IS_UNSYNCED)).limit(1)
 
 
 def old_signals(connection: Connection, before: int, after: Key, limit: int) -> RecordPage:
-    """Return signals; while triggers are not known that may want them, all of them are needed."""
+    """Return signals; all are needed while the triggers of a workflow are not synchronized with its active version."""
     query = _OLD.where(signal.c.announced_at < before).limit(limit)
     rows = connection.execute(query.where(after < _PLACE) if after else query).all()
     names = sorted({row.name for row in rows})
@@ -55,7 +55,7 @@ def old_signals(connection: Connection, before: int, after: Key, limit: int) -> 
 
 
 def _read(connection: Connection, names: Sequence[str]) -> dict[str, list[int]]:
-    """Return the last signal of each name that the triggers and steps that wait for it have read."""
+    """Return, for each name, the last signal that each waiting trigger and step has read."""
     found: dict[str, list[int]] = defaultdict(list)
     is_subscribed = (signal_subscription.c.workflow_id == trigger.c.workflow_id) & (
         signal_subscription.c.trigger_id == trigger.c.trigger_id
@@ -70,7 +70,7 @@ def _read(connection: Connection, names: Sequence[str]) -> dict[str, list[int]]:
 
 
 def forget_signals(transaction: Transaction, keys: Sequence[Key], _now: int) -> int:
-    """Delete signals, their params, and their effects."""
+    """Delete signals, their params, and the records of their use."""
     places = [key[1:] for key in keys]
     for table in (signal_param, signal_use):
         transaction.connection.execute(delete(table).where(tuple_(table.c.name, table.c.seq).in_(places)))

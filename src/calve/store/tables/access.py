@@ -57,7 +57,7 @@ audit = Table(
     required("previous"),
     required("digest"),
 )
-"""Lines are added, and never changed: each one holds the digest of the one before."""
+"""Lines are appended, and never changed: each one contains the digest of the one before."""
 
 secret = Table(
     "secret",

@@ -1,4 +1,4 @@
-"""Tables of followers of events, and of the alerts that are to be sent."""
+"""Tables of followers of events, and of alerts to be sent."""
 
 from sqlalchemy import BigInteger, Integer, Table
 
@@ -29,7 +29,7 @@ alert_message = Table(
     required("due_at", BigInteger),
     optional("sent_at", BigInteger),
 )
-"""An outbox: written with the place of its follower in one transaction, sent afterwards."""
+"""An outbox: written with the position of its follower in one transaction, sent afterwards."""
 
 index("alert_message_due", alert_message, "due_at", where=IS_WAITING)
 index("alert_message_made", alert_message, "made_at")

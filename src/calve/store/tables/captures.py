@@ -32,7 +32,7 @@ checkpoint_log = Table(
     UniqueConstraint("consumer", "catalog", "table_name", "version", name="checkpoint_log_place"),
     sqlite_autoincrement=True,
 )
-"""Every move of a checkpoint, resets too. ``checkpoint_log_place`` is the compare-and-set of all of them."""
+"""Every move of a checkpoint, including resets. ``checkpoint_log_place`` is the compare-and-set of all of them."""
 
 capture = Table(
     "capture",
@@ -69,7 +69,7 @@ delivery_branch = Table(
     optional("base_snapshot_id", BigInteger),
     optional("branch_snapshot_id", BigInteger),
 )
-"""Every branch of a target, from before it is made until long after its end; of held ones, also where it began."""
+"""Every branch of a target, from before its creation until long after its end; for held ones, also its snapshots."""
 
 delivery_target = Table(
     "delivery_target",
@@ -80,7 +80,7 @@ delivery_target = Table(
     required("table_uuid"),
     required("delivered_at", UtcTime),
 )
-"""Which table every stream delivered to last, under each name."""
+"""The table to which each stream last delivered, by name."""
 
 lag_sample = Table(
     "lag_sample",
@@ -97,7 +97,7 @@ lag_sample = Table(
     optional("current_at", BigInteger),
     optional("expires_at", BigInteger),
 )
-"""How far consumers were behind, every five minutes."""
+"""The lag of consumers, every five minutes."""
 
 lineage_edge = Table(
     "lineage_edge",
@@ -114,7 +114,7 @@ lineage_edge = Table(
     optional("bytes", BigInteger),
     optional("snapshot_id", BigInteger),
 )
-"""Which steps read and wrote which tables, by the last attempt that did."""
+"""The tables that steps read and wrote, from the last attempt that did."""
 
 index("lineage_edge_table", lineage_edge, "table_name")
 index("lineage_edge_at", lineage_edge, "at")

@@ -1,4 +1,4 @@
-"""What tables are made of: columns, types, and indexes."""
+"""The building blocks of tables: columns, types, and indexes."""
 
 import re
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class UtcTime(TypeDecorator[datetime]):
         return dialect.type_descriptor(DateTime(timezone=True))
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | str | None:
-        """Turn a time to UTC; one without a zone is a mistake."""
+        """Convert a time to UTC; it must have a time zone."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -46,7 +46,7 @@ class UtcTime(TypeDecorator[datetime]):
         return value.isoformat(timespec="microseconds") if dialect.name == "sqlite" else value
 
     def process_result_value(self, value: datetime | str | None, dialect: Dialect) -> datetime | None:
-        """Read the time, in UTC whatever the zone of the session."""
+        """Read a time, in UTC whatever the time zone of the session."""
         del dialect
         if isinstance(value, str):
             value = datetime.fromisoformat(value)
@@ -54,22 +54,22 @@ class UtcTime(TypeDecorator[datetime]):
 
 
 class Uuid(TypeDecorator[str]):
-    """A UUID, kept in 16 bytes instead of 36; any other text is kept as it is, and none as no bytes.
+    """A UUID, stored in 16 bytes instead of 36; any other text is stored as it is, and an empty one as no bytes.
 
-    They are most of what an instance leaves behind, as each is in several rows and indexes.
+    UUIDs are most of the data of an instance, because each is in several rows and indexes.
     """
 
     impl = LargeBinary
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[bytes] | TypeEngine[str]:
-        """Return the column type of the dialect; SQLite keeps bytes in any column, whatever its name."""
+        """Return the column type of the dialect; SQLite stores bytes in any column, whatever its type."""
         if dialect.name == "sqlite":
             return dialect.type_descriptor(Text())
         return dialect.type_descriptor(LargeBinary())
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> bytes | None:
-        """Turn a text to bytes that sort as it does."""
+        """Convert a text to bytes that sort like the text."""
         del dialect
         if value is None:
             return None
@@ -92,7 +92,7 @@ class Uuid(TypeDecorator[str]):
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _UUID_BYTES = 16
 _NOT_UUID = b"\xff"
-"""Ends a text of as many bytes as a UUID has; no text ends so."""
+"""Appended to a text that has as many bytes as a UUID; no UTF-8 text ends with this byte."""
 
 
 def key(name: str, kind: Any = Text) -> Column[Any]:
@@ -119,7 +119,7 @@ _indexes: list[Callable[[], Index]] = []
 
 
 def index(name: str, table: Table, *columns: str, where: str | None = None, unique: bool = False) -> None:
-    """Declare an index; one with a condition holds only the rows that meet it."""
+    """Declare an index; one with a condition contains only the rows that meet it."""
 
     def add() -> Index:
         condition = None if where is None else text(where)
@@ -132,7 +132,7 @@ def index(name: str, table: Table, *columns: str, where: str | None = None, uniq
 def add_indexes() -> None:
     """Add the declared indexes to their tables.
 
-    Only who makes the schema needs them: SQLAlchemy loads the dialect of PostgreSQL for a condition.
+    Only needed to create the schema: for a condition, SQLAlchemy loads the dialect of PostgreSQL.
     """
     while _indexes:
         _indexes.pop()()

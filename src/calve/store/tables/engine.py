@@ -1,7 +1,7 @@
-"""The tables of the engine: times are milliseconds, JSON is text, and an index is as small as its question.
+"""The tables of the engine: times are milliseconds, JSON is text, and each index is as small as its queries allow.
 
-The conditions of partial indexes are texts that the queries use too: SQLite takes an index only if it finds its very
-condition in the query, and reads no rows beside it only if the index holds the columns of that condition too.
+The conditions of partial indexes are texts that the queries contain too: SQLite uses such an index only if the query
+contains the same condition, and reads no rows besides it only if the index has the columns of the condition too.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from calve.store.tables.columns import Uuid, index, key, metadata, number, optional, required
 
 IS_LIVE = "status IN ('CREATED', 'IN_PROGRESS', 'PAUSED')"
-"""Runs that are not over."""
+"""Unfinished runs."""
 IS_INSTANCE = "inline_step IS NULL"
 IS_LATEST = "is_latest"
 IS_UNSUCCESSFUL = "status <> 'SUCCEEDED'"
@@ -24,7 +24,7 @@ IS_UNENDED = (
     "status IN ('NOT_CREATED', 'CREATED', 'INITIALIZED', 'PAUSED', 'WAITING_FOR_SIGNALS', 'EVALUATING_PARAMS', "
     "'WAITING_FOR_PERMITS', 'STARTING', 'RUNNING', 'FINISHING')"
 )
-"""Attempts that will move again."""
+"""Unfinished attempts."""
 IS_PAUSED = "status = 'PAUSED'"
 IS_COUNTED = "is_leaf AND NOT is_superseded"
 IS_UNSYNCED = "COALESCE(triggers_version, 0) <> COALESCE(active_version, 0)"
@@ -33,11 +33,11 @@ IS_DUE = "due_at IS NOT NULL"
 """Triggers with a time at which they are checked."""
 HAS_TIMEOUT = "timeout_at IS NOT NULL"
 IS_INNER = "length(root_uuid) > 0"
-"""Events and attempts of runs that are inside others: where a run is its own root, ``root_uuid`` is empty."""
+"""Events and attempts of runs inside other runs; for a run that is its own root, ``root_uuid`` is empty."""
 
 
 class _TransactionNumber(FunctionElement[int]):
-    """The number of the transaction in PostgreSQL; SQLite writes one transaction after the other."""
+    """The id of the transaction in PostgreSQL; 0 in SQLite, which writes one transaction after the other."""
 
     inherit_cache = True
 
@@ -195,7 +195,7 @@ claim = Table(
     required("priority", Integer),
     UniqueConstraint("attempt_uuid", "permit", name="permit_claim_place"),
 )
-"""What attempts count against: those that hold a permit, and those that wait for one."""
+"""The claims of attempts on permits, held or waiting."""
 
 tag_permit = Table(
     "tag_permit",
@@ -256,7 +256,7 @@ event = Table(
     required("detail"),
     sqlite_autoincrement=True,
 )
-"""Everything that happened. ``xid`` is the number of the transaction in PostgreSQL: ``calve.store.engine.events``."""
+"""Everything that happened. ``xid`` is the id of the transaction in PostgreSQL: ``calve.store.engine.events``."""
 
 log_chunk = Table(
     "log_chunk",
@@ -268,7 +268,7 @@ log_chunk = Table(
     required("size", Integer),
     required("line", BigInteger),
 )
-"""Pieces of logs: where each starts in the log, in bytes and in lines."""
+"""Pieces of logs, with their offsets in bytes and in lines."""
 
 log_file = Table(
     "log_file",
@@ -278,7 +278,7 @@ log_file = Table(
     required("size", BigInteger),
     required("address"),
 )
-"""Where whole logs are kept outside, part by part; the row is there before the file is, and goes after it."""
+"""The files outside the store with parts of whole logs; a row exists before its file does, and is deleted after it."""
 index("run_request", run, "workflow_id", "request_id", where="request_id IS NOT NULL", unique=True)
 index("run_root", run, "root_uuid")
 index("run_child", run, "parent_attempt", "instance_id", where="parent_attempt IS NOT NULL")
@@ -319,4 +319,4 @@ job_template = Table(
     required("document"),
     required("modified_at", BigInteger),
 )
-"""Each template in each of its versions, as JSON."""
+"""Each version of each template, as JSON."""

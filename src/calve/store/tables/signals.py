@@ -1,11 +1,11 @@
-"""Tables of signals: what was announced, and what waits for it."""
+"""Tables of signals, and of what waits for them."""
 
 from sqlalchemy import BigInteger, Integer, Table, Text, UniqueConstraint
 
 from calve.store.tables.columns import Uuid, index, key, metadata, optional, required
 
 SORTED = Text().with_variant(Text(collation="C"), "postgresql")
-"""A text that compares byte by byte, as in SQLite and in Python."""
+"""A text that is compared byte by byte, as in SQLite and in Python."""
 
 signal_name = Table(
     "signal_name",
@@ -35,7 +35,7 @@ signal_param = Table(
     key("value", SORTED),
     key("seq", BigInteger),
 )
-"""The params of signals, written so that they sort: see ``calve.store.engine.signals.encoded``."""
+"""The params of signals, encoded so that they sort: see ``calve.store.engine.signals.encoded``."""
 
 signal_wait = Table(
     "signal_wait",
@@ -44,7 +44,7 @@ signal_wait = Table(
     key("name"),
     required("run_uuid", Uuid),
 )
-"""The attempts that wait for a signal of a name."""
+"""The attempts that wait for a signal with a name."""
 
 signal_subscription = Table(
     "signal_subscription",
@@ -53,7 +53,7 @@ signal_subscription = Table(
     key("workflow_id"),
     key("trigger_id"),
 )
-"""The triggers that a signal of a name makes due."""
+"""The triggers that a signal with a name makes due."""
 
 signal_use = Table(
     "signal_use",
@@ -69,7 +69,7 @@ signal_use = Table(
     optional("step_id"),
     optional("attempt_id", Integer),
 )
-"""Who sent a signal, and what it started or released."""
+"""The sender of a signal, and what it started or released."""
 index("signal_announced", signal, "announced_at", "name", "seq")
 index("signal_param_seq", signal_param, "name", "seq")
 index("signal_wait_name", signal_wait, "name")
