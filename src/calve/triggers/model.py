@@ -39,18 +39,18 @@ class Trigger:
     kind: TriggerType
     version_id: int
     definition: Json
-    """As the workflow's definition holds it: JSON of ``calve.definition``'s trigger of that kind."""
+    """The trigger in the workflow's definition: JSON of ``calve.definition``'s trigger of that kind."""
     state: Json
-    """State of its kind."""
+    """The state of a trigger of this kind."""
     due_at: int | None
-    """When it is evaluated next; None: only when something makes it due."""
+    """When it is evaluated next; None until something makes it due."""
     seq: int
     made_at: int
-    """When this definition of it became active."""
+    """When this definition of the trigger became active."""
     is_begun: bool = True
-    """Whether its kind has seen this definition of it."""
+    """Whether its kind has evaluated this definition."""
     fired_at: int | None = None
-    """When it last started something."""
+    """When it last started an instance."""
     error: str | None = None
     """Why its last evaluation failed."""
     failures: int = 0
@@ -116,7 +116,7 @@ class TriggerState(Protocol):
         others are deleted. All that begin are due immediately.
 
         Returns:
-            Whether it was done; not if another version has become active.
+            Whether it was done; False if another version has become active.
         """
         ...
 
@@ -129,7 +129,7 @@ class TriggerState(Protocol):
         ...
 
     def next_due(self, kinds: Iterable[TriggerType] = TriggerType) -> int | None:
-        """Return when the next trigger of some kinds is due; None if none has a time."""
+        """Return when the next trigger of some kinds is due; None if none is."""
         ...
 
     def beat(self, now: int) -> None:
@@ -137,11 +137,11 @@ class TriggerState(Protocol):
         ...
 
     def last_beat(self) -> int | None:
-        """Return when a scheduler last said that it runs; None if none ever did."""
+        """Return when a scheduler last recorded that it runs; None if none ever has."""
         ...
 
     def seqs(self, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
-        """Return the sequence numbers of triggers, by workflow and trigger; those that do not exist are left out."""
+        """Return the sequence numbers of triggers, by workflow and trigger; those that do not exist are missing."""
         ...
 
     def of_workflows(self, workflow_ids: Iterable[str]) -> list[Trigger]:
@@ -160,11 +160,11 @@ class TriggerState(Protocol):
         after: tuple[str, str] = ("", ""),
         limit: int = 100,
     ) -> list[Trigger]:
-        """Return triggers by workflow and id, from the one after ``after``."""
+        """Return triggers by workflow and id, starting after ``after``."""
         ...
 
     def is_unfinished(self, workflow_id: str) -> bool:
-        """Tell whether an instance of a workflow is not over."""
+        """Tell whether a workflow has an unfinished instance."""
         ...
 
     def make_due(self, keys: Iterable[tuple[str, str]], now: int) -> int:

@@ -17,13 +17,13 @@ log = logging.getLogger(__name__)
 BATCH = 100
 """How many workflows are synced, and triggers evaluated, in one round."""
 LONGEST_SLEEP = 60.0
-"""Seconds that the scheduler sleeps at most if nothing wakes it."""
+"""The longest sleep of the scheduler, in seconds, if nothing wakes it."""
 BEAT = 20_000
-"""How many milliseconds pass at least until the scheduler records again that it runs."""
+"""The minimum number of milliseconds between two records that the scheduler runs."""
 SHORTEST_SLEEP = 0.1
-"""Seconds that it sleeps at least, so that a busy store does not keep it busy too."""
+"""The shortest sleep, in seconds, so that a busy store does not keep the scheduler busy too."""
 _BACKOFF = (5_000, 30_000, 120_000, 600_000, 3_600_000)
-"""Milliseconds until a trigger is evaluated again after each failure; the last one from then on."""
+"""Milliseconds until the retry after each failed evaluation; the last one repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class SchedulerRound:
     """What one round of the scheduler wrote."""
 
     synced: int = 0
-    """Workflows whose triggers were made those of their active version."""
+    """Workflows whose triggers were synchronized with their active version."""
     looked: int = 0
     """Triggers that were evaluated."""
     failed: int = 0
@@ -111,7 +111,7 @@ class Scheduler:
             self._beat_at = now
 
     def turn(self) -> SchedulerRound:
-        """Synchronise the triggers of changed workflows, then evaluate all that are due."""
+        """Synchronize the triggers of changed workflows, then evaluate all that are due."""
         now = self._clock()
         synced = self._sync(now)
         due = self._state.due(now, BATCH, self._kinds)
@@ -172,7 +172,7 @@ class Scheduler:
             initiator=replace(fire.initiator, within=self._within(trigger.workflow_id)),
             persist_failed_run=True,
         )
-        # The request id follows from the fire key: if another scheduler evaluates the same trigger, its start is a
+        # The request id is derived from the fire key: if another scheduler evaluates the same trigger, its start is a
         # repetition.
         return Start(replace(run, request_id=trigger.request_id(fire.key)))
 
@@ -194,20 +194,20 @@ class Scheduler:
         except StoreError:
             raise
         except (Conflict, WorkflowMissing):
-            # Moves that another scheduler has made meanwhile are dropped; the rest is tried again.
+            # Moves that another scheduler has written meanwhile are dropped; the others are tried again.
             seqs = self._state.seqs(move.key for move in moves)
             return self._apart([move for move in moves if seqs.get(move.key) == move.mark.seq], moves)
         except Exception as error:
             log.exception("what triggers start cannot be written")
             if len(moves) == 1 and not moves[0].mark.failures:
                 return self._commit([_failed(moves[0].trigger, f"{type(error).__name__}: {error}", self._clock())])
-            # One start that cannot be written must not hold up the others: halve until it is alone.
+            # One start that cannot be written must not block the others: halve the moves until it is alone.
             return self._apart(moves, moves)
         reach("triggers.fired")
         return [_Written(moves, committed.started)]
 
     def _apart(self, left: Sequence[_Move], moves: Sequence[_Move]) -> list[_Written]:
-        """Write what is left of some moves, or one half after the other; a single one that fails is skipped."""
+        """Write the remaining moves, or one half after the other; skip a single one that fails."""
         if len(left) < len(moves):
             return self._commit(left)
         if len(left) == 1:

@@ -25,7 +25,7 @@ def keep_polling(poll: Callable[[], object], interval: float, stop: threading.Ev
 
 
 def locations_of(lake: Lake, tables: set[TableName]) -> Locations:
-    """Return the location of tables' metadata, None for missing ones; tables of unreachable catalogs are left out."""
+    """Return the metadata locations of tables, None for missing ones; tables of unreachable catalogs are left out."""
     by_catalog: defaultdict[str, list[TableName]] = defaultdict(list)
     for table in sorted(tables):
         by_catalog[table.catalog].append(table)

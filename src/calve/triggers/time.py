@@ -1,4 +1,4 @@
-"""Time triggers: fire at the times of their schedule, each once, whatever the clock does. Pure."""
+"""Time triggers: fire once at each time of their schedule, whatever the clock does. Pure."""
 
 import json
 import logging
@@ -24,13 +24,13 @@ log = logging.getLogger(__name__)
 RUN_TS = "RUN_TS"
 """The param with the scheduled time of a run."""
 ON_TIME = 300_000
-"""Milliseconds by which a firing may be late without counting as missed."""
+"""How many milliseconds late a firing may be without counting as missed."""
 _ON_TIME_MOST = 4
-"""More firings cannot lie within that time: they are at least two minutes apart."""
+"""There cannot be more firings within ``ON_TIME``: they are at least two minutes apart."""
 AT_ONCE = 20
-"""How many firings of one trigger an evaluation gives at most; the rest follows immediately."""
+"""The most firings of one trigger in an evaluation; the rest follows immediately."""
 PASSED_OVER = "passed_over"
-"""In the state: from which scheduled time on, and before which, firings were last skipped."""
+"""The key of the state for the scheduled times that were last skipped: from one, to before another."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _TRIGGER: TypeAdapter[TimeTrigger] = TypeAdapter(TimeTrigger)
@@ -122,23 +122,23 @@ def upcoming(trigger: Trigger, now: int, count: int) -> list[int]:
 
 
 def delay_of(trigger: Trigger, scheduled: int, max_delay: int) -> int:
-    """Return the delay of a firing: evenly distributed, but the same whichever process computes it."""
+    """Return the delay of a firing: evenly distributed, but the same in every process that computes it."""
     digest = sha256(f"{trigger.uuid}:{scheduled}".encode()).digest()
     return int.from_bytes(digest[:8]) % (max_delay + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class TimeTriggers:
-    """Fires time triggers. Its state is ``after``: every scheduled time up to that one is done.
+    """Fires time triggers. Its state is ``after``: all scheduled times up to it are done.
 
-    A clock that goes back fires nothing twice; if it jumps ahead, or no scheduler ran for a while, the trigger's
-    ``catch_up`` decides about the times that were missed.
+    A clock that goes back fires nothing twice. If it jumps ahead, or no scheduler ran for a while, the trigger's
+    ``catch_up`` decides about the missed times.
     """
 
     limit: int = 1_000
-    """How many missed firings of one trigger are made up for at most: the latest ones."""
+    """The most missed firings of one trigger that are made up for: the latest ones."""
     is_disabled: Callable[[str], bool] = lambda _: False
-    """Tells whether time must not start a workflow now; what it would have started is not started later."""
+    """Tells whether time must not start a workflow now; skipped starts are not made up for."""
 
     def begin(self, trigger: Trigger, now: int) -> Evaluation:
         """Fire from the moment at which the trigger became active."""
@@ -165,7 +165,7 @@ class TimeTriggers:
         return Evaluation(tuple(_fire(trigger, plan, moment) for moment in chosen), {"after": until, **passed}, due_at)
 
     def _come(self, plan: Plan, trigger: Trigger, after: int, now: int) -> list[int]:
-        """Return the scheduled times that have passed, including their delay, in order: the latest ones that count."""
+        """Return the latest scheduled times that have passed, including their delay, in order."""
         sure = now - plan.max_delay
         most = {CatchUp.ALL: self.limit, CatchUp.LATEST: _ON_TIME_MOST, CatchUp.NONE: _ON_TIME_MOST}[plan.catch_up]
         head = plan.latest(after, sure, most) if sure > after else []
@@ -177,16 +177,16 @@ class TimeTriggers:
 
 
 def _dues(plan: Plan, trigger: Trigger, moments: Sequence[int]) -> Sequence[int]:
-    """Return when each scheduled time was to fire, including its delay: in order, so none before the previous one."""
+    """Return when each scheduled time was to fire, including its delay, but not before the previous one."""
     if not plan.max_delay:
         return moments
     return list(accumulate((moment + delay_of(trigger, moment, plan.max_delay) for moment in moments), max))
 
 
 def _chosen(plan: Plan, come: Sequence[int], dues: Sequence[int], now: int) -> tuple[Sequence[int], int]:
-    """Return which of the passed times fire now, and up to which time all are done.
+    """Return which of the passed times fire now, and the time up to which all are done.
 
-    A firing that is hardly late was not missed: with delays, several may come together, and each fires.
+    A firing that is only slightly late was not missed: with delays, several may come together, and each fires.
     """
     on_time = [moment for moment, due in zip(come, dues, strict=True) if due >= now - ON_TIME]
     match plan.catch_up:

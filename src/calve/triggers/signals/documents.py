@@ -1,4 +1,4 @@
-"""Signals in Maestro's shape, and their lineage. Pure."""
+"""Signals in Maestro's format, and their lineage. Pure."""
 
 from collections.abc import Iterable
 from typing import Any

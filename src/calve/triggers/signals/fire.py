@@ -76,7 +76,7 @@ def fire_for(
     facts = TriggerInstance(
         view,
         signals,
-        # Derived, not random: an evaluation that is repeated has to give the same params.
+        # Derived, not random: a repeated evaluation must give the same params.
         lambda: str(uuid5(NAMESPACE_OID, f"{trigger.request_id(key)}:{next(numbers)}")),
         environment,
     )

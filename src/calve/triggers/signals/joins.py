@@ -11,7 +11,7 @@ from calve.definition.model import SignalEntry, SignalTrigger
 from calve.engine import ParamMatch, Value, Values
 
 MOST = 1_000
-"""How many signals of one name wait for others at most; the oldest are dropped."""
+"""The most signals of one name that wait for others; the oldest are dropped."""
 Key = tuple[Value, ...]
 
 

@@ -22,15 +22,15 @@ class SignalState(Protocol):
     def signals(
         self, *, name: str | None = None, before: tuple[int, str, int] | None = None, limit: int = 100
     ) -> list[Signal]:
-        """Return signals, newest first; ``before`` is (announced_at, name, seq) of the last one of the page before."""
+        """Return signals, newest first; ``before`` is (announced_at, name, seq) of the previous page's last one."""
         ...
 
     def signals_after(self, name: str, seq: int, limit: int) -> list[Signal]:
-        """Return the signals of a name in order, from the one after a number."""
+        """Return the signals of a name in order, starting after a number."""
         ...
 
     def last_before(self, name: str, at: int) -> int:
-        """Return the number of the last signal of a name that was announced before a time; 0 if none was."""
+        """Return the number of the newest signal of a name that was announced before a time; 0 if there is none."""
         ...
 
     def signal_uses(self, name: str, seq: int) -> list[SignalUse]:
@@ -90,7 +90,7 @@ class Signals:
         """Return the latest signal of a name.
 
         Raises:
-            SignalMissing: there was none.
+            SignalMissing: no signal has this name.
         """
         return self._found(name, None)
 
@@ -98,21 +98,21 @@ class Signals:
         """Return a signal.
 
         Raises:
-            SignalMissing: there is none.
+            SignalMissing: the signal does not exist.
         """
         return self._found(name, seq)
 
     def list(
         self, *, name: str | None = None, before: tuple[int, str, int] | None = None, limit: int = 100
     ) -> list[Signal]:
-        """Return signals, newest first; ``before`` is (announced_at, name, seq) of the last one of the page before."""
+        """Return signals, newest first; ``before`` is (announced_at, name, seq) of the previous page's last one."""
         return self.state.signals(name=name, before=before, limit=limit)
 
     def lineage(self, name: str, seq: int | None = None) -> SignalLineage:
         """Return the sender of a signal, and what it started or released.
 
         Raises:
-            SignalMissing: there is none.
+            SignalMissing: the signal does not exist.
         """
         signal = self._found(name, seq)
         uses = self.state.signal_uses(signal.name, signal.seq)

@@ -16,7 +16,7 @@ from calve.triggers.signals.signals import SignalState
 
 log = logging.getLogger(__name__)
 BATCH = 200
-"""How many signals of one name an evaluation reads at most; the rest follows immediately."""
+"""The most signals of one name that an evaluation reads; the rest follows immediately."""
 NOTED = 20
 """How many failures are recorded."""
 
@@ -25,7 +25,7 @@ NOTED = 20
 class SignalTriggers:
     """Fires signal triggers.
 
-    Its state: ``read``, the last signal of each name that was read; ``waiting``, those of them without counterparts so
+    Its state: ``read``, the last signal of each name that was read; ``waiting``, those without counterparts so
     far; ``failed``, the last joins whose params or condition could not be evaluated; and ``given_up``, how many signals
     were dropped because too many waited.
     """
@@ -33,12 +33,12 @@ class SignalTriggers:
     signals: SignalState
     environment: str = "local"
     is_disabled: Callable[[str], bool] = lambda _: False
-    """Tells whether signals must not start a workflow now; what they would have started is not started later."""
+    """Tells whether signals must not start a workflow now; skipped starts are not made up for."""
     may_read_table: Callable[[str, str], bool] = lambda _workflow_id, _table: True
-    """Tells whether a workflow may see how far a table is complete."""
+    """Tells whether a workflow may read until when a table is complete."""
 
     def begin(self, trigger: Trigger, now: int) -> Evaluation:
-        """Count signals from the moment at which the trigger became active."""
+        """Use signals from the moment at which the trigger became active."""
         definition = SignalTrigger.model_validate(trigger.definition)
         known = trigger.state.get("read", {})
         read = {
@@ -66,7 +66,7 @@ class SignalTriggers:
         joined = join(definition, lines)
         fires: list[Fire] = []
         failed = list(trigger.state.get("failed", ()))
-        # Joined all the same: signals that arrive while the workflow is disabled are used up, not collected.
+        # Join them even if nothing is fired: signals that arrive while the workflow is disabled are used up.
         for group in joined.groups if not self.is_disabled(trigger.workflow_id) else ():
             try:
                 fire = fire_for(trigger, definition, group, now=now, environment=self.environment)
@@ -88,10 +88,10 @@ class SignalTriggers:
         return Evaluation(tuple(fires), {key: value for key, value in state.items() if value}, now if is_more else None)
 
     def _check_tables(self, workflow_id: str, definition: SignalTrigger) -> None:
-        """Refuse signals about tables that the workflow may not read; other signals are open to its author anyway.
+        """Refuse signals about tables that the workflow may not read; its author may use all other signals.
 
         Raises:
-            TableMissing: there is such a table.
+            TableMissing: the definition names such a table.
         """
         for name in definition.definitions:
             table = name.removeprefix(VALID_THROUGH)
@@ -112,7 +112,7 @@ def _ids(group: Mapping[str, Arrived]) -> dict[str, int]:
 
 
 def read_through(trigger: Trigger, name: str) -> int:
-    """Return the last signal of a name that a trigger no longer needs; it may need all later ones."""
+    """Return the number up to which a trigger no longer needs the signals of a name; it may need all later ones."""
     if not trigger.is_begun:
         return 0
     waiting = [int(seq) - 1 for seq, _ in trigger.state.get("waiting", {}).get(name, ())]
@@ -123,8 +123,8 @@ def is_needed(seq: int, newest: int, read: Iterable[int]) -> bool:
     """Tell whether a signal may still be used.
 
     Args:
-        seq: its number.
-        newest: the newest of its name, which stays: a step that begins to wait also looks at earlier signals.
-        read: how far each of those that wait for its name has read.
+        seq: the number of the signal.
+        newest: the newest of its name, which is kept: a step that begins to wait also looks at earlier signals.
+        read: the number up to which each trigger or step that waits for its name has read.
     """
     return seq >= newest or any(seq > each for each in read)

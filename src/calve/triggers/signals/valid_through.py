@@ -1,8 +1,8 @@
-"""Watermarks: up to which time tables are complete, by their property ``calve.valid-through``, told by signals.
+"""Watermarks: signals that announce until when tables are complete, from their property ``calve.valid-through``.
 
-A signal ``vtts/<table>`` with the param ``through`` says that a table holds everything up to that time. Steps and
-triggers wait for it as for any other. Any client may announce it; if something waits for it, the table's own property
-is polled too.
+A signal ``vtts/<table>`` with the param ``through`` says that a table is complete up to that time. Steps and triggers
+wait for it as for any other signal. Any client may announce it; if something waits for it, calve also polls the
+property of the table.
 """
 
 import logging
@@ -19,22 +19,22 @@ from calve.triggers.table_poll import keep_polling, locations_of
 log = logging.getLogger(__name__)
 
 PROPERTY = "calve.valid-through"
-"""The property of a table: milliseconds, or a time with a zone as ISO 8601 writes it."""
+"""The property of a table: milliseconds, or a time with a time zone in ISO 8601."""
 
 
 class AwaitedSignals(Protocol):
-    """Returns which signals are waited for, and accepts new ones."""
+    """Returns the names of awaited signals, and accepts new signals."""
 
     def awaited_signals(self, prefix: str) -> list[str]:
         """Return the names with a prefix that steps or triggers wait for."""
         ...
 
     def match_signal(self, name: str, wanted: tuple[ParamMatch, ...]) -> Signal | None:
-        """Return the latest signal of a name whose params fit."""
+        """Return the newest signal of a name whose params meet the conditions."""
         ...
 
     def announce(self, announcement: Announcement) -> Announced:
-        """Keep a signal unless it is known, wake what waits for it, and make its triggers due."""
+        """Store a signal unless it is known, wake steps that wait, and make triggers due."""
         ...
 
 
@@ -42,10 +42,10 @@ def moment_of(text: str) -> int:
     """Return a time in milliseconds.
 
     Raises:
-        RequestInvalid: it is not a time, or has no zone.
+        RequestInvalid: it is not a time, or has no time zone.
     """
     text = text.strip()
-    if text.removeprefix("-").isdecimal() and len(text) < 19:  # a database has 64 bits for it
+    if text.removeprefix("-").isdecimal() and len(text) < 19:  # the database stores 64 bits
         return int(text)
     try:
         moment = datetime.fromisoformat(text)
@@ -60,14 +60,14 @@ def moment_of(text: str) -> int:
 
 
 class ValidThrough:
-    """Polls the tables that something waits for, from metadata only, and announces what their properties say.
+    """Polls the tables of awaited signals, from metadata only, and announces the values of their properties.
 
     The same value is announced once, so several pollers do no harm. A watermark never goes back: a property that is set
     to an earlier time announces nothing.
     """
 
     def __init__(self, lake: Lake, state: AwaitedSignals, clock: Clock, interval: float) -> None:
-        """Take the lake, the signals, and the seconds between two polls."""
+        """Create a poller for a lake and its signals, with the seconds between two polls."""
         self._lake = lake
         self._state = state
         self._clock = clock
@@ -79,7 +79,7 @@ class ValidThrough:
         keep_polling(self.poll, self._interval, stop)
 
     def poll(self) -> list[Signal]:
-        """Read tables that are waited for and have changed; return the resulting signals."""
+        """Read awaited tables that have changed; return the resulting signals."""
         tables = self._tables()
         locations = locations_of(self._lake, set(tables.values()))
         self._seen = {name: location for name, location in self._seen.items() if name in tables}
@@ -90,13 +90,13 @@ class ValidThrough:
                 continue
             try:
                 found += self._told(name, table)
-            except CalveError as error:  # one that cannot be read does not hold up the others
+            except CalveError as error:  # a table that cannot be read does not block the others
                 log.warning("%s: %s", table, error.message)
             self._seen[name] = location
         return found
 
     def _tables(self) -> dict[str, TableName]:
-        """Return the tables of the signals that are waited for; other names are announced from elsewhere."""
+        """Return the tables of the awaited signals; signals with other names are announced by clients."""
         found = {}
         for name in self._state.awaited_signals(VALID_THROUGH):
             try:
@@ -106,7 +106,7 @@ class ValidThrough:
         return found
 
     def _told(self, name: str, table: TableName) -> list[Signal]:
-        """Announce a table's property if it is later than what is known."""
+        """Announce a table's property if it is later than all announced values."""
         loaded = self._lake.catalog(table.catalog).load(table)
         text = loaded.metadata.get("properties", {}).get(PROPERTY)
         if text is None:
@@ -119,10 +119,10 @@ class ValidThrough:
 
 
 def set_valid_through(lake: Lake, table: str, through: str) -> int:
-    """Set up to which time a table is complete, in its property; return that time.
+    """Set the time up to which a table is complete, in its property; return that time.
 
     Raises:
-        RequestInvalid: it is not a time, or does not name a table.
+        RequestInvalid: the time is invalid, or the name is not that of a table.
         LakeError: the table does not exist, or cannot be changed.
     """
     moment, name = moment_of(through), lake.parse(table)

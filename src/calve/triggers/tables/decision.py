@@ -11,16 +11,16 @@ from calve.capture import Operation, Uncommitted
 
 @dataclass(frozen=True, slots=True)
 class ChangeRules:
-    """When a change is enough, by the definition; times are milliseconds."""
+    """When a change is large or old enough to start a workflow; times are milliseconds."""
 
     min_files: int = 0
     min_bytes: int = 0
     max_delay: int | None = None
-    """Milliseconds after the first uncommitted change until it starts in any case."""
+    """Milliseconds after the first uncommitted change until the workflow starts in any case."""
     debounce: int = 0
-    """Milliseconds without a new change before it starts."""
+    """Milliseconds without a new change before the workflow starts."""
     operations: frozenset[Operation] = frozenset(Operation)
-    """Which kinds of snapshots count."""
+    """The operations of snapshots that count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class UncommittedChange:
     table_uuid: str
     from_snapshot_id: int | None
     taken: int | None
-    """How many files of ``from_snapshot_id`` are committed, if a limit cut it."""
+    """How many files of ``from_snapshot_id`` are committed, if a limit ended the last capture within it."""
     to_snapshot_id: int | None
-    """The newest snapshot that counts; a compaction after it changes nothing."""
+    """The newest snapshot that counts; a later compaction does not change it."""
     commits: int
     files: int
     bytes: int
@@ -42,16 +42,16 @@ class UncommittedChange:
 
     @property
     def base(self) -> str:
-        """Identifies where the change begins."""
+        """The identity of the start of the change."""
         return f"{self.table_uuid}:{self.from_snapshot_id}.{self.taken}"
 
     @property
     def identity(self) -> str:
-        """Identifies the change: the same as long as nothing is committed on either side."""
+        """The identity of the change: the same until the table or its consumer commits."""
         return f"{self.base}:{self.to_snapshot_id}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return what an instance knows of the change that started it."""
+        """Return what an instance stores about the change that started it."""
         return {
             "table": self.table,
             "table_uuid": self.table_uuid,
@@ -69,15 +69,15 @@ class Memory:
     """What a trigger remembers of changes from one evaluation to the next."""
 
     fired: str | None = None
-    """The change that it last fired for: if its instance fails, the same change starts no other one."""
+    """The change for which it last fired: if that instance fails, the same change does not start another one."""
     change: str | None = None
-    """The change that it waits with."""
+    """The change that it is waiting with."""
     base: str | None = None
     """Where that change begins: what was committed before."""
     since: int | None = None
-    """When anything after that was first seen."""
+    """When a change after ``base`` was first seen."""
     noticed: int | None = None
-    """When that change was first seen as it is."""
+    """When ``change`` was first seen as it is."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the memory as plain JSON."""
@@ -105,7 +105,7 @@ class Decision:
     reaction: Reaction
     memory: Memory
     due_at: int | None = None
-    """None: only when another change comes, or an instance ends."""
+    """None until another change comes, or an instance ends."""
 
 
 def counted(found: Uncommitted, rules: ChangeRules, *, is_first: bool, now: int) -> UncommittedChange | None:
@@ -150,11 +150,11 @@ def decide(
     """Decide about the changes of all tables of a trigger.
 
     Args:
-        changes: what is uncommitted and counts.
-        memory: from the last evaluation.
-        rules: when it is enough.
+        changes: the relevant uncommitted changes.
+        memory: the memory from the last evaluation.
+        rules: when a change is enough.
         now: the time.
-        is_busy: an instance of the workflow is still active.
+        is_busy: whether an instance of the workflow is unfinished.
     """
     if not changes:
         return Decision(Reaction.NOTHING, Memory())  # all is committed: the same change would count again
@@ -171,7 +171,7 @@ def decide(
 
 
 def _waiting(changes: Sequence[UncommittedChange], memory: Memory, change: str, now: int) -> Memory:
-    """Return what to remember of a change that waits; a writer's clock that is ahead must not delay it."""
+    """Return what to remember of a waiting change; a writer's clock that is ahead must not delay it."""
     base = _digest(each.base for each in changes)
     since = memory.since if memory.base == base and memory.since is not None else now
     noticed = memory.noticed if memory.change == change and memory.noticed is not None else now
@@ -180,7 +180,7 @@ def _waiting(changes: Sequence[UncommittedChange], memory: Memory, change: str, 
 
 
 def _ready_at(changes: Sequence[UncommittedChange], waiting: Memory, rules: ChangeRules) -> int | None:
-    """Return when the change is enough if nothing more comes; None if it never will be."""
+    """Return when the changes are enough if nothing more comes; None if they never are."""
     files, size = sum(each.files for each in changes), sum(each.bytes for each in changes)
     quiet_at = (waiting.noticed or 0) + rules.debounce
     latest = None if rules.max_delay is None else (waiting.since or 0) + rules.max_delay

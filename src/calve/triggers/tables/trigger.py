@@ -30,7 +30,7 @@ class _Found:
 
 
 class TableChanges:
-    """Decides by tables' metadata and the checkpoints of the workflow's captures."""
+    """Decides from the metadata of tables and the checkpoints of the workflow's captures."""
 
     def __init__(self, tools: Tools, state: TriggerState, captures: Captures, lake: Lake) -> None:
         self._tools = tools
@@ -39,11 +39,11 @@ class TableChanges:
         self._lake = lake
 
     def begin(self, trigger: Trigger, now: int) -> Evaluation:
-        """Evaluate immediately: what is uncommitted already counts. Marks of its own begin at the current snapshot."""
+        """Evaluate immediately, because uncommitted changes count; marks of its own begin at the current snapshot."""
         return self.evaluate(trigger, now)
 
     def evaluate(self, trigger: Trigger, now: int) -> Evaluation:
-        """Find what is uncommitted, and decide.
+        """Find uncommitted changes, and decide what to do about them.
 
         Raises:
             CaptureError, LakeError: a table is missing, re-created, rolled back, or its history expired.
@@ -51,7 +51,7 @@ class TableChanges:
         record = self._tools.state.workflow(trigger.workflow_id)
         if record is None or record.properties.get(DISABLED):
             return Evaluation((), {**trigger.state, "version": trigger.version_id}, None)
-        # Before the tables are read: an instance that ends later makes this trigger due again, so nothing is missed.
+        # Before the tables are read: an instance that ends later makes this trigger due again, so no change is missed.
         is_busy = self._state.is_unfinished(trigger.workflow_id)
         definition = IncrementalTrigger.model_validate(trigger.definition)
         rules = rules_of(definition)
@@ -91,7 +91,7 @@ def _changes(found: Sequence[_Found], rules: ChangeRules, now: int) -> list[Unco
 
 
 def _fire(trigger: Trigger, changes: Sequence[UncommittedChange], now: int) -> Fire:
-    """Return the start; its key is unique to this evaluation, since a checkpoint that is set back fires again."""
+    """Return the start; its key is unique to this evaluation, so that a checkpoint that is set back fires again."""
     committed_at = max(each.last_at for each in changes)
     told = {
         "type": "incremental",
@@ -108,7 +108,7 @@ def _fire(trigger: Trigger, changes: Sequence[UncommittedChange], now: int) -> F
 def _state(
     trigger: Trigger, decision: Decision, found: Sequence[_Found], changes: Sequence[UncommittedChange], now: int
 ) -> dict[str, Any]:
-    """Return the trigger's state; its own marks move when it fires, whatever happens to the instance."""
+    """Return the trigger's state; its own marks advance when it fires, whatever happens to the instance."""
     is_fired = decision.reaction is Reaction.FIRE
     own = [each.uncommitted for each in found if each.watch.consumer is None]
     names = [each.table for each in found if each.watch.consumer is None]
@@ -118,7 +118,7 @@ def _state(
     }
     seen: dict[str, str] = {}
     for each in found:
-        seen.setdefault(each.table, each.uncommitted.metadata_location)  # the older one: a newer is noticed by polling
+        seen.setdefault(each.table, each.uncommitted.metadata_location)  # the older one: polling notices a newer one
     latest = _latency(changes, now) if is_fired else trigger.state.get("latest")
     return {
         "version": trigger.version_id,

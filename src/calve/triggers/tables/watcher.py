@@ -1,4 +1,4 @@
-"""Notices changes of tables, from metadata only: its location changes with every commit."""
+"""Notices changes of tables, from metadata only: the metadata location changes with every commit."""
 
 import threading
 from collections.abc import Callable
@@ -13,12 +13,12 @@ from calve.triggers.table_poll import Locations, keep_polling, locations_of
 
 Key = tuple[str, str]
 View = tuple[int, tuple[tuple[str, str | None], ...]]
-"""What a trigger was evaluated on: its version, and the location of each table's metadata."""
+"""The basis of a trigger's evaluation: its version, and the metadata location of each table."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
-    """A trigger, and the tables that it names."""
+    """A trigger and its tables."""
 
     key: Key
     version_id: int
@@ -35,12 +35,12 @@ class _Watched:
 class Watcher:
     """Polls catalogs, each table once however many triggers watch it, and makes those triggers due.
 
-    What was seen last is in the triggers' rows; nothing is written while nothing changes. Several watchers do no harm:
-    they only read, and which of them makes a trigger due does not change when it fires.
+    The last evaluated state is in the rows of the triggers; nothing is written while nothing changes. Several watchers
+    do no harm: they only read, and it does not matter which of them makes a trigger due.
     """
 
     def __init__(self, lake: Lake, state: TriggerState, clock: Clock, interval: float) -> None:
-        """Take the lake, the triggers, and the seconds between two polls."""
+        """Create a watcher for a lake and its triggers, with the seconds between two polls."""
         self._lake = lake
         self._state = state
         self._clock = clock
@@ -65,7 +65,7 @@ class Watcher:
         }
         if moved:
             self._state.make_due(moved, now)
-        # A trigger that cannot be evaluated keeps its old view: it was made due once, and now follows its backoff.
+        # A trigger that cannot be evaluated keeps its old view: it was made due once, and then follows its backoff.
         self._asked = {each.key: view for each in watched if (view := self._asked.get(each.key)) is not None} | moved
         return len(moved)
 
@@ -73,11 +73,11 @@ class Watcher:
         """Make the triggers of a table due now, because a client reports a change; return how many watch it.
 
         Args:
-            table: its name.
+            table: the name of the table.
             is_for: tells whether the triggers of a workflow may use the table.
 
         Raises:
-            RequestInvalid: it does not name a table.
+            RequestInvalid: the name is not that of a table.
         """
         name = self._lake.parse(table)
         watching = (
@@ -107,7 +107,7 @@ class Watcher:
 
 @dataclass(frozen=True, slots=True)
 class LagSampler:
-    """Keeps how far consumers are behind, now and then; of several samplers, each sample is kept once."""
+    """Samples the lag of consumers at an interval; with several samplers, each sample is stored once."""
 
     take: Callable[[], int]
     """Takes a sample of each consumer; returns how many there are."""

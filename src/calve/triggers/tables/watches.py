@@ -1,4 +1,4 @@
-"""Whose checkpoints define what is uncommitted: those of the steps that capture a trigger's tables. Pure."""
+"""The consumers whose checkpoints define what is uncommitted: those of steps that capture a trigger's tables. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from calve.triggers.tables.decision import ChangeRules
 
 _CONFIGS = {"IpCapture": "ip_capture", "ICDC": "icdc"}
 EVERYTHING = Wanted(operations=frozenset(Operation))
-"""Any change, if no step says what it captures."""
+"""Any change; used if no step captures the table."""
 
 Parse = Callable[[str], TableName]
 
@@ -34,7 +34,7 @@ class TableWatch:
 
     table: TableName
     consumer: str | None = None
-    """None: no step does, so the trigger keeps a mark of its own."""
+    """None if no step does; then the trigger keeps a mark of its own."""
     wanted: Wanted = EVERYTHING
 
 
@@ -54,10 +54,10 @@ def rules_of(trigger: IncrementalTrigger) -> ChangeRules:
 
 
 def watches_of(workflow: Workflow, trigger: IncrementalTrigger, parse: Parse) -> tuple[TableWatch, ...]:
-    """Return which tables a trigger watches, once for each step that captures them.
+    """Return the tables that a trigger watches, once for each step that captures them.
 
-    A step counts if its tables and consumer are literals. Iterations of a foreach have a consumer each, known only in a
-    run: a step inside counts if it names its consumer.
+    A step counts if its tables and consumer are literals. Each iteration of a foreach has its own consumer, known only
+    in a run, so a step inside a foreach counts if it names its consumer.
     """
     readers = list(_readers(workflow.id, workflow.steps, parse, is_repeated=False))
     found: list[TableWatch] = []
@@ -112,7 +112,7 @@ def _known(param: Param) -> Any:
 
 
 def _wanted(given: Mapping[str, Param], config: Mapping[str, Any]) -> Wanted:
-    """Return what the step captures; anything, if that is known only at run time."""
+    """Return what the step captures; everything, if that is known only at run time."""
     default = () if "data_operations" in given else ("append",)
     return Wanted(
         operations=_operations(config.get("data_operations", default)) or frozenset(Operation),
