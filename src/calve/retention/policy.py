@@ -10,7 +10,7 @@ Key = tuple[str | int, ...]
 
 
 class RecordKind(StrEnum):
-    """What would grow for ever."""
+    """The kinds of records that would grow without limit."""
 
     ALERTS = "alerts"
     AUDIT = "audit"
@@ -32,7 +32,7 @@ class OldRecord:
     at: int
     """When it happened, or ended."""
     is_needed: bool = False
-    """Whether it may still be used, however old it is."""
+    """Whether it may still be used, so that it is kept whatever its age."""
     is_used: bool = True
     """Whether it was ever used."""
 
@@ -43,25 +43,25 @@ class RecordPage:
 
     found: tuple[OldRecord, ...]
     last: Key | None = None
-    """From where to read on; None if no older record follows."""
+    """The position after which to continue; None if no older record follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ages:
-    """The retention of each kind; kinds without one are kept for ever."""
+    """The retention of each kind; kinds without one are kept forever."""
 
     used: Mapping[RecordKind, int] = field(default_factory=dict)
     unused: Mapping[RecordKind, int | None] = field(default_factory=dict)
-    """The retention of records that were never used, if it is longer; None: for ever."""
+    """The retention of records that were never used, if it is longer; None keeps them forever."""
 
     def before(self, kind: RecordKind, now: int) -> int | None:
-        """Return the time before which records of a kind may be deleted; None: none may."""
+        """Return the time before which records of a kind may be deleted; None if none may."""
         age = self.used.get(kind)
         return None if age is None else now - age
 
 
 def goes(kind: RecordKind, old: OldRecord, ages: Ages, now: int) -> bool:
-    """Return whether a record is older than its retention."""
+    """Tell whether a record may be deleted: it is older than its retention, and not needed."""
     age = ages.used.get(kind)
     if not old.is_used:
         age = ages.unused.get(kind, age)
@@ -69,17 +69,17 @@ def goes(kind: RecordKind, old: OldRecord, ages: Ages, now: int) -> bool:
 
 
 class RetentionState(Protocol):
-    """Stores what would grow for ever."""
+    """Stores the records that would grow without limit."""
 
     def old(self, kind: RecordKind, before: int, after: Key, limit: int, followers: Sequence[str]) -> RecordPage:
-        """Return records older than a time, at most ``limit`` of them, after a position; the first has none.
+        """Return up to ``limit`` records older than a time, starting after a position, which is empty at first.
 
         Args:
-            kind: of which kind.
+            kind: the kind of the records.
             before: the time.
-            after: the place.
+            after: the position.
             limit: how many rows are read.
-            followers: who still has to read events before they are deleted.
+            followers: the followers that must have read events before they are deleted.
         """
         ...
 
@@ -88,7 +88,7 @@ class RetentionState(Protocol):
         ...
 
     def position(self, name: str, first: int | None = None) -> int:
-        """Return the position of a follower; a new one begins at ``first``."""
+        """Return the position of a follower; a new one starts at ``first``."""
         ...
 
     def move(self, name: str, before: int, after: int) -> None:

@@ -12,30 +12,30 @@ from calve.retention.policy import Ages, Key, RecordKind, RetentionState, goes
 log = logging.getLogger(__name__)
 
 NAME = "retention"
-"""Under this name the store keeps when a process pruned last."""
+"""The name of the follower that records when a process last pruned."""
 EVERY = 600_000
-"""Milliseconds between two starts of pruning, by any process."""
+"""The minimum number of milliseconds between two starts of pruning, by any process."""
 BATCH = 200
-"""How many rows a transaction deletes at most: on SQLite nobody else can write meanwhile."""
+"""The most rows that a transaction deletes: on SQLite, no other process can write meanwhile."""
 BATCHES = 20
-"""How many transactions a turn makes for one kind."""
+"""The most transactions of a turn for one kind."""
 BREATH = 0.05
-"""Seconds between two transactions, in which others can write."""
+"""Seconds between two transactions, in which other processes can write."""
 PAUSE, LOOK = 5.0, 60.0
-"""Seconds until the next turn: if more is left, and if nothing is."""
+"""Seconds until the next turn, if more is left, and if nothing is."""
 
 
 @dataclass(slots=True)
 class Pruner:
-    """Prunes a store; of several processes, one at a time starts."""
+    """Prunes a store; of several processes, only one starts at a time."""
 
     state: RetentionState
     ages: Ages
     clock: Callable[[], int]
     followers: Sequence[str] = ()
-    """Who still has to read events before they are deleted."""
+    """The followers that must have read events before they are deleted."""
     _places: dict[RecordKind, Key] = field(default_factory=dict)
-    """Where the next turn continues, for kinds of which more is left."""
+    """The position where the next turn continues, for each kind with more records."""
 
     def run(self, stop: threading.Event) -> None:
         """Run until ``stop`` is set; an unreachable database is retried."""
@@ -52,12 +52,12 @@ class Pruner:
             stop.wait(PAUSE if self._places else LOOK)
 
     def turn(self, stop: threading.Event | None = None) -> dict[RecordKind, int]:
-        """Delete some of the records that may go; return how many of each kind."""
+        """Delete some of the records that may be deleted; return how many of each kind."""
         stop = stop or threading.Event()
         return {kind: self._prune(kind, stop) for kind in RecordKind if kind in self.ages.used}
 
     def prune(self) -> dict[RecordKind, int]:
-        """Delete all records that may go; return how many of each kind."""
+        """Delete all records that may be deleted; return how many of each kind."""
         gone = self.turn()
         while self._places:
             gone = {kind: gone[kind] + count for kind, count in self.turn().items()}
@@ -77,7 +77,7 @@ class Pruner:
         last = self.state.position(NAME, 0)
         if now - last < EVERY:
             return False
-        # A compare-and-set: of several processes that see the time has come, one goes on and the others get a
+        # A compare-and-set: of several processes that see that it is time, one continues, and the others get a
         # Conflict.
         self.state.move(NAME, last, now)
         return True

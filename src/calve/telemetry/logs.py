@@ -10,7 +10,7 @@ from calve.engine import current_log_context
 from calve.settings import LogSettings
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "about"}
-"""Attributes of every record; others came with ``extra``."""
+"""The attributes of every record; all others were passed as ``extra``."""
 
 
 def set_up(settings: LogSettings) -> None:
@@ -31,7 +31,7 @@ class _StandardError(logging.Handler):
         try:
             sys.stderr.write(f"{self.format(record)}\n")
             sys.stderr.flush()
-        except (OSError, ValueError):  # the reader is gone
+        except (OSError, ValueError):  # standard error is closed
             return
 
 

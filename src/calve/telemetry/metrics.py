@@ -1,7 +1,7 @@
 """Metrics in Prometheus's format, computed when scraped: gauges of the current state, and counters of events.
 
-Counters count what this process has seen: like every counter of Prometheus they start at zero with it. Each process
-sees all events of the store, whichever process caused them, so it is enough to scrape one.
+Counters count what this process has seen: like all Prometheus counters, they start at zero with the process. Each
+process sees all events of the store, whichever process caused them, so it is enough to scrape one.
 """
 
 import threading
@@ -20,7 +20,7 @@ _WAITS = (0.05, 0.1, 0.5, 1, 2, 5, 15, 30, 60, 300, 900, 3_600)
 
 
 class Metrics:
-    """Counts events from now on."""
+    """Counts events from its first scrape on."""
 
     def __init__(self, state: TelemetryState, clock: Callable[[], int]) -> None:
         from prometheus_client import CollectorRegistry
@@ -38,7 +38,7 @@ class Metrics:
         """Return all metrics, in Prometheus's text format.
 
         Raises:
-            StoreUnavailable: the state database does not answer.
+            StoreUnavailable: the state database is unavailable.
         """
         from prometheus_client import generate_latest
 

@@ -24,7 +24,7 @@ class Gauges:
     """Triggers of active versions, by kind."""
     failing_triggers: int = 0
     oldest_trigger: int | None = None
-    """Since when the oldest trigger that was not evaluated is due."""
+    """When the oldest trigger that is due and not evaluated became due."""
     alerts: Mapping[str, int] = field(default_factory=dict)
     """Alerts that wait or were given up, by status."""
 
@@ -35,9 +35,9 @@ class Begun:
 
     initiator: str
     waited: int
-    """Since it was created."""
+    """Milliseconds since it was created."""
     latency: int | None = None
-    """Since its trigger should have created it: its scheduled time, or the commit to its table."""
+    """Milliseconds since its trigger should have created it: from its scheduled time, or the commit to its table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class Ended:
 
     status: str
     took: int | None = None
-    """None if it never began."""
+    """Milliseconds; None if it never started."""
     workflow_id: str = ""
-    """Of a run."""
+    """For a run."""
     type: str = ""
-    """Of an attempt: the type of its step."""
+    """For an attempt: the type of its step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Happened:
     runs: tuple[Ended, ...] = ()
     steps: tuple[Ended, ...] = ()
     is_all: bool = True
-    """Whether there is nothing after it yet."""
+    """Whether these are all events so far."""
 
 
 class TelemetryState(Protocol):

@@ -21,11 +21,11 @@ from calve.engine import RUN_EVENT, Attempt, Event, Run, RunStatus, StepStatus, 
 
 _NANOS = 1_000_000
 _MOVES = 50
-"""How many changes the span of a turn names at most."""
+"""The most changes that are named in the span of a turn."""
 
 
 def otlp_processor(url: str) -> SpanProcessor:
-    """Return a processor that sends spans to an address in the background, in batches."""
+    """Return a processor that sends spans to a URL in the background, in batches."""
     return BatchSpanProcessor(OTLPSpanExporter(endpoint=url))
 
 
@@ -52,11 +52,11 @@ class Spans:
                 self._processor.on_end(self._of_attempt(attempt, run, event))
 
     def close(self) -> None:
-        """Send what is left, and stop."""
+        """Send the remaining spans, and stop."""
         self._processor.shutdown()
 
     def _of_turn(self, turn: Transaction, run: Run) -> ReadableSpan:
-        """Return the span of a turn; its id follows from what it changed, since each change happens once."""
+        """Return the span of a turn; its id is derived from its changes, because each change happens once."""
         moved = [f"{each.step_id or 'run'} {each.after}" for each in turn.changes.events]
         own = f"{run.uuid}/{run.seq}/{'/'.join(moved)}"
         return self._span(
@@ -143,6 +143,6 @@ def _of(event: Event) -> dict[str, Any]:
 
 
 def _context(root_uuid: str, own_uuid: str) -> SpanContext:
-    """Return the ids of a span: the trace is that of the root."""
+    """Return the ids of a span: the trace id is that of the root."""
     own = int.from_bytes(hashlib.sha256(own_uuid.encode()).digest()[:8])
     return SpanContext(uuid.UUID(root_uuid).int, own, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
