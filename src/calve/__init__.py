@@ -1,6 +1,6 @@
 """Incremental processing for data lakes on Apache Iceberg.
 
-``connect`` opens a project or a server; ``merge`` merges a change; ``calve.dsl`` describes workflows.
+``connect`` opens a project or a server; ``merge`` merges a change; ``dsl`` describes workflows.
 """
 
 from lazy_loader import attach_stub

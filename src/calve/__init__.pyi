@@ -1,3 +1,4 @@
+from . import dsl as dsl
 from .connection import (
     Change as Change,
     Connection as Connection,

@@ -123,12 +123,12 @@ class Change(AbstractContextManager["Change"]):
 
     def commit(self) -> Self:
         """Move the checkpoint past this change: it has been processed."""
-        self.report = self._connection.commit(self).report
+        self._connection.commit(self)
         return self
 
     def abandon(self) -> Self:
         """Abandon this change: the next capture starts from the same checkpoint."""
-        self.report = self._connection.abandon(self).report
+        self._connection.abandon(self)
         return self
 
     def __exit__(

@@ -7,12 +7,14 @@ from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from calve.access import local_principal
 from calve.capture import CHANGES, CaptureReport
 from calve.connection.change import Change
+from calve.connection.definition_files import SUFFIXES, load_file, vocabulary_of
 from calve.connection.notebook import Document, Graph, Instance, Records
+from calve.connection.options import CaptureOptions, PlanOptions
 from calve.errors import RequestInvalid
 from calve.settings import Settings, load
 
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
     from calve.operations import Operations
 
 Definition = str | Path | Mapping[str, Any]
-"""The path of a YAML or JSON file, its text, or the parsed document."""
-_FILES = frozenset({".yaml", ".yml", ".json"})
+"""The path of a YAML, JSON or Python file, the text of YAML or JSON, or the parsed document."""
 _OFTEN = 0.1
 _LAG = ("consumer", "table", "pending_commits", "pending_files", "pending_records", "age_seconds", "expires_in_seconds")
 _CAPTURES = ("capture_id", "consumer", "number", "status", "created_at", "closed_at")
@@ -92,7 +93,12 @@ class Connection(AbstractContextManager["Connection"]):
         return session(self.settings, "calve")
 
     def plan(
-        self, tables: str | Sequence[str], consumer: str, *, operations: str | Sequence[str] = "append", **options: Any
+        self,
+        tables: str | Sequence[str],
+        consumer: str,
+        *,
+        operations: str | Sequence[str] = "append",
+        **options: Unpack[PlanOptions],
     ) -> Change:
         """Return what the next capture of a consumer would contain; nothing is written.
 
@@ -100,14 +106,19 @@ class Connection(AbstractContextManager["Connection"]):
             tables: one or several tables.
             consumer: the consumer, whose checkpoint is the start of the change.
             operations: ``append``, ``overwrite``, ``delete``, a list of them, or ``all``.
-            options: ``ranges``, ``mode``, ``max_files``, ``max_bytes``, ``start``, ``end``, ``on_gap`` and
-                ``on_schema_change``, as ``calve capture --help`` explains them.
+            options: those of ``PlanOptions``: ``ranges``, ``mode``, ``start``, ``end``, limits, and how to handle gaps
+                and changes of the schema.
         """
-        names, given = _listed(tables), {"operations": _operations(operations), **options}
-        return self._change(self.operations.plan(names, consumer, **given))
+        wanted = _operations(operations)
+        return self._change(self.operations.plan(_listed(tables), consumer, operations=wanted, **options))
 
     def capture(
-        self, tables: str | Sequence[str], consumer: str, *, operations: str | Sequence[str] = "append", **options: Any
+        self,
+        tables: str | Sequence[str],
+        consumer: str,
+        *,
+        operations: str | Sequence[str] = "append",
+        **options: Unpack[CaptureOptions],
     ) -> Change:
         """Capture the changes since the consumer's last commit.
 
@@ -117,18 +128,18 @@ class Connection(AbstractContextManager["Connection"]):
             tables: one or several tables.
             consumer: the consumer, whose checkpoint is the start of the change.
             operations: ``append``, ``overwrite``, ``delete``, a list of them, or ``all``.
-            options: those of ``plan``, and ``key``, ``lease`` and ``supersede``.
+            options: those of ``CaptureOptions``: those of ``plan``, and ``key``, ``lease`` and ``supersede``.
         """
-        names, given = _listed(tables), {"operations": _operations(operations), **options}
-        return self._change(self.operations.create_capture(names, consumer, **given))
+        wanted = _operations(operations)
+        return self._change(self.operations.create_capture(_listed(tables), consumer, operations=wanted, **options))
 
     def commit(self, change: Change | str) -> Change:
         """Move the checkpoint past a change that has been processed."""
-        return self._change(self.operations.commit_capture(_id_of(change)))
+        return self._closed(change, self.operations.commit_capture(_id_of(change)))
 
     def abandon(self, change: Change | str) -> Change:
         """Abandon a change: the next capture starts from the same checkpoint."""
-        return self._change(self.operations.abandon_capture(_id_of(change)))
+        return self._closed(change, self.operations.abandon_capture(_id_of(change)))
 
     def captures(self, consumer: str | None = None) -> Records:
         """Return captures, newest first."""
@@ -150,9 +161,18 @@ class Connection(AbstractContextManager["Connection"]):
         """Push a definition: it becomes the next version of its workflow.
 
         Args:
-            definition: the path of a YAML or JSON file, its text, the parsed document, or a workflow of ``calve.dsl``.
+            definition: the path of a YAML, JSON or Python file, which is read as ``calve push`` reads it; the text of
+                YAML or JSON; the parsed document; or a workflow of ``calve.dsl``.
         """
-        return self.operations.push(_definition(definition))
+        match definition:
+            case Path():
+                return self._push_file(definition)
+            case str() if "\n" not in definition and _is_definition(definition):
+                return self._push_file(Path(definition))
+            case str() | Mapping():
+                return self.operations.push(definition)
+            case _:
+                return self.operations.push(definition.to_json())
 
     def run(
         self,
@@ -229,6 +249,21 @@ class Connection(AbstractContextManager["Connection"]):
     def __repr__(self) -> str:
         return f"<Connection to {self._url or self.settings.project}>"
 
+    def _push_file(self, file: Path) -> Document:
+        found = load_file(file, self.settings.project, vocabulary_of(self.operations.templates))
+        if len(found) > 1:
+            raise RequestInvalid(
+                f"{file} defines {len(found)} workflows.", remedy="Push each of calve.dsl.workflows_in(file)."
+            )
+        return self.operations.push(found[0].to_push().required().as_json())
+
+    def _closed(self, change: Change | str, document: Document) -> Change:
+        found = self._change(document)
+        if isinstance(change, str):
+            return found
+        change.report = found.report
+        return change
+
     def _change(self, document: Document) -> Change:
         return Change(CaptureReport.from_json(document), self)
 
@@ -252,10 +287,4 @@ def _id_of(change: Change | str) -> str:
 
 def _is_definition(text: str) -> bool:
     """Tell whether a text is a definition or the path of its file, rather than the id of a workflow."""
-    return "\n" in text or Path(text).suffix in _FILES
-
-
-def _definition(given: "Definition | Workflow") -> "Definition":
-    if isinstance(given, str) and "\n" not in given and _is_definition(given):
-        return Path(given)
-    return given if isinstance(given, str | Path | Mapping) else given.to_json()
+    return "\n" in text or Path(text).suffix in SUFFIXES

@@ -13,6 +13,8 @@ from calve.errors import CalveError, RequestInvalid
 SCRIPT = "S3"
 """The name of the param that interpolation sees in ``$S3{path}``."""
 
+SCRIPT_MISSING = "script_missing"
+"""A warning, except for a definition to push, because a version contains its scripts."""
 _REFERENCE = re.compile(r"(?<!\$)((?:\$\$)*)\$S3\{([^}]*)\}")
 _DRIVE = re.compile(r"[a-zA-Z]:|[a-zA-Z][a-zA-Z0-9+.\-]*://|~")
 
@@ -104,7 +106,7 @@ def _replaced(text: str, node: Node, scripts: Scripts, problems: Problems) -> st
         if found is None:
             problems.warn(
                 node,
-                "script_missing",
+                SCRIPT_MISSING,
                 f"there is no file {path} in the folder of the definition",
                 hint="it is required to push the workflow",
             )

@@ -1,17 +1,17 @@
 """Definitions and templates loaded from text: every check, all problems together."""
 
 import gc
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from calve.definition.captures import check_capture_order, complete
 from calve.definition.document import Node, all_steps, entry
 from calve.definition.dry_run import dry_run
-from calve.definition.files import Scripts, StepFiles, inline
+from calve.definition.files import SCRIPT_MISSING, Scripts, StepFiles, inline
 from calve.definition.forms import canonical
 from calve.definition.graph import check_graph
 from calve.definition.model import LOOPS, Definition
-from calve.definition.problems import Problem, Problems, TooManyProblems, did_you_mean
+from calve.definition.problems import Problem, Problems, Severity, TooManyProblems, did_you_mean
 from calve.definition.syntax import read
 from calve.definition.templates import JobTemplate, expand, read_template
 from calve.definition.validation import REQUEST_BYTES, check_document, validated
@@ -33,6 +33,16 @@ class Loaded:
         if self.definition is None:
             raise Problems(list(self.problems)).as_error(self.name)
         return self.definition
+
+    def to_push(self) -> "Loaded":
+        """Return the result for a definition to push: a script that was not found is an error."""
+        if not any(problem.code == SCRIPT_MISSING for problem in self.problems):
+            return self
+        found = (
+            replace(problem, severity=Severity.ERROR) if problem.code == SCRIPT_MISSING else problem
+            for problem in self.problems
+        )
+        return Loaded(self.name, None, tuple(found))
 
 
 def load(

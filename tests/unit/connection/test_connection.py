@@ -1,7 +1,11 @@
 """``calve.connect``: a project or a server from Python, and the rows of a change without a JVM."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from enum import EnumType
 from pathlib import Path
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import pyarrow as pa  # noqa: TID253 - the rows of the tables
 import pytest
@@ -10,8 +14,10 @@ import calve
 from calve import Change, Connection
 from calve.api import serve
 from calve.app import web_on
+from calve.connection.options import CaptureOptions, PlanOptions
 from calve.dsl import Workflow, noop
-from calve.errors import RequestInvalid, TableMissing, WaitedTooLong
+from calve.errors import DefinitionInvalid, RequestInvalid, TableMissing, WaitedTooLong
+from calve.operations.captures import CaptureRequest, PlanRequest
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "day": pa.array([10, 11], pa.int32())})
 PIPELINE = """
@@ -84,8 +90,7 @@ def test_what_was_closed_in_the_block_stays_so(lake: Connection) -> None:
     assert change.report.status == "committed"
     append(lake)
     with lake.capture("db.events", consumer="daily") as change:
-        lake.abandon(change)
-        change.abandon()
+        assert lake.abandon(change) is change
     assert change.report.status == "abandoned"
 
 
@@ -125,6 +130,18 @@ def test_every_column_of_a_notebook_is_one_of_the_documents(lake: Connection) ->
         assert [name for name in records.columns if name not in records[0]] == []
 
 
+@pytest.mark.parametrize(("options", "body"), [(PlanOptions, PlanRequest), (CaptureOptions, CaptureRequest)])
+def test_the_options_are_those_of_the_request(options: type, body: type[PlanRequest]) -> None:
+    """An editor completes them, with the values of each closed set."""
+    fields = {name: one.annotation for name, one in body.model_fields.items()}
+    given = get_type_hints(options)
+    assert set(given) | {"tables", "consumer", "operations"} == set(fields)
+    closed = {name: get_args(one) for name, one in given.items() if get_origin(one) is Literal}
+    assert closed == {
+        name: tuple(one.__members__.values()) for name, one in fields.items() if isinstance(one, EnumType)
+    }
+
+
 def test_a_change_shows_itself_in_a_notebook(lake: Connection) -> None:
     """Its table, files, rows and ranges."""
     change = lake.plan("db.events", consumer="daily", ranges=["day"])
@@ -156,6 +173,25 @@ def test_a_workflow_is_pushed_and_run(project: Connection, tmp_path: Path) -> No
     assert [name for name in project.instances().columns if name not in project.instances()[0]] == []
 
 
+def test_a_file_is_read_as_the_command_reads_it(project: Connection, tmp_path: Path) -> None:
+    """With the scripts beside it; and it may be Python."""
+    folder = tmp_path / "flows"
+    folder.mkdir()
+    text = "Workflow: {id: scripted, jobs: [{job: {id: a, type: Shell, shell: {script: '$S3{a.sh}'}}}]}"
+    (folder / "scripted.yaml").write_text(text)
+    with pytest.raises(DefinitionInvalid, match=r"there is no file a\.sh"):
+        project.push(folder / "scripted.yaml")
+    (folder / "a.sh").write_text("echo from a script")
+    pushed = project.push(folder / "scripted.yaml")
+    assert "echo from a script" in str(pushed["workflow"])
+    flow = "from calve.dsl import Workflow, noop\nwith Workflow('{0}'):\n    noop('only')\n"
+    (folder / "flow.py").write_text(flow.format("python"))
+    assert project.run(str(folder / "flow.py")).succeeded
+    (folder / "two.py").write_text(flow.format("one") + flow.format("two"))
+    with pytest.raises(RequestInvalid, match="defines 2 workflows"):
+        project.push(folder / "two.py")
+
+
 def test_a_run_that_is_not_awaited_is_left_to_a_worker(project: Connection) -> None:
     """It says that it is created."""
     project.push(PIPELINE)
@@ -183,6 +219,8 @@ def test_the_package_imports_nothing_until_it_is_asked() -> None:
     """``import calve`` is cheap; what it offers is listed."""
     assert {"connect", "merge", "Change", "Connection"} <= set(dir(calve))
     assert issubclass(calve.Change, Change)
+    script = "import sys, calve; assert 'calve.dsl' not in sys.modules; print(calve.dsl.Workflow.__name__)"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "Workflow\n"
 
 
 def test_a_settings_object_or_nothing_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,14 @@
 """From a text to a definition: every check, all problems at once, and the dry run of the params."""
 
 import json
+from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
 
 import pytest
 from tests.talk import FIRST, SECOND, THIRD
 
-from calve.definition import Definition, Loaded, Severity, installed, load
+from calve.definition import Definition, Loaded, ScriptFolder, Severity, installed, load
 from calve.definition.dry_run.facts import DryRunFacts
 from calve.definition.model import StringParam
 from calve.definition.problems import MOST
@@ -507,3 +508,15 @@ def test_a_foreach_of_too_many_iterations_is_refused(loop: str) -> None:
     (problem,) = result.problems
     assert "limit" in problem.message
     assert workflow("- foreach: {id: l, ranges: {i: {to: 25000}}, jobs: [{job: {id: a, type: NoOp}}]}").definition
+
+
+def test_a_script_that_is_missing_is_an_error_only_for_a_push(tmp_path: Path) -> None:
+    """A version contains its scripts."""
+    text = "Workflow: {id: demo, jobs: [{job: {id: a, type: Shell, shell: {script: '$S3{a.sh}'}}}]}"
+    result = load(text, name="demo.yaml", vocabulary=installed(), scripts=ScriptFolder(tmp_path))
+    assert result.required().workflow.id == "demo"
+    with pytest.raises(DefinitionInvalid, match=r"there is no file a\.sh"):
+        result.to_push().required()
+    (tmp_path / "a.sh").write_text("true")
+    complete = load(text, name="demo.yaml", vocabulary=installed(), scripts=ScriptFolder(tmp_path))
+    assert complete.to_push() is complete

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calve.cli.definition_files import found, is_workflow, load_file, show_problem, step_files, vocabulary_of
+from calve.cli.definition_files import found, is_workflow, show_problem, vocabulary_of
 from calve.cli.options import params_option
 from calve.cli.output import duration, print_json
 from calve.cli.state import State, json_option
+from calve.connection import load_file, step_files
 from calve.errors import RequestInvalid
 
 if TYPE_CHECKING:
@@ -96,10 +97,6 @@ def _show(result: "Loaded") -> None:
         show_problem(result.name, problem)
 
 
-_MISSING = "script_missing"
-"""A warning in ``calve validate``, but an error in ``calve push``, because a version contains its scripts."""
-
-
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--inactive", is_flag=True, help="Store the version without activating it.")
@@ -157,8 +154,8 @@ def shown(version: "Document") -> str:
 
 def accepted(state: State, loaded: "Iterable[Loaded]") -> "list[Definition] | None":
     """Return the definitions if all of them can be pushed; otherwise show their problems and return None."""
-    loaded = list(loaded)
-    definitions = [result.definition for result in loaded if result.definition and not _lacks_script(result)]
+    loaded = [result.to_push() for result in loaded]
+    definitions = [result.definition for result in loaded if result.definition is not None]
     if len(definitions) == len(loaded):
         _check_different(loaded)
         return definitions
@@ -190,10 +187,6 @@ def keep(operations: "Operations", definition: "Definition", *, inactive: bool =
 
 def _problems(loaded: "Iterable[Loaded]") -> "list[Document]":
     return [{"file": result.name, **problem.as_json()} for result in loaded for problem in result.problems]
-
-
-def _lacks_script(result: "Loaded") -> bool:
-    return any(problem.code == _MISSING for problem in result.problems)
 
 
 def _check_different(loaded: "Iterable[Loaded]") -> None:

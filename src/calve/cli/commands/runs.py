@@ -10,13 +10,14 @@ import click
 from calve.app import WorkerThread
 from calve.cli.command import command, option
 from calve.cli.commands import definitions
-from calve.cli.definition_files import SUFFIXES, load_file, step_files, vocabulary_of
+from calve.cli.definition_files import vocabulary_of
 from calve.cli.interrupts import STOPPED, counted
 from calve.cli.live_views import follow, shown, summarize, wondering
 from calve.cli.options import params_option, parse_param
 from calve.cli.output import print_json
 from calve.cli.session import Document, Session
 from calve.cli.state import State
+from calve.connection import SUFFIXES, load_file, step_files
 from calve.errors import ActionRefused, RequestInvalid, WorkflowMissing
 
 _FATES = {
