@@ -1,10 +1,7 @@
 """The page about the architecture names the functions that are really called."""
 
-from functools import reduce
-from importlib import import_module
 from pathlib import Path
 
-import pytest
 from tests.ways import called, way
 
 import calve
@@ -41,20 +38,3 @@ def test_the_way_of_a_run(tmp_path: Path) -> None:
     assert run(["-C", str(tmp_path), "push", str(tmp_path / "w.yaml")]) == 0
     seen = called(lambda: run(["-C", str(tmp_path), "run", "w"]))
     assert [one for one in seen if one in set(way("A run"))] == way("A run")
-
-
-@pytest.mark.parametrize("name", way("A Spark step with targets, started over REST"))
-def test_the_way_of_a_spark_step_names_functions_that_exist(name: str) -> None:
-    """tests/pipelines calls them."""
-    assert callable(_found(name))
-
-
-def _found(name: str) -> object:
-    parts = name.split(".")
-    for end in range(len(parts) - 1, 0, -1):
-        try:
-            module: object = import_module(".".join(parts[:end]))
-        except ModuleNotFoundError:
-            continue
-        return reduce(getattr, parts[end:], module)
-    raise AssertionError(name)
