@@ -1,23 +1,10 @@
-"""Bubblewrap for tests: installed if need and rights be, as PostgreSQL is."""
+"""Bubblewrap for tests."""
 
-import fcntl
-import os
-import shutil
-import subprocess
-import tempfile
-from pathlib import Path
+from functools import partial
 
-_INSTALL = ("apt-get", "install", "-y", "--no-install-recommends", "bubblewrap")
+from calve.testing.debian import on_path, program
 
 
 def bubblewrap() -> str:
-    """Return where the program is; a test that needs it fails where it cannot be had."""
-    if shutil.which("bwrap") is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        with (Path(tempfile.gettempdir()) / "calve-bubblewrap.lock").open("w") as lock:  # tests run side by side
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if shutil.which("bwrap") is None:
-                subprocess.run(["apt-get", "update"], capture_output=True, check=False)
-                subprocess.run(_INSTALL, capture_output=True, check=False)
-    found = shutil.which("bwrap")
-    assert found, f"bubblewrap is not here. Install it: {' '.join(_INSTALL)}"
-    return found
+    """Return the path of the program; a test that needs it fails if it cannot be installed."""
+    return str(program(partial(on_path, "bwrap"), "bubblewrap"))

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from calve.errors import EnvironmentUnfit
-
-_INSTALL = ("apt-get", "install", "-y", "--no-install-recommends", "postgresql")
+from calve.testing.debian import on_path, program
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +93,10 @@ def throwaway_postgres(*, is_durable: bool = False, within: Path | None = None) 
 
 
 def _binaries() -> Path:
-    """Return the folder of PostgreSQL's programs, installing them if needed and possible."""
-    if _installed() is None and os.geteuid() == 0 and (apt := shutil.which("apt-get")):
-        subprocess.run([apt, "update"], capture_output=True, check=False)  # noqa: S603 - Debian's own
-        subprocess.run([apt, *_INSTALL[1:]], capture_output=True, check=False)  # noqa: S603 - Debian's own
-    if (found := _installed()) is None:
-        raise EnvironmentUnfit("PostgreSQL is not installed.", remedy=f"Install them: {' '.join(_INSTALL)}")
-    return found
+    """Return the folder of PostgreSQL's programs."""
+    return program(_initdb, "postgresql").resolve().parent
 
 
-def _installed() -> Path | None:
+def _initdb() -> Path | None:
     packaged = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)
-    on_path = shutil.which("initdb")
-    found = [*packaged, *([Path(on_path).resolve()] if on_path else [])]
-    return found[0].parent if found else None
+    return packaged[0] if packaged else on_path("initdb")
