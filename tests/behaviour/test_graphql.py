@@ -165,7 +165,7 @@ def test_actions_are_mutations(site: Site) -> None:
     assert ask(site, 'mutation { delete(workflowId: "team.ask") }') == {"delete": True}
 
 
-def test_operations_without_types_of_their_own_are_fields_too(site: Site) -> None:
+def test_operations_are_fields_too(site: Site) -> None:
     """They take the arguments of their REST route, with the same checks, and answer the same documents."""
     ask(site, PUSH, text=ASKING)
     run = site.playground.start("team.ask")
@@ -189,7 +189,8 @@ def test_signals_are_announced_and_traced(site: Site) -> None:
     assert [one["name"] for one in ask(site, "{ signals { } }".replace(" { }", ""))["signals"]] == ["team.day"]
     assert ask(site, '{ signalLineage(name: "team.day") }')["signalLineage"]["started"] == []
     assert refusal(site, '{ signalLineage(name: "none") }')[0] == "signal_missing"
-    assert refusal(site, '{ signalLineage(name: "team.day", seq: -1) }')[0] == "signal_missing"
+    assert refusal(site, '{ signalLineage(name: "team.day", seq: 7) }')[0] == "signal_missing"
+    assert refusal(site, '{ signalLineage(name: "team.day", seq: -1) }')[0] == "request_invalid"
 
 
 def test_mistakes_are_told_with_their_codes(site: Site) -> None:

@@ -129,7 +129,7 @@ class Captures(Topic):
         """Return the captures of a consumer, or all, newest first."""
         return list(self._all(self.list_captures, consumer))
 
-    @operation("GET /captures", READ_SOMEWHERE, answer=shapes.Page, is_slow=True, graphql=False)
+    @operation("GET /captures", READ_SOMEWHERE, answer=shapes.Page, is_slow=True)
     def list_captures(self, page: Page = FIRST, consumer: Consumer = None) -> Document:
         """List captures, newest first."""
         page = page.forward()
@@ -230,7 +230,7 @@ class Captures(Topic):
         """Return the checkpoints of consumers, or of one of them."""
         return list(self._all(self.list_checkpoints, consumer))
 
-    @operation("GET /checkpoints", READ_SOMEWHERE, answer=shapes.Page, is_slow=True, graphql=False)
+    @operation("GET /checkpoints", READ_SOMEWHERE, answer=shapes.Page, is_slow=True)
     def list_checkpoints(self, page: Page = FIRST, consumer: Consumer = None) -> Document:
         """List the checkpoints of consumers."""
         found = self.call.captures.checkpoints(consumer)

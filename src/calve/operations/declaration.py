@@ -145,8 +145,6 @@ class Operation:
     """Whether it may wait for something other than the state database, or take long if a caller wants it to."""
     is_repeatable: bool = False
     """Whether it is idempotent, so that a client may repeat it if no answer arrives."""
-    graphql: bool = True
-    """Whether its GraphQL field is derived from the declaration; otherwise a hand-written field does the same."""
     body: type[BaseModel] | None = None
     """The model of the body, if its fields are parameters; one is derived from the parameters, if not given."""
     needs_body: bool = False

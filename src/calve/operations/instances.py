@@ -99,7 +99,6 @@ class Starts(Topic):
         RUN,
         answer=StartResponse,
         is_repeatable=True,
-        graphql=False,
     )
     def start_workflow(self, workflow_id: WorkflowId, version: Version, request: StartRequest) -> Document:
         """Start an instance. Repeating a request id returns the same instance."""
@@ -144,7 +143,7 @@ class Starts(Topic):
             return self.restart_instance(workflow_id, instance_id, request(RestartRequest, **asked))
         return self.restart_step(workflow_id, instance_id, step_id, request(StepRestartRequest, **asked))
 
-    @operation(f"POST {_STEP}/actions/restart", RUN, answer=StepRestartResponse, is_repeatable=True, graphql=False)
+    @operation(f"POST {_STEP}/actions/restart", RUN, answer=StepRestartResponse, is_repeatable=True)
     def restart_step(
         self, workflow_id: WorkflowId, instance_id: InstanceId, step_id: StepPath, request: StepRestartRequest
     ) -> Document:
@@ -154,7 +153,7 @@ class Starts(Topic):
         started = self.call.engine.restart(address, **request.as_restart(address.path[-1], self.call.initiator))
         return {**started_json(started), "step_id": step_id}
 
-    @operation(f"POST {_INSTANCE}/actions/restart", RUN, answer=StartResponse, is_repeatable=True, graphql=False)
+    @operation(f"POST {_INSTANCE}/actions/restart", RUN, answer=StartResponse, is_repeatable=True)
     def restart_instance(self, workflow_id: WorkflowId, instance_id: InstanceId, request: RestartRequest) -> Document:
         """Run an instance again: only its incomplete steps, or all of them."""
         address = Address(workflow_id, instance_id)
@@ -264,7 +263,6 @@ class Controls(Topic):
         "PUT /workflows/{workflow_id}/versions/{version}/actions/activate",
         EDIT,
         answer=models.WorkflowAction,
-        graphql=False,
     )
     def activate(self, workflow_id: WorkflowId, version: Version = "latest") -> Document:
         """Activate a version of a workflow."""
@@ -272,7 +270,7 @@ class Controls(Topic):
         active = workflow.active_version or 0
         return _of_workflow(self.call, workflow_id, active, "ACTIVATE", f"Version [{active}] is active now.")
 
-    @operation("PUT /workflows/{workflow_id}/actions/deactivate", EDIT, answer=models.WorkflowAction, graphql=False)
+    @operation("PUT /workflows/{workflow_id}/actions/deactivate", EDIT, answer=models.WorkflowAction)
     def deactivate(self, workflow_id: WorkflowId) -> Document:
         """Deactivate a workflow: its triggers no longer fire."""
         before = self.call.engine.workflow(workflow_id).active_version or 0

@@ -198,7 +198,7 @@ class Events(Topic):
         """Return the events of an instance and its subworkflows after event number ``after``."""
         return list(self.pages(self.get_events, workflow_id=workflow_id, instance_id=instance_id, after=after))
 
-    @operation("GET /events", READ_SOMEWHERE, answer=shapes.Page, is_slow=True, graphql=False)
+    @operation("GET /events", READ_SOMEWHERE, answer=shapes.Page, is_slow=True)
     def get_events(
         self,
         page: Page = FIRST,

@@ -69,7 +69,7 @@ class Signals(Topic):
             request(SignalRequest, **{**(payload or {}), "name": name, "params": dict(params or {}), **given})
         )
 
-    @operation("POST /signals", RUN_SOMEWHERE, answer=SignalInstance, is_repeatable=True, graphql=False)
+    @operation("POST /signals", RUN_SOMEWHERE, answer=SignalInstance, is_repeatable=True)
     def announce_signal(self, request: SignalRequest) -> Document:
         """Announce a signal: workflows and steps that wait for it start or continue."""
         self.call.require(Permission.RUN, request.name)
@@ -82,7 +82,7 @@ class Signals(Topic):
         """Yield all signals, or those with a name, newest first."""
         return self.pages(self.list_signals, name=name)
 
-    @operation("GET /signals", READ_SOMEWHERE, answer=shapes.Page, is_slow=True, graphql=False)
+    @operation("GET /signals", READ_SOMEWHERE, answer=shapes.Page, is_slow=True)
     def list_signals(
         self,
         page: Page = FIRST,
@@ -99,9 +99,7 @@ class Signals(Topic):
         found, onward = look_through(page, page.cursor, look)
         return page_json(found, page, signal_json, _cursor, onward)
 
-    @operation(
-        "GET /signals/{name:path}/instances/{number}/lineage", READ_SOMEWHERE, id="get_signal_lineage", graphql=False
-    )
+    @operation("GET /signals/{name:path}/instances/{number}/lineage", READ_SOMEWHERE, id="get_signal_lineage")
     def lineage(self, name: Name, number: Number = "latest") -> Document:
         """Return who sent a signal, and what it started and released, as far as the caller may see it."""
         self.call.require(Permission.READ, name)

@@ -75,7 +75,7 @@ class Steps(Topic):
         """Yield the Approval steps that wait for people, oldest first: of a workflow, or of all of them."""
         return self.pages(self.list_approvals, workflow_id=workflow_id)
 
-    @operation("GET /approvals", READ_SOMEWHERE, answer=shapes.Approvals, graphql=False)
+    @operation("GET /approvals", READ_SOMEWHERE, answer=shapes.Approvals)
     def list_approvals(self, page: Page = FIRST, workflow_id: OfWorkflow = None) -> Document:
         """List the Approval steps that wait for people, oldest first: what they ask, and who may answer."""
         page = page.forward()

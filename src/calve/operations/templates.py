@@ -52,7 +52,6 @@ class Templates(Topic):
         answer=shapes.Template,
         openapi=YAML_TEMPLATE,
         is_slow=True,
-        graphql=False,
     )
     def push_job_template_yaml(self, body: bytes) -> Document:
         """Store a job template, replacing one of the same type and version. Steps that start later use it."""

@@ -69,7 +69,6 @@ class Workflows(Topic):
         answer=models.WorkflowDefinition,
         openapi=JSON_BODY,
         is_slow=True,
-        graphql=False,
     )
     def push_workflow(self, body: bytes) -> Document:
         """Store a definition as the next version of its workflow."""
@@ -81,7 +80,6 @@ class Workflows(Topic):
         answer=models.WorkflowDefinition,
         openapi=YAML_BODY,
         is_slow=True,
-        graphql=False,
     )
     def push_workflow_yaml(self, body: bytes) -> Document:
         """Store a definition as the next version of its workflow."""
@@ -98,7 +96,6 @@ class Workflows(Topic):
         answer=ActionEvent,
         openapi=YAML_BODY,
         is_slow=True,
-        graphql=False,
     )
     def validate_workflow_yaml(self, body: bytes) -> Document:
         """Check a definition without storing it."""
@@ -147,7 +144,7 @@ class Workflows(Topic):
             lambda row: workflow_cursor(row, order),
         )
 
-    @operation("DELETE /workflows/{workflow_id}", EDIT, id="delete_workflow", answer=ActionEvent, graphql=False)
+    @operation("DELETE /workflows/{workflow_id}", EDIT, id="delete_workflow", answer=ActionEvent)
     def delete(self, workflow_id: WorkflowId) -> Document:
         """Delete a workflow with its versions, instances and logs."""
         self.call.engine.delete(workflow_id)
@@ -158,9 +155,7 @@ class Workflows(Topic):
         """Yield the versions of a workflow, newest first."""
         return self.pages(self.list_versions, workflow_id=workflow_id)
 
-    @operation(
-        "GET /workflows/{workflow_id}/versions/pagination", READ, answer=models.Versions, is_slow=True, graphql=False
-    )
+    @operation("GET /workflows/{workflow_id}/versions/pagination", READ, answer=models.Versions, is_slow=True)
     def list_versions(self, workflow_id: WorkflowId, page: Page = FIRST) -> Document:
         """List the versions of a workflow, newest first."""
         workflow = self.call.engine.workflow(workflow_id)

@@ -1,12 +1,13 @@
 """The queries."""
 
-from functools import partial
+from typing import Any
 
 import strawberry
 from fastapi.encoders import jsonable_encoder
 
 from calve.access import Permission, namespaces
 from calve.api.graphql.limits import FEW
+from calve.api.graphql.operations import perform
 from calve.api.graphql.types import (
     Instance,
     Instances,
@@ -14,13 +15,13 @@ from calve.api.graphql.types import (
     Workflows,
     count,
     found_run,
+    found_workflow,
     instance_of,
     instances_of,
     workflow_of,
 )
 from calve.api.graphql.values import JSON, Info, Long, described
 from calve.engine import RunStatus
-from calve.operations import Operations, Page, look_through
 
 
 @described
@@ -31,8 +32,7 @@ class Query:
     @strawberry.field
     def workflow(self, info: Info, id: strawberry.ID) -> Workflow:  # noqa: A002 - the name that people expect
         """Return a workflow."""
-        info.context.require(Permission.READ, str(id))
-        return workflow_of(info.context.engine.workflow(str(id)))
+        return found_workflow(info.context, str(id))
 
     @strawberry.field
     def workflows(self, info: Info, search: str = "", first: int = FEW, after: str = "") -> Workflows:
@@ -70,31 +70,31 @@ class Query:
     @strawberry.field
     def approvals(self, info: Info, workflow_id: str | None = None, first: int = FEW, after: str = "") -> list[JSON]:
         """Return the Approval steps that wait for people, oldest first; ``after`` is the step_instance_uuid of one."""
-        page = Page(count(first), after or None)
-        found = Operations(info.context).list_approvals(page, workflow_id)
-        return [JSON(one) for one in found["elements"]]
+        return _elements(info, "list_approvals", workflow_id=workflow_id, first=first, after=after)
 
     @strawberry.field
     def signals(self, info: Info, name: str | None = None, first: int = FEW) -> list[JSON]:
         """Return the newest signals, all or those with a name."""
-        found = Operations(info.context).list_signals(Page(count(first)), name)
-        return [JSON(one) for one in found["elements"]]
+        return _elements(info, "list_signals", name=name, first=first)
 
     @strawberry.field
     def signal_lineage(self, info: Info, name: str, seq: Long | None = None) -> JSON:
         """Return a signal, and what it started and released, as far as the caller may see it."""
-        return JSON(Operations(info.context).lineage(name, "latest" if seq is None else int(seq)))
+        given = {"name": name, "number": "latest" if seq is None else str(seq)}
+        return JSON(perform(info.context, "get_signal_lineage", given))
 
     @strawberry.field
     def captures(self, info: Info, consumer: str | None = None, first: int = FEW) -> list[JSON]:
         """Return captures, newest first."""
-        limit = count(first)
-        found, _ = look_through(Page(limit), None, partial(info.context.captures.part, consumer=consumer, limit=limit))
-        names = ("capture_id", "consumer", "number", "status", "created_at", "closed_at")
-        return [JSON(jsonable_encoder({name: getattr(one, name) for name in names})) for one in found[:limit]]
+        return _elements(info, "list_captures", consumer=consumer, first=first)
 
     @strawberry.field
     def checkpoints(self, info: Info, consumer: str | None = None, first: int = FEW) -> list[JSON]:
         """Return the checkpoints of consumers, or of one of them."""
         found = info.context.captures.checkpoints(consumer)
         return [JSON(jsonable_encoder(one)) for one in found[: count(first)]]
+
+
+def _elements(info: Info, operation: str, **given: Any) -> list[JSON]:
+    """Return the elements of a list that an operation returns."""
+    return [JSON(one) for one in perform(info.context, operation, given)["elements"]]

@@ -12,7 +12,7 @@ import strawberry
 from fastapi import APIRouter, Depends, Request
 from fastapi.routing import APIWebSocketRoute
 from graphql import GraphQLError
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from strawberry.extensions import MaskErrors
@@ -53,7 +53,7 @@ class _Schema(strawberry.Schema):
 
 def _is_bug(error: GraphQLError) -> bool:
     cause = error.original_error
-    return cause is not None and not isinstance(cause, GraphQLError | CalveError | ValidationError)
+    return cause is not None and not isinstance(cause, GraphQLError | CalveError)
 
 
 SCHEMA = _Schema(
@@ -134,8 +134,6 @@ def _result(call: WebCaller, request: GraphQLRequest) -> ExecutionResult:
 def _told(error: GraphQLError) -> dict[str, Any]:
     """Return an error for the response: calve's with its code, mistakes in the query as they are, no bugs."""
     cause = error.original_error
-    if isinstance(cause, ValidationError):
-        cause = RequestInvalid(str(cause.errors()[0]["msg"]))
     if cause is None:
         return {**error.formatted, "extensions": {"code": RequestInvalid.code}}
     if isinstance(cause, CalveError):

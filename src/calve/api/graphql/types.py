@@ -10,7 +10,7 @@ from calve.api.graphql.limits import FEW, LOG, MANY
 from calve.api.graphql.values import JSON, Info, Long, described
 from calve.engine import Address, Run, RunStatus, VersionRecord, WorkflowRecord, find_run
 from calve.engine.views import instance_json, overview_json, overview_of
-from calve.errors import RequestInvalid
+from calve.errors import RequestInvalid, WorkflowMissing
 from calve.operations import cursor_of, place_of
 
 strawberry.enum(RunStatus, name="InstanceStatus")
@@ -249,6 +249,21 @@ def instances_of(
     return Instances(
         items=[instance_of(run) for run in shown], next=cursor_of(shown[-1]) if len(found) > first else None
     )
+
+
+def found_workflow(call: WebCaller, workflow_id: str) -> Workflow:
+    """Return a workflow that the caller may see."""
+    call.require(Permission.READ, workflow_id)
+    return workflow_of(call.engine.workflow(workflow_id))
+
+
+def found_version(call: WebCaller, workflow_id: str, version_id: int) -> Version:
+    """Return a version that the caller may see."""
+    call.require(Permission.READ, workflow_id)
+    record = call.engine.state.version(workflow_id, str(version_id))
+    if record is None:
+        raise WorkflowMissing(f"Workflow {workflow_id} has no version {version_id}.")
+    return version_of(record)
 
 
 def found_run(call: WebCaller, workflow_id: str, instance_id: int, run_id: int | None = None) -> Run:
