@@ -211,11 +211,12 @@ def test_an_interruption_cancels_the_statement(url: str, tmp_path: Path) -> None
     assert _sql(tmp_path).execute(again).state is State.DONE
 
 
-def test_an_interruption_between_statements_ends_the_step(url: str, tmp_path: Path) -> None:
-    """Before the next one begins."""
+def test_an_interrupted_step_runs_no_statement(url: str, tmp_path: Path) -> None:
+    """However short it is."""
     context = FakeContext(tmp_path, {"sql": {"url": url, "query": "SELECT 1"}})
     context.interruption.set()
     assert _sql(tmp_path).execute(context).state is State.STOPPED
+    assert not context.text
 
 
 def test_a_connection_of_the_settings_is_found_by_name(tmp_path: Path) -> None:

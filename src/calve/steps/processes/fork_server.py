@@ -30,7 +30,7 @@ from typing import Any
 from calve.engine import Outcome, State, StepContext
 from calve.environment import close_memory
 from calve.errors import StepFailed
-from calve.steps.failures import failed, fatal, platform_error
+from calve.steps.failures import failed, fatal, interrupted, platform_error
 from calve.steps.processes.isolation import SystemUser
 from calve.steps.processes.workspace import Workspace
 
@@ -83,15 +83,17 @@ class ForkServers:
         """Run a job for an attempt in a process of its own.
 
         Raises:
-            StepFailed: it failed, or its process died.
+            StepFailed: it failed, its process died, or the attempt is interrupted.
         """
+        if context.is_interrupted():  # a fork might finish a short job before it reads that it is cancelled
+            raise interrupted("The step")
         user = self._workspace.isolation.user_of(context.place.workflow_id)
         with self._channel(user) as channel:
             channel.sendall(json.dumps(job).encode() + b"\n")
             ended = _followed(channel, context, self._workspace.grace_seconds)
         if ended is None:
             if context.is_interrupted():
-                raise failed(State.STOPPED, "The step was interrupted.")
+                raise interrupted("The step")
             raise platform_error("The process that ran the step died.")
         if "crashed" in ended:
             raise RuntimeError(ended["crashed"])
