@@ -366,7 +366,8 @@ def test_a_worker_that_is_told_to_end_finishes_its_steps(project: Project) -> No
 
 def test_what_a_step_printed_outlives_a_worker_that_is_killed(project: Project) -> None:
     """With SIGKILL, while the step prints: the next worker hands in what the first one no longer could."""
-    count = "for i in $(seq 1 2000); do echo line $$i; echo $$i >> printed; test -f go || sleep 0.02; done; touch go"
+    pause = "test -f go || test $$i -lt 60 || sleep 0.5"  # long enough for a busy machine to read what was printed
+    count = f"for i in $(seq 1 2000); do echo line $$i; echo $$i >> printed; {pause}; done; touch go"
     project.push(shell("job", count))
     up = project.spawn("up", "--port", "0")
     project.calve("run", "w", "--no-wait")
