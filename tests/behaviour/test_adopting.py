@@ -157,7 +157,7 @@ def test_an_old_backup_of_the_state_goes_on_from_what_the_target_holds(place: Pl
     assert place.playground.start().status is RunStatus.SUCCEEDED
     assert place.delivered() == list(range(1, 2 * lost + 4))
     reasons = [entry["reason"] for entry in place.captures.checkpoint_log("w/capture")]
-    assert "its commit is not on record" in reasons[1]
+    assert "its commit was not recorded" in reasons[1]
 
 
 def test_a_backup_of_before_the_first_delivery_is_no_other_case(place: Place) -> None:

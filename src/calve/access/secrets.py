@@ -152,7 +152,7 @@ class Secrets:
             raise ParamError(
                 f"The secret [{name}] is for workflows of the namespace {namespace_of(name)}; "
                 f"{workflow_id} is not one of them.",
-                remedy="A name without a dot is for all workflows, one with a.b. before it for those under a.b.",
+                remedy="All workflows can use a secret without a dot in its name; only workflows below a.b can use a.b.NAME.",
             )
         return self(name)
 

@@ -136,7 +136,7 @@ def _tried(removal: Removal, action: Callable[[], bool]) -> bool:
         return action()
     except CalveError as error:
         removal.problems.append(error.message)
-        logger.warning("clean-up left something behind: %s", error.message)
+        logger.warning("an artifact was left behind: %s", error.message)
         return False
 
 

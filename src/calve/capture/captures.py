@@ -318,7 +318,7 @@ class Captures:
         adoptions = [each for each in found if each is not None]
         if not adoptions or len(adoptions) < len(found):
             return []
-        reason = f"capture {delivered.capture_id} was delivered, and its commit is not on record"
+        reason = f"capture {delivered.capture_id} was delivered, but its commit was not recorded"
         self._state.adopt(consumer, adoptions, reason=reason, now=self._clock())
         return [names[table].short(self._lake.default_catalog) for table in behind]
 
@@ -532,7 +532,7 @@ def _reported(stored: StoredCapture) -> CaptureReport:
     if not stored.document:
         raise CaptureMissing(
             f"Capture {stored.capture_id} was never finished.",
-            remedy="`calve gc` removes what it left behind; take a new one.",
+            remedy="Take a new capture; `calve gc` removes what this one left behind.",
             capture_id=stored.capture_id,
         )
     return replace(CaptureReport.from_json(stored.document), status=stored.status.value)

@@ -83,7 +83,7 @@ def _grouped(batches: "Iterable[pa.RecordBatch]") -> Iterator[tuple[str, "array[
             paths = paths.dictionary_encode()
         is_fit = pa.types.is_string(paths.type.value_type) and positions.type == pa.int64()
         if not is_fit or paths.null_count or positions.null_count:
-            raise LakeCorrupt("its rows are not a path and a position each")
+            raise LakeCorrupt("a row is not a path and a position")
         names, rows = paths.dictionary, pa.table({"path": paths.indices, "pos": positions})
         for row in rows.group_by("path").aggregate([("pos", "list")]).to_batches():
             for number, found in zip(row.column("path"), row.column("pos_list"), strict=True):
@@ -107,7 +107,7 @@ def _from_parquet(raw: bytes, limit: int) -> "Iterator[pa.RecordBatch]":
     try:
         _check_pages(raw, limit)
     except (LookupError, TypeError, AttributeError) as error:
-        raise LakeCorrupt("what it says about itself is not what Parquet has") from error
+        raise LakeCorrupt("its Parquet metadata is not valid") from error
     try:
         # read_dictionary: thousands of rows share one path. pre_buffer off: no thread of Arrow outlives an error.
         file = parquet.ParquetFile(io.BytesIO(raw), read_dictionary=_COLUMNS[:1], pre_buffer=False)
@@ -192,7 +192,7 @@ class _Thrift:
     def _value(self, kind: int, depth: int, *, in_list: bool) -> Any:
         self._left -= 1
         if depth > _DEEPEST or self._left < 0:
-            raise LakeCorrupt("what it says about itself has no end", offset=self.at)
+            raise LakeCorrupt("its Parquet metadata is nested too deep, or does not end", offset=self.at)
         match kind:
             case 1 | 2:  # a truth, which is in the type itself unless it stands in a list
                 return self._byte() == 1 if in_list else kind == 1
@@ -209,7 +209,7 @@ class _Thrift:
             case 12:
                 return self.struct(depth + 1)
             case _:
-                raise LakeCorrupt(f"what it says about itself has a value of the type {kind}", offset=self.at)
+                raise LakeCorrupt(f"its Parquet metadata has a value of the unknown type {kind}", offset=self.at)
 
     def _list(self, depth: int) -> list[Any]:
         head = self._byte()
@@ -254,7 +254,7 @@ def _from_avro(raw: bytes, limit: int) -> Iterator[tuple[str, "array[int]"]]:
     for record in container.records(avro.record_reader(parts)):
         path, position = (record.get(name) for name in _COLUMNS)
         if not isinstance(path, str) or type(position) is not int or position < 0:
-            raise LakeCorrupt(f"a row is {shown(path)} and {shown(position)}, and not a path and a position")
+            raise LakeCorrupt(f"a row contains {shown(path)} and {shown(position)}, not a path and a position")
         yield path, array("Q", [position])
 
 

@@ -313,7 +313,7 @@ def view_sql(change: TableChange) -> str:
     plain = all(step.operation in {Operation.APPEND, Operation.REPLACE} for step in change.steps if change.start)
     if not plain or change.to.pending is not None or (change.start and change.start.pending):
         raise RequestInvalid(
-            f"{name}: mode {Mode.VIEW} shows whole append snapshots only, and this change is more.",
+            f"{name}: mode {Mode.VIEW} can only show whole append snapshots, and this change contains others.",
             remedy="Use mode table.",
             table=str(name),
         )

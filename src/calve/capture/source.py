@@ -142,7 +142,7 @@ class Source:
         for row in manifests:
             fields = self.specs.get(row.partition_spec_id)
             if fields is None:
-                raise LakeCorrupt(f"a manifest has the partition spec {row.partition_spec_id}, which the table has not")
+                raise LakeCorrupt(f"a manifest has the partition spec {row.partition_spec_id}, which the table does not have")
             if row.partitions is not None and len(row.partitions) != len(fields):
                 raise LakeCorrupt(
                     f"a manifest has {len(row.partitions)} partition fields, and its spec {len(fields)}: "
@@ -173,7 +173,7 @@ def for_each_path(function: Callable[[str], R], paths: Sequence[str]) -> list[R]
 def _encrypted(table: TableName, snapshot_id: int) -> TableEncrypted:
     return TableEncrypted(
         f"{table} is encrypted: the manifests of snapshot {snapshot_id} cannot be read or referenced.",
-        remedy="Capture from a table that is not encrypted; calve refuses rather than guess.",
+        remedy="Capture from a table that is not encrypted.",
         table=str(table),
         snapshot_id=snapshot_id,
     )

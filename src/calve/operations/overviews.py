@@ -79,7 +79,7 @@ class Overviews(Topic):
         include: Annotated[
             str,
             Argument(
-                "What to find besides: jumps (steps, tables, consumers and captures; START WORKFLOW finds its form).",
+                "What else to find: jumps (steps, tables, consumers, captures; `start WORKFLOW` finds its start form).",
                 pattern="^(jumps)?$",
                 examples=["jumps"],
             ),

@@ -160,7 +160,7 @@ class TimeTriggers:
         if come and first not in chosen:
             passed = {PASSED_OVER: {"from": first, "before": chosen[0] if chosen else following}}
             log.warning(
-                "%s of %s passes over firings: %s", trigger.trigger_id, trigger.workflow_id, passed[PASSED_OVER]
+                "%s of %s skips firings: %s", trigger.trigger_id, trigger.workflow_id, passed[PASSED_OVER]
             )
         return Evaluation(tuple(_fire(trigger, plan, moment) for moment in chosen), {"after": until, **passed}, due_at)
 

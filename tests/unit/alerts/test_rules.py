@@ -231,7 +231,7 @@ def test_what_a_schedule_started_is_late_by_its_scheduled_time() -> None:
     timed = replace(RUN, initiator=Initiator(InitiatorType.TIME, trigger={"scheduled_at": DAY - HOUR}))
     assert not list(of_time(timed, DAY + HOUR, rules))
     (message,) = of_time(timed, DAY + HOUR + 1, rules)
-    assert message.alert.title == "sales.daily 3 is late: it was to be over by 1970-01-02T01:00:00+00:00"
+    assert message.alert.title == "sales.daily 3 is late: it should have ended by 1970-01-02T01:00:00+00:00"
     assert list(of_time(replace(timed, initiator=Initiator(InitiatorType.TIME)), DAY + 2 * HOUR + 1, rules))
     assert not list(of_time(RUN, 9 * DAY, rules))
 

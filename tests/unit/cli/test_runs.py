@@ -256,7 +256,7 @@ def test_all_instances_of_a_workflow_are_ended(
     assert found is not None
     assert found.status is status
     assert entry.run([command, "w"]) == 0
-    assert capsys.readouterr().out == f"{command}: no instance is concerned\n"
+    assert capsys.readouterr().out == f"{command}: there is no instance to act on\n"
     assert entry.run(["restart", "w", "1", "--no-wait", "--json"]) == 0
     _moved(folder)
     assert entry.run([command, "w", "1", "--step", "ask", "--reason", "why"]) == 0

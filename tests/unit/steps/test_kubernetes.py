@@ -269,7 +269,7 @@ def test_a_worker_that_takes_over_finds_the_job(api: FakeCluster, runtime: Kuber
     api.finish("Complete", _ended(0))
     assert _turn(runtime, second).state is State.DONE
     assert len(api.created) == 1
-    assert "is there already" in second.text
+    assert "already exists" in second.text
 
 
 def test_outputs_are_printed_between_markers(api: FakeCluster, runtime: Kubernetes, tmp_path: Path) -> None:
@@ -405,7 +405,7 @@ def test_a_job_that_somebody_deleted_is_lost(api: FakeCluster, runtime: Kubernet
     _turn(runtime, context)
     api.jobs.clear()
     outcome = _turn(runtime, context)
-    assert (outcome.state, "it was deleted" in outcome.message) == (State.PLATFORM_ERROR, True)
+    assert (outcome.state, "was deleted" in outcome.message) == (State.PLATFORM_ERROR, True)
 
 
 def test_terminating_deletes_the_job_and_waits(api: FakeCluster, runtime: Kubernetes, tmp_path: Path) -> None:

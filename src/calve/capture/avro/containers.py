@@ -55,7 +55,7 @@ class Container:
                 yield value
             if at != len(block):
                 raise LakeCorrupt(
-                    f"{len(block) - at} bytes are left behind the {count} records of a block", offset=block.offset
+                    f"{len(block) - at} bytes follow the {count} records of a block", offset=block.offset
                 )
             items = block.items_left
 

@@ -136,7 +136,7 @@ class Compiler:
         if self._nodes > _MOST_NODES:
             raise LakeCorrupt(f"its Avro schema has more than {_MOST_NODES} types", offset=4)
         if depth > _DEEPEST:
-            raise LakeCorrupt("its Avro schema has types within types without end", offset=4)
+            raise LakeCorrupt("its Avro schema has a type that contains itself without end", offset=4)
         return kind, schema
 
     def resolved(self, schema: Schema) -> tuple[str, Schema]:

@@ -184,5 +184,5 @@ def count_of(raw: Block, at: int, cost: int) -> tuple[int, int]:
         if count > len(raw) - behind:
             raise LakeCorrupt(f"{count} items follow, but {len(raw) - behind} bytes are left", offset=at)
         if raw.items_left < 0:
-            raise too_large(f"its arrays and maps have too many items, and here come {count}", at)
+            raise too_large(f"its arrays and maps have too many items: {count} more follow", at)
     return count, behind

@@ -341,7 +341,7 @@ class Tables:
         found = lateness(steps, facts, lookback)
         if column is None and found.unknown_rows and not found.rows:
             raise RequestInvalid(
-                f"The partitions of {table.name} do not tell the time of events.",
+                f"The partitions of {table.name} do not show when events happened.",
                 remedy="Name a column of dates or timestamps: ?column=…",
                 table=str(table.name),
             )

@@ -246,11 +246,11 @@ class Worker:
         except LeaseLost:
             return None
         except (Conflict, StoreError) as error:
-            log.warning("run %s cannot be moved yet: %s", task.key, error.message)
+            log.warning("run %s cannot be advanced yet: %s", task.key, error.message)
             self._release([task])
             return None
         except Exception:
-            log.exception("run %s cannot be moved", task.key)
+            log.exception("run %s cannot be advanced", task.key)
             return self._failed(task)
         return transaction
 
