@@ -152,7 +152,7 @@ class Secrets:
             raise ParamError(
                 f"The secret [{name}] is for workflows of the namespace {namespace_of(name)}; "
                 f"{workflow_id} is not one of them.",
-                remedy="All workflows can use a secret without a dot in its name; only workflows below a.b can use a.b.NAME.",
+                remedy="Only workflows below a.b can use a secret a.b.NAME; all can use one without a dot in its name.",
             )
         return self(name)
 

@@ -1,7 +1,7 @@
 """Position-delete files of format v2: which rows of which data files are deleted, in Parquet, ORC or Avro.
 
-The libraries that read these formats trust the sizes that a file claims. So the pages of Parquet are measured
-before they are unpacked, and ORC, which tells less, is read by a process of its own with a limit on its memory.
+The libraries that read these formats trust the sizes that a file claims. So the pages of Parquet are measured before
+they are decompressed, and ORC, whose sizes cannot be checked first, is read in a separate process with limited memory.
 """
 
 import io
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TIMES = 4
-"""How many times larger than other metadata these files may be, since they hold rows."""
+"""How many times larger than other metadata these files may be, because they contain rows."""
 _COLUMNS = ["file_path", "pos"]
 _BYTES_PER_FILE = 512
 _BYTES_PER_ROW = 16
@@ -37,8 +37,8 @@ def read(raw: bytes, file_format: str, records: int, limit: int) -> dict[str, Bi
 
     Args:
         raw: the file.
-        file_format: as the manifest names it.
-        records: how many rows the file has, by its manifest.
+        file_format: as named in the manifest.
+        records: how many rows the file has, according to its manifest.
         limit: how many bytes metadata may have.
 
     Raises:
@@ -74,7 +74,7 @@ def _parts(raw: bytes, file_format: str, limit: int) -> Iterator[tuple[str, "arr
 
 
 def _grouped(batches: "Iterable[pa.RecordBatch]") -> Iterator[tuple[str, "array[int]"]]:
-    """Yield the positions of each data file in each batch; a path is not repeated for every row that has it."""
+    """Yield the positions of each data file in each batch, without repeating the path for each row."""
     import pyarrow as pa
 
     for batch in batches:
@@ -117,10 +117,10 @@ def _from_parquet(raw: bytes, limit: int) -> "Iterator[pa.RecordBatch]":
 
 
 def _check_pages(raw: bytes, limit: int) -> None:
-    """Check that what Parquet would unpack fits into the limit, by its footer and the header of each page.
+    """Check by the footer and the page headers that the decompressed pages fit into the limit.
 
     Raises:
-        LakeCorrupt: it does not fit, or a page is missing.
+        LakeCorrupt: they do not, or a page is missing.
     """
     size = int.from_bytes(raw[-8:-4], "little")
     if len(raw) < 12 or raw[:4] != b"PAR1" or raw[-4:] != b"PAR1" or size > len(raw) - 12:
@@ -143,7 +143,7 @@ def _check_pages(raw: bytes, limit: int) -> None:
 
 
 def _page_sizes(raw: bytes, at: int, end: int) -> Iterator[int]:
-    """Yield the unpacked size of each page of a column."""
+    """Yield the decompressed size of each page of a column."""
     if not 0 < at <= end <= len(raw):
         raise LakeCorrupt(f"a column goes from byte {at} to {end}, and the file has {len(raw)}", offset=max(at, 0))
     while at < end:
@@ -232,7 +232,7 @@ class _Thrift:
         return ~(value << 1) if value < 0 else value << 1  # sizes are written as they are, and read as zigzag
 
     def _some(self, size: int) -> int:
-        """Return a number of bytes or items, checked against what is left."""
+        """Return a number of bytes or items, compared with the remaining bytes."""
         if not 0 <= size <= self._end - self.at:
             raise LakeCorrupt(f"a length is {size}, but {self._end - self.at} bytes are left", offset=self.at)
         return size

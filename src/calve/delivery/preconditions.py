@@ -141,7 +141,7 @@ def _check_order(question: DeliveryRequest, mine: StoredCapture, last: Delivered
     if last.number > mine.number:
         raise DeliverySuperseded(
             f"{question.target} holds capture {last.capture_id} already, which is later than {mine.capture_id}.",
-            remedy=f"The target already contains its rows. To discard the older capture: calve abandon {mine.capture_id}"
+            remedy=f"The target contains its rows. To discard the older capture: calve abandon {mine.capture_id}"
             if mine.status is Status.OPEN
             else None,
             **context,

@@ -69,7 +69,7 @@ class Files:
             raise too_large(f"a part of it has {length} bytes", offset).in_file(path)
         with self._opened(path) as (stream, size):
             if length > size - offset:
-                raise LakeCorrupt(f"{length} bytes are expected here, but the file has {size}", path=path, offset=offset)
+                raise LakeCorrupt(f"{length} bytes are expected, but the file has {size}", path=path, offset=offset)
             stream.seek(offset)
             return stream.read(length)
 

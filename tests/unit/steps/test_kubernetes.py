@@ -299,7 +299,7 @@ def test_outputs_that_cannot_be_read_fail_the_step(api: FakeCluster, runtime: Ku
         (_ended(137, reason="OOMKilled"), {}, State.PLATFORM_ERROR, "more memory"),
         (_ended(128, reason="StartError", message="no such file"), {}, State.FATAL_ERROR, "no such file"),
         ({"phase": "Failed", "reason": "Evicted", "message": "disk"}, {}, State.PLATFORM_ERROR, "Evicted: disk"),
-        (_ended(143), {"reason": "DeadlineExceeded"}, State.TIMED_OUT, "time was up"),
+        (_ended(143), {"reason": "DeadlineExceeded"}, State.TIMED_OUT, "time limit had passed"),
         (None, {"reason": "BackoffLimitExceeded"}, State.PLATFORM_ERROR, "The pod is gone"),
         (
             _ended(143) | {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "Preempted"}]},

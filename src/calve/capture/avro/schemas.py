@@ -104,7 +104,7 @@ class Compiler:
                 return READ[kind]
 
     def skipper(self, schema: Schema, depth: int = 0) -> Skip:
-        """Return a function that steps over one value."""
+        """Return a function that skips one value."""
         kind, schema = self._met(schema, depth)
         match kind:
             case "union":
@@ -186,7 +186,7 @@ def reader(schema: Schema) -> Read:
 
 
 def skipper(schema: Schema) -> Skip:
-    """Return a function that steps over one value of the schema."""
+    """Return a function that skips one value of the schema."""
     return compiler(schema).skipper(schema)
 
 
@@ -237,7 +237,7 @@ def optional_reader(schema: Schema, value: Read) -> Read:
 
 
 def skip_reader(compiler: Compiler, field: Schema) -> Read:
-    """Return a reader that gives nothing and stops behind a field's value."""
+    """Return a reader that skips a field's value."""
     skip = compiler.skipper(field["type"])
     return lambda raw, at: (None, skip(raw, at))
 

@@ -59,7 +59,7 @@ class TargetDelivery:
                 context.log(f"-- {message_of(moved)}\n")
                 self._discard(staging, context)
                 if number < RUNS and not context.is_interrupted():
-                    context.log(f"-- running the job again, on the version that others wrote: run {number + 1} of {RUNS}\n")
+                    context.log(f"-- the job runs again, on the version of others: {number + 1} of {RUNS}\n")
         if context.is_interrupted():
             raise interrupted("The step")
         raise platform_error(f"Others wrote to the targets each of the {RUNS} times that the job ran.")
