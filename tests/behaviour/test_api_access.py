@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from starlette.routing import Mount, Route, WebSocketRoute
-from tests.accesses import HOUR, LOCAL, PASSWORD, Gatehouse, bearer
+from tests.access_setup import HOUR, LOCAL, PASSWORD, AccessSetup, bearer
 from tests.engines import Playground
-from tests.providers import provider
+from tests.identity_provider import provider
 from tests.servers import Site, site_on
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
@@ -59,14 +59,14 @@ Workflow:
 
 
 @pytest.fixture
-def site(playground: Playground, house: Gatehouse) -> Iterator[Site]:
+def site(playground: Playground, access: AccessSetup) -> Iterator[Site]:
     """Give a server where everybody has to sign in."""
-    with site_on(playground, **guarded(house.entrance(), add_pages)) as site:
+    with site_on(playground, **guarded(access.control(), add_pages)) as site:
         yield site
 
 
-def _walk(playground: Playground, house: Gatehouse) -> list[tuple[str, str, Policy]]:
-    app = create_app(WebServices(playground.engine), **guarded(house.entrance(), add_pages))
+def _walk(playground: Playground, access: AccessSetup) -> list[tuple[str, str, Policy]]:
+    app = create_app(WebServices(playground.engine), **guarded(access.control(), add_pages))
     found = []
     for route in app.routes:
         policy = policy_of(route)
@@ -99,52 +99,52 @@ def _opened(site: Site, path: str, headers: dict[str, str] | None = None) -> htt
         return httpx.Response(error.response.status_code)
 
 
-def test_only_these_routes_are_public(playground: Playground, house: Gatehouse) -> None:
+def test_only_these_routes_are_public(playground: Playground, access: AccessSetup) -> None:
     """48: whatever else there is takes a permission."""
     found = {
-        (method, path) for method, path, policy in _walk(playground, house) if policy.permission is Permission.PUBLIC
+        (method, path) for method, path, policy in _walk(playground, access) if policy.permission is Permission.PUBLIC
     }
     assert found <= PUBLIC
 
 
-def test_no_route_answers_to_bad_credentials(site: Site, playground: Playground, house: Gatehouse) -> None:
+def test_no_route_answers_to_bad_credentials(site: Site, playground: Playground, access: AccessSetup) -> None:
     """48: none, wrong, expired, revoked, of a bootstrap, of another scheme, by an old cookie."""
-    expired = house.token("admin", life=HOUR)
-    revoked, token = house.office.create_token("old", {"": Role.ADMIN}, LOCAL, life=None)
-    house.office.revoke_token(token.token_id, LOCAL)
-    house.now += HOUR
+    expired = access.token("admin", life=HOUR)
+    revoked, token = access.accounts.create_token("old", {"": Role.ADMIN}, LOCAL, life=None)
+    access.accounts.revoke_token(token.token_id, LOCAL)
+    access.now += HOUR
     bad = {
         "none": {},
         "empty": {"authorization": ""},
         "wrong": bearer("calve_" + "x" * 43),
         "expired": bearer(expired),
         "revoked": bearer(revoked),
-        "bootstrap": bearer(house.office.bootstrap_token(LOCAL, life=HOUR) or ""),
+        "bootstrap": bearer(access.accounts.bootstrap_token(LOCAL, life=HOUR) or ""),
         "basic": {"authorization": "Basic YWRtaW46YWRtaW4="},
         "cookie": {"cookie": "calve_session=calve_nothing"},
         "user": {"user": "admin"},
     }
     let_in = []
-    for method, path, policy in _walk(playground, house):
+    for method, path, policy in _walk(playground, access):
         if policy.permission is Permission.PUBLIC:
             continue
         for kind, headers in bad.items():
-            house.forgive()
+            access.forget_failures()
             answer = _ask(site, method, _filled(path, "w"), headers=headers)
             if answer.status_code not in {401, 403 if method == "WEBSOCKET" else 401}:
                 let_in.append((kind, method, path, answer.status_code))
     assert let_in == []
 
 
-def test_no_route_does_what_a_role_may_not(site: Site, playground: Playground, house: Gatehouse) -> None:
+def test_no_route_does_what_a_role_may_not(site: Site, playground: Playground, access: AccessSetup) -> None:
     """48: somebody without roles, with one in another namespace, or with one that is too weak, is refused."""
-    site.client.headers.update(bearer(house.token("admin")))
+    site.client.headers.update(bearer(access.token("admin")))
     site.push(WORKFLOW.format("finance.w"))
     del site.client.headers["authorization"]
-    nobody, stranger = bearer(house.token()), bearer(house.token("admin@sales"))
-    weak = {role: bearer(house.token(str(role))) for role in Role}
+    nobody, stranger = bearer(access.token()), bearer(access.token("admin@sales"))
+    weak = {role: bearer(access.token(str(role))) for role in Role}
     let_in = []
-    for method, path, policy in _walk(playground, house):
+    for method, path, policy in _walk(playground, access):
         if policy.permission in {Permission.PUBLIC, Permission.SIGNED_IN}:
             continue
         tried = [("nobody", nobody)] + [
@@ -159,30 +159,30 @@ def test_no_route_does_what_a_role_may_not(site: Site, playground: Playground, h
     assert let_in == []
 
 
-def test_no_list_tells_of_other_namespaces(site: Site, playground: Playground, house: Gatehouse) -> None:
+def test_no_list_tells_of_other_namespaces(site: Site, playground: Playground, access: AccessSetup) -> None:
     """What somebody may not read is not in any list, nor counted, nor named in an error."""
-    site.client.headers.update(bearer(house.token("admin")))
+    site.client.headers.update(bearer(access.token("admin")))
     for workflow_id in ("finance.hidden", "sales.seen"):
         site.push(WORKFLOW.format(workflow_id))
         site.start(workflow_id)
     playground.settle()
-    site.client.headers.update(bearer(house.token("viewer@sales")))
-    for method, path, policy in _walk(playground, house):
+    site.client.headers.update(bearer(access.token("viewer@sales")))
+    for method, path, policy in _walk(playground, access):
         is_stream = path.endswith("/events") or path.startswith("/live/")
         if method == "GET" and policy.scope is PermissionScope.SOMEWHERE and not is_stream:
             assert "finance" not in _ask(site, method, _filled(path, "sales.seen")).text, path
 
 
-def test_approvals_of_other_namespaces_are_not_listed(site: Site, playground: Playground, house: Gatehouse) -> None:
+def test_approvals_of_other_namespaces_are_not_listed(site: Site, playground: Playground, access: AccessSetup) -> None:
     """Neither by REST nor by GraphQL, whichever workflow is asked for."""
     asking = "Workflow: {{id: {}, jobs: [{{job: {{id: ok, type: Approval, approval: {{message: Go?}}}}}}]}}"
-    site.client.headers.update(bearer(house.token("admin")))
+    site.client.headers.update(bearer(access.token("admin")))
     for workflow_id in ("finance.hidden", "sales.seen"):
         site.push(asking.format(workflow_id))
         site.start(workflow_id)
     playground.settle()
     assert len(site.get("/approvals")["elements"]) == 2
-    site.client.headers.update(bearer(house.token("viewer@sales")))
+    site.client.headers.update(bearer(access.token("viewer@sales")))
     assert [one["workflow_id"] for one in site.get("/approvals")["elements"]] == ["sales.seen"]
     assert site.get("/approvals?workflow_id=finance.hidden")["elements"] == []
     for given in ("", '(workflowId: "finance.hidden")', '(first: 1, after: "0")'):
@@ -213,13 +213,13 @@ def test_an_app_with_a_route_without_a_policy_is_not_made(playground: Playground
     ("called", "status"), [("sales.other", 200), ("finance.other", 403), ("other", 403), ("${x}", 403)]
 )
 def test_nobody_starts_by_a_definition_what_he_may_not_start(
-    site: Site, house: Gatehouse, called: str, status: int
+    site: Site, access: AccessSetup, called: str, status: int
 ) -> None:
     """A subworkflow of another namespace, or one that only a run names, takes a right to run it."""
     inner = f"{{subworkflow: {{id: a, workflow_id: '{called}'}}}}"
     loop = f"{{foreach: {{id: loop, ranges: {{i: {{from: 0, to: 2}}}}, jobs: [{inner}]}}}}"
     definition = f"Workflow: {{id: sales.w, x: finance.b, jobs: [{loop}]}}"
-    headers = bearer(house.token("editor@sales")) | {"content-type": "application/yaml"}
+    headers = bearer(access.token("editor@sales")) | {"content-type": "application/yaml"}
     assert _ask(site, "POST", "/api/v3/workflows/yaml", content=definition, headers=headers).status_code == status
 
 
@@ -229,11 +229,13 @@ Workflow: {id: sales.w, target: sales.b, jobs: [{foreach: {id: loop, ranges: {i:
 """
 
 
-def test_nobody_starts_by_a_param_what_he_may_not_start(site: Site, house: Gatehouse, playground: Playground) -> None:
+def test_nobody_starts_by_a_param_what_he_may_not_start(
+    site: Site, access: AccessSetup, playground: Playground
+) -> None:
     """Neither at the start, nor by a restart of any kind; what the definition writes out, its author could start."""
     for text in (WORKFLOW.format("sales.b"), WORKFLOW.format("finance.b"), CALLING):
         playground.push(text)
-    runner, everywhere = bearer(house.token("runner@sales")), bearer(house.token("runner"))
+    runner, everywhere = bearer(access.token("runner@sales")), bearer(access.token("runner"))
 
     def post(path: str, headers: dict[str, str], **body: Any) -> dict[str, Any]:
         answer = _ask(site, "POST", f"/api/v3/workflows/sales.w/{path}", json=body, headers=headers)
@@ -268,9 +270,9 @@ def test_nobody_starts_by_a_param_what_he_may_not_start(site: Site, house: Gateh
     assert ends(1)[0] == "SUCCEEDED"
 
 
-def test_somebody_signs_in_with_a_browser(site: Site, house: Gatehouse) -> None:
+def test_somebody_signs_in_with_a_browser(site: Site, access: AccessSetup) -> None:
     """The cookie cannot be read by scripts nor sent by other sites; a change takes the token of a page."""
-    house.office.add_user("ann", PASSWORD, {"": Role.EDITOR}, LOCAL)
+    access.accounts.add_user("ann", PASSWORD, {"": Role.EDITOR}, LOCAL)
     answer = _ask(site, "POST", "/api/v3/access/sign-in", json={"name": "ann", "password": PASSWORD})
     cookie = answer.headers["set-cookie"]
     assert "HttpOnly" in cookie
@@ -288,9 +290,9 @@ def test_somebody_signs_in_with_a_browser(site: Site, house: Gatehouse) -> None:
     site.get("/access/me", 401)
 
 
-def test_a_wrong_password_says_no_more_than_that(site: Site, house: Gatehouse) -> None:
+def test_a_wrong_password_says_no_more_than_that(site: Site, access: AccessSetup) -> None:
     """The same answer for somebody who is there and somebody who is not; after some, there is a wait."""
-    house.office.add_user("ann", PASSWORD, {}, LOCAL)
+    access.accounts.add_user("ann", PASSWORD, {}, LOCAL)
     bodies = [{"name": name, "password": "wrong"} for name in ("ann", "bob")]
     one, other = (_ask(site, "POST", "/api/v3/access/sign-in", json=body) for body in bodies)
     assert (one.status_code, one.json()) == (other.status_code, other.json()) == (401, one.json())
@@ -300,9 +302,9 @@ def test_a_wrong_password_says_no_more_than_that(site: Site, house: Gatehouse) -
     assert int(last.headers["retry-after"]) >= 1
 
 
-def test_a_browser_that_has_signed_in_is_not_held_up_by_strangers(site: Site, house: Gatehouse) -> None:
+def test_a_browser_that_has_signed_in_is_not_held_up_by_strangers(site: Site, access: AccessSetup) -> None:
     """It keeps a cookie that says so; scripts cannot read it, other sites cannot send it."""
-    house.office.add_user("ann", PASSWORD, {}, LOCAL)
+    access.accounts.add_user("ann", PASSWORD, {}, LOCAL)
     site.post("/access/sign-in", {"name": "ann", "password": PASSWORD})
     assert site.client.cookies["calve_device"]
     site.client.cookies.delete("calve_session")
@@ -318,30 +320,30 @@ def test_a_browser_that_has_signed_in_is_not_held_up_by_strangers(site: Site, ho
 
 
 @pytest.mark.parametrize("scheme", ["Bearer calve_wrong", "Basic YWRtaW46YWRtaW4=", "Bearer", "Negotiate x"])
-def test_a_good_token_is_taken_whatever_came_from_its_address(site: Site, house: Gatehouse, scheme: str) -> None:
+def test_a_good_token_is_taken_whatever_came_from_its_address(site: Site, access: AccessSetup, scheme: str) -> None:
     """Over REST, GraphQL and to sign in."""
-    house.office.add_user("ann", PASSWORD, {}, LOCAL)
+    access.accounts.add_user("ann", PASSWORD, {}, LOCAL)
     for _ in range(30):
         _ask(site, "GET", "/api/v3/workflows", headers={"authorization": scheme})
-    site.client.headers.update(bearer(house.token("viewer")))
+    site.client.headers.update(bearer(access.token("viewer")))
     site.get("/workflows")
     assert _ask(site, "POST", "/graphql", json={"query": "{ __typename }"}).status_code == 200
     del site.client.headers["authorization"]
     site.post("/access/sign-in", {"name": "ann", "password": PASSWORD})
 
 
-def test_an_expired_token_is_told_so(site: Site, house: Gatehouse) -> None:
+def test_an_expired_token_is_told_so(site: Site, access: AccessSetup) -> None:
     """In the answer, with what to do."""
-    headers = bearer(house.token("viewer", life=HOUR))
-    house.now += HOUR
+    headers = bearer(access.token("viewer", life=HOUR))
+    access.now += HOUR
     answers = [_ask(site, "GET", "/api/v3/workflows", headers=headers) for _ in range(30)]
     assert {answer.status_code for answer in answers} == {401}
     assert "The token test has expired." in answers[-1].text
 
 
-def test_the_first_administrator_is_made_with_the_bootstrap_token(site: Site, house: Gatehouse) -> None:
+def test_the_first_administrator_is_made_with_the_bootstrap_token(site: Site, access: AccessSetup) -> None:
     """Once; he is signed in by it."""
-    token = house.office.bootstrap_token(LOCAL, life=HOUR)
+    token = access.accounts.bootstrap_token(LOCAL, life=HOUR)
     body = {"token": token, "name": "root", "password": PASSWORD}
     assert site.post("/access/bootstrap", body)["grants"] == ["admin"]
     assert site.get("/access/me")["name"] == "root"
@@ -349,9 +351,9 @@ def test_the_first_administrator_is_made_with_the_bootstrap_token(site: Site, ho
     site.post("/access/bootstrap", body | {"name": "mallory"}, 401)
 
 
-def test_an_administrator_keeps_users_and_tokens(site: Site, house: Gatehouse) -> None:
+def test_an_administrator_keeps_users_and_tokens(site: Site, access: AccessSetup) -> None:
     """Nothing that is answered holds a hash, and a token's text only its making."""
-    site.client.headers.update(bearer(house.token("admin")))
+    site.client.headers.update(bearer(access.token("admin")))
     site.post("/access/users", {"name": "ann", "password": PASSWORD, "grants": ["viewer@sales"]})
     site.put("/access/users/ann", {"grants": ["runner@sales"], "password": "another password", "is_disabled": True})
     site.put("/access/users/bob", {}, 400)
@@ -364,11 +366,11 @@ def test_an_administrator_keeps_users_and_tokens(site: Site, house: Gatehouse) -
     assert {"add_user", "set_password", "disable_user"} <= set(acts)
 
 
-def test_people_keep_their_own_tokens(site: Site, house: Gatehouse) -> None:
+def test_people_keep_their_own_tokens(site: Site, access: AccessSetup) -> None:
     """They see and revoke theirs only, make none that can do more than they, and a token makes none at all."""
-    house.office.add_user("ann", PASSWORD, {"sales": Role.RUNNER}, LOCAL)
-    other = house.token("admin")
-    foreign = house.state.tokens()[0].token_id
+    access.accounts.add_user("ann", PASSWORD, {"sales": Role.RUNNER}, LOCAL)
+    other = access.token("admin")
+    foreign = access.state.tokens()[0].token_id
     csrf = site.post("/access/sign-in", {"name": "ann", "password": PASSWORD})["csrf"]
     page = {"x-calve-csrf": csrf}
     made = site.post("/access/tokens", {"name": "ci", "grants": ["runner@sales"]}, headers=page)
@@ -387,9 +389,9 @@ def test_people_keep_their_own_tokens(site: Site, house: Gatehouse) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:80", "localhost.evil.example", "", "[", "127.0.0.1.nip.io"]
 )
-def test_a_name_that_is_not_ours_is_refused(site: Site, house: Gatehouse, host: str) -> None:
+def test_a_name_that_is_not_ours_is_refused(site: Site, access: AccessSetup, host: str) -> None:
     """47: a page whose own name leads to this machine gets nothing, whatever it knows."""
-    headers = bearer(house.token("admin")) | {"host": host}
+    headers = bearer(access.token("admin")) | {"host": host}
     for path in ("/api/v3/access/me", "/health"):
         assert _ask(site, "GET", path, headers=headers).status_code in {400, 403}
 
@@ -399,17 +401,17 @@ def test_a_name_that_is_not_ours_is_refused(site: Site, house: Gatehouse, host: 
     "headers", [{"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}]
 )
 def test_a_page_of_another_site_changes_nothing(
-    site: Site, house: Gatehouse, method: str, headers: dict[str, str]
+    site: Site, access: AccessSetup, method: str, headers: dict[str, str]
 ) -> None:
     """47: whatever the method, and whoever sits before the browser."""
-    answer = _ask(site, method, "/api/v3/access/users", headers=bearer(house.token("admin")) | headers)
+    answer = _ask(site, method, "/api/v3/access/users", headers=bearer(access.token("admin")) | headers)
     assert answer.status_code == 403
     assert "Pages of other sites" in answer.text
 
 
-def test_a_page_of_our_own_may_change_something(site: Site, house: Gatehouse) -> None:
+def test_a_page_of_our_own_may_change_something(site: Site, access: AccessSetup) -> None:
     """47: its origin is our own address."""
-    headers = bearer(house.token("admin")) | {"origin": site.url, "sec-fetch-site": "same-origin"}
+    headers = bearer(access.token("admin")) | {"origin": site.url, "sec-fetch-site": "same-origin"}
     site.post("/access/users", {"name": "ann", "password": PASSWORD}, headers=headers)
 
 
@@ -429,20 +431,20 @@ def test_what_does_not_exist_tells_nothing(site: Site) -> None:
     assert _ask(site, "GET", "/api/v3/nothing").status_code in {401, 404}
 
 
-def test_whoever_asks_too_often_waits(playground: Playground, house: Gatehouse) -> None:
+def test_whoever_asks_too_often_waits(playground: Playground, access: AccessSetup) -> None:
     """Twice the rate at once, then 429 until time goes on."""
-    with site_on(playground, **guarded(house.entrance(requests_per_second=5))) as site:
+    with site_on(playground, **guarded(access.control(requests_per_second=5))) as site:
         statuses = [_ask(site, "GET", "/api/v3/access/me").status_code for _ in range(12)]
         assert statuses == [401] * 10 + [429] * 2
-        house.now += 1_000
+        access.now += 1_000
         site.get("/access/me", 401)
 
 
-def test_whom_we_know_does_not_wait_for_others_at_his_address(playground: Playground, house: Gatehouse) -> None:
+def test_whom_we_know_does_not_wait_for_others_at_his_address(playground: Playground, access: AccessSetup) -> None:
     """Neither by a token nor by a session; he has a measure of his own."""
-    house.office.add_user("ann", PASSWORD, {"": Role.VIEWER}, LOCAL)
-    with site_on(playground, **guarded(house.entrance(requests_per_second=5))) as site:
-        headers = bearer(house.token("viewer"))
+    access.accounts.add_user("ann", PASSWORD, {"": Role.VIEWER}, LOCAL)
+    with site_on(playground, **guarded(access.control(requests_per_second=5))) as site:
+        headers = bearer(access.token("viewer"))
         assert _ask(site, "GET", "/api/v3/access/me", headers=headers).status_code == 200
         site.post("/access/sign-in", {"name": "ann", "password": PASSWORD})
         site.get("/access/me")
@@ -454,38 +456,38 @@ def test_whom_we_know_does_not_wait_for_others_at_his_address(playground: Playgr
         assert statuses[-1] == 429
 
 
-def test_changes_and_refusals_are_written_down_but_not_starts(site: Site, house: Gatehouse) -> None:
+def test_changes_and_refusals_are_written_down_but_not_starts(site: Site, access: AccessSetup) -> None:
     """Who, what, where, and what came of it."""
-    site.client.headers.update(bearer(house.token("editor@sales")))
+    site.client.headers.update(bearer(access.token("editor@sales")))
     site.push(WORKFLOW.format("sales.w"))
     site.start("sales.w")
     site.push(WORKFLOW.format("finance.w"), 403)
-    newest = [entry.act for entry in house.state.newest(2)]
+    newest = [entry.act for entry in access.state.newest(2)]
     assert [(act.who, act.result, act.source) for act in newest] == [
         ("token:test", "denied", "127.0.0.1"),
         ("token:test", "ok", "127.0.0.1"),
     ]
 
 
-def test_what_graphql_changes_is_written_down_too(site: Site, house: Gatehouse) -> None:
+def test_what_graphql_changes_is_written_down_too(site: Site, access: AccessSetup) -> None:
     """It always answers 200; queries are not written down."""
-    site.client.headers.update(bearer(house.token("editor@sales")))
+    site.client.headers.update(bearer(access.token("editor@sales")))
     site.push(WORKFLOW.format("sales.w"))
-    before = len(house.acts())
+    before = len(access.acts())
     ask = "/graphql"
     assert _ask(site, "POST", ask, json={"query": "{ workflows { items { id } } }"}).status_code == 200
-    assert len(house.acts()) == before
+    assert len(access.acts()) == before
     for workflow_id in ("sales.w", "finance.w"):
         _ask(site, "POST", ask, json={"query": f'mutation {{ deactivate(workflowId: "{workflow_id}") {{ id }} }}'})
-    assert [act[2] for act in house.acts()[before:]] == ["ok", "denied"]
+    assert [act[2] for act in access.acts()[before:]] == ["ok", "denied"]
 
 
-def test_graphql_tells_nothing_of_other_namespaces(site: Site, house: Gatehouse) -> None:
+def test_graphql_tells_nothing_of_other_namespaces(site: Site, access: AccessSetup) -> None:
     """Neither by lists nor by name."""
-    site.client.headers.update(bearer(house.token("admin")))
+    site.client.headers.update(bearer(access.token("admin")))
     for workflow_id in ("finance.hidden", "sales.seen"):
         site.push(WORKFLOW.format(workflow_id))
-    site.client.headers.update(bearer(house.token("viewer@sales")))
+    site.client.headers.update(bearer(access.token("viewer@sales")))
     answer = _ask(site, "POST", "/graphql", json={"query": "{ workflows { items { id } } }"})
     assert "sales.seen" in answer.text
     assert "hidden" not in answer.text
@@ -493,29 +495,29 @@ def test_graphql_tells_nothing_of_other_namespaces(site: Site, house: Gatehouse)
     assert named.json()["errors"][0]["extensions"]["code"] == "forbidden"
 
 
-def test_a_server_on_this_machine_needs_no_password(playground: Playground, house: Gatehouse) -> None:
+def test_a_server_on_this_machine_needs_no_password(playground: Playground, access: AccessSetup) -> None:
     """Whoever sits here may do everything; Maestro's user header is a name, and no more."""
-    with site_on(playground, **guarded(house.entrance(required=False))) as site:
+    with site_on(playground, **guarded(access.control(required=False))) as site:
         assert site.get("/access/me") == {"name": "local", "kind": "loopback", "grants": ["admin"]}
         assert site.get("/access/me", headers={"user": "ann"})["name"] == "ann"
-        assert site.get("/access/me", headers=bearer(house.token("viewer")))["grants"] == ["viewer"]
+        assert site.get("/access/me", headers=bearer(access.token("viewer")))["grants"] == ["viewer"]
         site.get("/access/me", 401, headers={"x-forwarded-for": "203.0.113.9"})
         site.get("/access/me", 403, headers={"host": "evil.example"})
 
 
-def test_a_trusted_proxy_says_who_it_is(playground: Playground, house: Gatehouse) -> None:
+def test_a_trusted_proxy_says_who_it_is(playground: Playground, access: AccessSetup) -> None:
     """Of people whom we know; it gives them no more than they have here."""
-    house.office.add_user("ann", PASSWORD, {"sales": Role.VIEWER}, LOCAL)
+    access.accounts.add_user("ann", PASSWORD, {"sales": Role.VIEWER}, LOCAL)
     given = {"trusted_proxies": ("127.0.0.1",), "user_header": "X-User"}
-    with site_on(playground, **guarded(house.entrance(**given))) as site:
+    with site_on(playground, **guarded(access.control(**given))) as site:
         assert site.get("/access/me", headers={"x-user": "ann"})["grants"] == ["viewer@sales"]
         site.get("/access/me", 401, headers={"x-user": "eve"})
         site.get("/access/me", 401)
-    with site_on(playground, **guarded(house.entrance(user_header="X-User"))) as site:
+    with site_on(playground, **guarded(access.control(user_header="X-User"))) as site:
         site.get("/access/me", 401, headers={"x-user": "ann"})
 
 
-def test_a_websocket_of_another_site_is_not_opened(playground: Playground, house: Gatehouse) -> None:
+def test_a_websocket_of_another_site_is_not_opened(playground: Playground, access: AccessSetup) -> None:
     """47: nor one without a name; one of ours is."""
     from fastapi import APIRouter, Depends, WebSocket
 
@@ -527,7 +529,7 @@ def test_a_websocket_of_another_site_is_not_opened(playground: Playground, house
         await websocket.send_text("here")
         await websocket.close()
 
-    given = guarded(house.entrance())
+    given = guarded(access.control())
     extend = given["extend"]
 
     def more(app: "FastAPI") -> None:
@@ -536,14 +538,14 @@ def test_a_websocket_of_another_site_is_not_opened(playground: Playground, house
 
     with site_on(playground, **(given | {"extend": more})) as site:
         url = site.url.replace("http", "ws") + "/echo"
-        good = bearer(house.token("viewer"))
+        good = bearer(access.token("viewer"))
         for headers in ({}, good | {"Origin": "https://evil.example"}, bearer("calve_wrong")):
             assert _opened(site, "/echo", headers).status_code in {401, 403}
         with connect(url, additional_headers=good) as websocket:
             assert websocket.recv() == "here"
 
 
-def test_somebody_signs_in_at_a_provider(playground: Playground, house: Gatehouse) -> None:
+def test_somebody_signs_in_at_a_provider(playground: Playground, access: AccessSetup) -> None:
     """The browser goes there and comes back, and is led nowhere else."""
     with provider() as fake:
         client = OidcClient(
@@ -556,7 +558,7 @@ def test_somebody_signs_in_at_a_provider(playground: Playground, house: Gatehous
             {"data": "viewer"},
         )
         ours = Provider(client, ProviderHttp(), lambda: time.time_ns() // 1_000_000, secrets.token_bytes)
-        entrance = replace(house.entrance(), provider=ours)
+        entrance = replace(access.control(), provider=ours)
         with site_on(playground, **guarded(entrance)) as site:
             begun = _ask(site, "GET", "/api/v3/access/oidc/begin?next=//evil.example")
             assert "SameSite=Lax" in begun.headers["set-cookie"]

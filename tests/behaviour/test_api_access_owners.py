@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.accesses import Gatehouse, bearer
+from tests.access_setup import AccessSetup, bearer
 from tests.engines import BUSY, FATAL_ERROR, Playground
 from tests.servers import Site, services_on, site_on
 from tests.unit.steps.programs import workspace
@@ -109,7 +109,7 @@ class Town:
 
 
 @pytest.fixture
-def town(playground: Playground, house: Gatehouse, tmp_path: Path) -> Iterator[Town]:
+def town(playground: Playground, access: AccessSetup, tmp_path: Path) -> Iterator[Town]:
     """Give it, with a client that shows the token of an editor of sales."""
     store = playground.store
     names = ("CAPTURE", "WRITE")
@@ -141,8 +141,8 @@ def town(playground: Playground, house: Gatehouse, tmp_path: Path) -> Iterator[T
     scheduler = Scheduler(playground.tools, store.triggers, kinds)
     watcher = Watcher(lake, store.triggers, playground.clock, interval=15)
     services = services_on(playground, captures=captures, changed=watcher.changed)
-    with site_on(playground, services, **guarded(house.entrance())) as site:
-        site.client.headers.update(bearer(house.token("editor@sales")))
+    with site_on(playground, services, **guarded(access.control())) as site:
+        site.client.headers.update(bearer(access.token("editor@sales")))
         yield Town(playground, site, lake, writer, captures, deliveries, scheduler)
     forks.close()
     writer.close()
@@ -424,20 +424,20 @@ def test_what_was_captured_before_a_grant_ended_is_not_shown(town: Town) -> None
     assert town.site.post("/captures", {"tables": ["finance.t"], "consumer": mine}, 404)["code"] == "table_missing"
 
 
-def test_a_reader_of_a_table_may_plan_and_not_capture(town: Town, house: Gatehouse) -> None:
+def test_a_reader_of_a_table_may_plan_and_not_capture(town: Town, access: AccessSetup) -> None:
     """And who may read it everywhere may plan for every consumer, but needs more to capture."""
     services = services_on(town.playground, captures=captures_on(_with(town.lake, read=OWN), town.playground.store))
     wanted = {"tables": ["finance.t"], "consumer": "sales.e/c"}
-    with site_on(town.playground, services, **guarded(house.entrance())) as site:
-        site.client.headers.update(bearer(house.token("editor@sales")))
+    with site_on(town.playground, services, **guarded(access.control())) as site:
+        site.client.headers.update(bearer(access.token("editor@sales")))
         assert site.post("/captures/plan", wanted)["tables"][0]["records"] == 2
         assert site.post("/captures", wanted, 404)["code"] == "table_missing"
         body = {"table": "finance.t", "consumer": "sales.e/c", "to": "latest", "reason": "r"}
         assert site.put("/checkpoints", body, 404)["code"] == "table_missing"
-    town.site.client.headers.update(bearer(house.token("viewer", "runner@sales")))
+    town.site.client.headers.update(bearer(access.token("viewer", "runner@sales")))
     assert town.rest("POST", "/captures/plan", json=wanted)
     assert not town.rest("POST", "/captures", json=wanted)
-    town.site.client.headers.update(bearer(house.token("runner")))
+    town.site.client.headers.update(bearer(access.token("runner")))
     assert town.rest("POST", "/captures", json=wanted)
 
 
@@ -450,7 +450,7 @@ def _with(lake: Lake, **given: Any) -> Lake:
 
 
 def test_tables_are_open_until_somebody_has_a_role_in_a_namespace(
-    playground: Playground, house: Gatehouse, tmp_path: Path
+    playground: Playground, access: AccessSetup, tmp_path: Path
 ) -> None:
     """Nobody has to set anything alone; the first token of a namespace closes them, unless the settings say more."""
     lake, writer = Lake(load(tmp_path, {})), PyIcebergWriter(load(tmp_path, {}))
@@ -474,10 +474,10 @@ def test_tables_are_open_until_somebody_has_a_role_in_a_namespace(
 
     assert may()
     assert not may(policy="closed")
-    house.token("admin")
+    access.token("admin")
     assert may()
     assert shares()
-    house.token("viewer@finance")
+    access.token("viewer@finance")
     assert not may()
     assert not shares()
     assert may(policy="open")
@@ -510,14 +510,14 @@ def test_a_trigger_may_name_anything_where_all_people_are_the_same(town: Town) -
     assert town.triggers("root_workflow", thing="finance.child", n="2")
 
 
-def test_only_own_triggers_are_told_that_a_table_has_changed(town: Town, house: Gatehouse) -> None:
+def test_only_own_triggers_are_told_that_a_table_has_changed(town: Town, access: AccessSetup) -> None:
     """Nor is it told how many others watch it."""
     for workflow_id in ("sales.a", "finance.a", "finance.b"):
         trigger = "Trigger: {incremental: shared.t}\n"
         town.playground.push(f"{trigger}Workflow: {{id: {workflow_id}, jobs: [{NOTHING}]}}")
     town.scheduler.turn()
     assert town.site.post("/tables/shared.t/changed")["triggers"] == 1
-    everywhere = bearer(house.token("runner"))
+    everywhere = bearer(access.token("runner"))
     assert town.site.post("/tables/shared.t/changed", headers=everywhere)["triggers"] == 3
 
 
@@ -531,7 +531,7 @@ Workflow: {id: sales.parent, dag: sequential, jobs: [
 """
 
 
-def test_readers_of_a_parent_learn_nothing_of_subworkflows_of_others(town: Town, house: Gatehouse) -> None:
+def test_readers_of_a_parent_learn_nothing_of_subworkflows_of_others(town: Town, access: AccessSetup) -> None:
     """Neither causes, nor names of steps, nor logs, nor documents; how it ended, they do."""
 
     def fail(context: Any) -> Any:
@@ -545,7 +545,7 @@ def test_readers_of_a_parent_learn_nothing_of_subworkflows_of_others(town: Town,
     place = "/workflows/sales.parent/instances/1"
     paths = [place, f"{place}/runs/1", f"{place}/steps", f"{place}/steps/loop", f"{place}/steps/direct"]
     paths += [f"{place}/steps/loop/1/call", f"{place}/runs/1/steps/direct/attempts/latest", f"{place}/signals"]
-    everybody = bearer(house.token("viewer"))
+    everybody = bearer(access.token("viewer"))
     inside = [f"{place}/steps/{path}" for path in ("direct/inner", "direct/nothing", "loop/1/call/inner")]
     inside += [f"{place}/runs/1/steps/direct/inner/attempts/latest"]
     for path in paths:
@@ -571,7 +571,7 @@ def test_readers_of_a_parent_learn_nothing_of_subworkflows_of_others(town: Town,
     assert town.site.get(f"{place}/steps/nothing/inner", 404)["code"] == "workflow_missing"
 
 
-def test_nobody_acts_on_steps_of_subworkflows_of_others(town: Town, house: Gatehouse) -> None:
+def test_nobody_acts_on_steps_of_subworkflows_of_others(town: Town, access: AccessSetup) -> None:
     """Neither by REST nor by GraphQL; whoever may run both does, and the step of the parent is the parent's."""
     asking = "{job: {id: ask, type: Approval, approval: {message: 'hidden question'}}}"
     town.playground.push(f"Workflow: {{id: finance.child, jobs: [{asking}]}}")
@@ -591,7 +591,7 @@ def test_nobody_acts_on_steps_of_subworkflows_of_others(town: Town, house: Gateh
     about = 'workflowId: "sales.parent", instanceId: 1, stepPath: "loop/1/call/ask"'
     assert town.graphql(f"mutation {{ act(action: APPROVE, {about}) {{ status }} }}") is None
     assert town.graphql(f"mutation {{ restart({about}) {{ status }} }}") is None
-    both = bearer(house.token("runner@sales", "runner@finance"))
+    both = bearer(access.token("runner@sales", "runner@finance"))
     assert "hidden question" in json.dumps(town.site.get(place, headers=both)["waiting"])
     town.site.put(f"{step}/actions/approve?blocking=false", headers=both)
     town.playground.settle()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.accesses import Gatehouse, bearer
+from tests.access_setup import AccessSetup, bearer
 from tests.engines import BUSY, DONE, FATAL_ERROR, Playground
 from tests.servers import Site, site_on
 
@@ -39,16 +39,16 @@ OLD = "Workflow: {id: sales.w, jobs: [{job: {id: gone, type: Sleep}}]}"
 
 
 @pytest.fixture
-def site(playground: Playground, house: Gatehouse) -> Iterator[Site]:
+def site(playground: Playground, access: AccessSetup) -> Iterator[Site]:
     """Give a server where everybody has to sign in."""
-    with site_on(playground, **guarded(house.entrance())) as site:
+    with site_on(playground, **guarded(access.control())) as site:
         yield site
 
 
 @pytest.fixture
-def ann(house: Gatehouse) -> dict[str, str]:
+def ann(access: AccessSetup) -> dict[str, str]:
     """Give the header of somebody who may read what is below sales."""
-    return bearer(house.token("viewer@sales"))
+    return bearer(access.token("viewer@sales"))
 
 
 def test_every_status_has_a_letter_of_its_own() -> None:
@@ -58,7 +58,7 @@ def test_every_status_has_a_letter_of_its_own() -> None:
         assert len(set(letters.values())) == len(letters)
 
 
-def test_a_grid_has_the_steps_of_the_newest_runs(site: Site, ann: dict[str, str], house: Gatehouse) -> None:
+def test_a_grid_has_the_steps_of_the_newest_runs(site: Site, ann: dict[str, str], access: AccessSetup) -> None:
     """In the order of the graph, those of an earlier version last; a restart keeps what it did not run again."""
     play = site.playground
     play.push(OLD)
@@ -78,7 +78,7 @@ def test_a_grid_has_the_steps_of_the_newest_runs(site: Site, ann: dict[str, str]
     grid = site.get("/workflows/sales.w/grid?runs=1", headers=ann)
     assert [(one["workflow_run_id"], one["steps"]) for one in grid["runs"]] == [(2, "ssss")]
     assert {grid["legend"][letter] for letter in "sF."} == {"SUCCEEDED", "FATALLY_FAILED", "NOT_CREATED"}
-    site.get("/workflows/sales.w/grid", headers=bearer(house.token("viewer@ops")), status=403)
+    site.get("/workflows/sales.w/grid", headers=bearer(access.token("viewer@ops")), status=403)
 
 
 def _fails_at(*numbers: int) -> Any:
@@ -89,7 +89,7 @@ def _fails_at(*numbers: int) -> Any:
     return act
 
 
-def test_iterations_are_a_letter_each(site: Site, ann: dict[str, str], house: Gatehouse) -> None:
+def test_iterations_are_a_letter_each(site: Site, ann: dict[str, str], access: AccessSetup) -> None:
     """With their counts, and a page of documents by status: params, times, and the first error."""
     play = site.playground
     play.push(LOOP)
@@ -110,7 +110,7 @@ def test_iterations_are_a_letter_each(site: Site, ann: dict[str, str], house: Ga
     (second,) = site.get(f"{path}?limit=1&cursor={page['page_info']['end_cursor']}", headers=ann)["elements"]
     assert second["iteration"] == 2
     site.get("/workflows/sales.loop/instances/1/steps/plain/iterations", headers=ann, status=400)
-    site.get(path, headers=bearer(house.token("viewer@ops")), status=403)
+    site.get(path, headers=bearer(access.token("viewer@ops")), status=403)
     play.engine.stop_all("sales.loop")
     play.settle()
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 from tests.engines import Playground
-from tests.lakeside import Lakeside, browser, lakeside_on, viewer, write_history
 from tests.servers import services_on
+from tests.table_lake import TableLake, browser, table_lake_on, viewer, write_history
 
 from calve.access import Role
 from calve.api import create_app
@@ -16,14 +16,14 @@ JOB = "Workflow: {{id: {}, jobs: [{{job: {{id: load_events, type: NoOp}}}}]}}"
 
 
 @pytest.fixture
-def lakeside(playground: Playground, tmp_path: Path) -> Iterator[Lakeside]:
+def table_lake(playground: Playground, tmp_path: Path) -> Iterator[TableLake]:
     """Give a lake with a table and two consumers, and two workflows, one of which ran."""
     for name in ("demo.daily", "other.hourly"):
         playground.push(JOB.format(name))
     playground.start("demo.daily")
-    with lakeside_on(playground, tmp_path) as lakeside:
-        write_history(lakeside)
-        yield lakeside
+    with table_lake_on(playground, tmp_path) as table_lake:
+        write_history(table_lake)
+        yield table_lake
 
 
 def _found(client: TestClient, text: str) -> set[tuple[str, str]]:
@@ -35,10 +35,10 @@ def _found(client: TestClient, text: str) -> set[tuple[str, str]]:
     return {(one["kind"], one["path"]) for one in elements}
 
 
-def test_steps_tables_consumers_and_captures_are_found(playground: Playground, lakeside: Lakeside) -> None:
+def test_steps_tables_consumers_and_captures_are_found(playground: Playground, table_lake: TableLake) -> None:
     """Each leads to its page: a step to the newest instance, or to its workflow if that never ran."""
-    (newest, *_) = lakeside.captures.captures()
-    with browser(playground, lakeside) as client:
+    (newest, *_) = table_lake.captures.captures()
+    with browser(playground, table_lake) as client:
         assert {
             ("table", "/tables/db.events"),
             ("step", "/workflows/demo.daily/instances/1?step=load_events"),
@@ -52,16 +52,16 @@ def test_steps_tables_consumers_and_captures_are_found(playground: Playground, l
         assert {one["kind"] for one in plain} == {"workflow"}
 
 
-def test_what_one_may_not_see_is_not_found(playground: Playground, lakeside: Lakeside) -> None:
+def test_what_one_may_not_see_is_not_found(playground: Playground, table_lake: TableLake) -> None:
     """Nor is a start offered that would be refused."""
-    with browser(playground, lakeside, viewer("demo")) as client:
+    with browser(playground, table_lake, viewer("demo")) as client:
         assert {path for _, path in _found(client, "load_events")} == {
             "/workflows/demo.daily",
             "/workflows/demo.daily/instances/1?step=load_events",
         }
         assert _found(client, "other") == set()
         assert _found(client, "start daily") == set()
-    with browser(playground, lakeside, viewer("demo", Role.RUNNER)) as client:
+    with browser(playground, table_lake, viewer("demo", Role.RUNNER)) as client:
         assert _found(client, "start") == {("action", "/workflows/demo.daily/start")}
 
 

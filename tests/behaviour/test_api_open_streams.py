@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.accesses import HOUR, LOCAL, PASSWORD, Gatehouse, bearer
+from tests.access_setup import HOUR, LOCAL, PASSWORD, AccessSetup, bearer
 from tests.engines import BUSY, Playground
 from tests.servers import Site, services_on, site_on
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -26,19 +26,19 @@ SUBSCRIBE = json.dumps({"id": "1", "type": "subscribe", "payload": {"query": "su
 
 
 @pytest.fixture
-def site(playground: Playground, house: Gatehouse, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+def site(playground: Playground, access: AccessSetup, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """Give a server where everybody has to sign in, and is asked for again at once."""
     for module in (responses, streams):
         monkeypatch.setattr(module, "RECHECK", 0.1)
-    with site_on(playground, **guarded(house.entrance())) as site:
+    with site_on(playground, **guarded(access.control())) as site:
         yield site
 
 
 @pytest.fixture
-def small(playground: Playground, house: Gatehouse) -> Iterator[Site]:
+def small(playground: Playground, access: AccessSetup) -> Iterator[Site]:
     """Give a server where each may have two streams, and all together three."""
     services = services_on(playground, streams=Streams(3, 2))
-    with site_on(playground, services, **guarded(house.entrance())) as site:
+    with site_on(playground, services, **guarded(access.control())) as site:
         yield site
 
 
@@ -68,11 +68,11 @@ def socket_on(site: Site, headers: dict[str, str]) -> Iterator[Any]:
         yield socket
 
 
-def test_each_caller_and_all_together_may_have_so_many_streams(small: Site, house: Gatehouse) -> None:
+def test_each_caller_and_all_together_may_have_so_many_streams(small: Site, access: AccessSetup) -> None:
     """The next one is told when to try again; when one ends, another may begin."""
     ann, bob = (
-        bearer(house.token("viewer")),
-        bearer(house.office.create_token("bob", {"": Role.VIEWER}, LOCAL, life=None)[0]),
+        bearer(access.token("viewer")),
+        bearer(access.accounts.create_token("bob", {"": Role.VIEWER}, LOCAL, life=None)[0]),
     )
     with ExitStack() as first:
         with ExitStack() as second:
@@ -100,9 +100,9 @@ def opened(site: Site, headers: dict[str, str]) -> int:
         return answer.status_code
 
 
-def test_subscriptions_are_counted_too(small: Site, house: Gatehouse) -> None:
+def test_subscriptions_are_counted_too(small: Site, access: AccessSetup) -> None:
     """Beside their WebSocket; the error says so."""
-    with socket_on(small, bearer(house.token("viewer"))) as socket:
+    with socket_on(small, bearer(access.token("viewer"))) as socket:
         socket.send(SUBSCRIBE)
         socket.send(SUBSCRIBE.replace('"1"', '"2"'))
         said = json.loads(socket.recv(10))
@@ -111,13 +111,15 @@ def test_subscriptions_are_counted_too(small: Site, house: Gatehouse) -> None:
 
 
 @pytest.mark.parametrize("end", ["revoked", "expired"])
-def test_what_a_token_has_opened_ends_with_it(site: Site, house: Gatehouse, playground: Playground, end: str) -> None:
+def test_what_a_token_has_opened_ends_with_it(
+    site: Site, access: AccessSetup, playground: Playground, end: str
+) -> None:
     """Streams of events, and WebSockets, within moments; others go on, and nobody has made a mistake."""
     playground.script.parts["job"] = BUSY
     playground.push(JOB)
     playground.start()
-    token, known = house.office.create_token("short", {"": Role.VIEWER}, LOCAL, life=HOUR)
-    other = bearer(house.token("viewer"))
+    token, known = access.accounts.create_token("short", {"": Role.VIEWER}, LOCAL, life=HOUR)
+    other = bearer(access.token("viewer"))
     with (
         streamed(site, bearer(token)) as events,
         socket_on(site, bearer(token)) as socket,
@@ -126,9 +128,9 @@ def test_what_a_token_has_opened_ends_with_it(site: Site, house: Gatehouse, play
         assert next(events).startswith("retry:")
         socket.send(SUBSCRIBE)
         if end == "revoked":
-            house.office.revoke_token(known.token_id, LOCAL)
+            access.accounts.revoke_token(known.token_id, LOCAL)
         else:
-            house.now += 2 * HOUR
+            access.now += 2 * HOUR
         assert not [line for line in events if line.startswith("data:")]
         with pytest.raises(ConnectionClosed):
             socket.recv(20)
@@ -136,28 +138,28 @@ def test_what_a_token_has_opened_ends_with_it(site: Site, house: Gatehouse, play
         assert next(going_on).startswith("retry:")
         playground.begin()
         assert any(line.startswith("data:") for line in going_on)
-    assert house.door.backoff._tries == {}
+    assert access.authenticator.backoff._tries == {}
 
 
-def test_a_log_that_is_followed_ends_with_the_session(site: Site, house: Gatehouse, playground: Playground) -> None:
+def test_a_log_that_is_followed_ends_with_the_session(site: Site, access: AccessSetup, playground: Playground) -> None:
     """When its user is disabled, or signs out."""
     playground.script.parts["job"] = BUSY
     playground.push(JOB)
     playground.start()
-    house.office.add_user("ann", PASSWORD, {"": Role.VIEWER}, LOCAL)
+    access.accounts.add_user("ann", PASSWORD, {"": Role.VIEWER}, LOCAL)
     site.client.post("/api/v3/access/sign-in", json={"name": "ann", "password": PASSWORD})
     with streamed(site, {}, "/workflows/w/instances/1/steps/job/logs?follow=true") as lines:
-        house.office.disable("ann", LOCAL)
+        access.accounts.disable("ann", LOCAL)
         assert list(lines) == []
 
 
-def test_a_stream_ends_when_its_caller_may_do_less(site: Site, house: Gatehouse) -> None:
+def test_a_stream_ends_when_its_caller_may_do_less(site: Site, access: AccessSetup) -> None:
     """Who reconnects is seen as who he is by then; while nobody can say, the stream goes on."""
-    house.office.add_user("ann", PASSWORD, {"": Role.EDITOR}, LOCAL)
+    access.accounts.add_user("ann", PASSWORD, {"": Role.EDITOR}, LOCAL)
     site.client.post("/api/v3/access/sign-in", json={"name": "ann", "password": PASSWORD})
     with streamed(site, {}) as lines:
         assert next(lines).startswith("retry:")
-        house.office.set_grants("ann", {"sales": Role.VIEWER}, LOCAL)
+        access.accounts.set_grants("ann", {"sales": Role.VIEWER}, LOCAL)
         assert not [line for line in lines if line.startswith("data:")]
 
 

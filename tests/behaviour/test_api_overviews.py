@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.accesses import Gatehouse, bearer
+from tests.access_setup import AccessSetup, bearer
 from tests.engines import BUSY, DONE, FATAL_ERROR, Playground
 from tests.servers import Site, site_on
 
@@ -33,22 +33,22 @@ Workflow:
 
 
 @pytest.fixture
-def site(playground: Playground, house: Gatehouse) -> Iterator[Site]:
+def site(playground: Playground, access: AccessSetup) -> Iterator[Site]:
     """Give a server where everybody has to sign in."""
-    with site_on(playground, **guarded(house.entrance())) as site:
+    with site_on(playground, **guarded(access.control())) as site:
         yield site
 
 
 @pytest.fixture
-def ann(house: Gatehouse) -> dict[str, str]:
+def ann(access: AccessSetup) -> dict[str, str]:
     """Give the header of somebody who may read what is below sales."""
-    return bearer(house.token("viewer@sales"))
+    return bearer(access.token("viewer@sales"))
 
 
 @pytest.fixture
-def root(house: Gatehouse) -> dict[str, str]:
+def root(access: AccessSetup) -> dict[str, str]:
     """Give the header of somebody who may read everything."""
-    return bearer(house.token("viewer"))
+    return bearer(access.token("viewer"))
 
 
 def push(playground: Playground, workflow_id: str, owner: str = "ann", tag: str = "gold", template: str = JOB) -> None:
@@ -219,7 +219,7 @@ def test_late_triggers_and_long_runs_need_attention(site: Site, ann: dict[str, s
     play.settle()
 
 
-def test_what_waits_for_people_needs_attention(site: Site, ann: dict[str, str], house: Gatehouse) -> None:
+def test_what_waits_for_people_needs_attention(site: Site, ann: dict[str, str], access: AccessSetup) -> None:
     """Approval steps with their question, attempts at breakpoints, and what was set aside."""
     play = site.playground
     play.push(ASKING)
@@ -240,7 +240,7 @@ def test_what_waits_for_people_needs_attention(site: Site, ann: dict[str, str], 
         "sales.b",
         run.instance_id,
     )
-    others = bearer(house.token("viewer@ops"))
+    others = bearer(access.token("viewer@ops"))
     assert site.get("/attention", headers=others)["waiting"] == {"count": 0, "has_more": False, "elements": []}
     for name in ("sales.a", "sales.ask"):
         play.engine.stop_all(name)
@@ -332,7 +332,7 @@ def numbers(site: Site, headers: dict[str, str], path: str, **params: Any) -> li
 
 @pytest.mark.parametrize("path", ["/instances", "/workflows/sales.p/instances"])
 def test_instances_are_listed_by_what_they_were_started_with(
-    site: Site, ann: dict[str, str], house: Gatehouse, path: str
+    site: Site, ann: dict[str, str], access: AccessSetup, path: str
 ) -> None:
     """By time, tag, initiator, version and params; whoever may not read the workflow sees none of them."""
     play = site.playground
@@ -360,7 +360,7 @@ def test_instances_are_listed_by_what_they_were_started_with(
     assert ask(version=2, status="FAILED") == []
     site.get(path, headers=ann, params={"param": "n"}, status=400)
     site.get(path, headers=ann, params={"from": "yesterday"}, status=400)
-    others = bearer(house.token("viewer@ops"))
+    others = bearer(access.token("viewer@ops"))
     if path == "/instances":
         assert numbers(site, others, path, tag="gold") == []
         assert numbers(site, ann, path, tag="gold", workflow_id="sales.p") == [6, 5, 4]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.accesses import Gatehouse, bearer
+from tests.access_setup import AccessSetup, bearer
 from tests.engines import Playground
 from tests.servers import Site, site_on
 
@@ -21,7 +21,7 @@ JOB = "Workflow: {{id: {}, jobs: [{{job: {{id: a, type: NoOp}}}}]}}"
 
 
 @pytest.fixture
-def site(playground: Playground, house: Gatehouse, store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+def site(playground: Playground, access: AccessSetup, store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """Give a server that looks through a little at a time, with something to see among much of others."""
     for module, name, value in (
         (pages, "LOOKS", 2),
@@ -40,14 +40,14 @@ def site(playground: Playground, house: Gatehouse, store: Store, monkeypatch: py
     playground.start(f"mine.w{MANY // 2}")
     for number in range(3):
         playground.start(f"a.w{number}")
-    with site_on(playground, **guarded(house.entrance())) as site:
+    with site_on(playground, **guarded(access.control())) as site:
         yield site
 
 
 @pytest.mark.parametrize("path", ["signals", "triggers", "events"])
-def test_a_list_is_looked_through_bit_by_bit(site: Site, house: Gatehouse, path: str) -> None:
+def test_a_list_is_looked_through_bit_by_bit(site: Site, access: AccessSetup, path: str) -> None:
     """A page may be empty, and say where to look on; all pages together hold what the caller may see."""
-    headers = bearer(house.token("viewer@mine"))
+    headers = bearer(access.token("viewer@mine"))
     pages: list[dict[str, Any]] = []
     cursor = ""
     while not pages or pages[-1]["page_info"]["has_next_page"]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.accesses import Gatehouse, bearer
+from tests.access_setup import AccessSetup, bearer
 from tests.engines import BUSY, Playground
 from tests.servers import Site, site_on
 
@@ -12,9 +12,9 @@ from calve.api.access import guarded
 
 
 @pytest.fixture
-def site(playground: Playground, house: Gatehouse) -> Iterator[Site]:
+def site(playground: Playground, access: AccessSetup) -> Iterator[Site]:
     """Give a server where everybody has to sign in."""
-    with site_on(playground, **guarded(house.entrance())) as site:
+    with site_on(playground, **guarded(access.control())) as site:
         yield site
 
 
@@ -22,20 +22,20 @@ def site(playground: Playground, house: Gatehouse) -> Iterator[Site]:
     ("sent", "status"), [("sales.ready", 200), ("finance.ready", 403), ("ready", 403), ("sales.${x}", 403)]
 )
 def test_nobody_announces_by_a_definition_what_he_may_not_announce(
-    site: Site, house: Gatehouse, sent: str, status: int
+    site: Site, access: AccessSetup, sent: str, status: int
 ) -> None:
     """A signal of another namespace, or one that only a run names, takes a right to announce it."""
     inner = f"{{job: {{id: a, type: NoOp, signal_outputs: {{definitions: [{{name: '{sent}'}}]}}}}}}"
     loop = f"{{foreach: {{id: loop, ranges: {{i: {{from: 0, to: 2}}}}, jobs: [{inner}]}}}}"
     definition = f"Workflow: {{id: sales.w, x: a, jobs: [{loop}]}}"
-    headers = bearer(house.token("editor@sales")) | {"content-type": "application/yaml"}
+    headers = bearer(access.token("editor@sales")) | {"content-type": "application/yaml"}
     answer = site.client.post("/api/v3/workflows/yaml", content=definition, headers=headers)
     assert answer.status_code == status, answer.text
 
 
 @pytest.mark.parametrize(("sent", "status"), [("sales.ready", 200), ({"value": "finance.ready"}, 403)], ids=str)
 def test_nobody_announces_as_the_work_of_a_step_what_he_may_not_announce(
-    site: Site, house: Gatehouse, playground: Playground, sent: Any, status: int
+    site: Site, access: AccessSetup, playground: Playground, sent: Any, status: int
 ) -> None:
     """Who hands over outputs says which signals the step sends, and needs the right to announce them."""
     playground.push("Workflow: {id: sales.w, jobs: [{job: {id: a, type: Sleep}}]}")
@@ -43,7 +43,7 @@ def test_nobody_announces_as_the_work_of_a_step_what_he_may_not_announce(
     attempt = playground.state.attempts(playground.start("sales.w").uuid)[0]
     artifacts = {"maestro_dynamic_output": {"signal_outputs": [{"name": sent}]}}
     body = {"step_instance_uuid": attempt.uuid, "artifacts": artifacts}
-    headers = bearer(house.token("runner@sales"))
+    headers = bearer(access.token("runner@sales"))
     assert site.client.put("/api/v3/output-data", json=body, headers=headers).status_code == status
     found = playground.state.attempt(attempt.uuid)
     assert found is not None

@@ -8,8 +8,8 @@ import pytest
 from pyiceberg.partitioning import PartitionSpec
 from starlette.middleware import Middleware
 from tests.engines import Playground
-from tests.lakeside import NOW, TODAY, Lakeside, append, day, keep_chain, lakeside_on, rows, services
 from tests.servers import Site, site_on
+from tests.table_lake import NOW, TODAY, TableLake, append, day, keep_chain, rows, services, table_lake_on
 
 from calve.access import Principal, PrincipalKind, Role
 from calve.api.app import FixedPrincipal
@@ -18,16 +18,16 @@ from calve.capture import Operation
 
 
 @pytest.fixture
-def lakeside(playground: Playground, tmp_path: Path) -> Iterator[Lakeside]:
+def table_lake(playground: Playground, tmp_path: Path) -> Iterator[TableLake]:
     """Give a lake."""
-    with lakeside_on(playground, tmp_path) as lakeside:
-        yield lakeside
+    with table_lake_on(playground, tmp_path) as table_lake:
+        yield table_lake
 
 
 @pytest.fixture
-def site(playground: Playground, lakeside: Lakeside) -> Iterator[Site]:
+def site(playground: Playground, table_lake: TableLake) -> Iterator[Site]:
     """Give a server with that lake."""
-    with site_on(playground, services(playground, lakeside)) as site:
+    with site_on(playground, services(playground, table_lake)) as site:
         yield site
 
 
@@ -36,11 +36,11 @@ def letters(changes: dict[str, Any]) -> dict[str, str]:
     return {row["partition"]: row["cells"] for row in changes["partitions"]}
 
 
-def test_tables_in_use_are_listed_and_all_on_request(site: Site, lakeside: Lakeside) -> None:
+def test_tables_in_use_are_listed_and_all_on_request(site: Site, table_lake: TableLake) -> None:
     """Those with consumers by default; with ``all`` every table of the catalogs but what captures made."""
     for name in ("db.events", "db.other", "sales.orders"):
-        append(lakeside.create(name), 0)
-    lakeside.commit("demo.daily/take")
+        append(table_lake.create(name), 0)
+    table_lake.commit("demo.daily/take")
     (used,) = site.get("/tables")["elements"]
     assert used == {
         "table": "db.events",
@@ -57,11 +57,11 @@ def test_tables_in_use_are_listed_and_all_on_request(site: Site, lakeside: Lakes
     assert [one["table"] for one in site.get("/tables?all=true&search=OTHER")["elements"]] == ["db.other"]
 
 
-def test_a_table_tells_what_is_in_it_and_how_long_its_history_is_kept(site: Site, lakeside: Lakeside) -> None:
+def test_a_table_tells_what_is_in_it_and_how_long_its_history_is_kept(site: Site, table_lake: TableLake) -> None:
     """From metadata alone, with its consumers and how far they are behind."""
-    table = lakeside.create("db.events", properties={"history.expire.max-snapshot-age-ms": "3600000"})
+    table = table_lake.create("db.events", properties={"history.expire.max-snapshot-age-ms": "3600000"})
     append(table, 0, 1)
-    lakeside.commit("demo.daily")
+    table_lake.commit("demo.daily")
     append(table, 0)
     found = site.get("/tables/db.events")
     assert (found["rows"], found["files"], found["commits"], found["format_version"]) == (3, 3, 2, 2)
@@ -79,9 +79,9 @@ def test_a_table_tells_what_is_in_it_and_how_long_its_history_is_kept(site: Site
     site.get("/tables/db.nothing", 404)
 
 
-def test_snapshots_are_listed_newest_first(site: Site, lakeside: Lakeside) -> None:
+def test_snapshots_are_listed_newest_first(site: Site, table_lake: TableLake) -> None:
     """With what each did, which step wrote it, and the branches and tags at it."""
-    table = lakeside.create("db.events")
+    table = table_lake.create("db.events")
     append(table, 0)
     first = table.current_snapshot()
     assert first is not None
@@ -95,13 +95,13 @@ def test_snapshots_are_listed_newest_first(site: Site, lakeside: Lakeside) -> No
     assert (oldest["snapshot_id"], oldest["refs"], oldest["parent_id"]) == (first.snapshot_id, ["v1"], None)
 
 
-def test_changes_show_what_is_committed_open_pending_and_late(site: Site, lakeside: Lakeside) -> None:
+def test_changes_show_what_is_committed_open_pending_and_late(site: Site, table_lake: TableLake) -> None:
     """A column for each commit, a row for each partition; late is a partition older than the day of its commit."""
-    table = lakeside.create("db.events")
+    table = table_lake.create("db.events")
     append(table, 0, 1)
-    lakeside.commit("demo.daily")
+    table_lake.commit("demo.daily")
     append(table, 0, 3)
-    lakeside.captures.capture(["db.events"], "demo.daily")
+    table_lake.captures.capture(["db.events"], "demo.daily")
     append(table, 0, 2)
     found = site.get("/tables/db.events/changes?consumer=demo.daily")
     assert letters(found) == {day(0): "cop", day(1): "L..", day(2): "..l", day(3): ".o."}
@@ -117,29 +117,29 @@ def test_changes_show_what_is_committed_open_pending_and_late(site: Site, lakesi
     assert new[day(0)] == "ppp"
 
 
-def test_changes_show_what_a_consumer_does_not_take(site: Site, lakeside: Lakeside) -> None:
+def test_changes_show_what_a_consumer_does_not_take(site: Site, table_lake: TableLake) -> None:
     """A delete is refused where only appends are taken, and pending where the consumer takes deletes."""
-    table = lakeside.create("db.events")
+    table = table_lake.create("db.events")
     append(table, 0, 1)
-    lakeside.commit("demo.appends")
-    lakeside.commit("demo.all", operations=frozenset(Operation))
+    table_lake.commit("demo.appends")
+    table_lake.commit("demo.all", operations=frozenset(Operation))
     table.delete(f"day < '{TODAY.date()}'")
     assert letters(site.get("/tables/db.events/changes?consumer=demo.appends")) == {day(0): "c.", day(1): "Lx"}
     assert letters(site.get("/tables/db.events/changes?consumer=demo.all")) == {day(0): "c.", day(1): "Ll"}
 
 
-def test_changes_of_a_table_without_partitions_have_one_row(site: Site, lakeside: Lakeside) -> None:
+def test_changes_of_a_table_without_partitions_have_one_row(site: Site, table_lake: TableLake) -> None:
     """Whatever the days of its rows."""
-    table = lakeside.create("db.events", PartitionSpec())
+    table = table_lake.create("db.events", PartitionSpec())
     append(table, 0, 1)
     append(table, 5)
     found = site.get("/tables/db.events/changes")
     assert (letters(found), found["is_partitioned"]) == ({"all": "cc"}, False)
 
 
-def test_lateness_says_what_a_lookback_misses(site: Site, lakeside: Lakeside) -> None:
+def test_lateness_says_what_a_lookback_misses(site: Site, table_lake: TableLake) -> None:
     """By the days of partitions, weighted by rows, or by the bounds of a column."""
-    table = lakeside.create("db.events")
+    table = table_lake.create("db.events")
     append(table, *[0] * 90, *[1] * 6, *[5] * 4)
     by_day = site.get("/tables/db.events/lateness")
     assert (by_day["rows"], by_day["late_rows"], by_day["misses_none_days"], by_day["unread"]) == (100, 10, 5, 0)
@@ -154,9 +154,9 @@ def test_lateness_says_what_a_lookback_misses(site: Site, lakeside: Lakeside) ->
     site.get("/tables/db.events/lateness?column=id", 400)
 
 
-def test_lateness_needs_a_time(site: Site, lakeside: Lakeside) -> None:
+def test_lateness_needs_a_time(site: Site, table_lake: TableLake) -> None:
     """Where partitions tell none, a column has to be named."""
-    append(lakeside.create("db.events", PartitionSpec()), 0, 2)
+    append(table_lake.create("db.events", PartitionSpec()), 0, 2)
     assert "?column=" in site.get("/tables/db.events/lateness", 400)["remedy"]
     assert site.get("/tables/db.events/lateness?column=at")["rows"] == 2
 
@@ -169,15 +169,15 @@ def test_tables_that_are_not_granted_do_not_exist(playground: Playground, tmp_pa
     (tmp_path / "calve.toml").write_text(
         '[access.tables]\npolicy = "closed"\n[access.tables.read]\n"demo" = ["db.events"]\n"other.eu" = ["db.*"]\n'
     )
-    with lakeside_on(playground, tmp_path) as lakeside:
+    with table_lake_on(playground, tmp_path) as table_lake:
         for name in ("db.events", "db.secret"):
-            append(lakeside.create(name), 0)
-            lakeside.commit("demo.daily", name)
-            lakeside.commit("other.eu.daily", name)
+            append(table_lake.create(name), 0)
+            table_lake.commit("demo.daily", name)
+            table_lake.commit("other.eu.daily", name)
         seen = {}
         for name, namespace in (("ann", "demo"), ("bob", "other")):
             who = Principal(name, PrincipalKind.USER, {namespace: Role.VIEWER})
-            given = services(playground, lakeside)
+            given = services(playground, table_lake)
             with site_on(playground, given, middleware=[Middleware(FixedPrincipal, principal=who)]) as site:
                 for path in READS:
                     site.get(f"/tables/db.events{path}")
@@ -200,14 +200,14 @@ def _renamed(problem: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.each_store
-def test_lag_is_kept_over_time(site: Site, lakeside: Lakeside, playground: Playground) -> None:
+def test_lag_is_kept_over_time(site: Site, table_lake: TableLake, playground: Playground) -> None:
     """Each consumer once in five minutes, however many take samples; with what it was behind, and until when."""
-    table = lakeside.create("db.events", properties={"history.expire.max-snapshot-age-ms": "3600000"})
+    table = table_lake.create("db.events", properties={"history.expire.max-snapshot-age-ms": "3600000"})
     append(table, 0)
-    lakeside.commit("demo.daily")
-    lakeside.commit("other.daily")
+    table_lake.commit("demo.daily")
+    table_lake.commit("other.daily")
     append(table, 0, 1)
-    tables = tables_on(lakeside.lake, playground.store)
+    tables = tables_on(table_lake.lake, playground.store)
     assert [tables.take_samples(), tables.take_samples()] == [2, 2]
     found = site.get("/tables/db.events/lag-history?consumer=demo.daily")
     (one,) = found["consumers"]
@@ -223,16 +223,16 @@ def test_lag_is_kept_over_time(site: Site, lakeside: Lakeside, playground: Playg
 
 @pytest.mark.each_store
 def test_consumers_that_are_behind_are_listed_by_the_end_of_their_history(
-    site: Site, lakeside: Lakeside, playground: Playground
+    site: Site, table_lake: TableLake, playground: Playground
 ) -> None:
     """Who is not behind is not there; history that ends before two more commits is critical."""
     for name, age in (("db.slow", "864000000"), ("db.quick", "1")):
-        table = lakeside.create(name, properties={"history.expire.max-snapshot-age-ms": age})
+        table = table_lake.create(name, properties={"history.expire.max-snapshot-age-ms": age})
         append(table, 0)
-        lakeside.commit("demo.daily", name)
+        table_lake.commit("demo.daily", name)
         append(table, 0)
-    lakeside.commit("demo.done", "db.slow")
-    tables_on(lakeside.lake, playground.store).take_samples()
+    table_lake.commit("demo.done", "db.slow")
+    tables_on(table_lake.lake, playground.store).take_samples()
     found = site.get("/lag/behind")["elements"]
     assert [(one["table"], one["consumer"], one["is_critical"]) for one in found] == [
         ("db.quick", "demo.daily", True),
@@ -241,15 +241,15 @@ def test_consumers_that_are_behind_are_listed_by_the_end_of_their_history(
     assert found[0]["expires_in"] < found[1]["expires_in"]
 
 
-def test_the_lag_of_others_is_not_shown(playground: Playground, lakeside: Lakeside) -> None:
+def test_the_lag_of_others_is_not_shown(playground: Playground, table_lake: TableLake) -> None:
     """Neither now nor over time."""
-    table = lakeside.create("db.events")
+    table = table_lake.create("db.events")
     append(table, 0)
-    lakeside.commit("demo.daily")
+    table_lake.commit("demo.daily")
     append(table, 0)
-    tables_on(lakeside.lake, playground.store).take_samples()
+    tables_on(table_lake.lake, playground.store).take_samples()
     ann = Principal("ann", PrincipalKind.USER, {"other": Role.VIEWER})
-    given = services(playground, lakeside)
+    given = services(playground, table_lake)
     with site_on(playground, given, middleware=[Middleware(FixedPrincipal, principal=ann)]) as site:
         assert site.get("/lag/behind")["elements"] == []
         assert site.get("/tables/db.events/lag-history")["consumers"] == []
@@ -257,12 +257,12 @@ def test_the_lag_of_others_is_not_shown(playground: Playground, lakeside: Lakesi
 
 
 @pytest.mark.each_store
-def test_lineage_is_followed_both_ways(site: Site, lakeside: Lakeside, playground: Playground) -> None:
+def test_lineage_is_followed_both_ways(site: Site, table_lake: TableLake, playground: Playground) -> None:
     """As far as asked for, with when each table changed and how far its readers are behind."""
-    keep_chain(playground, lakeside)
-    lakeside.commit("demo.daily/step", "db.raw")
-    append(lakeside.lake.catalog("lake").pyiceberg().load_table("db.raw"), 0, 1)
-    tables_on(lakeside.lake, playground.store).take_samples()
+    keep_chain(playground, table_lake)
+    table_lake.commit("demo.daily/step", "db.raw")
+    append(table_lake.lake.catalog("lake").pyiceberg().load_table("db.raw"), 0, 1)
+    tables_on(table_lake.lake, playground.store).take_samples()
     near = site.get("/lineage?table=db.events&depth=1")
     assert [(one["from"], one["to"]) for one in sorted(near["edges"], key=lambda one: one["at"])] == [
         ("workflow:demo.daily", "table:db.events"),
@@ -289,11 +289,11 @@ def test_lineage_is_followed_both_ways(site: Site, lakeside: Lakeside, playgroun
     assert (found["written_by"], found["read_by"]) == (["demo.daily/step"], ["other.agg"])
 
 
-def test_lineage_ends_where_the_rights_end(playground: Playground, lakeside: Lakeside) -> None:
+def test_lineage_ends_where_the_rights_end(playground: Playground, table_lake: TableLake) -> None:
     """Workflows of other namespaces are neither shown nor passed through."""
-    keep_chain(playground, lakeside)
+    keep_chain(playground, table_lake)
     ann = Principal("ann", PrincipalKind.USER, {"other": Role.VIEWER})
-    given = services(playground, lakeside)
+    given = services(playground, table_lake)
     with site_on(playground, given, middleware=[Middleware(FixedPrincipal, principal=ann)]) as site:
         for path in ("/lineage", "/lineage?table=db.events", "/lineage?workflow=other.agg"):
             found = site.get(path)

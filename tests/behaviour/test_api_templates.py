@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.accesses import Gatehouse, bearer
+from tests.access_setup import AccessSetup, bearer
 from tests.engines import Playground
 from tests.servers import Site, site_on
 
@@ -166,15 +166,15 @@ def test_a_template_that_could_not_be_used_is_refused(site: Site) -> None:
 
 def test_only_who_may_edit_everything_changes_templates(playground: Playground, store: Store) -> None:
     """They change what workflows of all do; who did it is written down."""
-    house = Gatehouse(store.access)
-    with site_on(playground, **guarded(house.entrance())) as site:
+    access = AccessSetup(store.access)
+    with site_on(playground, **guarded(access.control())) as site:
         for grant in ("viewer", "runner", "editor@sales"):
-            headers = bearer(house.token(grant))
+            headers = bearer(access.token(grant))
             site.post("/job-templates", template(5), 403, headers=headers)
             site.delete("/job-templates/nap", 403, headers=headers)
             site.get("/job-templates", headers=headers)
-        site.post("/job-templates", template(5), headers=bearer(house.token("editor")))
-        site.delete("/job-templates/nap", headers=bearer(house.token("editor")))
-    acts = [(action, result) for _, action, result in house.acts()]
+        site.post("/job-templates", template(5), headers=bearer(access.token("editor")))
+        site.delete("/job-templates/nap", headers=bearer(access.token("editor")))
+    acts = [(action, result) for _, action, result in access.acts()]
     assert acts.count(("push_job_template", "denied")) == 3
     assert {("push_job_template", "ok"), ("delete_job_template", "ok")} <= set(acts)

@@ -12,7 +12,7 @@ import pytest
 from tests.faults.history import read_journal
 from tests.faults.worker import Plan
 from tests.faults.worker_pool import Errand, WorkerPool, kill_at_random, send, until_over, wait_until, worker_pool
-from tests.memory import folder_in_memory
+from tests.memory_folders import folder_in_memory
 from tests.scope import in_ci
 
 from calve.app import tools_on

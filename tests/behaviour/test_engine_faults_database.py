@@ -15,7 +15,7 @@ from sqlalchemy.event import listen
 from tests.faults.proxy import Mode, Proxy
 from tests.faults.worker import Plan, inside
 from tests.faults.worker_pool import Errand, until_over, wait_until, worker_pool
-from tests.memory import memory
+from tests.memory_folders import memory
 
 from calve.app import tools_on
 from calve.engine import Engine, RunStatus

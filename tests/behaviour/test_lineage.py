@@ -12,8 +12,8 @@ from typing import Any
 import jsonschema
 import pytest
 from tests.engines import FATAL_ERROR, Playground, Unreliable, wait_for
+from tests.http_receiver import Receiver, receiving
 from tests.no_deliveries import NoDeliveries
-from tests.receivers import Receiver, receiving
 
 import calve.lineage
 from calve.app import utc_now

@@ -15,7 +15,7 @@ import maestro  # type: ignore[import-untyped]
 import pytest
 import yaml
 from maestro import Foreach, Job, MaestroClient, Subworkflow, While, Workflow
-from tests.accesses import Gatehouse
+from tests.access_setup import AccessSetup
 from tests.engines import BUSY, Playground, live, wait_for
 from tests.servers import Site, site_on
 
@@ -28,7 +28,7 @@ SAID_BY_CLI = re.compile(r"^\[\d\d:\d\d:\d\d\]: ", re.MULTILINE)
 @pytest.fixture
 def site(playground: Playground, store: Store) -> Iterator[Site]:
     """Give a server on this machine, where nobody has to sign in, and a worker beside it."""
-    entrance = Gatehouse(store.access).entrance(required=False)
+    entrance = AccessSetup(store.access).control(required=False)
     with site_on(playground, **guarded(entrance)) as site, live(playground):
         yield site
 
@@ -267,7 +267,7 @@ def test_its_ranges_cannot_be_sent_as_it_writes_them(client: MaestroClient, site
 
 def test_it_gets_in_only_where_nobody_has_to_sign_in(playground: Playground, store: Store) -> None:
     """It has no way to show a token; it is told so."""
-    with site_on(playground, **guarded(Gatehouse(store.access).entrance())) as site:
+    with site_on(playground, **guarded(AccessSetup(store.access).control())) as site:
         refused = MaestroClient(site.url, "tester").get_workflow("w")
     assert (refused["status"], refused["code"]) == ("UNAUTHORIZED", "unauthenticated")
 

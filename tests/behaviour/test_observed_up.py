@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 from tests.engines import wait_for
-from tests.receivers import receiving
+from tests.http_receiver import receiving
 
 from calve.cli import entry
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from tests.days import HOUR, MINUTE, POINTS, Day, Timed, expected, is_once, watching, workflows
+from tests.simulated_day import HOUR, MINUTE, POINTS, Day, Timed, expected, is_once, watching, workflows
 
 from calve import failpoints
 from calve.engine import StartStatus

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select
-from tests.accesses import LOCAL
+from tests.access_setup import LOCAL
 
 from calve.app import Project, now_ms, open_project, secret_table_on
 from calve.cli import entry

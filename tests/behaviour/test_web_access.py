@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from starlette.testclient import TestClient
-from tests.accesses import LOCAL, PASSWORD, Gatehouse
+from tests.access_setup import LOCAL, PASSWORD, AccessSetup
 from tests.engines import Playground
 from tests.pages import Parsed, answer_of
 from tests.servers import services_on
@@ -28,11 +28,11 @@ Workflow:
 
 
 @pytest.fixture
-def client(playground: Playground, house: Gatehouse) -> Iterator[TestClient]:
+def client(playground: Playground, access: AccessSetup) -> Iterator[TestClient]:
     """Give a browser at a server where everybody has to sign in, and an approval and a breakpoint wait."""
-    app = create_app(services_on(playground), **guarded(house.entrance(), add_pages))
+    app = create_app(services_on(playground), **guarded(access.control(), add_pages))
     with TestClient(app, base_url="http://localhost", follow_redirects=False) as client:
-        token = {"authorization": f"Bearer {house.token('admin')}"}
+        token = {"authorization": f"Bearer {access.token('admin')}"}
         given = {**token, "content-type": "application/yaml"}
         assert client.post("/api/v3/workflows/yaml", content=WORKFLOW, headers=given).status_code == 200
         point = {"workflow_id": "sales.flow", "step_id": "hold"}
@@ -44,9 +44,9 @@ def client(playground: Playground, house: Gatehouse) -> Iterator[TestClient]:
         yield client
 
 
-def _sign_in(client: TestClient, house: Gatehouse, name: str, *grants: str) -> str:
+def _sign_in(client: TestClient, access: AccessSetup, name: str, *grants: str) -> str:
     """Sign in by the form; return the token of the pages."""
-    house.office.add_user(name, PASSWORD, parse_grants(grants), LOCAL)
+    access.accounts.add_user(name, PASSWORD, parse_grants(grants), LOCAL)
     answer = client.post("/actions/sign-in", data={"name": name, "password": PASSWORD, "next": "/"})
     assert answer.status_code == 303
     return csrf_of(client.cookies["calve_session"])
@@ -56,9 +56,9 @@ def _actions(page: Parsed) -> set[str]:
     return {one for one in page.links if one.startswith("/actions/")}
 
 
-def test_the_menu_and_the_buttons_are_those_that_one_may_use(client: TestClient, house: Gatehouse) -> None:
+def test_the_menu_and_the_buttons_are_those_that_one_may_use(client: TestClient, access: AccessSetup) -> None:
     """A viewer of a namespace sees its approvals and breakpoints, and nothing to press; a forged post is refused."""
-    csrf = _sign_in(client, house, "vera", "viewer@sales")
+    csrf = _sign_in(client, access, "vera", "viewer@sales")
     menu = answer_of(client.get("/approvals")).links
     assert {*READABLE, "/tokens"} <= menu
     assert not {*FOR_ADMINISTRATORS} & menu
@@ -75,14 +75,14 @@ def test_the_menu_and_the_buttons_are_those_that_one_may_use(client: TestClient,
 
 
 @pytest.mark.parametrize("path", ["/users", "/tokens", "/tag-permits", "/breakpoints"])
-def test_a_long_list_has_pages(client: TestClient, house: Gatehouse, playground: Playground, path: str) -> None:
+def test_a_long_list_has_pages(client: TestClient, access: AccessSetup, playground: Playground, path: str) -> None:
     """All of them together hold what the document holds."""
     for number in range(3):
-        house.office.add_user(f"user{number}", PASSWORD, parse_grants(["viewer"]), LOCAL)
-        house.token("viewer")
+        access.accounts.add_user(f"user{number}", PASSWORD, parse_grants(["viewer"]), LOCAL)
+        access.token("viewer")
         playground.state.set_tag_permit(f"tag{number}", 1, 1)
         playground.engine.pause(Breakpoint("sales.flow", "hold", instance_id=number + 1))
-    _sign_in(client, house, "ada", "admin")
+    _sign_in(client, access, "ada", "admin")
     rows: list[str] = []
     link = f"{path}?limit=2"
     while link:
@@ -95,21 +95,21 @@ def test_a_long_list_has_pages(client: TestClient, house: Gatehouse, playground:
     assert len(rows) == len(whole) == len(set(rows)) > 3
 
 
-def test_every_button_that_is_shown_may_be_pressed(client: TestClient, house: Gatehouse) -> None:
+def test_every_button_that_is_shown_may_be_pressed(client: TestClient, access: AccessSetup) -> None:
     """The form behind each of them opens, for a runner and for an administrator."""
-    _sign_in(client, house, "rita", "runner@sales")
+    _sign_in(client, access, "rita", "runner@sales")
     shown = {one for path in READABLE for one in _actions(answer_of(client.get(path)))}
     assert {one.partition("?")[0] for one in shown} >= {"/actions/approve_step", "/actions/delete_breakpoint"}
     assert {client.get(one).status_code for one in shown} == {200}
     client.cookies.clear()
-    _sign_in(client, house, "ada", "admin")
+    _sign_in(client, access, "ada", "admin")
     pages = [answer_of(client.get(path)) for path in (*READABLE, "/users", "/audit")]
     assert {client.get(one).status_code for page in pages for one in _actions(page)} == {200}
 
 
-def test_users_are_added_with_roles(client: TestClient, house: Gatehouse) -> None:
+def test_users_are_added_with_roles(client: TestClient, access: AccessSetup) -> None:
     """Several roles in one field; the password is not echoed, also if something else is wrong."""
-    csrf = _sign_in(client, house, "ada", "admin")
+    csrf = _sign_in(client, access, "ada", "admin")
     form = {"csrf": csrf, "name": "ben", "password": "short", "grants": "viewer@sales, runner@ops", "next": "/users"}
     assert answer_of(client.get("/actions/add_user")).one("input", name="password").attributes["type"] == "password"
     refused = client.post("/actions/add_user", data={**form, "asked": "name,password,grants"})
@@ -122,11 +122,11 @@ def test_users_are_added_with_roles(client: TestClient, house: Gatehouse) -> Non
     assert next(one["grants"] for one in twin if one["name"] == "ben") == ["runner@ops", "viewer@sales"]
 
 
-def test_people_of_a_provider_are_shown_by_their_names(client: TestClient, house: Gatehouse) -> None:
+def test_people_of_a_provider_are_shown_by_their_names(client: TestClient, access: AccessSetup) -> None:
     """In the header, in the list of users and in the audit log; their ids are the titles of the names."""
-    user = house.office.vouched("oidc:1234", "Ann <b>", parse_grants(["admin"]), LOCAL)
-    client.cookies.set("calve_session", house.door.begin(user, "127.0.0.1").session)
-    house.office.add_user("ben", PASSWORD, {}, LOCAL)
+    user = access.accounts.vouched("oidc:1234", "Ann <b>", parse_grants(["admin"]), LOCAL)
+    client.cookies.set("calve_session", access.authenticator.begin(user, "127.0.0.1").session)
+    access.accounts.add_user("ben", PASSWORD, {}, LOCAL)
     users, audit = (answer_of(client.get(path)) for path in ("/users", "/audit"))
     assert users.all("summary")[-1].text == "Ann <b>"
     assert users.all("summary")[-1].attributes["title"] == "oidc:1234"
@@ -135,9 +135,9 @@ def test_people_of_a_provider_are_shown_by_their_names(client: TestClient, house
     assert shown == {"user:oidc:1234": "Ann <b>"}
 
 
-def test_a_new_token_is_shown_once(client: TestClient, house: Gatehouse) -> None:
+def test_a_new_token_is_shown_once(client: TestClient, access: AccessSetup) -> None:
     """On the page that answers the form, which is not kept; then only its name."""
-    csrf = _sign_in(client, house, "ada", "admin")
+    csrf = _sign_in(client, access, "ada", "admin")
     form = {"csrf": csrf, "name": "ci", "grants": "viewer", "show": "1", "next": "/tokens"}
     answer = client.post("/actions/create_token", data=form)
     text = answer_of(answer).one("input", id="token").attributes["value"]
@@ -149,11 +149,11 @@ def test_a_new_token_is_shown_once(client: TestClient, house: Gatehouse) -> None
     assert client.get("/tokens", headers=JSON).json() == client.get("/api/v3/access/tokens", headers=JSON).json()
 
 
-def test_the_audit_log_is_read_in_pages_and_verified(client: TestClient, house: Gatehouse) -> None:
+def test_the_audit_log_is_read_in_pages_and_verified(client: TestClient, access: AccessSetup) -> None:
     """Fifty lines each; the page says whether a line was changed or removed."""
-    _sign_in(client, house, "ada", "admin")
+    _sign_in(client, access, "ada", "admin")
     for number in range(60):
-        house.office.create_token(f"t{number}", parse_grants(["viewer"]), LOCAL, life=None)
+        access.accounts.create_token(f"t{number}", parse_grants(["viewer"]), LOCAL, life=None)
     first = client.get("/audit", headers=JSON).json()
     assert first == client.get("/api/v3/access/audit?limit=50", headers=JSON).json()
     (older,) = [one for one in answer_of(client.get("/audit")).links if "before=" in one]

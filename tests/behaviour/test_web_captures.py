@@ -8,16 +8,16 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 from tests.engines import Playground
-from tests.lakeside import (
+from tests.table_lake import (
     NOW,
-    Lakeside,
+    TableLake,
     append,
     browser,
     keep_chain,
-    lakeside_on,
     page_of,
     rest,
     rows,
+    table_lake_on,
     twin,
     viewer,
     write_history,
@@ -34,31 +34,31 @@ EVIL = "<img src=x onerror=alert(1)>\"'&x"
 
 
 @pytest.fixture
-def lakeside(playground: Playground, tmp_path: Path) -> Iterator[Lakeside]:
+def table_lake(playground: Playground, tmp_path: Path) -> Iterator[TableLake]:
     """Give a lake."""
-    with lakeside_on(playground, tmp_path) as lakeside:
-        yield lakeside
+    with table_lake_on(playground, tmp_path) as table_lake:
+        yield table_lake
 
 
 @pytest.fixture
-def client(playground: Playground, lakeside: Lakeside) -> Iterator[TestClient]:
+def client(playground: Playground, table_lake: TableLake) -> Iterator[TestClient]:
     """Give a browser at the machine of the server."""
-    with browser(playground, lakeside) as client:
+    with browser(playground, table_lake) as client:
         yield client
 
 
-def open_capture(lakeside: Lakeside) -> str:
+def open_capture(table_lake: TableLake) -> str:
     """Take a capture of one file of two commits, and leave it open; return its id."""
-    write_history(lakeside)
+    write_history(table_lake)
     wanted = Wanted(ranges=("at",), limits=CaptureLimits(max_files=1))
-    report = lakeside.captures.capture(["db.events"], "demo.daily/take", wanted, key="demo.daily/7")
+    report = table_lake.captures.capture(["db.events"], "demo.daily/take", wanted, key="demo.daily/7")
     return report.capture_id or ""
 
 
-def test_captures_are_listed_newest_first(client: TestClient, lakeside: Lakeside) -> None:
+def test_captures_are_listed_newest_first(client: TestClient, table_lake: TableLake) -> None:
     """All, or those of one consumer; where there are none, how to take one."""
     assert "calve capture" in page_of(client, "/captures").one("main").text
-    capture_id = open_capture(lakeside)
+    capture_id = open_capture(table_lake)
     page = page_of(client, "/captures")
     assert page.all("b")[0].text == capture_id
     assert len(page.all("tr")) == 4
@@ -68,9 +68,9 @@ def test_captures_are_listed_newest_first(client: TestClient, lakeside: Lakeside
     assert "demo.new has no captures" in page_of(client, "/captures?consumer=demo.new").one("main").text
 
 
-def test_a_capture_says_what_is_in_it_and_why(client: TestClient, lakeside: Lakeside) -> None:
+def test_a_capture_says_what_is_in_it_and_why(client: TestClient, table_lake: TableLake) -> None:
     """Snapshots with reasons, ranges, partitions and files; its links lead somewhere."""
-    capture_id = open_capture(lakeside)
+    capture_id = open_capture(table_lake)
     page = page_of(client, f"/captures/{capture_id}")
     text = page.one("main").text
     parts = ("1 of 2 snapshots", "in part: the rest is pending", "left for the next capture", "exact", ".parquet")
@@ -83,9 +83,9 @@ def test_a_capture_says_what_is_in_it_and_why(client: TestClient, lakeside: Lake
     assert client.get("/captures/nothing").status_code == 404
 
 
-def test_a_capture_is_committed_from_its_page(client: TestClient, lakeside: Lakeside) -> None:
+def test_a_capture_is_committed_from_its_page(client: TestClient, table_lake: TableLake) -> None:
     """After a question that names it; then the page shows the move of the checkpoint, and no more buttons."""
-    capture_id = open_capture(lakeside)
+    capture_id = open_capture(table_lake)
     place = f"/captures/{capture_id}"
     (link,) = [one for one in page_of(client, place).links if one.startswith("/actions/commit_capture")]
     assert f"Capture {capture_id}" in page_of(client, link).one("main").text
@@ -96,34 +96,34 @@ def test_a_capture_is_committed_from_its_page(client: TestClient, lakeside: Lake
     assert "to snapshot" in page.all("table")[-1].text
 
 
-def test_an_old_capture_shows_its_moves(client: TestClient, lakeside: Lakeside) -> None:
+def test_an_old_capture_shows_its_moves(client: TestClient, table_lake: TableLake) -> None:
     """However often the checkpoint has moved since; one that was given up has none."""
-    table = lakeside.create("db.events")
+    table = table_lake.create("db.events")
     append(table, 0)
-    first = lakeside.captures.capture(["db.events"], "demo.daily").capture_id or ""
-    lakeside.captures.commit(first)
+    first = table_lake.captures.capture(["db.events"], "demo.daily").capture_id or ""
+    table_lake.captures.commit(first)
     for number in range(210):
-        lakeside.captures.set_checkpoint("db.events", "demo.daily", "latest", f"again {number}")
+        table_lake.captures.set_checkpoint("db.events", "demo.daily", "latest", f"again {number}")
     page = page_of(client, f"/captures/{first}")
     assert "not committed" not in page.one("main").text
     assert len(page.all("table")[-1].text.split("db.events")) == 2
     append(table, 0)
-    given_up = lakeside.captures.capture(["db.events"], "demo.daily").capture_id or ""
-    lakeside.captures.abandon(given_up)
+    given_up = table_lake.captures.capture(["db.events"], "demo.daily").capture_id or ""
+    table_lake.captures.abandon(given_up)
     assert "None: it was not committed." in page_of(client, f"/captures/{given_up}").one("main").text
 
 
 def test_a_capture_names_the_instance_that_took_it_and_where_it_was_delivered(
-    client: TestClient, lakeside: Lakeside, playground: Playground
+    client: TestClient, table_lake: TableLake, playground: Playground
 ) -> None:
     """With a link to the step, and for each table the snapshot, or that main never saw it."""
-    table = lakeside.create("db.events")
+    table = table_lake.create("db.events")
     append(table, 0)
     playground.push("id: demo.daily\nsteps:\n  - id: load\n    type: NoOp\n")
     playground.start("demo.daily")
-    report = lakeside.captures.capture(["db.events"], "demo.daily/load", key="demo.daily/1/load")
+    report = table_lake.captures.capture(["db.events"], "demo.daily/load", key="demo.daily/1/load")
     capture_id = report.capture_id or ""
-    target = lakeside.create("db.sums")
+    target = table_lake.create("db.sums")
     name, now = TableName("lake", ("db",), "sums"), datetime(2026, 3, 1, tzinfo=UTC)
     delivery = Delivery("demo.daily/load", capture_id, "demo.daily/1/1")
     target.append(rows(target, NOW), snapshot_properties={"calve.attempt": "a2"})
@@ -139,18 +139,18 @@ def test_a_capture_names_the_instance_that_took_it_and_where_it_was_delivered(
     assert "/workflows/demo.daily/instances/1?step=load" in page.links
     assert "thrown away" in page.one("main").text
     assert client.get(f"/tables/db.sums/snapshots?snapshot={snapshot.snapshot_id}").status_code == 200
-    with browser(playground, lakeside, viewer("other")) as stranger:
+    with browser(playground, table_lake, viewer("other")) as stranger:
         assert stranger.get(f"/api/v3/captures/{capture_id}/history").status_code == 404
 
 
 def test_captures_are_read_page_by_page(
-    client: TestClient, lakeside: Lakeside, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, table_lake: TableLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page does not read those that it does not show."""
-    append(lakeside.create("db.events"), 0)
+    append(table_lake.create("db.events"), 0)
     taken = []
     for number in range(5):
-        report = lakeside.captures.capture(["db.events"], "demo.daily", key=f"{number}", supersede=True)
+        report = table_lake.captures.capture(["db.events"], "demo.daily", key=f"{number}", supersede=True)
         taken.append(report.capture_id)
     monkeypatch.setattr("calve.store.captures.captures.SqlCaptureState.captures", None)
     first = rest(client, "/captures?limit=2")
@@ -162,26 +162,26 @@ def test_captures_are_read_page_by_page(
     assert page_of(client, f"/captures/{taken[0]}").one("h1").text == f"Capture {taken[0]}"
 
 
-def test_captures_of_others_have_no_page(playground: Playground, lakeside: Lakeside) -> None:
+def test_captures_of_others_have_no_page(playground: Playground, table_lake: TableLake) -> None:
     """Neither in the list nor by id; a viewer has no button, somebody who may run the workflow has two."""
-    capture_id = open_capture(lakeside)
-    with browser(playground, lakeside, viewer("other")) as client:
+    capture_id = open_capture(table_lake)
+    with browser(playground, table_lake, viewer("other")) as client:
         assert capture_id not in client.get("/captures").text
         assert client.get(f"/captures/{capture_id}").status_code in {403, 404}
     for role, buttons in ((Role.VIEWER, 0), (Role.RUNNER, 2)):
-        with browser(playground, lakeside, viewer("demo", role)) as client:
+        with browser(playground, table_lake, viewer("demo", role)) as client:
             links = [one for one in page_of(client, f"/captures/{capture_id}").links if one.startswith("/actions/")]
             assert len(links) == buttons
             assert all(client.get(one).status_code == 200 for one in links)
 
 
-def test_lineage_is_a_picture_and_a_list(client: TestClient, lakeside: Lakeside, playground: Playground) -> None:
+def test_lineage_is_a_picture_and_a_list(client: TestClient, table_lake: TableLake, playground: Playground) -> None:
     """Both have a link for each table and workflow; who is behind is said; depth and centre are in the address."""
     assert "calve demo" in page_of(client, "/lineage").one("main").text
-    keep_chain(playground, lakeside)
-    lakeside.commit("demo.daily/step", "db.raw")
-    append(lakeside.lake.catalog("lake").pyiceberg().load_table("db.raw"), 0)
-    tables_on(lakeside.lake, playground.store).take_samples()
+    keep_chain(playground, table_lake)
+    table_lake.commit("demo.daily/step", "db.raw")
+    append(table_lake.lake.catalog("lake").pyiceberg().load_table("db.raw"), 0)
+    tables_on(table_lake.lake, playground.store).take_samples()
     page = page_of(client, "/lineage")
     nodes = {one.attributes["href"] for one in page.elements if "node" in one.attributes.get("class", "")}
     assert nodes == {f"/tables/db.{name}" for name in ("raw", "events", "sums")} | {
@@ -199,9 +199,9 @@ def test_lineage_is_a_picture_and_a_list(client: TestClient, lakeside: Lakeside,
     assert client.get("/lineage?table=db.nothing").status_code == 404
 
 
-def test_a_long_list_of_lineage_has_pages(client: TestClient, lakeside: Lakeside, playground: Playground) -> None:
+def test_a_long_list_of_lineage_has_pages(client: TestClient, table_lake: TableLake, playground: Playground) -> None:
     """The address of each says what it is around; the picture shows all of it."""
-    keep_chain(playground, lakeside)
+    keep_chain(playground, table_lake)
     first = page_of(client, "/lineage?table=db.raw&depth=5&limit=2")
     assert len(first.all("tr")) == 3
     (onward,) = [one for one in first.links if "cursor=" in one]
@@ -213,21 +213,21 @@ def test_a_long_list_of_lineage_has_pages(client: TestClient, lakeside: Lakeside
     assert sum(map(len, shown)) == 5
 
 
-def test_lineage_of_others_is_not_shown(playground: Playground, lakeside: Lakeside) -> None:
+def test_lineage_of_others_is_not_shown(playground: Playground, table_lake: TableLake) -> None:
     """Neither in the picture nor in the list."""
-    keep_chain(playground, lakeside)
-    with browser(playground, lakeside, viewer("other")) as client:
+    keep_chain(playground, table_lake)
+    with browser(playground, table_lake, viewer("other")) as client:
         answer = client.get("/lineage")
         assert "other.agg" in answer.text
         assert "demo.daily" not in answer.text
 
 
 def test_names_are_text_on_pages_of_captures_and_lineage(
-    client: TestClient, lakeside: Lakeside, playground: Playground
+    client: TestClient, table_lake: TableLake, playground: Playground
 ) -> None:
     """Of consumers, keys, steps, workflows and tables."""
-    append(lakeside.create("db.events"), 0)
-    report = lakeside.captures.capture(["db.events"], EVIL, key=EVIL)
+    append(table_lake.create("db.events"), 0)
+    report = table_lake.captures.capture(["db.events"], EVIL, key=EVIL)
     evil = TableName("lake", ("db",), EVIL)
     playground.store.lineage.keep([Edge(EVIL, EVIL, Direction.WRITE, evil, 1_000, 1, "uuid")])
     paths = ("/captures", f"/captures/{report.capture_id}", "/lineage", f"/lineage?workflow={quote(EVIL)}")

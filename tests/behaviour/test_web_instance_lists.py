@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import pytest
 from starlette.testclient import TestClient
-from tests.accesses import LOCAL, PASSWORD, Gatehouse
+from tests.access_setup import LOCAL, PASSWORD, AccessSetup
 from tests.engines import Playground
 from tests.pages import Parsed, answer_of
 from tests.servers import services_on
@@ -91,11 +91,13 @@ def test_the_page_is_the_document_of_the_api(client: TestClient) -> None:
     assert _listed(first) | _listed(answer_of(client.get(link))) == _listed(answer_of(client.get("/instances")))
 
 
-def test_one_sees_the_instances_that_one_may_read(client: TestClient, playground: Playground, house: Gatehouse) -> None:
+def test_one_sees_the_instances_that_one_may_read(
+    client: TestClient, playground: Playground, access: AccessSetup
+) -> None:
     """And no others."""
     assert client.get("/instances").status_code == 200
-    app = create_app(services_on(playground), **guarded(house.entrance(), add_pages))
-    house.office.add_user("ann", PASSWORD, parse_grants(["viewer@sales"]), LOCAL)
+    app = create_app(services_on(playground), **guarded(access.control(), add_pages))
+    access.accounts.add_user("ann", PASSWORD, parse_grants(["viewer@sales"]), LOCAL)
     with TestClient(app, base_url="http://localhost", headers=HTML) as browser:
         browser.post("/actions/sign-in", data={"name": "ann", "password": PASSWORD, "next": "/instances"})
         page = answer_of(browser.get("/instances"))

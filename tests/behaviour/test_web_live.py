@@ -12,9 +12,9 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 from tests.engines import DONE, Playground
-from tests.lakeside import append, lakeside_on, services, write_history
 from tests.pages import answer_of, parse
 from tests.servers import Site, services_on, site_on
+from tests.table_lake import append, services, table_lake_on, write_history
 
 from calve.access import Principal, PrincipalKind, Role
 from calve.capture import Wanted
@@ -126,10 +126,10 @@ def test_a_page_that_comes_back_is_brought_up_to_date_at_once(site: Site, monkey
 
 def test_pages_about_the_lake_and_the_project_are_live(playground: Playground, tmp_path: Path) -> None:
     """Each is rendered again while it is open, but not what changes seldom, nor a capture that is closed."""
-    with lakeside_on(playground, tmp_path) as lakeside:
-        write_history(lakeside)
-        opened = lakeside.captures.capture(["db.events"], "demo.daily/take", Wanted()).capture_id
-        with site_on(playground, services(playground, lakeside), extend=add_pages) as site:
+    with table_lake_on(playground, tmp_path) as table_lake:
+        write_history(table_lake)
+        opened = table_lake.captures.capture(["db.events"], "demo.daily/take", Wanted()).capture_id
+        with site_on(playground, services(playground, table_lake), extend=add_pages) as site:
             regions = {
                 "/tables": "tables",
                 "/tables/db.events": "tab",
@@ -144,7 +144,7 @@ def test_pages_about_the_lake_and_the_project_are_live(playground: Playground, t
                 address = page.one("main").attributes["hx-sse:connect"]
                 (message,) = _messages(site.client, address, 1, **{"last-event-id": "0"})
                 assert REGION.format(region) in message["data"], path
-            lakeside.captures.commit(opened or "")
+            table_lake.captures.commit(opened or "")
             for path in (f"/captures/{opened}", "/tables/db.events/about", "/tables/db.events/lateness"):
                 assert "hx-sse:connect" not in site.client.get(path, headers=HTML).text
 
@@ -154,11 +154,11 @@ def test_a_list_of_tables_is_completed_while_it_is_open(
 ) -> None:
     """The page does not wait for slow catalogs; those that it was not asked for yet come first."""
     monkeypatch.setattr(Tables.histories, "__defaults__", (0.0,))
-    with lakeside_on(playground, tmp_path) as lakeside:
+    with table_lake_on(playground, tmp_path) as table_lake:
         for name in ("a", "b", "c"):
-            append(lakeside.create(f"db.{name}"), 0)
-            lakeside.commit("demo.daily/take", f"db.{name}")
-        with site_on(playground, services(playground, lakeside), extend=add_pages) as site:
+            append(table_lake.create(f"db.{name}"), 0)
+            table_lake.commit("demo.daily/take", f"db.{name}")
+        with site_on(playground, services(playground, table_lake), extend=add_pages) as site:
             page = site.client.get("/tables", headers=HTML)
             assert page.text.count("not read yet") == 2
             address = answer_of(page).one("main").attributes["hx-sse:connect"]

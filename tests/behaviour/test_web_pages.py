@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
-from tests.accesses import LOCAL, PASSWORD, Gatehouse
+from tests.access_setup import LOCAL, PASSWORD, AccessSetup
 from tests.engines import Playground
 from tests.pages import answer_of, check_fragment, parse
 from tests.servers import services_on
@@ -41,9 +41,9 @@ def client(playground: Playground) -> Iterator[TestClient]:
 
 
 @pytest.fixture
-def guarded_client(playground: Playground, house: Gatehouse) -> Iterator[TestClient]:
+def guarded_client(playground: Playground, access: AccessSetup) -> Iterator[TestClient]:
     """Give a browser at a server where everybody has to sign in."""
-    app = create_app(services_on(playground), **guarded(house.entrance(), add_pages))
+    app = create_app(services_on(playground), **guarded(access.control(), add_pages))
     with TestClient(app, base_url="http://localhost", follow_redirects=False) as client:
         client.headers.update(HTML)
         yield client
@@ -60,9 +60,9 @@ def _start(client: TestClient, workflow_id: str = "demo.hello", **headers: str) 
     assert client.post(path, json={}, headers=headers).status_code == 200
 
 
-def _signed_in(client: TestClient, house: Gatehouse, name: str, *grants: str) -> str:
+def _signed_in(client: TestClient, access: AccessSetup, name: str, *grants: str) -> str:
     """Sign in by the form; return the token of the pages."""
-    house.office.add_user(name, PASSWORD, parse_grants(grants), LOCAL)
+    access.accounts.add_user(name, PASSWORD, parse_grants(grants), LOCAL)
     form = {"name": name, "password": PASSWORD, "next": "/workflows"}
     answer = client.post("/actions/sign-in", data=form)
     assert (answer.status_code, answer.headers["location"]) == (303, "/workflows")
@@ -209,11 +209,11 @@ def test_browsers_are_led_to_sign_in_and_programs_are_told(guarded_client: TestC
     assert guarded_client.get("/workflows", headers=JSON).status_code == 401
 
 
-def test_the_identity_provider_is_offered_where_there_is_one(playground: Playground, house: Gatehouse) -> None:
+def test_the_identity_provider_is_offered_where_there_is_one(playground: Playground, access: AccessSetup) -> None:
     """With where to go afterwards."""
     known = OidcClient("http://localhost", "calve", "http://localhost/back", ("openid",), "name", "groups", {})
     control = replace(
-        house.entrance(), provider=Provider(known, ProviderHttp(), lambda: house.now, secrets.token_bytes)
+        access.control(), provider=Provider(known, ProviderHttp(), lambda: access.now, secrets.token_bytes)
     )
     app = create_app(services_on(playground), **guarded(control, add_pages))
     with TestClient(app, base_url="http://localhost") as client:
@@ -228,17 +228,19 @@ def test_a_wrong_password_is_told_on_the_page(guarded_client: TestClient) -> Non
     assert answer_of(answer).one("input", name="name").attributes["value"] == "ann"
 
 
-def test_the_first_administrator_signs_in_with_the_printed_token(guarded_client: TestClient, house: Gatehouse) -> None:
+def test_the_first_administrator_signs_in_with_the_printed_token(
+    guarded_client: TestClient, access: AccessSetup
+) -> None:
     """Once."""
-    token = house.office.bootstrap_token(LOCAL, life=3_600_000)
+    token = access.accounts.bootstrap_token(LOCAL, life=3_600_000)
     form = {"token": token, "name": "root", "password": PASSWORD}
     assert guarded_client.post("/actions/bootstrap", data=form).status_code == 303
     assert answer_of(guarded_client.get("/")).all("summary")[-1].text == "root"
 
 
-def test_forms_of_a_session_show_its_token(guarded_client: TestClient, house: Gatehouse) -> None:
+def test_forms_of_a_session_show_its_token(guarded_client: TestClient, access: AccessSetup) -> None:
     """As a field, or by the header; without, or with another one, nothing happens."""
-    csrf = _signed_in(guarded_client, house, "ann", "admin")
+    csrf = _signed_in(guarded_client, access, "ann", "admin")
     _push(guarded_client, "demo.hello", **{"x-calve-csrf": csrf})
     form = {"workflow_id": "demo.hello"}
     path = "/actions/unblock_workflow"
@@ -253,18 +255,18 @@ def test_forms_of_a_session_show_its_token(guarded_client: TestClient, house: Ga
     assert guarded_client.get("/").status_code == 303
 
 
-def test_what_a_form_did_is_in_the_audit_log_as_the_operation(guarded_client: TestClient, house: Gatehouse) -> None:
+def test_what_a_form_did_is_in_the_audit_log_as_the_operation(guarded_client: TestClient, access: AccessSetup) -> None:
     """Not as the route of forms."""
-    csrf = _signed_in(guarded_client, house, "ann", "admin")
+    csrf = _signed_in(guarded_client, access, "ann", "admin")
     _push(guarded_client, "demo.hello", **{"x-calve-csrf": csrf})
     guarded_client.post("/actions/unblock_workflow", data={"workflow_id": "demo.hello", "csrf": csrf})
-    (act,) = [one.act for one in house.state.entries() if one.act.action == "unblock_workflow"]
+    (act,) = [one.act for one in access.state.entries() if one.act.action == "unblock_workflow"]
     assert (act.target, act.result) == ("/api/v3/workflows/demo.hello/actions/unblock", "ok")
 
 
-def test_a_viewer_sees_no_button_that_is_refused(guarded_client: TestClient, house: Gatehouse) -> None:
+def test_a_viewer_sees_no_button_that_is_refused(guarded_client: TestClient, access: AccessSetup) -> None:
     """And is refused if they send the form all the same."""
-    csrf = _signed_in(guarded_client, house, "vic", "viewer")
+    csrf = _signed_in(guarded_client, access, "vic", "viewer")
     page = answer_of(guarded_client.get("/styleguide"))
     assert [one for one in page.all("a") if "data-dialog" in one.attributes] == []
     form = {"workflow_id": "demo.hello", "instance_id": "1", "csrf": csrf}

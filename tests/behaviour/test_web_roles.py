@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from starlette.testclient import TestClient
-from tests.accesses import LOCAL, PASSWORD
+from tests.access_setup import LOCAL, PASSWORD
 from tests.pages import GUARDED, parse
 from tests.projects import WebProject, crawl, filled_project
 

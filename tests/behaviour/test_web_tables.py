@@ -13,19 +13,19 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 from starlette.testclient import TestClient
 from tests.engines import Playground
-from tests.lakeside import (
-    Lakeside,
+from tests.pages import answer_of
+from tests.table_lake import (
+    TableLake,
     append,
     browser,
     day,
-    lakeside_on,
     page_of,
     rest,
+    table_lake_on,
     twin,
     viewer,
     write_history,
 )
-from tests.pages import answer_of
 
 from calve.access import Principal, PrincipalKind, Role
 from calve.app import tables_on
@@ -47,23 +47,25 @@ EVIL = "<img src=x onerror=alert(1)>\"'\t\n&{row}"
 
 
 @pytest.fixture
-def lakeside(playground: Playground, tmp_path: Path) -> Iterator[Lakeside]:
+def table_lake(playground: Playground, tmp_path: Path) -> Iterator[TableLake]:
     """Give a lake."""
-    with lakeside_on(playground, tmp_path) as lakeside:
-        yield lakeside
+    with table_lake_on(playground, tmp_path) as table_lake:
+        yield table_lake
 
 
 @pytest.fixture
-def client(playground: Playground, lakeside: Lakeside) -> Iterator[TestClient]:
+def client(playground: Playground, table_lake: TableLake) -> Iterator[TestClient]:
     """Give a browser at the machine of the server."""
-    with browser(playground, lakeside) as client:
+    with browser(playground, table_lake) as client:
         yield client
 
 
-def test_tables_are_listed_with_what_their_consumers_have_not_processed(client: TestClient, lakeside: Lakeside) -> None:
+def test_tables_are_listed_with_what_their_consumers_have_not_processed(
+    client: TestClient, table_lake: TableLake
+) -> None:
     """Those in use, or all; the consumer that is in most need is named."""
-    write_history(lakeside)
-    append(lakeside.create("db.other"), 0)
+    write_history(table_lake)
+    append(table_lake.create("db.other"), 0)
     used = page_of(client, "/tables")
     assert [one.text for one in used.all("b")] == ["db.events"]
     (row,) = used.all("tr")[1:]
@@ -84,10 +86,10 @@ def test_lists_without_tables_teach_the_next_command(client: TestClient) -> None
 
 @pytest.mark.parametrize(("tab", "path"), TABS.items())
 def test_each_tab_of_a_table_is_a_page_and_a_document(
-    client: TestClient, lakeside: Lakeside, tab: str, path: str
+    client: TestClient, table_lake: TableLake, tab: str, path: str
 ) -> None:
     """Its links lead somewhere, and its JSON is that of REST."""
-    write_history(lakeside)
+    write_history(table_lake)
     page = page_of(client, EVENTS + tab)
     assert page.one("h1").text == "db.events"
     assert len(page.all("a", href=EVENTS + tab, **{"aria-current": "page"})) == 1
@@ -104,9 +106,9 @@ def _timeless(document: Any) -> Any:
     return [_timeless(one) for one in document] if isinstance(document, list) else document
 
 
-def test_the_map_shows_what_a_consumer_has_processed(client: TestClient, lakeside: Lakeside) -> None:
+def test_the_map_shows_what_a_consumer_has_processed(client: TestClient, table_lake: TableLake) -> None:
     """A letter for each commit and partition, the checkpoint, and where a cell leads; without scripts, a table."""
-    write_history(lakeside)
+    write_history(table_lake)
     page = page_of(client, f"{EVENTS}?consumer=demo.daily/take")
     grid = page.one("grid-map")
     names = [day(ago).removeprefix("day=") for ago in range(4)]
@@ -125,17 +127,17 @@ def test_the_map_shows_what_a_consumer_has_processed(client: TestClient, lakesid
     assert page.one("option", selected="").text == "demo.daily/take"
 
 
-def test_the_consumer_in_most_need_is_shown_first(client: TestClient, lakeside: Lakeside) -> None:
+def test_the_consumer_in_most_need_is_shown_first(client: TestClient, table_lake: TableLake) -> None:
     """Who is behind comes before who is not."""
-    write_history(lakeside)
+    write_history(table_lake)
     assert page_of(client, EVENTS).one("option", selected="").text == "demo.daily/take"
 
 
 def test_the_letters_of_many_commits_are_loaded_by_the_page(
-    client: TestClient, lakeside: Lakeside, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, table_lake: TableLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page itself stays small; it names where the letters are."""
-    write_history(lakeside)
+    write_history(table_lake)
     monkeypatch.setattr("calve.web.pages.tables._FEW_COMMITS", 2)
     page = page_of(client, f"{EVENTS}?consumer=demo.daily/take")
     source = page.one("grid-map").attributes["src"]
@@ -148,10 +150,10 @@ def test_the_letters_of_many_commits_are_loaded_by_the_page(
 
 
 def test_a_map_says_what_it_leaves_out_and_leads_there(
-    client: TestClient, lakeside: Lakeside, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, table_lake: TableLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By links whose addresses say which part they show; each commit and partition is in one of them."""
-    write_history(lakeside)
+    write_history(table_lake)
     for name in ("tables._FEW_COMMITS", "tables.COMMITS", "table_map.COMMITS"):
         monkeypatch.setattr(f"calve.web.pages.{name}", 2)
     for name in ("tables.PARTITIONS", "table_map.PARTITIONS"):
@@ -186,9 +188,9 @@ def _walk(client: TestClient, place: str) -> dict[str, Any]:
     return parts
 
 
-def test_a_large_map_is_small_on_its_way(client: TestClient, lakeside: Lakeside) -> None:
+def test_a_large_map_is_small_on_its_way(client: TestClient, table_lake: TableLake) -> None:
     """It is compressed for those who take that."""
-    write_history(lakeside)
+    write_history(table_lake)
     answer = client.get(f"{EVENTS}/changes")
     assert answer.headers["content-encoding"] == "gzip"
     plain = client.get(f"{EVENTS}/changes", headers={"accept-encoding": "identity"})
@@ -197,10 +199,10 @@ def test_a_large_map_is_small_on_its_way(client: TestClient, lakeside: Lakeside)
 
 
 def test_a_page_does_not_wait_for_the_commits_of_its_map(
-    client: TestClient, lakeside: Lakeside, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, table_lake: TableLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What cannot be read at once is loaded by the page; then it is known."""
-    write_history(lakeside)
+    write_history(table_lake)
     monkeypatch.setattr("calve.web.pages.tables._FIRST", -1.0)
     source = page_of(client, EVENTS).one("grid-map").attributes["src"]
     assert client.get(source).json()["unread"] == 0
@@ -208,11 +210,11 @@ def test_a_page_does_not_wait_for_the_commits_of_its_map(
 
 
 def test_pages_over_all_workflows_do_not_ask_the_catalog_again(
-    client: TestClient, lakeside: Lakeside, playground: Playground, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, table_lake: TableLake, playground: Playground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How often a table has commits is found out once, until a sample has seen another commit."""
-    write_history(lakeside)
-    tables_on(lakeside.lake, playground.store).take_samples()
+    write_history(table_lake)
+    tables_on(table_lake.lake, playground.store).take_samples()
     asked: list[TableName] = []
     load = MetadataCache.load
 
@@ -226,9 +228,9 @@ def test_pages_over_all_workflows_do_not_ask_the_catalog_again(
     assert len(asked) == 1
 
 
-def test_a_snapshot_names_the_captures_that_hold_it(client: TestClient, lakeside: Lakeside) -> None:
+def test_a_snapshot_names_the_captures_that_hold_it(client: TestClient, table_lake: TableLake) -> None:
     """With whether it is in them, and why; one that is gone is said to be gone."""
-    write_history(lakeside)
+    write_history(table_lake)
     oldest = rest(client, f"{EVENTS}/snapshots")["elements"][-1]["snapshot_id"]
     page = page_of(client, f"{EVENTS}/snapshots?snapshot={oldest}&consumer=demo.daily/take")
     (held,) = [one for one in page.links if one.startswith("/captures/")]
@@ -238,9 +240,9 @@ def test_a_snapshot_names_the_captures_that_hold_it(client: TestClient, lakeside
     assert "does not keep snapshot 7" in page_of(client, f"{EVENTS}/snapshots?snapshot=7").one("main").text
 
 
-def test_lateness_is_a_sentence_first(client: TestClient, lakeside: Lakeside) -> None:
+def test_lateness_is_a_sentence_first(client: TestClient, table_lake: TableLake) -> None:
     """What a lookback misses, what it would take to miss none, and what that costs."""
-    append(lakeside.create("db.events"), *[0] * 90, *[1] * 6, *[5] * 4)
+    append(table_lake.create("db.events"), *[0] * 90, *[1] * 6, *[5] * 4)
     sentence = page_of(client, f"{EVENTS}/lateness").all("p")[0].text
     assert sentence.startswith("A 3-day lookback misses 4 % of the rows (4 in 30 days); 5 days miss none and re-read")
     assert "misses none of the rows" in page_of(client, f"{EVENTS}/lateness?lookback=5").all("p")[0].text
@@ -254,9 +256,9 @@ def test_lateness_is_a_sentence_first(client: TestClient, lakeside: Lakeside) ->
     assert "20 days: none missed" in page.one("svg", class_="chart").text
 
 
-def test_a_lookback_may_miss_between_so_many_and_so_many(client: TestClient, lakeside: Lakeside) -> None:
+def test_a_lookback_may_miss_between_so_many_and_so_many(client: TestClient, table_lake: TableLake) -> None:
     """A file tells the time of its rows only as a period, which may begin before the lookback does, and end in it."""
-    table = lakeside.create("db.events", PartitionSpec())
+    table = table_lake.create("db.events", PartitionSpec())
     append(table, 0, 0, 0)
     append(table, 2, 6)
     for lookback, share in ((1, "40 % of the rows (2 in"), (4, "up to 40 % of the rows (up to 2 in"), (6, "none of")):
@@ -265,13 +267,13 @@ def test_a_lookback_may_miss_between_so_many_and_so_many(client: TestClient, lak
         assert "files tell the time of their rows as a period" in page.one("main").text
 
 
-def test_lateness_falls_back_to_a_column_of_times(client: TestClient, lakeside: Lakeside) -> None:
+def test_lateness_falls_back_to_a_column_of_times(client: TestClient, table_lake: TableLake) -> None:
     """Where partitions tell no time, the first column that does is taken; without any, the tab says so."""
-    append(lakeside.create("db.events", PartitionSpec()), 0, 2)
+    append(table_lake.create("db.events", PartitionSpec()), 0, 2)
     answer = client.get(f"{EVENTS}/lateness")
     assert (answer.status_code, answer.headers["location"]) == (303, f"{EVENTS}/lateness?column=at")
     assert "2-day" in page_of(client, f"{EVENTS}/lateness?column=at&lookback=2").one("main").text
-    write_evil(lakeside)
+    write_evil(table_lake)
     page = page_of(client, "/tables/db.evil/lateness")
     assert "nor is there a column of dates or timestamps" in page.one("main").text
     assert not [one for one in page.all("select") if one.attributes["name"] == "column"]
@@ -297,12 +299,12 @@ def test_a_lookback_that_reads_less_than_the_data_is_not_said_to_re_read_it(
 
 
 def test_lag_over_time_says_who_will_be_too_late(
-    client: TestClient, lakeside: Lakeside, playground: Playground
+    client: TestClient, table_lake: TableLake, playground: Playground
 ) -> None:
     """One sentence, a chart, and the numbers; before the first sample, how to get one."""
-    write_history(lakeside)
+    write_history(table_lake)
     assert "calve up" in page_of(client, f"{EVENTS}/lag").one("main").text
-    tables_on(lakeside.lake, playground.store).take_samples()
+    tables_on(table_lake.lake, playground.store).take_samples()
     page = page_of(client, f"{EVENTS}/lag?days=1")
     assert "demo.daily/take loses history in 4 d" in page.all("p")[0].text
     assert len(page.all("svg", class_="chart")) == 1
@@ -315,30 +317,30 @@ def test_lag_over_time_says_who_will_be_too_late(
     assert f"{sample['current_at'] / 1_000:.0f}" in row[0]
 
 
-def test_a_table_without_commits_has_pages(client: TestClient, lakeside: Lakeside) -> None:
+def test_a_table_without_commits_has_pages(client: TestClient, table_lake: TableLake) -> None:
     """They say what is missing."""
-    lakeside.create("db.events")
+    table_lake.create("db.events")
     assert "no commits yet" in page_of(client, EVENTS).one("main").text
     for tab in TABS:
         page_of(client, EVENTS + tab)
 
 
-def write_evil(lakeside: Lakeside) -> None:
+def write_evil(table_lake: TableLake) -> None:
     """Write a table whose partitions and consumers have names that would break out of a page."""
     import pyarrow as pa
 
     schema = Schema(NestedField(1, "id", LongType()), NestedField(2, EVIL, StringType()))
     spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "who"))
-    table = lakeside.lake.catalog("lake").pyiceberg().create_table("db.evil", schema, partition_spec=spec)
+    table = table_lake.lake.catalog("lake").pyiceberg().create_table("db.evil", schema, partition_spec=spec)
     table.append(pa.table({"id": [1], EVIL: [EVIL]}, schema=table.schema().as_arrow()))
 
 
-def test_names_of_partitions_and_columns_are_text(client: TestClient, lakeside: Lakeside) -> None:
+def test_names_of_partitions_and_columns_are_text(client: TestClient, table_lake: TableLake) -> None:
     """Whatever they hold: no tag, no attribute, and no line or column of the map more."""
-    lakeside.create("db.events")
-    write_evil(lakeside)
+    table_lake.create("db.events")
+    write_evil(table_lake)
     consumer = EVIL.replace("\t", "").replace("\n", "")
-    lakeside.commit(consumer, "db.evil")
+    table_lake.commit(consumer, "db.evil")
     for tab in ("", "/consumers", "/snapshots", "/about", "/lag", f"?consumer={quote(consumer)}"):
         answer = client.get(f"/tables/db.evil{tab}")
         page = answer_of(answer)
@@ -350,12 +352,12 @@ def test_names_of_partitions_and_columns_are_text(client: TestClient, lakeside: 
     assert [one.text for one in page_of(client, "/tables/db.evil/about").all("b")] == ["id", EVIL, consumer]
 
 
-def test_nobody_is_shown_a_button_that_is_refused(playground: Playground, lakeside: Lakeside) -> None:
+def test_nobody_is_shown_a_button_that_is_refused(playground: Playground, table_lake: TableLake) -> None:
     """Checkpoints are moved by those who may edit the workflow of the consumer, not by editors of others."""
-    write_history(lakeside)
+    write_history(table_lake)
     seen = {}
     for role in (Role.VIEWER, Role.EDITOR):
-        with browser(playground, lakeside, viewer("demo", role)) as client:
+        with browser(playground, table_lake, viewer("demo", role)) as client:
             page = page_of(client, f"{EVENTS}/consumers")
             assert "other.hourly" not in page.one("main").text
             seen[role] = [one for one in page.links if one.startswith("/actions/") and "theme" not in one]
@@ -364,7 +366,7 @@ def test_nobody_is_shown_a_button_that_is_refused(playground: Playground, lakesi
     assert seen[Role.VIEWER] == []
     assert len(seen[Role.EDITOR]) == 2
     both = Principal("ann", PrincipalKind.USER, {"demo": Role.VIEWER, "other": Role.EDITOR})
-    with browser(playground, lakeside, both) as client:
+    with browser(playground, table_lake, both) as client:
         links = [one for one in page_of(client, f"{EVENTS}/consumers").links if one.startswith("/actions/")]
         assert links != []
         assert all("consumer=other.hourly" in one for one in links)
@@ -375,21 +377,21 @@ def test_a_table_that_is_not_granted_has_no_page(playground: Playground, tmp_pat
     (tmp_path / "calve.toml").write_text(
         '[access.tables]\npolicy = "closed"\n[access.tables.read]\n"demo" = ["db.events"]\n'
     )
-    with lakeside_on(playground, tmp_path) as lakeside:
-        write_history(lakeside)
-        append(lakeside.create("db.secret"), 0)
-        with browser(playground, lakeside, viewer("demo")) as client:
+    with table_lake_on(playground, tmp_path) as table_lake:
+        write_history(table_lake)
+        append(table_lake.create("db.secret"), 0)
+        with browser(playground, table_lake, viewer("demo")) as client:
             assert [one.text for one in page_of(client, "/tables?all=true").all("b")] == ["db.events"]
             for tab in TABS:
                 assert client.get(f"/tables/db.secret{tab}").status_code == 404
             assert client.get(f"{EVENTS}?consumer=other.hourly").status_code == 403
-        with browser(playground, lakeside, viewer("other")) as client:
+        with browser(playground, table_lake, viewer("other")) as client:
             assert client.get(EVENTS).status_code == 404
 
 
-def test_a_checkpoint_is_moved_from_the_page(client: TestClient, lakeside: Lakeside) -> None:
+def test_a_checkpoint_is_moved_from_the_page(client: TestClient, table_lake: TableLake) -> None:
     """The form asks for the place and the reason, names consumer and table, and comes back to the page."""
-    write_history(lakeside)
+    write_history(table_lake)
     links = page_of(client, f"{EVENTS}/consumers").links
     (link,) = [one for one in links if one.startswith("/actions/set_") and "demo.daily" in one]
     form = page_of(client, link)

@@ -7,7 +7,7 @@ from html import unescape
 
 import pytest
 from starlette.testclient import TestClient
-from tests.accesses import LOCAL, PASSWORD, Gatehouse
+from tests.access_setup import LOCAL, PASSWORD, AccessSetup
 from tests.engines import DONE, Playground
 from tests.pages import Parsed, answer_of, check_fragment, parse
 from tests.servers import services_on, site_on
@@ -246,13 +246,13 @@ def test_a_bad_value_of_a_start_can_be_corrected(client: TestClient) -> None:
     assert again.status_code == 303
 
 
-def test_a_request_brings_a_token_where_people_sign_in(playground: Playground, house: Gatehouse) -> None:
+def test_a_request_brings_a_token_where_people_sign_in(playground: Playground, access: AccessSetup) -> None:
     """From the environment: the page shows none."""
     playground.push(FLOW)
-    app = create_app(services_on(playground), **guarded(house.entrance(), add_pages))
+    app = create_app(services_on(playground), **guarded(access.control(), add_pages))
     with TestClient(app, base_url="http://localhost", follow_redirects=False) as client:
         client.headers.update({"accept": "text/html"})
-        house.office.add_user("ann", PASSWORD, parse_grants(["runner"]), LOCAL)
+        access.accounts.add_user("ann", PASSWORD, parse_grants(["runner"]), LOCAL)
         client.post("/actions/sign-in", data={"name": "ann", "password": PASSWORD, "next": "/"})
         page = answer_of(client.get(f"{PAGE}/start"))
         assert '-H "Authorization: Bearer $CALVE_TOKEN"' in page.all("pre")[1].text
@@ -273,13 +273,13 @@ def test_a_deleted_workflow_leads_to_the_list(client: TestClient) -> None:
     assert client.get(PAGE).status_code == 404
 
 
-def test_a_viewer_sees_no_button_that_is_refused(playground: Playground, house: Gatehouse) -> None:
+def test_a_viewer_sees_no_button_that_is_refused(playground: Playground, access: AccessSetup) -> None:
     """Nor the form of a start."""
     playground.push(FLOW)
-    app = create_app(services_on(playground), **guarded(house.entrance(), add_pages))
+    app = create_app(services_on(playground), **guarded(access.control(), add_pages))
     with TestClient(app, base_url="http://localhost", follow_redirects=False) as client:
         client.headers.update({"accept": "text/html"})
-        house.office.add_user("eve", PASSWORD, parse_grants(["viewer"]), LOCAL)
+        access.accounts.add_user("eve", PASSWORD, parse_grants(["viewer"]), LOCAL)
         client.post("/actions/sign-in", data={"name": "eve", "password": PASSWORD, "next": "/"})
         for tab in TABS:
             page = answer_of(client.get(f"{PAGE}?tab={tab}"))

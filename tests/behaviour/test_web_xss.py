@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from starlette.testclient import TestClient
-from tests.hostile import DANGEROUS, HOSTILE, MARKS, addresses, hostile_project, seen
+from tests.hostile_project import DANGEROUS, HOSTILE, MARKS, addresses, hostile_project, seen
 from tests.pages import check_fragment, parse
 from tests.projects import WebProject, crawl
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 from playwright.sync_api import Browser, expect
-from tests.browser.watching import LOOKS, Site, Wrong, watched
+from tests.browser.page_checks import LOOKS, Site, Wrong, watched
 from tests.engines import BUSY, DONE, FATAL_ERROR
 from tests.pages import Parsed, parse
 from tests.projects import WebProject, filled_project

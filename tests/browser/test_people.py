@@ -7,12 +7,12 @@ from contextlib import contextmanager
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.accesses import LOCAL, PASSWORD
-from tests.browser.watching import LOOKS, Site, Watched, watched
+from tests.access_setup import LOCAL, PASSWORD
+from tests.browser.page_checks import LOOKS, Site, Watched, watched
 from tests.engines import BUSY
+from tests.identity_provider import FakeProvider, provider
 from tests.pages import GUARDED
 from tests.projects import WebProject, crawl, filled_project
-from tests.providers import FakeProvider, provider
 
 from calve.access import parse_grants
 

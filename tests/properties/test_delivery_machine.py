@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from tests.deliveries import TARGET, Ground
-from tests.memory import new_folder
+from tests.memory_folders import new_folder
 from tests.scope import in_ci
 from tests.unit.capture.tables import entry_schema, manifest_file, write_entries
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
-from tests.providers import KEY, OTHER_KEY, FakeProvider, provider
+from tests.identity_provider import KEY, OTHER_KEY, FakeProvider, provider
 
 from calve.access import Role
 from calve.access.oidc import OidcClient, Person, Provider, SignInRequest

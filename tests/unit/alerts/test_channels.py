@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from aiosmtpd.controller import Controller
-from tests.receivers import Receiver, receiving
+from tests.http_receiver import Receiver, receiving
 
 from calve.alerts import Alert, Message, channels_of
 from calve.alerts.channels import Email, _said, signature

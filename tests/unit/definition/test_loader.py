@@ -6,7 +6,7 @@ from textwrap import dedent, indent
 from typing import Any
 
 import pytest
-from tests.talk import FIRST, SECOND, THIRD
+from tests.talk_workflows import FIRST, SECOND, THIRD
 
 from calve.definition import Definition, Loaded, ScriptFolder, Severity, installed, load
 from calve.definition.dry_run.facts import DryRunFacts

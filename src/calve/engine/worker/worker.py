@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from calve.engine.clock import AnchoredClock
 from calve.engine.decisions import Transaction, Transactions
 from calve.engine.instances import Tools
 from calve.engine.model import Task, TaskKind, WorkerRecord
 from calve.engine.worker.claims import ClaimedTasks, Slots, StepReservations
+from calve.engine.worker.clock import AnchoredClock
 from calve.engine.worker.executor import Executor
 from calve.engine.worker.heartbeat import Heartbeat, IsGone
 from calve.engine.worker.log_context import log_context

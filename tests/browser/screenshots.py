@@ -1,7 +1,7 @@
-"""The pictures of the documentation: of which pages, of which data, and how they are taken.
+"""The screenshots of the documentation: of which pages, with which data, and how they are taken.
 
-``make screenshots`` stores them in docs/assets/ui; ``test_pictures.py`` takes them too, so that a page that no longer
-shows what its picture shows is noticed. The data was never real: workflows of several teams, of which one failed and
+``make screenshots`` stores them in docs/assets/ui; ``test_screenshots.py`` takes them too, which fails if a page no
+longer shows what its screenshot shows. The data was never real: workflows of several teams, of which one failed and
 one asks for an approval, a table with late rows, two consumers and a compaction; and the table of the tutorial. No JVM
 is needed. The days and the numbers end now, so every picture differs from the one before it.
 """

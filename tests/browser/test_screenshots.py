@@ -4,7 +4,7 @@ import struct
 from pathlib import Path
 
 from playwright.sync_api import Browser
-from tests.browser.pictures import FOLDER, LIMIT, PICTURES, take_all
+from tests.browser.screenshots import FOLDER, LIMIT, PICTURES, take_all
 
 DOCS = FOLDER.parents[1]
 

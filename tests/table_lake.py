@@ -1,4 +1,4 @@
-"""A lake with real tables, and a server that tells of them."""
+"""A lake with real tables, and a server with it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,29 +42,29 @@ TODAY = NOW.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 @dataclass(frozen=True, slots=True)
-class Lakeside:
+class TableLake:
     """A lake, its captures, and a way to write tables."""
 
     lake: Lake
     captures: Captures
 
     def create(self, name: str, spec: PartitionSpec = BY_DAY, properties: dict[str, str] | None = None) -> "Table":
-        """Make an empty table."""
+        """Create an empty table."""
         catalog = self.lake.catalog("lake").pyiceberg()
         catalog.create_namespace_if_not_exists(name.partition(".")[0])
         return catalog.create_table(name, SCHEMA, partition_spec=spec, properties=properties or {})
 
     def commit(self, consumer: str, table: str = "db.events", **wanted: Any) -> None:
-        """Capture a table, and commit that."""
+        """Capture a table, and commit the capture."""
         self.captures.commit(self.captures.capture([table], consumer, Wanted(**wanted)).capture_id or "")
 
 
 @contextmanager
-def lakeside_on(playground: Playground, folder: Path) -> Iterator[Lakeside]:
+def table_lake_on(playground: Playground, folder: Path) -> Iterator[TableLake]:
     """Give a lake in a folder, whose captures are kept by a playground's store."""
     lake = Lake(load(folder, {}))
     try:
-        yield Lakeside(lake, captures_on(lake, playground.store))
+        yield TableLake(lake, captures_on(lake, playground.store))
     finally:
         lake.close()
 
@@ -87,11 +87,11 @@ def day(days_ago: int) -> str:
     return f"day={(TODAY - timedelta(days=days_ago)).date()}"
 
 
-def services(playground: Playground, lakeside: Lakeside) -> Any:
+def services(playground: Playground, table_lake: TableLake) -> Any:
     """Return the services of a server with that lake."""
     store = playground.store
-    tables = tables_on(lakeside.lake, store)
-    return services_on(playground, captures=lakeside.captures, tables=tables, lineage=store.lineage)
+    tables = tables_on(table_lake.lake, store)
+    return services_on(playground, captures=table_lake.captures, tables=tables, lineage=store.lineage)
 
 
 CHAIN = [
@@ -103,10 +103,10 @@ CHAIN = [
 ]
 
 
-def keep_chain(playground: Playground, lakeside: Lakeside) -> None:
+def keep_chain(playground: Playground, table_lake: TableLake) -> None:
     """Keep a lineage from db.raw over db.events to db.sums."""
     for name in ("raw", "events", "sums"):
-        append(lakeside.create(f"db.{name}"), 0)
+        append(table_lake.create(f"db.{name}"), 0)
     playground.store.lineage.keep(
         [
             Edge(workflow, "step", direction, TableName("lake", ("db",), table), 1_000 + place, 1, "uuid", 5)
@@ -115,28 +115,28 @@ def keep_chain(playground: Playground, lakeside: Lakeside) -> None:
     )
 
 
-def write_history(lakeside: Lakeside) -> None:
+def write_history(table_lake: TableLake) -> None:
     """Write a table with late rows and two consumers: one is up to date, one two commits behind."""
-    table = lakeside.create("db.events")
+    table = table_lake.create("db.events")
     append(table, 0, 1, 3)
-    lakeside.commit("demo.daily/take")
+    table_lake.commit("demo.daily/take")
     append(table, 0, 2)
     append(table, 0)
-    lakeside.commit("other.hourly")
+    table_lake.commit("other.hourly")
 
 
 @contextmanager
-def browser(playground: Playground, lakeside: Lakeside, who: Principal | None = None) -> Iterator[TestClient]:
-    """Give a browser at a server with that lake; of somebody, or at the machine of the server."""
+def browser(playground: Playground, table_lake: TableLake, who: Principal | None = None) -> Iterator[TestClient]:
+    """Give a browser at a server with that lake; for a user, or for the machine of the server."""
     given: Any = {} if who is None else {"middleware": [Middleware(FixedPrincipal, principal=who)]}
-    app = create_app(services(playground, lakeside), extend=add_pages, **given)
+    app = create_app(services(playground, table_lake), extend=add_pages, **given)
     with TestClient(app, follow_redirects=False) as client:
         client.headers.update(HTML)
         yield client
 
 
 def viewer(namespace: str, role: Role = Role.VIEWER) -> Principal:
-    """Return somebody who has a role in one namespace."""
+    """Return a user with a role in one namespace."""
     return Principal("ann", PrincipalKind.USER, {namespace: role})
 
 
