@@ -1,4 +1,4 @@
-"""The ways of docs/explain/architecture.md, and which functions of calve a piece of work really calls."""
+"""The blocks of docs/explain/architecture.md, and the functions of calve that some work calls."""
 
 import re
 import sys
@@ -15,7 +15,7 @@ _SOURCE = str(Path(calve.__file__).parents[1])
 
 
 def way(heading: str) -> list[str]:
-    """Return the functions of a way, in order."""
+    """Return the functions in the block below a heading, in order."""
     section = PAGE.read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
     return re.findall(r"\b(calve\.[\w.]+)$", section.partition("```text\n")[2].partition("```")[0], flags=re.MULTILINE)
 

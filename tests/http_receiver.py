@@ -1,4 +1,4 @@
-"""A small HTTP server that keeps what it is sent, for tests of what calve tells others."""
+"""A small HTTP server that records the requests that it gets, for tests of what calve sends."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""A provider of OpenID Connect for tests: real HTTP, real keys, and every mistake that one can make."""
+"""An identity provider (OpenID Connect) for tests: real HTTP, real keys, and every mistake that a provider can make."""
 
 import hashlib
 import json
@@ -57,7 +57,7 @@ class FakeProvider:
         return {"keys": published}
 
     def authorized(self, query: dict[str, str]) -> str:
-        """Let somebody in at once, and return where the browser has to go."""
+        """Sign a user in, and return the address to which the browser is redirected."""
         code = hashlib.sha256(query["state"].encode()).hexdigest()
         self.codes[code] = query
         return f"{query['redirect_uri']}?{urlencode({'code': code, 'state': query['state']})}"

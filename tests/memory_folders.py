@@ -1,4 +1,4 @@
-"""Folders in memory: what is soon thrown away need not go through a disk."""
+"""Folders in memory, for files that are deleted soon and need no disk."""
 
 import shutil
 import tempfile

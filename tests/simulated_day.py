@@ -1,4 +1,4 @@
-"""A simulated day of workflows that start by time or by changes of tables, whose scheduler dies again and again."""
+"""A simulated day of workflows that start by time or by changes of tables, whose scheduler dies repeatedly."""
 
 import json
 import random

@@ -78,7 +78,7 @@ def test_nobody_listens_to_the_world_by_accident(tmp_path: Path, command: str) -
 
 @pytest.mark.parametrize("command", ["server", "up", "server --processes 2"])
 def test_a_port_that_is_taken_is_an_error_that_says_by_whom(tmp_path: Path, command: str) -> None:
-    """Nobody is left with a server on a port that he does not know of."""
+    """No server is left on an unknown port."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -132,7 +132,7 @@ def refused(engine: SqlEngineState, changes: Changes, error: type[CalveError]) -
 
 
 def stolen(task: Task) -> Task:
-    """Return a task as somebody who held it before knows it."""
+    """Return a task as someone who held it before knows it."""
     return replace(task, generation=task.generation - 1)
 
 

@@ -27,7 +27,7 @@ def test_there_is_nobody_at_first(access: AccessSetup) -> None:
         access.authenticator.sign_in("admin", "admin", HERE)
 
 
-def test_namespaces_have_different_people_once_somebody_has_a_role_in_one(access: AccessSetup) -> None:
+def test_namespaces_have_different_people_once_someone_has_a_role_in_one(access: AccessSetup) -> None:
     """Roles that hold everywhere are no such; a token that is revoked, or a user who is disabled, still counts."""
     assert not access.state.has_namespaces()
     access.token("admin")
@@ -86,7 +86,7 @@ def test_sessions_die_with_another_password(access: AccessSetup) -> None:
 
 
 def test_sessions_and_tokens_die_when_their_user_is_disabled(access: AccessSetup) -> None:
-    """At once, and sessions do not come back when he is let in again."""
+    """At once, and sessions do not come back when the user is enabled again."""
     access.accounts.add_user("ann", PASSWORD, {ROOT: Role.EDITOR}, LOCAL)
     signed_in = access.authenticator.sign_in("ann", PASSWORD, HERE)
     token, _ = access.accounts.create_token("ci", {ROOT: Role.RUNNER}, Actor(signed_in.principal, HERE), life=HOUR)
@@ -179,7 +179,7 @@ def test_the_last_use_of_a_token_is_written_once_a_minute(access: AccessSetup) -
     assert seen == [first, first, first + 60_000, first + 60_000]
 
 
-def test_nobody_makes_a_token_that_can_do_more_than_he(access: AccessSetup) -> None:
+def test_a_token_cannot_have_more_permissions_than_its_creator(access: AccessSetup) -> None:
     """Neither by its role nor by its namespace."""
     ann = Actor(Principal("ann", PrincipalKind.USER, {"sales": Role.RUNNER}), HERE)
     for grants in ({"sales": Role.EDITOR}, {ROOT: Role.VIEWER}, {"finance": Role.VIEWER}):
@@ -189,7 +189,7 @@ def test_nobody_makes_a_token_that_can_do_more_than_he(access: AccessSetup) -> N
 
 
 def test_a_token_can_do_no_more_than_its_owner_can_now(access: AccessSetup) -> None:
-    """When roles are taken from somebody, his tokens lose them too."""
+    """When a user loses roles, their tokens lose them too."""
     access.accounts.add_user("ann", PASSWORD, {ROOT: Role.EDITOR}, LOCAL)
     ann = Actor(access.authenticator.sign_in("ann", PASSWORD, HERE).principal, HERE)
     text_, _ = access.accounts.create_token("ci", {ROOT: Role.EDITOR}, ann, life=None)
@@ -197,7 +197,7 @@ def test_a_token_can_do_no_more_than_its_owner_can_now(access: AccessSetup) -> N
     assert access.authenticator.by_token(text_, HERE).grants == {"sales": Role.VIEWER}
 
 
-def test_ten_thousand_wrong_tokens_find_nothing_and_cost_little(access: AccessSetup) -> None:
+def test_ten_thousand_wrong_tokens_are_refused_quickly(access: AccessSetup) -> None:
     """49: after a few tries a source has to wait, the log has one line of it, and others are not held up."""
     good, _ = access.accounts.create_token("ci", {ROOT: Role.VIEWER}, LOCAL, life=None)
     refused = {Unauthenticated: 0, TooManyAttempts: 0}
@@ -267,7 +267,7 @@ def test_a_source_waits_longer_with_each_mistake_but_not_for_ever(access: Access
         access.authenticator.by_token("calve_wrong", HERE)
 
 
-def test_strangers_cannot_lock_somebody_out(access: AccessSetup) -> None:
+def test_strangers_cannot_lock_someone_out(access: AccessSetup) -> None:
     """From however many addresses they try; the audit log says that they do, once."""
     access.accounts.add_user("ann", PASSWORD, {}, LOCAL)
     for number in range(60):
@@ -364,7 +364,7 @@ def test_of_two_who_use_a_bootstrap_token_at_once_one_wins(access: AccessSetup) 
     assert len(won) == 1
 
 
-def test_somebody_vouched_for_gets_the_roles_that_the_provider_says(access: AccessSetup) -> None:
+def test_someone_vouched_for_gets_the_roles_that_the_provider_says(access: AccessSetup) -> None:
     """Made at the first time, changed at the next ones, and refused once disabled here."""
     first = access.accounts.vouched("oidc:1234", "Ann", {"sales": Role.VIEWER}, LOCAL)
     signed_in = access.authenticator.begin(first, HERE)
@@ -379,8 +379,8 @@ def test_somebody_vouched_for_gets_the_roles_that_the_provider_says(access: Acce
         access.accounts.vouched("oidc:1234", "Ann", {"sales": Role.EDITOR}, LOCAL)
 
 
-def test_somebody_of_no_listed_group_any_more_loses_what_he_had(access: AccessSetup) -> None:
-    """With his session and his tokens too; somebody new of no group is not even written down."""
+def test_a_user_who_left_all_listed_groups_loses_all_roles(access: AccessSetup) -> None:
+    """With their sessions and tokens too; a new user without a listed group is not even stored."""
     with pytest.raises(Forbidden):
         access.accounts.vouched("oidc:1234", "Ann", {}, LOCAL)
     assert access.state.users() == []
@@ -443,7 +443,7 @@ def test_a_log_without_its_end_is_found_out_by_a_digest_noted_elsewhere(access: 
 
 
 def test_what_is_refused_leaves_no_trace_in_the_log(access: AccessSetup) -> None:
-    """A change of somebody who is not there is no change."""
+    """Changing a user who does not exist changes nothing."""
     access.accounts.add_user("ann", PASSWORD, {}, LOCAL)
     ghost = replace(access.state.users()[0], name="ghost")
     assert not access.state.change_user(ghost, Act(access.now, "x", "y", "z", HERE, "ok"))

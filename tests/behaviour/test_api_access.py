@@ -47,7 +47,7 @@ PUBLIC = {
     ("POST", "/actions/bootstrap"),
     ("POST", "/actions/theme"),
 }
-"""All that is answered to somebody of whom we know nothing. Think twice before you add a line."""
+"""Every route that answers without authentication. Think twice before you add a line."""
 WORKFLOW = """
 Workflow:
   id: {}
@@ -107,7 +107,7 @@ def test_only_these_routes_are_public(playground: Playground, access: AccessSetu
     assert found <= PUBLIC
 
 
-def test_no_route_answers_to_bad_credentials(site: Site, playground: Playground, access: AccessSetup) -> None:
+def test_no_route_accepts_bad_credentials(site: Site, playground: Playground, access: AccessSetup) -> None:
     """48: none, wrong, expired, revoked, of a bootstrap, of another scheme, by an old cookie."""
     expired = access.token("admin", life=HOUR)
     revoked, token = access.accounts.create_token("old", {"": Role.ADMIN}, LOCAL, life=None)
@@ -136,8 +136,8 @@ def test_no_route_answers_to_bad_credentials(site: Site, playground: Playground,
     assert let_in == []
 
 
-def test_no_route_does_what_a_role_may_not(site: Site, playground: Playground, access: AccessSetup) -> None:
-    """48: somebody without roles, with one in another namespace, or with one that is too weak, is refused."""
+def test_every_route_checks_the_permissions_of_roles(site: Site, playground: Playground, access: AccessSetup) -> None:
+    """48: someone without roles, with one in another namespace, or with one that is too weak, is refused."""
     site.client.headers.update(bearer(access.token("admin")))
     site.push(WORKFLOW.format("finance.w"))
     del site.client.headers["authorization"]
@@ -159,8 +159,8 @@ def test_no_route_does_what_a_role_may_not(site: Site, playground: Playground, a
     assert let_in == []
 
 
-def test_no_list_tells_of_other_namespaces(site: Site, playground: Playground, access: AccessSetup) -> None:
-    """What somebody may not read is not in any list, nor counted, nor named in an error."""
+def test_no_list_contains_other_namespaces(site: Site, playground: Playground, access: AccessSetup) -> None:
+    """What a caller may not read is not in any list, nor counted, nor named in an error."""
     site.client.headers.update(bearer(access.token("admin")))
     for workflow_id in ("finance.hidden", "sales.seen"):
         site.push(WORKFLOW.format(workflow_id))
@@ -212,7 +212,7 @@ def test_an_app_with_a_route_without_a_policy_is_not_made(playground: Playground
 @pytest.mark.parametrize(
     ("called", "status"), [("sales.other", 200), ("finance.other", 403), ("other", 403), ("${x}", 403)]
 )
-def test_nobody_starts_by_a_definition_what_he_may_not_start(
+def test_a_definition_cannot_start_workflows_without_permission(
     site: Site, access: AccessSetup, called: str, status: int
 ) -> None:
     """A subworkflow of another namespace, or one that only a run names, takes a right to run it."""
@@ -229,7 +229,7 @@ Workflow: {id: sales.w, target: sales.b, jobs: [{foreach: {id: loop, ranges: {i:
 """
 
 
-def test_nobody_starts_by_a_param_what_he_may_not_start(
+def test_a_param_cannot_start_workflows_without_permission(
     site: Site, access: AccessSetup, playground: Playground
 ) -> None:
     """Neither at the start, nor by a restart of any kind; what the definition writes out, its author could start."""
@@ -270,7 +270,7 @@ def test_nobody_starts_by_a_param_what_he_may_not_start(
     assert ends(1)[0] == "SUCCEEDED"
 
 
-def test_somebody_signs_in_with_a_browser(site: Site, access: AccessSetup) -> None:
+def test_someone_signs_in_with_a_browser(site: Site, access: AccessSetup) -> None:
     """The cookie cannot be read by scripts nor sent by other sites; a change takes the token of a page."""
     access.accounts.add_user("ann", PASSWORD, {"": Role.EDITOR}, LOCAL)
     answer = _ask(site, "POST", "/api/v3/access/sign-in", json={"name": "ann", "password": PASSWORD})
@@ -291,7 +291,7 @@ def test_somebody_signs_in_with_a_browser(site: Site, access: AccessSetup) -> No
 
 
 def test_a_wrong_password_says_no_more_than_that(site: Site, access: AccessSetup) -> None:
-    """The same answer for somebody who is there and somebody who is not; after some, there is a wait."""
+    """The response is the same whether the user exists or not; after some attempts, there is a wait."""
     access.accounts.add_user("ann", PASSWORD, {}, LOCAL)
     bodies = [{"name": name, "password": "wrong"} for name in ("ann", "bob")]
     one, other = (_ask(site, "POST", "/api/v3/access/sign-in", json=body) for body in bodies)
@@ -342,7 +342,7 @@ def test_an_expired_token_is_told_so(site: Site, access: AccessSetup) -> None:
 
 
 def test_the_first_administrator_is_made_with_the_bootstrap_token(site: Site, access: AccessSetup) -> None:
-    """Once; he is signed in by it."""
+    """Once; it also signs them in."""
     token = access.accounts.bootstrap_token(LOCAL, life=HOUR)
     body = {"token": token, "name": "root", "password": PASSWORD}
     assert site.post("/access/bootstrap", body)["grants"] == ["admin"]
@@ -389,7 +389,7 @@ def test_people_keep_their_own_tokens(site: Site, access: AccessSetup) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:80", "localhost.evil.example", "", "[", "127.0.0.1.nip.io"]
 )
-def test_a_name_that_is_not_ours_is_refused(site: Site, access: AccessSetup, host: str) -> None:
+def test_a_request_for_an_unknown_host_name_is_refused(site: Site, access: AccessSetup, host: str) -> None:
     """47: a page whose own name leads to this machine gets nothing, whatever it knows."""
     headers = bearer(access.token("admin")) | {"host": host}
     for path in ("/api/v3/access/me", "/health"):
@@ -415,7 +415,7 @@ def test_a_page_of_our_own_may_change_something(site: Site, access: AccessSetup)
     site.post("/access/users", {"name": "ann", "password": PASSWORD}, headers=headers)
 
 
-def test_every_answer_has_the_headers_of_security(site: Site) -> None:
+def test_every_response_has_security_headers(site: Site) -> None:
     """Refusals too; nothing is kept by caches, nothing can be framed."""
     for path in ("/api/v3/access/me", "/nothing"):
         headers = _ask(site, "GET", path).headers
@@ -440,8 +440,8 @@ def test_whoever_asks_too_often_waits(playground: Playground, access: AccessSetu
         site.get("/access/me", 401)
 
 
-def test_whom_we_know_does_not_wait_for_others_at_his_address(playground: Playground, access: AccessSetup) -> None:
-    """Neither by a token nor by a session; he has a measure of his own."""
+def test_a_known_device_does_not_wait_for_others_at_its_address(playground: Playground, access: AccessSetup) -> None:
+    """Neither with a token nor with a session; their own rate limit applies."""
     access.accounts.add_user("ann", PASSWORD, {"": Role.VIEWER}, LOCAL)
     with site_on(playground, **guarded(access.control(requests_per_second=5))) as site:
         headers = bearer(access.token("viewer"))
@@ -545,7 +545,7 @@ def test_a_websocket_of_another_site_is_not_opened(playground: Playground, acces
             assert websocket.recv() == "here"
 
 
-def test_somebody_signs_in_at_a_provider(playground: Playground, access: AccessSetup) -> None:
+def test_someone_signs_in_at_a_provider(playground: Playground, access: AccessSetup) -> None:
     """The browser goes there and comes back, and is led nowhere else."""
     with provider() as fake:
         client = OidcClient(

@@ -178,7 +178,7 @@ QUERY = "{job: {id: q, type: SQL, sql: {connection: '${name}', query: SELECT 1}}
 
 
 def _by_step(job: str, name: str) -> Way:
-    """Return the way of a run that somebody of sales starts, whose param names the thing."""
+    """Return the way of a run that someone of sales starts, whose param names the thing."""
 
     def way(town: Town, namespace: str) -> bool:
         town.playground.push(_workflow("by_step", job))
@@ -449,7 +449,7 @@ def _with(lake: Lake, **given: Any) -> Lake:
     return Lake(lake.settings.model_copy(update={"access": access}))
 
 
-def test_tables_are_open_until_somebody_has_a_role_in_a_namespace(
+def test_tables_are_open_until_someone_has_a_role_in_a_namespace(
     playground: Playground, access: AccessSetup, tmp_path: Path
 ) -> None:
     """Nobody has to set anything alone; the first token of a namespace closes them, unless the settings say more."""
@@ -498,7 +498,7 @@ def test_groups_of_a_provider_make_namespaces_too(playground: Playground, tmp_pa
 
 
 def test_a_trigger_may_name_anything_where_all_people_are_the_same(town: Town) -> None:
-    """So it is for somebody alone; a workflow without a namespace may always."""
+    """So it is for someone alone; a workflow without a namespace may always."""
     town.playground.push(_workflow("by_trigger", CALL, param=BY_SIGNAL, trigger=TRIGGER))
     alone = replace(town.playground.tools, has_namespaces=lambda: False)
     town.scheduler._tools = alone

@@ -84,7 +84,7 @@ def test_captures_of_others_are_not_seen(playground: Playground, lake: Lake) -> 
         site.post("/captures/plan", WANTED)
 
 
-def test_a_server_says_when_it_cannot_work(playground: Playground) -> None:
+def test_ready_reports_when_the_server_cannot_work(playground: Playground) -> None:
     """B.2-23: with the disk full or the database away it is degraded, and says why; it lives all the same."""
 
     def away() -> str | None:

@@ -47,7 +47,7 @@ def site(playground: Playground, access: AccessSetup) -> Iterator[Site]:
 
 @pytest.fixture
 def ann(access: AccessSetup) -> dict[str, str]:
-    """Give the header of somebody who may read what is below sales."""
+    """Give the header of someone who may read what is below sales."""
     return bearer(access.token("viewer@sales"))
 
 

@@ -111,7 +111,7 @@ def _numbers(page: Any) -> list[int]:
     return [one["workflow_instance_id"] for one in page["elements"]]
 
 
-def test_what_can_be_done_is_told(site: Site) -> None:
+def test_what_can_be_done_is_reported(site: Site) -> None:
     """Maestro's action maps."""
     assert site.get("/workflows/instances/action-map")["FAILED"] == ["RESTART", "UNBLOCK"]
     assert "RESTART" in site.get("/workflows/steps/instances/action-map")["SUCCEEDED"]
@@ -286,7 +286,7 @@ def test_breakpoints_pause_attempts(site: Site) -> None:
     site.post("/workflows/steps/breakpoints", {"workflow_id": "w", "step_id": "nothing"}, 404)
 
 
-def test_a_paused_attempt_that_goes_on_is_answered_as_it_stands_then(site: Site) -> None:
+def test_a_paused_attempt_that_continues_is_answered_as_it_stands_then(site: Site) -> None:
     """Once it has left its pause; one that is not paused is not resumed."""
     site.push(JOB)
     site.post("/workflows/steps/breakpoints", {"workflow_id": "w", "step_id": "job"})

@@ -68,7 +68,7 @@ def socket_on(site: Site, headers: dict[str, str]) -> Iterator[Any]:
         yield socket
 
 
-def test_each_caller_and_all_together_may_have_so_many_streams(small: Site, access: AccessSetup) -> None:
+def test_the_number_of_streams_is_limited_per_caller_and_in_total(small: Site, access: AccessSetup) -> None:
     """The next one is told when to try again; when one ends, another may begin."""
     ann, bob = (
         bearer(access.token("viewer")),
@@ -111,9 +111,7 @@ def test_subscriptions_are_counted_too(small: Site, access: AccessSetup) -> None
 
 
 @pytest.mark.parametrize("end", ["revoked", "expired"])
-def test_what_a_token_has_opened_ends_with_it(
-    site: Site, access: AccessSetup, playground: Playground, end: str
-) -> None:
+def test_streams_end_with_their_token(site: Site, access: AccessSetup, playground: Playground, end: str) -> None:
     """Streams of events, and WebSockets, within moments; others go on, and nobody has made a mistake."""
     playground.script.parts["job"] = BUSY
     playground.push(JOB)
@@ -153,8 +151,8 @@ def test_a_log_that_is_followed_ends_with_the_session(site: Site, access: Access
         assert list(lines) == []
 
 
-def test_a_stream_ends_when_its_caller_may_do_less(site: Site, access: AccessSetup) -> None:
-    """Who reconnects is seen as who he is by then; while nobody can say, the stream goes on."""
+def test_a_stream_ends_when_its_caller_loses_a_permission(site: Site, access: AccessSetup) -> None:
+    """A caller who reconnects has their current roles; while these are unknown, the stream continues."""
     access.accounts.add_user("ann", PASSWORD, {"": Role.EDITOR}, LOCAL)
     site.client.post("/api/v3/access/sign-in", json={"name": "ann", "password": PASSWORD})
     with streamed(site, {}) as lines:

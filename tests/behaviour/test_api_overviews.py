@@ -41,13 +41,13 @@ def site(playground: Playground, access: AccessSetup) -> Iterator[Site]:
 
 @pytest.fixture
 def ann(access: AccessSetup) -> dict[str, str]:
-    """Give the header of somebody who may read what is below sales."""
+    """Give the header of someone who may read what is below sales."""
     return bearer(access.token("viewer@sales"))
 
 
 @pytest.fixture
 def root(access: AccessSetup) -> dict[str, str]:
-    """Give the header of somebody who may read everything."""
+    """Give the header of someone who may read everything."""
     return bearer(access.token("viewer"))
 
 
@@ -369,7 +369,7 @@ def test_instances_are_listed_by_what_they_were_started_with(
         site.get(path, headers=others, params={"tag": "gold"}, status=403)
 
 
-def test_a_rare_instance_is_looked_for_bit_by_bit(
+def test_a_rare_instance_is_looked_for_in_parts(
     site: Site, ann: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page may be empty, and say where to look on."""

@@ -45,7 +45,7 @@ def site(playground: Playground, access: AccessSetup, store: Store, monkeypatch:
 
 
 @pytest.mark.parametrize("path", ["signals", "triggers", "events"])
-def test_a_list_is_looked_through_bit_by_bit(site: Site, access: AccessSetup, path: str) -> None:
+def test_a_list_is_searched_in_parts(site: Site, access: AccessSetup, path: str) -> None:
     """A page may be empty, and say where to look on; all pages together hold what the caller may see."""
     headers = bearer(access.token("viewer@mine"))
     pages: list[dict[str, Any]] = []

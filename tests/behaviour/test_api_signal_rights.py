@@ -21,7 +21,7 @@ def site(playground: Playground, access: AccessSetup) -> Iterator[Site]:
 @pytest.mark.parametrize(
     ("sent", "status"), [("sales.ready", 200), ("finance.ready", 403), ("ready", 403), ("sales.${x}", 403)]
 )
-def test_nobody_announces_by_a_definition_what_he_may_not_announce(
+def test_a_definition_cannot_announce_signals_without_permission(
     site: Site, access: AccessSetup, sent: str, status: int
 ) -> None:
     """A signal of another namespace, or one that only a run names, takes a right to announce it."""
@@ -34,7 +34,7 @@ def test_nobody_announces_by_a_definition_what_he_may_not_announce(
 
 
 @pytest.mark.parametrize(("sent", "status"), [("sales.ready", 200), ({"value": "finance.ready"}, 403)], ids=str)
-def test_nobody_announces_as_the_work_of_a_step_what_he_may_not_announce(
+def test_outputs_of_a_step_cannot_announce_signals_without_permission(
     site: Site, access: AccessSetup, playground: Playground, sent: Any, status: int
 ) -> None:
     """Who hands over outputs says which signals the step sends, and needs the right to announce them."""

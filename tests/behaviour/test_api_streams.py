@@ -33,7 +33,7 @@ def heard(site: Site, number: int, *, last: int | None = None, **query: Any) -> 
     return found
 
 
-def test_a_stream_goes_on_where_it_was_cut_off(site: Site) -> None:
+def test_a_stream_continues_where_it_was_cut_off(site: Site) -> None:
     """By Last-Event-ID, or by ``after``: nothing comes twice, nothing is left out."""
     site.push(JOB)
     site.start()

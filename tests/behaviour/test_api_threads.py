@@ -13,7 +13,9 @@ from calve.operations import workflows
 from calve.settings import THREADS
 
 
-def test_definitions_that_take_long_hold_nobody_up(playground: Playground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_definitions_that_take_long_block_no_other_request(
+    playground: Playground, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As many of them as requests are answered at a time: others are answered meanwhile."""
     is_done, begun = threading.Event(), threading.Semaphore(0)
 

@@ -271,7 +271,7 @@ def test_versions_are_activated_there(there: There) -> None:
     assert record.active_version is None
 
 
-def test_what_needs_the_project_says_so(there: There) -> None:
+def test_commands_that_need_the_project_report_it(there: There) -> None:
     """Rather than work on an empty lake here."""
     assert "works on the project's own files" in there.calve("sql", "SELECT 1", code=1)
 
@@ -307,7 +307,7 @@ def test_the_client_pushes_starts_and_waits(there: There, client: Client) -> Non
     assert client.start("w")["status"] == "CREATED"
 
 
-def test_events_come_in_order_and_go_on_where_they_were_left(there: There, client: Client) -> None:
+def test_events_come_in_order_and_continue_where_they_were_left(there: There, client: Client) -> None:
     """Whoever keeps the number of the last one misses none and sees none twice."""
     client.push(TWO)
     for _ in range(2):
@@ -392,7 +392,7 @@ def test_approvals_of_a_server_are_listed_and_answered(there: There) -> None:
     there.calve("approvals", "nope", code=1)
 
 
-def test_a_retry_is_told_by_a_server(there: There) -> None:
+def test_a_retry_is_reported_by_a_server(there: There) -> None:
     """With its cause and its time."""
     there.playground.script.parts["b"] = USER_ERROR
     there.push(TWO.replace("error_retry_limit: 0", "error_retry_limit: 2"))

@@ -76,7 +76,7 @@ Workflow:
 
 
 @pytest.mark.parametrize("step", ["runs", "fails", "waits", "pauses"])
-def test_one_step_is_stopped_and_the_others_go_on(playground: Playground, run: Run, step: str) -> None:
+def test_one_step_is_stopped_and_the_others_continue(playground: Playground, run: Run, step: str) -> None:
     """Wherever it stands; the run ends as STOPPED when the others are over."""
     playground.engine.stop(playground.address(run, step))
     playground.settle()
@@ -147,7 +147,7 @@ def test_to_skip_one_has_to_say_what(playground: Playground, run: Run) -> None:
         playground.engine.skip(playground.address(run, "after"))
 
 
-def test_a_resumed_step_goes_on_though_the_breakpoint_stays(playground: Playground, run: Run) -> None:
+def test_a_resumed_step_continues_though_the_breakpoint_stays(playground: Playground, run: Run) -> None:
     """The next instance pauses there again."""
     playground.engine.resume(playground.address(run, "pauses"))
     playground.settle()
@@ -213,7 +213,7 @@ def test_a_breakpoint_needs_a_step_that_exists(playground: Playground) -> None:
         playground.engine.pause(Breakpoint("v", "a"))
 
 
-def test_a_bypassed_step_goes_on_without_its_signals(playground: Playground, run: Run) -> None:
+def test_a_bypassed_step_continues_without_its_signals(playground: Playground, run: Run) -> None:
     """Its dependencies are marked as skipped."""
     playground.engine.bypass(playground.address(run, "waits"), by="ann")
     playground.settle()

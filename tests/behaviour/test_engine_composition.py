@@ -49,7 +49,7 @@ def test_a_tree_runs_to_its_end(playground: Playground) -> None:
     assert playground.state.rollup(run.root_uuid) == {StepStatus.SUCCEEDED: TREE}
 
 
-def test_a_tree_is_stopped_and_goes_on(playground: Playground) -> None:
+def test_a_tree_is_stopped_and_continues(playground: Playground) -> None:
     """What was stopped at any depth runs again, and nothing else."""
     playground.push(CHILD)
     playground.push(AROUND)

@@ -81,7 +81,7 @@ def test_many_workers_killed_at_random_finish_everything(postgres_database: str,
     assert {run.status for run in history.runs} == {RunStatus.SUCCEEDED}
 
 
-def test_a_worker_that_was_stopped_too_long_is_not_heard(postgres_database: str, tmp_path: Path) -> None:
+def test_results_of_a_worker_stopped_past_its_lease_are_dropped(postgres_database: str, tmp_path: Path) -> None:
     """SIGSTOP past its lease, then SIGCONT: the outcome of who took over counts, and it goes on as a new worker."""
     errand = Errand(postgres_database, tmp_path)
     errand.begin(1, ("held",))

@@ -41,7 +41,7 @@ def errand(own: Postgres, tmp_path: Path) -> Errand:
     return Errand(own.url_at(own.port, name), tmp_path)
 
 
-def test_workers_outlive_a_database_that_crashes_again_and_again(own: Postgres, errand: Errand) -> None:
+def test_workers_survive_a_database_that_crashes_repeatedly(own: Postgres, errand: Errand) -> None:
     """PostgreSQL is shut down at once, whatever it was doing, and started again; the workers stay the same."""
     errand.begin(3)
     chance = random.Random(7)
@@ -63,7 +63,7 @@ def test_workers_outlive_a_database_that_crashes_again_and_again(own: Postgres, 
     assert {run.status for run in errand.check().runs} == {RunStatus.SUCCEEDED}
 
 
-def test_an_answer_that_is_lost_is_not_given_twice(own: Postgres, errand: Errand) -> None:
+def test_a_commit_whose_response_is_lost_happens_once(own: Postgres, errand: Errand) -> None:
     """Commits whose answers, or which themselves, disappear; a network that refuses, or swallows all that is sent."""
     errand.begin(3)
     direct = errand.url
@@ -79,7 +79,7 @@ def test_an_answer_that_is_lost_is_not_given_twice(own: Postgres, errand: Errand
                 time.sleep(0.7)
                 if mode is Mode.SWALLOW:
                     proxy.cut_all()
-                pool.replace_dead(2)  # who is refused while he begins does not begin
+                pool.replace_dead(2)  # a worker that is refused while it starts does not start
             proxy.mode = Mode.PASS
             until_over(store, lambda: pool.replace_dead(2))
             pool.dismiss()
@@ -124,7 +124,7 @@ class _Refusals(logging.Handler):
         self.number += "full" in record.getMessage()
 
 
-def test_work_goes_on_when_a_full_disk_has_room_again(tmp_path: Path) -> None:
+def test_work_continues_when_a_full_disk_has_space_again(tmp_path: Path) -> None:
     """Writes are refused, nothing is half written, and everything ends when there is room."""
     errand = Errand(f"sqlite:///{tmp_path}/calve.db", tmp_path)
     errand.begin(4)

@@ -168,7 +168,7 @@ Workflow:
     assert "bad failed" in playground.told(run, "slow")
 
 
-def test_an_ignored_failure_lets_the_run_go_on(playground: Playground) -> None:
+def test_an_ignored_failure_lets_the_run_continue(playground: Playground) -> None:
     """The step is COMPLETED_WITH_ERROR, and its edges count."""
     playground.push("""
 Workflow:

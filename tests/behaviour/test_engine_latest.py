@@ -530,7 +530,7 @@ def test_a_longer_list_runs_what_is_new(playground: Playground) -> None:
     assert playground.result(shorter, "after", "all") == [1]
 
 
-def test_after_a_changed_step_a_loop_begins_anew(playground: Playground) -> None:
+def test_after_a_changed_step_a_loop_starts_over(playground: Playground) -> None:
     """And where every iteration sees another param of the loop."""
     text = LOOP.replace("  jobs:\n    - foreach", "  jobs:\n    - job: {id: first, type: Sleep, x: 1}\n    - foreach")
     calls = in_iterations(playground)
@@ -568,7 +568,7 @@ Workflow:
 """
 
 
-def test_a_while_that_changed_begins_anew(playground: Playground) -> None:
+def test_a_while_that_changed_starts_over(playground: Playground) -> None:
     """Since each iteration begins with what the one before it left; otherwise it goes on where it stopped."""
     playground.push(WHILE)
     playground.script.parts["b"] = [DONE, FATAL_ERROR, FATAL_ERROR, DONE]
@@ -712,7 +712,7 @@ Workflow:
 
 
 @pytest.mark.parametrize(("options", "latest_option"), [({}, ""), ({"is_latest": True}, "--latest ")])
-def test_a_capture_that_was_given_up_is_not_worked_on(
+def test_a_capture_that_was_abandoned_is_not_worked_on(
     playground: Playground, options: dict[str, Any], latest_option: str
 ) -> None:
     """Only a step after the capture is concerned."""

@@ -61,7 +61,7 @@ def _part(outcomes: dict[int, Outcome]) -> Any:
     return act
 
 
-def test_a_failing_iteration_is_named_while_the_loop_goes_on(playground: Playground) -> None:
+def test_a_failing_iteration_is_named_while_the_loop_continues(playground: Playground) -> None:
     """With its path, its cause and where its log is."""
     playground.push(PARTS)
     playground.script.parts["load"] = _part({2: FATAL_ERROR, 3: BUSY})
@@ -293,7 +293,7 @@ def test_the_last_line_about_progress_is_shown(playground: Playground) -> None:
     ]
 
 
-def test_at_most_so_many_of_a_kind_are_read(playground: Playground) -> None:
+def test_the_number_of_results_of_a_kind_is_limited(playground: Playground) -> None:
     """And all of them counted."""
     playground.push(PARTS.replace("to: 4", "to: 13"))
     playground.script.parts["load"] = USER_ERROR
@@ -318,7 +318,7 @@ def test_what_is_over_waits_for_nothing(playground: Playground) -> None:
     assert playground.state.awaited_permits([]) == {}
 
 
-def test_an_approval_that_is_deleted_meanwhile_is_left_out(
+def test_an_approval_that_is_deleted_meanwhile_is_omitted(
     playground: Playground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the look at the list and the look at where it is."""

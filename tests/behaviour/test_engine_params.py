@@ -264,7 +264,7 @@ def test_a_secret_without_text_fails_the_step(playground: Playground) -> None:
     ("workflow_id", "is_for_it"),
     [("sales.eu.daily", True), ("sales.eu.de.daily", True), ("sales.us.daily", False), ("sales.daily", False)],
 )
-def test_a_secret_is_for_the_workflows_of_its_namespace(
+def test_only_workflows_of_its_namespace_can_use_a_secret(
     playground: Playground, workflow_id: str, *, is_for_it: bool
 ) -> None:
     """And of those below it, as a role is; a loop in a workflow is part of it."""
@@ -284,7 +284,7 @@ Workflow:
     assert bool(playground.script.calls) is is_for_it
 
 
-def test_a_secret_is_not_for_a_workflow_that_is_handed_its_name(playground: Playground) -> None:
+def test_passing_the_name_of_a_secret_to_a_workflow_does_not_grant_it(playground: Playground) -> None:
     """By a workflow of its namespace, or by whoever starts it."""
     playground.secrets["sales.password"] = "pa55word"
     playground.push("Workflow: {id: ops.load, 'p<secret>': none, jobs: [{job: {id: a, type: Sleep, x: '${p}'}}]}")

@@ -17,7 +17,7 @@ def jobs(number: int, keys: str = "") -> str:
 
 
 def busy(playground: Playground, number: int = 10) -> None:
-    """Let steps run until somebody ends them."""
+    """Let steps run until someone ends them."""
     playground.script.parts |= {f"s{n}": BUSY for n in range(number)}
 
 
@@ -172,7 +172,7 @@ def test_a_step_that_waits_for_a_permit_can_be_ended(playground: Playground, act
     assert playground.statuses(run)["s0"].is_final
 
 
-def test_a_retry_gives_its_permit_back_until_it_begins(playground: Playground) -> None:
+def test_a_step_that_waits_for_a_retry_holds_no_permit(playground: Playground) -> None:
     """Others may use it meanwhile."""
     playground.push("Workflow:\n  id: w\n  step_concurrency: 1\n" + jobs(2))
     playground.script.parts |= {"s0": Outcome(State.USER_ERROR), "s1": BUSY}

@@ -26,7 +26,7 @@ def test_a_paused_step_that_is_to_end_cannot_be_resumed_meanwhile(playground: Pl
     assert playground.fresh(run).status is RunStatus.SUCCEEDED
 
 
-def test_an_answer_that_was_recorded_cannot_be_recorded_again_when_its_worker_has_the_step_once_more(
+def test_an_answer_that_was_recorded_cannot_be_recorded_again_when_its_worker_has_the_step_again(
     playground: Playground,
 ) -> None:
     """A worker that never heard that it was recorded tries again, while it carries out the next call already."""

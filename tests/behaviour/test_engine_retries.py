@@ -181,7 +181,7 @@ def test_limits_may_come_from_workflow_params(playground: Playground) -> None:
     assert len(playground.state.attempts(run.uuid)) == 4
 
 
-def test_a_limit_that_is_no_number_fails_the_step_as_the_engines_failure(playground: Playground) -> None:
+def test_a_limit_that_is_not_a_number_fails_the_step_as_the_engines_failure(playground: Playground) -> None:
     """When the policy is asked for."""
     playground.push(
         "Workflow:\n  id: w\n  tries: '1'\n  jobs:\n"

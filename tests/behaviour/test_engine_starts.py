@@ -80,7 +80,7 @@ def test_run_params_may_be_definitions(playground: Playground) -> None:
         playground.begin(definitions={"n": {"type": "LONG", "value": "x"}})
 
 
-def test_there_is_a_limit_to_run_params(playground: Playground) -> None:
+def test_the_size_of_run_params_is_limited(playground: Playground) -> None:
     """128, as in Maestro."""
     playground.push(ONE)
     with pytest.raises(ParamError, match="more than the limit"):
@@ -88,7 +88,7 @@ def test_there_is_a_limit_to_run_params(playground: Playground) -> None:
 
 
 def test_a_start_with_bad_params_may_be_kept_as_failed(playground: Playground) -> None:
-    """So that somebody can look at it."""
+    """So that someone can look at it."""
     playground.push("Workflow: {id: w, 'fixed(constant)': 1, jobs: [{job: {id: a, type: Sleep}}]}")
     run = playground.start(params={"fixed": 2}, persist_failed_run=True)
     assert run.status is RunStatus.FAILED
@@ -196,7 +196,7 @@ def test_a_restart_names_steps_that_exist(playground: Playground) -> None:
         playground.engine.restart(playground.address(run), step_params={"b": {"n": 1}})
 
 
-def test_a_failed_step_runs_again_while_its_run_goes_on(playground: Playground) -> None:
+def test_a_failed_step_runs_again_while_its_run_continues(playground: Playground) -> None:
     """As another attempt of the same run; what waited for it goes on."""
     playground.push("""
 Workflow:

@@ -581,7 +581,7 @@ def test_thousands_of_iterations_come_in_one_commit(engine: SqlEngineState) -> N
     assert engine.rollup(parent.uuid) == {StepStatus.SUCCEEDED: 6_000}
 
 
-def test_as_many_iterations_as_are_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_maximum_number_of_iterations_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each commit makes a bounded number of runs, and what stays in memory does not grow with the loop."""
     url = f"sqlite:///{tmp_path}/calve.db"
     with open_store(url) as store:

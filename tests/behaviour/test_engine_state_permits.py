@@ -145,7 +145,7 @@ def test_an_attempt_that_is_stopped_while_it_waits_lets_others_pass(engine: SqlE
     assert third.uuid in run_tasks(engine)
 
 
-def test_whoever_waits_for_something_else_holds_nobody_up(engine: SqlEngineState) -> None:
+def test_whoever_waits_for_something_else_blocks_nobody(engine: SqlEngineState) -> None:
     """The first in line that can have all its permits is woken, however many stand before it."""
     runs = runs_of(engine, 2)
     holding, _ = asking(engine, runs[0], Permit("p", 2), Permit("q", 1))

@@ -166,7 +166,7 @@ def _end(engine: SqlEngineState, attempt: Attempt) -> None:
 
 
 def _until_woken(engine: SqlEngineState, run: Run) -> None:
-    """Wait for the run's own task: if it never comes, somebody was forgotten, and this never ends."""
+    """Wait for the run's own task: if it never comes, someone was forgotten, and this never ends."""
     with engine._transactions.read() as connection:
         query = text("SELECT count(*) FROM task WHERE key = :key")
         while not connection.scalar(query, {"key": run.uuid}):
@@ -339,7 +339,7 @@ def test_a_commit_whose_answer_is_lost_is_found_out(store: Store) -> None:
     assert run_tasks(engine) == {run.uuid}
 
 
-def test_a_commit_that_was_cut_off_is_told(store: Store) -> None:
+def test_a_commit_that_was_cut_off_is_reported(store: Store) -> None:
     """The connection breaks before the commit: nothing is written, and the same changes can be given again."""
     engine = store.engine
     pushed(engine)
@@ -350,7 +350,7 @@ def test_a_commit_that_was_cut_off_is_told(store: Store) -> None:
     assert engine.commit(changes).started[0].status is StartStatus.CREATED
 
 
-def test_a_commit_that_nobody_can_ask_about_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_that_nobody_can_ask_about_is_reported(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The caller may give the same changes again: they are not written twice."""
     engine = store.engine
     pushed(engine)
@@ -364,7 +364,7 @@ def test_a_commit_that_nobody_can_ask_about_is_told(store: Store, monkeypatch: p
     assert loaded(engine, run.uuid).seq == 1
 
 
-def test_whatever_keeps_the_listener_from_listening_is_told_like_any_failure(store: Store) -> None:
+def test_whatever_keeps_the_listener_from_listening_is_reported_like_any_failure(store: Store) -> None:
     """So that the thread that listens tries again, and does not end."""
     with pytest.raises(StoreError, match="syntax error"):
         store._database.listener("two words")

@@ -117,7 +117,7 @@ def test_a_heartbeat_uses_the_clock_of_the_database(engine: SqlEngineState) -> N
 
 
 def test_a_silent_worker_loses_its_tasks(engine: SqlEngineState) -> None:
-    """They are free, and whoever held them can no longer record anything; his next heartbeat tells him."""
+    """They are free, and their former worker can no longer record anything; its next heartbeat tells it."""
     put(engine, NewTask(TaskKind.RUN, "r"))
     silent, busy = registered(engine), registered(engine)
     (task,) = engine.claim(silent, NOW, runs=1, steps=1)
@@ -163,7 +163,7 @@ def test_the_dead_are_forgotten_in_the_end(engine: SqlEngineState, monkeypatch: 
     assert [each.uuid for each in engine.workers()] == [worker]
 
 
-def test_a_heartbeat_tells_of_actions(engine: SqlEngineState) -> None:
+def test_a_heartbeat_reports_actions(engine: SqlEngineState) -> None:
     """On the attempts in the worker's hands, or on their runs; those of others do not concern it."""
     pushed(engine, strategy="PARALLEL")
     worker, other = registered(engine), registered(engine)

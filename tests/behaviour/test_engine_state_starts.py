@@ -103,7 +103,7 @@ def test_one_at_a_time(engine: SqlEngineState, strategy: str | None) -> None:
     assert run_tasks(engine) == {run.uuid for run in runs}
 
 
-def test_a_failed_instance_blocks_until_somebody_unblocks_it(engine: SqlEngineState) -> None:
+def test_a_failed_instance_blocks_until_someone_unblocks_it(engine: SqlEngineState) -> None:
     """STRICT_SEQUENTIAL starts nothing behind it; unblocking lets the next go."""
     pushed(engine, strategy="STRICT_SEQUENTIAL")
     first, second = started(engine).run, started(engine).run
@@ -114,7 +114,7 @@ def test_a_failed_instance_blocks_until_somebody_unblocks_it(engine: SqlEngineSt
     assert active(engine) == [second.instance_id]
 
 
-def test_a_failed_instance_blocks_until_somebody_restarts_it(engine: SqlEngineState) -> None:
+def test_a_failed_instance_blocks_until_someone_restarts_it(engine: SqlEngineState) -> None:
     """The restarted one goes first; its earlier run blocks no more."""
     pushed(engine, strategy="STRICT_SEQUENTIAL")
     first = started(engine).run

@@ -54,7 +54,7 @@ def test_sequential_is_the_default(playground: Playground) -> None:
 
 
 def test_strict_sequential_waits_behind_a_failure(playground: Playground) -> None:
-    """Until somebody unblocks it."""
+    """Until someone unblocks it."""
     push(playground, "strict_sequential")
     runs = [playground.start() for _ in range(2)]
     fail(playground, runs[0])
@@ -65,7 +65,7 @@ def test_strict_sequential_waits_behind_a_failure(playground: Playground) -> Non
     assert stand(playground, *runs) == [R.FAILED, R.IN_PROGRESS]
 
 
-def test_strict_sequential_goes_on_after_a_restart(playground: Playground) -> None:
+def test_strict_sequential_continues_after_a_restart(playground: Playground) -> None:
     """The restarted one goes first, as the older one."""
     push(playground, "strict_sequential")
     runs = [playground.start() for _ in range(2)]

@@ -115,7 +115,7 @@ def test_work_that_a_worker_had_to_leave_is_taken_up_by_another(playground: Play
     assert playground.attempt(run, "a").attempt_id == 1
 
 
-def test_a_worker_that_was_taken_for_dead_begins_anew(playground: Playground) -> None:
+def test_a_worker_that_was_considered_dead_starts_over(playground: Playground) -> None:
     """Under another name; what it did is dropped, and done by whoever has it now."""
     playground.push(ONE)
     work = playground.script.parts["a"] = Waiting()
@@ -182,7 +182,7 @@ def is_called(name: str, worker: WorkerRecord) -> bool:
     return worker.uuid == name
 
 
-def test_a_task_that_workers_die_over_is_set_aside(playground: Playground) -> None:
+def test_a_task_that_kills_workers_is_set_aside(playground: Playground) -> None:
     """With its run, which fails; other runs go on."""
     playground.push("Workflow: {id: w, run_strategy: parallel, jobs: [{job: {id: a, type: Sleep}}]}")
     run = playground.begin().run

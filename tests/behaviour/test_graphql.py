@@ -193,7 +193,7 @@ def test_signals_are_announced_and_traced(site: Site) -> None:
     assert refusal(site, '{ signalLineage(name: "team.day", seq: -1) }')[0] == "request_invalid"
 
 
-def test_mistakes_are_told_with_their_codes(site: Site) -> None:
+def test_mistakes_are_reported_with_their_codes(site: Site) -> None:
     """Those of the engine, and those of the query."""
     assert refusal(site, '{ workflow(id: "none") { id } }')[0] == "workflow_missing"
     assert refusal(site, PUSH, text="Workflow: {id: w, jobs: [{job: {id: a, type: Nope}}]}")[0] == "definition_invalid"
@@ -296,7 +296,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("query", BOMBS.values(), ids=BOMBS)
-def test_bombs_are_refused_before_they_are_looked_at(site: Site, query: str) -> None:
+def test_bombs_are_refused_before_they_are_examined(site: Site, query: str) -> None:
     """Whatever a few hundred words stand for, it is counted and not expanded."""
     answer = site.client.post("/graphql", json={"query": query}).json()
     assert answer.get("data") is None
@@ -327,7 +327,7 @@ def test_several_requests_at_once_are_no_request(site: Site) -> None:
     assert site.client.post("/graphql", json=[{"query": "{ __typename }"}] * 100).status_code == 400
 
 
-def test_many_costly_requests_of_one_caller_hold_nobody_up(
+def test_many_costly_requests_of_one_caller_block_nobody(
     playground: Playground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither health, nor REST, nor GraphQL of other callers: one caller has not all threads."""
@@ -417,7 +417,7 @@ def test_settings_say_how_much_a_request_may_ask_for(playground: Playground) -> 
 
 
 class _Named:
-    """Takes everybody for who he says he is."""
+    """Trusts the name that a caller sends."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -436,8 +436,8 @@ def _as(playground: Playground, principal: Principal) -> Any:
     return site_on(playground, middleware=[Middleware(FixedPrincipal, principal=principal)])
 
 
-def test_everybody_sees_what_he_may_see(playground: Playground) -> None:
-    """And does what he may do; by namespace, field by field."""
+def test_callers_see_only_what_they_may_read(playground: Playground) -> None:
+    """Callers can do only what they may; by namespace, field by field."""
     for text in (TWO, OTHER):
         playground.push(text)
     runs = [playground.start("team.w"), playground.start("other.w")]

@@ -130,7 +130,7 @@ def test_a_signal_that_a_trigger_has_not_read_stays(place: Place) -> None:
     assert place.numbers("x") == [2]
 
 
-def test_a_signal_that_a_waiting_step_has_not_looked_at_stays(place: Place) -> None:
+def test_a_signal_that_a_waiting_step_has_not_examined_stays(place: Place) -> None:
     """Those that it has looked at, and that do not fit, may go."""
     place.playground.push(
         "Workflow: {id: w, jobs: [{job: {id: a, type: NoOp, signal_dependencies: [{name: x, "
@@ -208,7 +208,7 @@ def test_the_audit_log_is_whole_after_its_beginning_was_pruned(place: Place, acc
 
 
 def test_who_reads_the_audit_log_while_it_is_pruned_finds_it_whole(place: Place, access: AccessSetup) -> None:
-    """What went after he had read the lines before it is no gap; what nobody tells of is one."""
+    """Lines pruned after earlier ones were read are no gap; lines that no record mentions are one."""
     state = access.state
     for number in range(9):
         state.append(Act(number, "user:a", "test", "", "", "ok"))
@@ -260,7 +260,7 @@ def test_tokens_and_sessions_go_after_their_end(place: Place, access: AccessSetu
 # Events and logs.
 
 
-def test_events_of_live_instances_and_those_that_somebody_has_not_seen_stay(place: Place) -> None:
+def test_events_of_live_instances_and_those_that_someone_has_not_seen_stay(place: Place) -> None:
     """And the last one, from which numbers go on."""
     playground = place.playground
     playground.script.parts["b"] = BUSY
@@ -365,7 +365,7 @@ def test_an_instance_that_is_not_over_or_holds_up_others_stays(place: Place) -> 
 # How it is done.
 
 
-def test_a_turn_takes_so_much_and_the_next_one_goes_on(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_is_limited_and_the_next_one_continues(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """No transaction takes more than a batch, no turn more than a few of them."""
     monkeypatch.setattr(pruning, "BATCH", 2)
     monkeypatch.setattr(pruning, "BATCHES", 2)
@@ -402,7 +402,7 @@ def test_of_several_one_prunes(place: Place) -> None:
     assert turns == ["turn"]
 
 
-def test_a_database_that_is_away_is_borne(place: Place) -> None:
+def test_a_database_that_is_unavailable_is_tolerated(place: Place) -> None:
     """Pruning goes on when it is back."""
     stop = threading.Event()
 

@@ -163,7 +163,7 @@ def test_captures_are_read_page_by_page(
 
 
 def test_captures_of_others_have_no_page(playground: Playground, table_lake: TableLake) -> None:
-    """Neither in the list nor by id; a viewer has no button, somebody who may run the workflow has two."""
+    """Neither in the list nor by id; a viewer has no button, someone who may run the workflow has two."""
     capture_id = open_capture(table_lake)
     with browser(playground, table_lake, viewer("other")) as client:
         assert capture_id not in client.get("/captures").text

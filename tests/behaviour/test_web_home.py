@@ -34,7 +34,7 @@ def _cards(page: Parsed) -> dict[str, str]:
     return {one.attributes["href"]: " ".join(one.text.split()) for one in cards}
 
 
-def test_where_nothing_needs_a_person_home_says_so(client: TestClient) -> None:
+def test_where_nothing_needs_a_person_home_reports_it(client: TestClient) -> None:
     """Five good lines, and how to begin."""
     page = answer_of(client.get("/"))
     good = [one.text for one in page.all("span", class_="status tone-ok")]
@@ -68,7 +68,7 @@ def test_what_waits_for_a_person_is_shown_with_its_question(client: TestClient, 
 
 
 def test_what_is_held_leads_to_its_capture(client: TestClient, playground: Playground) -> None:
-    """Where the instance has ended, somebody has to commit it."""
+    """Where the instance has ended, someone has to commit it."""
     playground.push(JOB.format("sales.a"))
     attempt = playground.attempt(playground.start("sales.a"), "load")
     delivery = Delivery("sales.a/load", "c1", "sales.a/1/1/load")
@@ -93,7 +93,7 @@ def test_all_of_a_column_can_be_shown(client: TestClient, playground: Playground
     assert {f"/workflows/sales.a{number}/instances/1" for number in range(8)} <= answer.links
 
 
-def test_a_silent_scheduler_is_told(playground: Playground) -> None:
+def test_a_silent_scheduler_is_reported(playground: Playground) -> None:
     """By its last record, also if no trigger is late."""
     triggers = playground.store.triggers
     app = create_app(services_on(playground), extend=add_pages)

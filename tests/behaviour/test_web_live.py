@@ -67,7 +67,7 @@ def test_a_page_is_kept_up_to_date_by_its_stream(site: Site) -> None:
     assert "instance 1: created" in message["data"]
 
 
-def test_a_stream_goes_on_after_the_last_message_that_a_browser_saw(site: Site) -> None:
+def test_a_stream_continues_after_the_last_message_that_a_browser_saw(site: Site) -> None:
     """What happened meanwhile is in one message; a number that is none is refused."""
     site.start("demo.hello")
     (first,) = _messages(site.client, "/live/?after=0", 1)

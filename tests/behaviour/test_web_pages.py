@@ -114,7 +114,7 @@ def test_pages_are_compressed_for_those_who_take_it(client: TestClient) -> None:
 
 
 def test_text_of_users_is_text_on_pages(client: TestClient) -> None:
-    """What somebody searches for is escaped, whatever it is."""
+    """What someone searches for is escaped, whatever it is."""
     evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
     page = answer_of(client.get("/workflows", params={"search": evil}))
     assert page.one("input", value=evil)
@@ -199,7 +199,7 @@ def test_only_changes_are_actions(client: TestClient, operation_id: str) -> None
     assert client.post(f"/actions/{operation_id}", data={"workflow_id": "demo.hello"}).status_code == 404
 
 
-def test_browsers_are_led_to_sign_in_and_programs_are_told(guarded_client: TestClient) -> None:
+def test_browsers_are_redirected_to_sign_in_and_programs_get_an_error(guarded_client: TestClient) -> None:
     """And come back to where they wanted to go."""
     answer = guarded_client.get("/workflows?search=x")
     assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in?next=/workflows%3Fsearch%3Dx")
@@ -221,7 +221,7 @@ def test_the_identity_provider_is_offered_where_there_is_one(playground: Playgro
     assert page.one("a", class_="button primary wide").attributes["href"].endswith("begin?next=%2Fworkflows")
 
 
-def test_a_wrong_password_is_told_on_the_page(guarded_client: TestClient) -> None:
+def test_a_wrong_password_is_reported_on_the_page(guarded_client: TestClient) -> None:
     """With the name kept, and without saying which of the two is wrong."""
     answer = guarded_client.post("/actions/sign-in", data={"name": "ann", "password": "wrong"})
     assert answer.status_code == 401

@@ -149,7 +149,7 @@ def test_the_letters_of_many_commits_are_loaded_by_the_page(
     assert "not read yet" in page.one("main").text
 
 
-def test_a_map_says_what_it_leaves_out_and_leads_there(
+def test_a_map_says_what_it_omits_and_leads_there(
     client: TestClient, table_lake: TableLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By links whose addresses say which part they show; each commit and partition is in one of them."""

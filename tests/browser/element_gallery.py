@@ -1,4 +1,4 @@
-"""A page with every picture and every custom element, and a server of it under the pages' own security policy."""
+"""A page with every chart and every custom element, and a server for it with the security policy of the pages."""
 
 import json
 from collections.abc import Iterator

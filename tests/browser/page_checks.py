@@ -1,4 +1,4 @@
-"""Pages in a browser as tests watch them: in every look, with everything that goes wrong on them."""
+"""Checks of pages in a browser: in both themes and all sizes, with every error that occurs on them."""
 
 import json
 import subprocess

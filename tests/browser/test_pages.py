@@ -139,7 +139,7 @@ def test_a_live_update_leaves_alone_what_a_person_did(browser: Browser, made: We
         expect(page.locator("#step details")).to_have_attribute("open", "")
 
 
-def test_a_page_catches_up_when_the_server_was_away(browser: Browser, made: WebProject) -> None:
+def test_a_page_catches_up_when_the_server_was_unavailable(browser: Browser, made: WebProject) -> None:
     """What happened meanwhile is shown, without a reload."""
     address, site = _instance(made, "away", BUSY), Site(made)
     with site.up() as url:

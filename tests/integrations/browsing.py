@@ -20,7 +20,7 @@ _KEPT = "calve_oidc"
 
 @dataclass(frozen=True, slots=True)
 class Browser:
-    """Somebody's browser."""
+    """The browser of a user."""
 
     calve: str
     client: httpx.Client
@@ -66,7 +66,7 @@ class Browser:
         return dict(json.loads(urlsafe_b64decode(text)))
 
     def keep(self, **changed: str) -> None:
-        """Keep something else, as somebody might who is after more than he may have."""
+        """Keep something else, as an attacker might."""
         text = urlsafe_b64encode(json.dumps(self.kept() | changed).encode()).decode()
         (cookie,) = [cookie for cookie in self.client.cookies.jar if cookie.name == _KEPT]
         cookie.value = text

@@ -50,7 +50,7 @@ def browser(calve: str) -> Iterator[Browser]:
 
 @pytest.fixture
 def newcomer(keycloak: Keycloak) -> Callable[..., str]:
-    """Return what adds somebody of some groups, whom no other test knows, and says the name."""
+    """Return a function that adds a new user to groups, and returns their name."""
 
     def added(*groups: str) -> str:
         name = f"user-{uuid.uuid4().hex}"

@@ -95,23 +95,23 @@ class Keycloak:
         return answer.json() if answer.content else None
 
     def add_user(self, name: str, password: str, *groups: str) -> None:
-        """Add somebody; groups are named by their full paths."""
+        """Add a user; groups are named by their full paths."""
         person = {"email": f"{name}@example.com", "firstName": name, "lastName": "Test", "enabled": True}
         known_by = [{"type": "password", "value": password, "temporary": False}]
         self.ask("POST", "/users", json=person | {"username": name, "credentials": known_by, "groups": list(groups)})
 
     def user(self, name: str) -> dict[str, Any]:
-        """Return what it knows of somebody."""
+        """Return the record of a user."""
         (found,) = self.ask("GET", "/users", params={"username": name, "exact": "true"})
         return dict(found)
 
     def change_user(self, name: str, **changed: Any) -> None:
-        """Change something of somebody."""
+        """Change the record of a user."""
         known = self.user(name)
         self.ask("PUT", f"/users/{known['id']}", json=known | changed)
 
     def join(self, name: str, path: str, *, leaves: bool = False) -> None:
-        """Let somebody join a group, or leave it."""
+        """Add a user to a group, or remove them."""
         group = self.ask("GET", f"/group-by-path{path}")
         self.ask("DELETE" if leaves else "PUT", f"/users/{self.user(name)['id']}/groups/{group['id']}")
 

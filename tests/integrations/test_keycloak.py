@@ -22,7 +22,7 @@ def _pushed(browser: Browser, workflow_id: str) -> int:
     return browser.ask("POST", "/workflows/yaml", content=definition, headers=headers).status_code
 
 
-def test_somebody_may_do_what_her_groups_may_and_not_more(browser: Browser, keycloak: Keycloak) -> None:
+def test_a_user_has_exactly_the_permissions_of_their_groups(browser: Browser, keycloak: Keycloak) -> None:
     """She comes back with a session, known by Keycloak's subject, with just the roles of her groups."""
     answer = browser.sign_in("ann")
     assert answer.status_code == 200
@@ -37,8 +37,8 @@ def test_somebody_may_do_what_her_groups_may_and_not_more(browser: Browser, keyc
     assert browser.ask("GET", "/access/users").status_code == 403
 
 
-def test_somebody_who_may_only_look_changes_nothing(browser: Browser) -> None:
-    """Of his one group."""
+def test_someone_who_may_only_look_changes_nothing(browser: Browser) -> None:
+    """Those of their only group."""
     browser.sign_in("bob")
     assert (browser.me() or {})["grants"] == ["viewer"]
     assert browser.ask("GET", "/workflows").status_code == 200
@@ -46,7 +46,7 @@ def test_somebody_who_may_only_look_changes_nothing(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("name", ["nora", "sam"])
-def test_somebody_of_no_listed_group_is_not_let_in(browser: Browser, name: str) -> None:
+def test_someone_of_no_listed_group_is_not_let_in(browser: Browser, name: str) -> None:
     """Neither by a group of the same name under another one: groups are known by their full paths."""
     answer = browser.sign_in(name)
     assert answer.status_code == 403
@@ -172,8 +172,8 @@ def test_only_some_signatures_are_taken(browser: Browser, keycloak: Keycloak, al
     assert browser.sign_in("ann").status_code == 200
 
 
-def test_somebody_disabled_there_does_not_come_back(browser: Browser, keycloak: Keycloak, newcomer: Newcomer) -> None:
-    """Neither with his password nor with a code that he got before."""
+def test_someone_disabled_there_does_not_come_back(browser: Browser, keycloak: Keycloak, newcomer: Newcomer) -> None:
+    """Neither with their password nor with an earlier code."""
     name = newcomer("/everybody")
     assert browser.sign_in(name).status_code == 200
     browser.forget()
@@ -186,7 +186,7 @@ def test_somebody_disabled_there_does_not_come_back(browser: Browser, keycloak: 
 
 
 def test_roles_follow_groups(browser: Browser, keycloak: Keycloak, newcomer: Newcomer) -> None:
-    """At each sign-in; who has left all of them is not let in, and can do nothing with what he still has."""
+    """At each sign-in; a user who left all groups cannot sign in, and their session and tokens have no permissions."""
     name = newcomer("/everybody")
     browser.sign_in(name)
     keycloak.join(name, "/data-engineers")
@@ -224,7 +224,7 @@ def test_tokens_of_keycloak_open_nothing(browser: Browser, keycloak: Keycloak) -
 def test_a_secret_that_is_no_longer_right_is_not_the_fault_of_who_signs_in(
     browser: Browser, keycloak: Keycloak
 ) -> None:
-    """He is told that the server is to blame; the secret is not in the answer."""
+    """The message says that the server is misconfigured; the secret is not in the response."""
     with keycloak.client_with(secret="another"):
         answer = browser.sign_in("ann")
     assert answer.status_code == 502
@@ -233,7 +233,7 @@ def test_a_secret_that_is_no_longer_right_is_not_the_fault_of_who_signs_in(
     assert browser.sign_in("ann").status_code == 200
 
 
-def test_a_keycloak_that_hangs_holds_up_nobody_else(browser: Browser, keycloak: Keycloak) -> None:
+def test_a_keycloak_that_hangs_blocks_nobody_else(browser: Browser, keycloak: Keycloak) -> None:
     """Who comes back from it is told so after some seconds."""
     back = browser.let_in("ann")
     with keycloak.hanging(), ThreadPoolExecutor(8) as pool:
@@ -244,8 +244,10 @@ def test_a_keycloak_that_hangs_holds_up_nobody_else(browser: Browser, keycloak: 
     assert browser.sign_in("ann").status_code == 200
 
 
-def test_while_keycloak_is_away_the_answer_says_so(browser: Browser, keycloak: Keycloak, tmp_path: Path) -> None:
-    """Where somebody begins and where he comes back; once it is there again, people sign in as before."""
+def test_while_keycloak_is_unavailable_the_response_reports_it(
+    browser: Browser, keycloak: Keycloak, tmp_path: Path
+) -> None:
+    """At the beginning and at the end of a sign-in; once it is available again, users sign in as before."""
     assert browser.sign_in("ann").status_code == 200
     session = browser.client.cookies["calve_session"]
     browser.forget()

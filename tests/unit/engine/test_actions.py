@@ -147,7 +147,7 @@ def test_a_step_that_has_not_begun_can_be_paused(playground: Playground, status:
 
 
 @pytest.mark.parametrize("status", [status for status in StepStatus if status.is_restartable])
-def test_a_step_that_has_failed_runs_again_while_its_run_goes_on(playground: Playground, status: StepStatus) -> None:
+def test_a_step_that_has_failed_runs_again_while_its_run_continues(playground: Playground, status: StepStatus) -> None:
     """As a new attempt."""
     run = put(playground, status)
     playground.engine.restart(playground.address(run, "a"))

@@ -68,7 +68,7 @@ def test_a_commit_after_what_succeeded_is_told_nothing(commits: Commits) -> None
     assert (run.status, commits.told) == (RunStatus.SUCCEEDED, [{}])
 
 
-def test_a_commit_is_told_of_a_use_whose_failure_was_ignored(commits: Commits) -> None:
+def test_a_commit_detects_a_use_whose_failure_was_ignored(commits: Commits) -> None:
     """Its rows have gone nowhere; a restart from it puts that right."""
     run = commits.run(workflow(CAPTURE, spark("merge", more=IGNORED), COMMIT), merge=FATAL_ERROR)
     assert (run.status, commits.told) == (RunStatus.FAILED, [{"merge": "COMPLETED_WITH_ERROR"}])
@@ -85,7 +85,7 @@ def test_a_commit_is_judged_on_the_steps_of_earlier_runs_too(commits: Commits) -
     assert commits.told == [{"merge": "COMPLETED_WITH_ERROR"}] * 3
 
 
-def test_a_commit_is_told_of_a_use_that_a_person_skipped(commits: Commits) -> None:
+def test_a_commit_detects_a_use_that_a_person_skipped(commits: Commits) -> None:
     """By a restart that leaves it out."""
     run = commits.run(workflow(CAPTURE, spark("merge"), COMMIT), merge=FATAL_ERROR)
     assert run.status is RunStatus.FAILED
@@ -145,7 +145,7 @@ def test_a_use_after_the_commit_is_told_as_not_begun(commits: Commits) -> None:
     assert commits.told == [{"merge": "NOT_CREATED"}]
 
 
-def test_a_use_beside_the_commit_is_told_as_it_stands(commits: Commits) -> None:
+def test_a_use_beside_the_commit_is_reported_as_it_stands(commits: Commits) -> None:
     """It may fail later."""
     push_unchecked(commits.playground, CAPTURE, spark("merge"), COMMIT, capture={"merge": "true", "commit": "true"})
     commits.playground.script.parts["merge"] = Outcome(State.CONTINUE, poll_after=3_600)
@@ -155,7 +155,7 @@ def test_a_use_beside_the_commit_is_told_as_it_stands(commits: Commits) -> None:
     commits.playground.settle()
 
 
-def test_if_no_use_ran_those_that_should_have_are_told(commits: Commits) -> None:
+def test_if_no_use_ran_those_that_should_have_are_reported(commits: Commits) -> None:
     """Around them, in a definition that was pushed before."""
     edges = {"capture": {"merge": "x > 5", "note": "true"}, "merge": {"commit": "true"}, "note": {"commit": "true"}}
     push_unchecked(commits.playground, CAPTURE, spark("merge"), "- job: {id: note, type: NoOp}", COMMIT, **edges)
@@ -181,7 +181,7 @@ def failing_for(number: int) -> Any:
     return act
 
 
-def test_a_use_that_failed_in_an_iteration_is_told_with_its_number(commits: Commits) -> None:
+def test_a_use_that_failed_in_an_iteration_is_reported_with_its_number(commits: Commits) -> None:
     """Though the loop has succeeded."""
     loop = LOOP.format(first=spark("write", more=IGNORED), second="- job: {id: note, type: NoOp}")
     run = commits.run(workflow(CAPTURE, loop, COMMIT), write=failing_for(2))
@@ -273,7 +273,7 @@ def test_a_subworkflow_is_looked_into_through_the_params_that_it_is_given(
 
 
 @pytest.mark.parametrize("is_in_loop", [False, True])
-def test_a_subworkflow_that_passed_over_the_rows_is_told(commits: Commits, *, is_in_loop: bool) -> None:
+def test_a_subworkflow_that_skipped_the_rows_is_reported(commits: Commits, *, is_in_loop: bool) -> None:
     """It succeeded, as the step that uses them was left out by a condition."""
     begin, write = "- job: {id: begin, type: NoOp}", "- job: {id: write, type: Shell, shell: {script: '${SOURCE}'}}"
     dag = "[begin: [IF x > 5 THEN write]]"
@@ -299,7 +299,7 @@ def test_a_subworkflow_in_a_loop_is_looked_into(commits: Commits) -> None:
     assert commits.told == [{f"days/{number}/sub/write": "COMPLETED_WITH_ERROR" for number in (1, 2, 3)}]
 
 
-def test_a_subworkflow_that_was_not_waited_for_is_told(commits: Commits) -> None:
+def test_a_subworkflow_that_was_not_waited_for_is_reported(commits: Commits) -> None:
     """Only a definition that was pushed before has one."""
     commits.playground.push(CHILD)
     commits.playground.script.parts["write"] = Outcome(State.CONTINUE, poll_after=3_600)
@@ -320,7 +320,7 @@ def test_a_capture_inside_a_loop_is_committed_in_its_iteration(commits: Commits)
     assert sorted(commits.told, key=len) == [{}, {"write": "COMPLETED_WITH_ERROR"}]
 
 
-def test_a_use_outside_of_the_loop_of_a_capture_is_not_looked_at(
+def test_a_use_outside_of_the_loop_of_a_capture_is_not_examined(
     commits: Commits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It comes after the loop, which only a definition has that was pushed before."""

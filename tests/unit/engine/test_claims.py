@@ -74,7 +74,7 @@ def test_as_many_are_reserved_as_there_are(asked: int, got: int) -> None:
 
 
 def test_who_gives_the_first_one_back_ends_a_shortage() -> None:
-    """Then somebody has to look for work."""
+    """Then someone has to look for work."""
     slots = Slots(2)
     assert not slots.release(0)
     slots.reserve(2)

@@ -3,7 +3,7 @@
 from calve.engine import AnchoredClock
 
 
-def test_time_goes_on_from_what_the_database_said() -> None:
+def test_time_continues_from_what_the_database_said() -> None:
     """By this machine's clock that never jumps."""
     here = [100.0]
     clock = AnchoredClock(lambda: 5_000, lambda: here[0])

@@ -45,7 +45,9 @@ def claimed(playground: Playground, keys: str = "") -> tuple[Run, Task]:
     return run, task
 
 
-def test_an_outcome_is_recorded_however_long_the_database_is_away(playground: Playground, store: Unreliable) -> None:
+def test_an_outcome_is_recorded_however_long_the_database_is_unavailable(
+    playground: Playground, store: Unreliable
+) -> None:
     """The work is not done again for that."""
     run, task = claimed(playground)
     store.faults["commit"] = [StoreUnavailable() for _ in range(7)]
@@ -63,7 +65,7 @@ def test_a_worker_that_has_to_go_does_not_wait_for_the_database(playground: Play
     assert playground.statuses(run) == {"a": S.RUNNING}
 
 
-def test_a_turn_is_taken_again_when_somebody_else_changed_the_run(playground: Playground, store: Unreliable) -> None:
+def test_a_turn_is_taken_again_when_someone_else_changed_the_run(playground: Playground, store: Unreliable) -> None:
     """Some times, then it is put off, then it is an error."""
     run, task = claimed(playground)
     store.faults["commit"] = [Conflict() for _ in range(OPTIMISTIC + 1)]
@@ -76,7 +78,7 @@ def test_a_turn_is_taken_again_when_somebody_else_changed_the_run(playground: Pl
     playground.do(task)
 
 
-def test_artifacts_are_kept_however_long_the_database_is_away(playground: Playground, store: Unreliable) -> None:
+def test_artifacts_are_kept_however_long_the_database_is_unavailable(playground: Playground, store: Unreliable) -> None:
     """Unless the worker has to go: then it is the database's failure."""
 
     def work(context: StepContext) -> Outcome:
@@ -305,7 +307,7 @@ def test_a_task_about_nothing_is_done(playground: Playground) -> None:
     assert playground.state.counts().get(task.kind) == 0
 
 
-def test_a_database_that_is_away_while_a_child_is_started_fails_no_step(
+def test_a_database_that_is_unavailable_while_a_child_starts_fails_no_step(
     playground: Playground, store: Unreliable
 ) -> None:
     """The turn is taken again when it is back."""

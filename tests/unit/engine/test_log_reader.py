@@ -81,7 +81,7 @@ def test_a_page_can_begin_anywhere(torn: Kept) -> None:
     assert reader.page(900) == LogPage(900, "", 900, 800)
 
 
-def test_a_page_ends_where_nothing_is_kept_and_the_next_says_so(torn: Kept) -> None:
+def test_a_page_ends_where_nothing_is_kept_and_the_next_reports_it(torn: Kept) -> None:
     """Whether it begins in the hole or before it."""
     reader = torn.reader()
     assert reader.page(232, 100) == LogPage(232, "line 29\n", 240, 800)
@@ -176,7 +176,7 @@ def test_lines_are_found_with_their_places_and_numbers(torn: Kept) -> None:
     assert all(LINES[match.offset :].startswith(match.text) for match in found.matches)
 
 
-def test_a_search_goes_on_where_it_stopped(torn: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_continues_where_it_stopped(torn: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     """After so many lines, or after so many bytes."""
     first = torn.reader().find("9", limit=2)
     assert first.next_offset is not None
@@ -244,7 +244,7 @@ def test_a_log_without_holes_needs_no_files(torn: Kept) -> None:
     assert torn.asked == [0]
 
 
-def test_a_file_that_is_away_is_said_to_be(torn: Kept) -> None:
+def test_a_file_that_is_unavailable_is_said_to_be(torn: Kept) -> None:
     """In the place of what it holds; the rest can be read."""
     torn.files = {"a": (0, 800)}
     torn.broken = {"a"}
@@ -253,14 +253,14 @@ def test_a_file_that_is_away_is_said_to_be(torn: Kept) -> None:
     assert len(shown.encode()) == 800
 
 
-def test_what_no_file_has_either_is_left_out(torn: Kept) -> None:
+def test_what_no_file_has_either_is_omitted(torn: Kept) -> None:
     """If a machine was lost with the last part, say."""
     torn.files = {"a": (200, 400), "b": (560, 600)}
     pages = list(torn.reader(torn).pages())
     assert [(page.offset, page.left_out) for page in pages] == [(0, 0), (560, 160), (640, 40)]
 
 
-def test_how_much_is_kept_is_told(torn: Kept) -> None:
+def test_how_much_is_kept_is_reported(torn: Kept) -> None:
     """Of all that was written."""
     assert (torn.reader().kept, torn.reader().size) == (400, 800)
 

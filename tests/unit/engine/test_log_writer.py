@@ -168,7 +168,7 @@ def test_a_disk_that_is_full_costs_the_spool_only(tmp_path: Path, caplog: pytest
     assert len(caplog.records) == 1
 
 
-def test_a_log_goes_on_where_it_was() -> None:
+def test_a_log_continues_where_it_was() -> None:
     """After the last piece that the store has."""
     assert after([], "", 3) == (3, 0, 0)
     assert after([LogExtent(0, 5, 0, 0), LogExtent(90, 6, 4, 7)], "a\nb\nc\n", 10) == (15, 96, 10)

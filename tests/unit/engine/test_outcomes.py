@@ -30,7 +30,7 @@ def test_a_failure_is_retryable_while_tries_are_left(state: State, retries: dict
     assert status_after(state, retries, POLICY) is status
 
 
-def test_work_that_goes_on_has_not_ended() -> None:
+def test_work_that_continues_has_not_ended() -> None:
     """To ask is a mistake of the engine."""
     with pytest.raises(ValueError, match="goes on"):
         status_after(State.CONTINUE, {}, POLICY)

@@ -286,7 +286,7 @@ def test_names_outside_do_not_reach_into_a_subworkflow(playground: Playground) -
     assert (playground.result(inner, "b", "p"), playground.result(run, "b", "p")) == (1, 7)
 
 
-def test_a_failed_step_runs_again_while_its_run_goes_on(playground: Playground) -> None:
+def test_a_failed_step_runs_again_while_its_run_continues(playground: Playground) -> None:
     """In the same run, as its next attempt."""
     playground.push(CHAIN)
     playground.script.parts |= {"a": [FATAL_ERROR, DONE], "other": [BUSY, DONE]}
@@ -302,7 +302,7 @@ def test_a_failed_step_runs_again_while_its_run_goes_on(playground: Playground) 
     assert playground.state.rollup(run.root_uuid) == {StepStatus.SUCCEEDED: 4}
 
 
-def test_a_failed_step_is_skipped_while_its_run_goes_on(playground: Playground) -> None:
+def test_a_failed_step_is_skipped_while_its_run_continues(playground: Playground) -> None:
     """The steps after it run."""
     playground.push(CHAIN)
     playground.script.parts |= {"b": FATAL_ERROR, "other": [BUSY, DONE]}
@@ -315,7 +315,7 @@ def test_a_failed_step_is_skipped_while_its_run_goes_on(playground: Playground) 
     assert playground.fresh(run).status is RunStatus.SUCCEEDED
 
 
-def test_a_failed_loop_goes_on_while_its_run_does(playground: Playground) -> None:
+def test_a_failed_loop_continues_while_its_run_does(playground: Playground) -> None:
     """Only what had failed in it runs again."""
     playground.push(LOOP.removesuffix("  dag: sequential\n") + "    - job: {id: other, type: Sleep}\n")
     playground.script.parts |= {**of_iteration(2), "other": [BUSY, DONE]}
@@ -327,7 +327,7 @@ def test_a_failed_loop_goes_on_while_its_run_does(playground: Playground) -> Non
     assert playground.statuses(run)["loop"] is StepStatus.SUCCEEDED
 
 
-def test_a_carried_failure_runs_again_while_the_run_goes_on(playground: Playground) -> None:
+def test_a_carried_failure_runs_again_while_the_run_continues(playground: Playground) -> None:
     """It is a step of an earlier run, and takes its place in this one."""
     playground.push(CHAIN)
     playground.script.parts |= {"b": FATAL_ERROR, "other": FATAL_ERROR}

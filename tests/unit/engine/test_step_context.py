@@ -49,7 +49,7 @@ def test_the_time_that_is_left_ends_at_nothing(tmp_path: Path) -> None:
     assert context(tmp_path, deadline=90).timeout == 0
 
 
-def test_work_is_to_end_when_somebody_says_so_or_its_time_is_up(tmp_path: Path) -> None:
+def test_work_is_to_end_when_someone_says_so_or_its_time_is_up(tmp_path: Path) -> None:
     """Whoever waits hears of both."""
     given = context(tmp_path)
     assert not given.is_interrupted()
@@ -109,7 +109,7 @@ def test_an_empty_secret_hides_nothing() -> None:
         "cGFzcyAid29yZCIgKyDDvC8x",
     ],
 )
-def test_a_secret_is_hidden_in_every_guise(tmp_path: Path, printed: str) -> None:
+def test_a_secret_is_masked_in_every_encoding(tmp_path: Path, printed: str) -> None:
     """Programs print what they were given quoted, escaped or encoded; keys of what they give back count too."""
     param = Parameter("p", SecretParam(value="P"), Secret("P"))
     _, hidden = revealed({"p": param}, lambda _: 'pass "word" + ü/1')

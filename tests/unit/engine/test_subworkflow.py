@@ -182,7 +182,7 @@ def test_results_can_be_read_from_inside(playground: Playground) -> None:
     assert playground.result(playground.start(), "after", "r") == "this"
 
 
-def test_going_too_deep_is_refused(playground: Playground) -> None:
+def test_nesting_too_deep_is_refused(playground: Playground) -> None:
     """A workflow that starts itself comes to an end."""
     playground.push(parent(of="w", extra="run_strategy: parallel"))
     run = playground.start()
@@ -221,7 +221,7 @@ def test_a_restart_from_the_beginning_runs_all_of_the_child_again(playground: Pl
     assert playground.state.rollup(run.root_uuid) == {StepStatus.SUCCEEDED: 3}
 
 
-def test_a_child_that_somebody_restarts_does_not_disturb_its_parent(playground: Playground) -> None:
+def test_a_child_that_someone_restarts_does_not_disturb_its_parent(playground: Playground) -> None:
     """The parent is over, and stays as it was; its own restart then finds the work done."""
     playground.push(child())
     playground.push(parent())
@@ -237,7 +237,7 @@ def test_a_child_that_somebody_restarts_does_not_disturb_its_parent(playground: 
     assert inside(playground, run).run_id == 3
 
 
-def test_a_child_that_somebody_runs_just_now_is_not_run_twice(playground: Playground) -> None:
+def test_a_child_that_someone_runs_just_now_is_not_run_twice(playground: Playground) -> None:
     """The restarted step fails, and says why."""
     playground.push(child())
     playground.push(parent())

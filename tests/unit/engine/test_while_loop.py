@@ -119,7 +119,7 @@ def test_a_turn_makes_few_of_many_iterations(playground: Playground, monkeypatch
     assert max(made) <= 500
 
 
-def test_a_restart_goes_on_with_the_iteration_that_failed(playground: Playground) -> None:
+def test_a_restart_continues_with_the_iteration_that_failed(playground: Playground) -> None:
     """It begins with the values that it had, and keeps what it had completed."""
     playground.push(COUNT.replace("{id: b, type: NoOp", "{id: b, type: Sleep"))
     playground.script.parts["b"] = [DONE, FATAL_ERROR, DONE]

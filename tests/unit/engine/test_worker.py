@@ -37,7 +37,7 @@ def state_of(store: Unreliable) -> "EngineState":
 
 
 @pytest.mark.parametrize("method", ["claim", "heartbeat", "next_due", "wait", "load", "overdue", "reap", "log_extents"])
-def test_a_worker_bears_with_a_database_that_is_away(playground: Playground, store: Unreliable, method: str) -> None:
+def test_a_worker_tolerates_an_unavailable_database(playground: Playground, store: Unreliable, method: str) -> None:
     """Whatever it was about to do."""
     playground.push(ONE)
 
@@ -177,7 +177,7 @@ def test_a_listener_that_stumbles_does_no_harm(playground: Playground) -> None:
     assert told
 
 
-def test_a_worker_takes_no_more_steps_than_it_has_hands(playground: Playground) -> None:
+def test_a_worker_takes_no_more_steps_than_it_has_slots(playground: Playground) -> None:
     """It says how many are under way; what it cannot take, others can."""
     jobs = ", ".join(f"{{job: {{id: s{n}, type: Sleep}}}}" for n in range(12))
     playground.push(f"Workflow: {{id: w, jobs: [{jobs}]}}")
@@ -254,7 +254,7 @@ def test_what_is_past_its_time_is_called_by_the_heart(playground: Playground) ->
         assert wait_for_end(playground, run).status is RunStatus.TIMED_OUT
 
 
-def test_the_worker_that_is_silent_too_long_is_told_of(
+def test_the_worker_that_is_silent_too_long_is_reported(
     playground: Playground, caplog: pytest.LogCaptureFixture
 ) -> None:
     """By the others, who take over what it held."""
@@ -305,7 +305,7 @@ def test_a_worker_that_leaves_ends_what_is_under_way(playground: Playground) -> 
 
 
 @pytest.mark.parametrize("times", [1, 3])
-def test_a_worker_that_begins_waits_for_a_database_that_is_away(
+def test_a_worker_that_begins_waits_for_a_database_that_is_unavailable(
     playground: Playground, store: Unreliable, times: int
 ) -> None:
     """It makes itself known as soon as it can."""

@@ -464,7 +464,7 @@ def test_terminating_removes_whatever_is_there(daemon: FakeDaemon, tmp_path: Pat
     assert (daemon.containers, daemon.removed) == ({}, [NAME])
 
 
-def test_a_container_that_somebody_removed_is_lost(daemon: FakeDaemon, tmp_path: Path) -> None:
+def test_a_container_that_someone_removed_is_lost(daemon: FakeDaemon, tmp_path: Path) -> None:
     """That is trouble of the platform."""
     daemon.ends_by_itself = False
     thread, ended = _started(Docker(daemon.host, 1), _context(tmp_path), daemon)
@@ -498,7 +498,7 @@ def test_an_interruption_ends_the_fetching_of_an_image(daemon: FakeDaemon, tmp_p
     assert daemon.containers == {}
 
 
-def test_a_log_that_breaks_off_is_told_and_no_failure(daemon: FakeDaemon, tmp_path: Path) -> None:
+def test_a_log_that_breaks_off_is_reported_and_no_failure(daemon: FakeDaemon, tmp_path: Path) -> None:
     """The container ends all the same."""
     daemon.log_error = 500
     context = _context(tmp_path)

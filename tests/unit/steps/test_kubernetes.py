@@ -399,7 +399,7 @@ def test_what_the_cluster_refuses_is_fatal(api: FakeCluster, runtime: Kubernetes
     )
 
 
-def test_a_job_that_somebody_deleted_is_lost(api: FakeCluster, runtime: Kubernetes, tmp_path: Path) -> None:
+def test_a_job_that_someone_deleted_is_lost(api: FakeCluster, runtime: Kubernetes, tmp_path: Path) -> None:
     """That is trouble of the platform; it is not started again in silence."""
     context = _context(tmp_path)
     _turn(runtime, context)
@@ -471,7 +471,7 @@ def test_a_name_fits_the_cluster(config: dict[str, Any], key: str, name: str) ->
     assert found == name
 
 
-def test_a_job_without_a_status_goes_on() -> None:
+def test_a_job_without_a_status_continues() -> None:
     """It has just been created."""
     assert job_status({}, None).state is State.CONTINUE
 
@@ -495,7 +495,7 @@ def test_a_pod_of_the_cluster_needs_no_kubeconfig(
     assert (outcome.state, "no Kubernetes cluster" in outcome.message, api.created) == (State.FATAL_ERROR, True, [])
 
 
-def test_an_answer_that_is_no_json_is_told_as_it_is(api: FakeCluster, runtime: Kubernetes, tmp_path: Path) -> None:
+def test_an_answer_that_is_not_json_is_reported_as_it_is(api: FakeCluster, runtime: Kubernetes, tmp_path: Path) -> None:
     """A proxy in between may have said it."""
     api.failing, api.is_garbled = [403], True
     assert "403" in runtime.execute(_context(tmp_path)).message
