@@ -1,6 +1,6 @@
 """Take the screenshots of the documentation: ``make screenshots`` writes docs/assets/ui.
 
-Which they are, and of which data, is in tests/browser/screenshots.py. Take them again when a page has changed.
+tests/browser/screenshots.py lists them, with their data. Run it when a page looks different.
 """
 
 import sys

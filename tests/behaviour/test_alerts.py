@@ -136,7 +136,7 @@ def test_a_message_that_cannot_be_sent_is_given_up_and_reported(place: Place, ca
             place.turn(100)
     (lost,) = place.playground.store.alerts.messages(status=MessageStatus.GIVEN_UP)
     assert (lost.tries, lost.error) == (3, "away")
-    assert "is given up: away" in caplog.text
+    assert "has finally failed: away" in caplog.text
     assert len(place.one.errors) == 6
 
 

@@ -131,7 +131,7 @@ def _carry_on(work: UnitOfWork, state: RunState, attempt: Attempt) -> None:
 
 
 def _move_on(work: UnitOfWork, state: RunState) -> None:
-    """Start the steps that are ready, until nothing more happens without a worker."""
+    """Start the steps that are ready, until only workers can make progress."""
     run = state.run
     # A step taken over from an earlier run must not stop this one a second time.
     modes = {step_id: mode for step_id, mode in state.blueprint.modes.items() if step_id not in run.carried}

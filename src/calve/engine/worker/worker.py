@@ -134,7 +134,7 @@ class Worker:
             self._guarded(lambda: self._tools.state.retire(self.uuid))
 
     def end(self) -> None:
-        """Claim nothing more, and end when the running steps have ended or the drain time is over."""
+        """Claim no more tasks, and end when the running steps have ended or the drain time is over."""
         self._ending.set()
         self._tools.state.wake()
 
