@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from maestro import Job, MaestroClient  # type: ignore[import-untyped]
-from tests.behaviour.test_maestro_client import child, described, finished
+from tests.behaviour.api.test_maestro_client import child, described, finished
 from tests.engines import wait_for
 
 JOB = "Workflow:\n  id: w\n  jobs:\n    - job: {id: job, type: NoOp}\n"

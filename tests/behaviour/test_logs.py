@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import delete, update
-from tests.behaviour.engine_values import attempt_of, pushed, running
+from tests.behaviour.engine.values import attempt_of, pushed, running
 from tests.engines import DONE, FATAL_ERROR, Playground, live
 from tests.servers import Site, site_on
 

@@ -1,7 +1,7 @@
 """What keeping workflows and versions means, over every database."""
 
 import pytest
-from tests.behaviour.engine_values import NOW, attempt_of, ended, fresh, iteration, pushed, registered, running, started
+from tests.behaviour.engine.values import NOW, attempt_of, ended, fresh, iteration, pushed, registered, running, started
 
 from calve.engine import Breakpoint, Changes, Instances, LogChunk, RunStatus, Start
 from calve.engine.ports import Controls, Definitions, EngineState, Queue

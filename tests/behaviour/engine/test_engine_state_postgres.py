@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 from sqlalchemy import Connection, event, insert, text
-from tests.behaviour.engine_values import (
+from tests.behaviour.engine.values import (
     NOW,
     at_once,
     attempt_of,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.behaviour.engine_values import (
+from tests.behaviour.engine.values import (
     NOW,
     ended,
     fresh,

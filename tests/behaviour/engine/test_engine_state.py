@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import func, select
-from tests.behaviour.engine_values import (
+from tests.behaviour.engine.values import (
     NOW,
     attempt_of,
     ended,

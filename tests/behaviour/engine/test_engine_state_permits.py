@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.behaviour.engine_values import attempt_of, loaded, new_id, pushed, registered, run_tasks, running, wanting
+from tests.behaviour.engine.values import attempt_of, loaded, new_id, pushed, registered, run_tasks, running, wanting
 
 from calve.engine import Attempt, Changes, Event, Permit, Run, StepStatus, TagPermit, TaskKind
 from calve.store import SqlEngineState

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.behaviour.engine_values import pushed, started
+from tests.behaviour.engine.values import pushed, started
 from tests.engines import PLATFORM_ERROR, Playground
 
 from calve.engine import RunStatus, StartStatus, StepStatus

@@ -4,7 +4,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from tests.behaviour.engine_values import (
+from tests.behaviour.engine.values import (
     NOW,
     attempt_of,
     iteration,

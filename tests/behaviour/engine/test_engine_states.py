@@ -1,4 +1,4 @@
-"""The way of runs and attempts: statuses, times, timelines, events, logs."""
+"""The life cycle of runs and attempts: statuses, times, timelines, events, logs."""
 
 import pytest
 from tests.engines import BUSY, DONE, START, USER_ERROR, Playground
