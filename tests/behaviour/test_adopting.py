@@ -218,4 +218,4 @@ def test_nothing_is_adopted_where_nothing_is_behind(place: Place) -> None:
         place.playground.start()
     reasons = [entry["reason"] for entry in place.captures.checkpoint_log("w/capture")]
     assert len(reasons) == 3
-    assert not [reason for reason in reasons if "not on record" in reason]
+    assert not [reason for reason in reasons if "not recorded" in reason]

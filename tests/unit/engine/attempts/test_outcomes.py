@@ -32,7 +32,7 @@ def test_a_failure_is_retryable_while_tries_are_left(state: State, retries: dict
 
 def test_work_that_continues_has_not_ended() -> None:
     """To ask is a mistake of the engine."""
-    with pytest.raises(ValueError, match="goes on"):
+    with pytest.raises(ValueError, match="continues"):
         status_after(State.CONTINUE, {}, POLICY)
 
 
