@@ -65,7 +65,7 @@ def make(lake: Lake, work: NewArtifacts, *, tag_age_ms: int) -> None:
         lake.catalog(tag.table.catalog).create_tag(tag.table, tag.name, tag.snapshot_id, tag_age_ms)
         reach("capture.tagged")
     for view in work.views:
-        # gc.enabled=false on all that a capture makes: Spark then refuses to purge files that belong to the source.
+        # gc.enabled=false on everything that a capture creates: Spark refuses to purge the files of the source.
         lake.catalog(view.name.catalog).register_view(view.name, view.sql, view.schema, {"gc.enabled": "false"})
         reach("capture.registered")
     for table in work.tables:
@@ -117,7 +117,7 @@ def remove_tags(lake: Lake, artifacts: Artifacts, removal: Removal | None = None
 def _drop_tag(lake: Lake, table: TableName, tag: str) -> bool:
     try:
         return lake.catalog(table.catalog).drop_tag(table, tag)
-    except TableMissing:  # dropped since, and its tags with it
+    except TableMissing:  # dropped since, with its tags
         return False
 
 
@@ -151,7 +151,7 @@ def snapshots_to_hold(change: TableChange) -> list[int]:
     held = [change.to.snapshot_id]
     before = change.start.snapshot_id if change.start else None
     if change.net and (change.net.removed or change.net.equality_deletes) and before is not None:
-        # where the start is gone, the snapshot after it has all of its files that are left
+        # if the start has expired, the snapshot after it has all of its remaining files
         held.append(before if before in change.source.snapshots else change.steps[0].snapshot_id)
     if change.net is None:
         previous = before

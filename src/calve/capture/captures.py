@@ -157,7 +157,7 @@ class Captures:
         work, names = self._work(changes, wanted.mode, capture_id, consumer, lease=lease)
         document = self._report(changes, names, capture_id, consumer, wanted)
         moves = [Move(change.source.name, stored.version if stored else 0, change.to) for change, stored in found]
-        # On record before anything exists in the lake: a crash from here on leaves nothing that ``gc`` cannot find.
+        # Recorded before anything exists in the lake: a crash from here on leaves nothing that ``gc`` cannot find.
         begun = self._state.begin(capture_id, consumer, key, work.artifacts(), self._clock())
         try:
             age = int(self._options.lease_max_age.total_seconds() * 1000)
@@ -165,7 +165,7 @@ class Captures:
             self._state.open(capture_id, moves, document.as_json(), supersede=supersede)
         # BaseException: Ctrl-C and a worker's shutdown must not leave files behind either.
         except BaseException:
-            with suppress(CalveError):  # what cannot be removed now is on record for ``gc``
+            with suppress(CalveError):  # what cannot be removed now is recorded for ``gc``
                 self._collect(begun)
             raise
         return document

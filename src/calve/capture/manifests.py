@@ -104,7 +104,7 @@ class Allowance:
         Raises:
             LakeCorrupt: the sum exceeds the limit.
         """
-        # Manifests are read more than once on some ways; only the first time counts.
+        # Some requests read a manifest more than once; only the first time counts.
         self.total += size - self.taken.get(path, 0)
         self.taken[path] = size
         if self.total > self.limit * _FILES_AT_ONCE:
@@ -182,7 +182,7 @@ def _field_ids(schema: bytes) -> frozenset[int]:
 _cached_field_ids = lru_cache(maxsize=64)(_field_ids)
 
 
-# What a field may hold. Names differ between format versions and writers; Iceberg's field ids never do.
+# The kinds of values of fields. Names differ between format versions and writers; Iceberg's field ids never do.
 
 
 class _Kind(StrEnum):
@@ -678,7 +678,7 @@ def _with_counts(file: ManifestFile, entries: Sequence[ManifestEntry]) -> Manife
     )
 
 
-# Manifests of our own making: inverted deletion vectors, and equality deletes read as data.
+# Manifests that calve creates: inverted deletion vectors, and equality deletes read as data.
 
 
 def new_manifest(

@@ -194,7 +194,7 @@ class _Thrift:
         if depth > _DEEPEST or self._left < 0:
             raise LakeCorrupt("its Parquet metadata is nested too deep, or does not end", offset=self.at)
         match kind:
-            case 1 | 2:  # a truth, which is in the type itself unless it stands in a list
+            case 1 | 2:  # a boolean, whose value is in the type itself, except in a list
                 return self._byte() == 1 if in_list else kind == 1
             case 3:
                 return self._byte()
@@ -272,7 +272,7 @@ def _from_orc(raw: bytes, limit: int) -> "Iterator[pa.RecordBatch]":
             input=raw,
             capture_output=True,
             timeout=_ORC_SECONDS,
-            env={"ARROW_DEFAULT_MEMORY_POOL": "system"},  # whatever the file does to it, it has no secret to tell
+            env={"ARROW_DEFAULT_MEMORY_POOL": "system"},  # even if the file takes it over, it has no secrets
             check=False,
         )
     except subprocess.TimeoutExpired as error:

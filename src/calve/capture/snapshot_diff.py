@@ -93,7 +93,7 @@ def net_change(
             kept.append(manifest.keeping(e for e in manifest.entries() if e.file_path not in dropped))
     came = {entry.file_path for manifest in added for entry in manifest.entries()}
     deleted = _positions(source, _new_deletes(source, start, end, POSITION_DELETES))
-    # Deletes in files that came within the range hide rows that were never visible at either end.
+    # Deletes in files that were added in the range hide rows that were never visible at either end.
     stayed = {path: positions for path, positions in deleted.items() if path not in came}
     removed, before = _removed(source, start, steps, stayed, metrics=metrics)
     return NetChange(
@@ -105,7 +105,7 @@ def net_change(
         removed=tuple(removed),
         removed_deletes=before if removed else (),
         equality_deletes=tuple(_new_deletes(source, start, end, EQUALITY_DELETES)),
-        # Where ids cannot be trusted, the rows that left are found by comparing whole rows (see relations).
+        # If ids cannot be trusted, removed rows are found by comparing whole rows (see relations).
         row_ids_hold=not any(_loses_row_ids(step) for step in steps)
         and all(item.entry.first_row_id is not None for item in removed),
         hidden_records=sum(len(deleted.get(e.file_path, ())) for manifest in kept for e in manifest.entries()),

@@ -34,7 +34,7 @@ class Source:
                 table=str(table.name),
                 format_version=self.format_version,
             )
-        # One object lives for one request, so the cache needs no limit but the allowance of its manifests.
+        # An object exists for one request, so the cache needs no limit other than the allowance of its manifests.
         self._lists: dict[str, list[ManifestFile]] = {}
         self._allowance = Allowance(self.files.max_bytes)
 

@@ -176,7 +176,7 @@ def _end(commits: Sequence[RangeSnapshot], upto: Checkpoint | None) -> int:
     for place, step in enumerate(commits):
         if step.snapshot_id == upto.snapshot_id:
             return place + (upto.pending is None)
-    # expired, or before the commits that are shown: what came later has a later time
+    # expired, or before the commits that are shown: later commits have a later time
     return sum(step.timestamp_ms <= upto.timestamp_ms for step in commits)
 
 

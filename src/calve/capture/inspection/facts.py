@@ -102,10 +102,10 @@ class FactsReader:
         self, step: RangeSnapshot, left: dict[int, RangeSnapshot], files: dict[str, list["_File"]], until: float
     ) -> dict[int, Cells]:
         """Return the cells of a commit, and of earlier appends that its manifest list shows completely."""
-        source = Source(self.loaded)  # a new one for each: it holds on to the lists that it has read
+        source = Source(self.loaded)  # a new one for each: it caches the lists that it has read
         try:
             rows = source.manifest_list(step.snapshot_id)
-        except LakeError:  # lost, or written inline by a very old writer: others can be read all the same
+        except LakeError:  # lost, or written inline by a very old writer: others can still be read
             return {step.snapshot_id: ()}
         tally = _Tally(step.snapshot_id, left)
         for row in rows:

@@ -316,7 +316,7 @@ class Tables:
         stored = [one for one in readers.checkpoints_of(table.name) if one.consumer == consumer]
         committed = stored[0].checkpoint if stored else None
         if committed is not None and committed.table_uuid != table.source.uuid:
-            committed = None  # of a table that was dropped: nothing of this one is done
+            committed = None  # of a dropped table: this one has not been processed
         latest = readers.latest_capture(consumer)
         asked = latest.document.get("asked", {}).get("operations", []) if latest else []
         operations = frozenset(Operation(one) for one in asked) or frozenset({Operation.APPEND})

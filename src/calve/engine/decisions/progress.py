@@ -60,7 +60,7 @@ def _begin(work: UnitOfWork, state: RunState) -> bool:
             work.set_run(state, params=params_as_stored(state.params), timeout_at=timeout_at)
         if not run.policy.is_fresh:
             carry_over_steps(work, state, known, changes_since(work, state, known))
-    # Errors of the workflow end the run. Any other error, such as a database that is away, leaves the task to be
+    # Errors of the workflow end the run. Any other error, such as an unavailable database, leaves the task to be
     # tried again.
     except OF_THE_WORKFLOW as error:
         said = f"{error.message} {error.remedy}".strip()
