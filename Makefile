@@ -20,7 +20,7 @@ test-all: venv java ## Run the whole matrix: both databases, all table formats, 
 	@CALVE_TEST_ALL=1 bash scripts/test.sh
 
 test-integrations: venv java ## Test signing in at a real Keycloak, which Maven downloads into .cache (159 MB); not in CI
-	@$(BIN)/python -m pytest -q tests/integrations
+	@$(BIN)/python -m pytest -q tests/keycloak
 
 fuzz: venv ## Mutate the metadata of tables until stopped (SEED=1 CASES=0); failures are printed with their seed
 	@$(BIN)/python -m tests.fuzz.lake $(or $(SEED),$(shell date +%s)000) $(or $(CASES),0)

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.integrations.browsing import PASSWORD, Browser, browser_at
-from tests.integrations.keycloak import ROOT, Keycloak, free_port, throwaway_keycloak
+from tests.keycloak.browsing import PASSWORD, Browser, browser_at
+from tests.keycloak.server import ROOT, Keycloak, free_port, throwaway_keycloak
 
 SECRET = "of the client"
 _PAGE = ROOT / "docs" / "howto" / "secure-a-server.md"

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 from tests.engines import wait_for
-from tests.integrations.browsing import BACK, BEGIN, Browser, browser_at, query_of
-from tests.integrations.conftest import SECRET, calve_for
-from tests.integrations.keycloak import Keycloak, free_port
+from tests.keycloak.browsing import BACK, BEGIN, Browser, browser_at, query_of
+from tests.keycloak.conftest import SECRET, calve_for
+from tests.keycloak.server import Keycloak, free_port
 
 PROBLEM = {"accept": "application/problem+json"}
 Newcomer = Callable[..., str]
