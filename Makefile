@@ -7,25 +7,25 @@ PIN = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-integrations fuzz venv java check fix step-types commands api-docs settings-docs ways vendor screenshots docs bench bench-playback lock sbom audit clean
 
-help: ## Say what can be made
+help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
-demo: venv java ## Run the main job: a pipeline with a lookback and incrementally, side by side
+demo: venv java ## Run the main job: one pipeline with a lookback and incrementally
 	@$(BIN)/calve demo
 
-test: venv java ## Everything CI runs: lint, types, layers, docs, all tests
+test: venv java ## Run everything that CI runs: lint, types, layers, docs, tests
 	@bash scripts/test.sh
 
-test-all: venv java ## The same with the whole matrix: both databases, all table formats, many more examples: hours
+test-all: venv java ## Run the whole matrix: both databases, all table formats, many more examples; takes hours
 	@CALVE_TEST_ALL=1 bash scripts/test.sh
 
-test-integrations: venv java ## Sign in at a real Keycloak, which Maven fetches into .cache (159 MB): minutes, not in CI
-	@$(BIN)/python -m pytest -q tests/integrations
+test-integrations: venv java ## Test signing in at a real Keycloak, which Maven downloads into .cache (159 MB); not in CI
+	@$(BIN)/python -m pytest -q tests/keycloak
 
-fuzz: venv ## Mutate the metadata of tables until stopped: SEED=1 CASES=0; what went wrong is printed with its seed
+fuzz: venv ## Mutate the metadata of tables until stopped (SEED=1 CASES=0); failures are printed with their seed
 	@$(BIN)/python -m tests.fuzz.lake $(or $(SEED),$(shell date +%s)000) $(or $(CASES),0)
 
-venv: $(STAMP) ## Make .venv with what requirements.lock pins
+venv: $(STAMP) ## Create .venv from requirements.lock
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "calve needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": set PYTHON=python3.11")'
@@ -38,37 +38,37 @@ $(STAMP): requirements.lock pyproject.toml
 java: venv
 	@$(BIN)/calve doctor --only java
 
-check: venv ## Lint, types and layers only
+check: venv ## Check lint, types and layers only
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
-fix: venv ## Let ruff mend what it can
+fix: venv ## Apply the automatic fixes of ruff
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
-step-types: venv ## Write what follows from the step types: the stub of the DSL, the tables of the reference page
+step-types: venv ## Generate the stub of the DSL and the tables of the reference page from the step types
 	@$(BIN)/python scripts/step_types.py
 
-commands: venv ## Write the reference page of the commands from their help
+commands: venv ## Generate the reference page of the commands from their help
 	@$(BIN)/python scripts/commands.py
 
-api-docs: venv ## Write the routes and the schema of GraphQL into their reference pages
+api-docs: venv ## Generate the routes and the GraphQL schema in their reference pages
 	@$(BIN)/python scripts/api_docs.py
 
-settings-docs: venv ## Write the tables of the reference page of the settings from their docstrings
+settings-docs: venv ## Generate the tables in the reference of the settings from their docstrings
 	@$(BIN)/python scripts/settings_docs.py
 
-ways: venv ## Draw the ways of the page about the architecture from their blocks
+ways: venv ## Draw the pictures of the page about the architecture from its blocks
 	@$(BIN)/python scripts/ways.py
 
-vendor: venv ## Fetch the scripts of others that the web UI serves, as vendor.json lists them; needs npm
+vendor: venv ## Fetch the third-party scripts of the web UI that vendor.json lists; needs npm
 	@$(BIN)/python scripts/vendor.py
 
-screenshots: venv ## Take the pictures of the web UI that the documentation shows; needs chromium
+screenshots: venv ## Take the screenshots of the web UI for the documentation; needs chromium
 	@$(BIN)/python scripts/screenshots.py
 
 docs: venv ## Build the documentation into site/
 	@$(BIN)/zensical build --strict
 
-bench: venv java ## Measure capture, the engine and the server against their peers, the language, and how long calve takes to start
+bench: venv java ## Measure capture, the engine and the server against their peers, expressions, and the start of calve
 	@$(BIN)/python bench/startup.py
 	@$(BIN)/python bench/language.py
 	@$(BIN)/python bench/engine.py
@@ -78,7 +78,7 @@ bench: venv java ## Measure capture, the engine and the server against their pee
 	@$(BIN)/python bench/capture.py
 	@$(BIN)/python bench/spark_step.py
 
-bench-playback: venv java ## Measure what incremental processing saves, at two million events a day: half an hour
+bench-playback: venv java ## Measure what incremental processing saves at two million events a day; takes half an hour
 	@$(BIN)/python bench/playback.py
 
 lock: venv ## Pin the newest versions that fit pyproject.toml
@@ -87,11 +87,11 @@ lock: venv ## Pin the newest versions that fit pyproject.toml
 		pyproject.toml
 	@echo hatchling | $(PIN) --constraint requirements.lock --output-file deploy/build.lock -
 
-sbom: venv ## Write what calve is made of to dist/calve.cdx.json, as CycloneDX
+sbom: venv ## Write a bill of materials to dist/calve.cdx.json (CycloneDX)
 	@$(BIN)/python scripts/sbom.py
 
-audit: venv ## Look for known vulnerabilities in what requirements.lock pins; needs the internet
+audit: venv ## Check requirements.lock for known vulnerabilities; needs the internet
 	@$(BIN)/python scripts/audit.py
 
-clean: ## Remove what make made
+clean: ## Remove everything that make created
 	@rm -rf .venv .calve/demo .cache/keycloak dist site bench/.peers

@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.days import HOUR, MINUTE, Day, expected, is_once, watching, workflows
+from tests.simulated_day import HOUR, MINUTE, Day, expected, is_once, watching, workflows
 
 from calve.store import open_store
 from calve.testing.postgres import throwaway_postgres

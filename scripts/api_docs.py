@@ -1,4 +1,4 @@
-"""Write the pages of the reference that follow from declarations: REST routes, GraphQL's schema, Maestro's documents.
+"""Generate reference pages from declarations: REST routes, the GraphQL schema, Maestro's documents.
 
 From the root of the repository: python scripts/api_docs.py [--check]
 """

@@ -1,4 +1,4 @@
-"""Known vulnerabilities of what requirements.lock pins, as osv.dev tells them.
+"""Check the packages in requirements.lock for known vulnerabilities, at osv.dev.
 
 From the root of the repository: python scripts/audit.py [SERVICE]
 Exits with 0 if there are none, 1 if there are some, and 2 if the service could not be asked.

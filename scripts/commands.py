@@ -1,4 +1,4 @@
-"""Write the reference page of the commands from their help; what stands below a line of notes is written by hand.
+"""Generate the reference page of the commands from their help; text below a line of notes is written by hand.
 
 From the root of the repository: python scripts/commands.py [--check]
 """

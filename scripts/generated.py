@@ -1,4 +1,4 @@
-"""What the scripts share that generate pages of the reference from declarations."""
+"""Functions that the scripts for reference pages share."""
 
 import re
 import sys

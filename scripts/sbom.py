@@ -1,4 +1,4 @@
-"""What calve is made of, as CycloneDX: every package that requirements.lock pins, with the hashes of its files.
+"""Write a bill of materials (CycloneDX): every package in requirements.lock, with the hashes of its files.
 
 From the root of the repository: python scripts/sbom.py [OUTPUT]
 """

@@ -1,6 +1,6 @@
 """Take the screenshots of the documentation: ``make screenshots`` writes docs/assets/ui.
 
-Which they are, and of which data, is in tests/browser/pictures.py. Take them again when a page has changed.
+tests/browser/screenshots.py lists them, with their data. Run it when a page looks different.
 """
 
 import sys
@@ -12,7 +12,7 @@ from playwright.sync_api import sync_playwright
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests take the same pictures
 
 from tests.browser.conftest import chromium
-from tests.browser.pictures import FOLDER, LIMIT, take_all
+from tests.browser.screenshots import FOLDER, LIMIT, take_all
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Write the tables of the reference page of the settings from the fields of their sections and their docstrings.
+"""Generate the tables in the reference of the settings from the fields of the sections and their docstrings.
 
 From the root of the repository: python scripts/settings_docs.py [--check]
 """

@@ -1,4 +1,4 @@
-"""Write what follows from the declarations of the step types: the stub of their functions, and the reference page.
+"""Generate the stub of the step functions and the reference page from the declarations of the step types.
 
 From the root of the repository: python scripts/step_types.py [--check]
 """

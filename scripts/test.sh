@@ -46,13 +46,13 @@ static_checks() {
     part docs "$bin/zensical" build --strict
 }
 
-# The language and the engine know no framework, so there is no excuse for a branch that no test takes. These tests
-# come to all of them; the others are not measured, as Python takes several times as long where it is. Coverage with
-# dynamic_context = "test_function" tells which tests come where.
+# The language and the engine use no framework, so every branch must be tested. These tests reach all branches; the
+# others are not measured, because measuring makes Python several times slower. Coverage with
+# dynamic_context = "test_function" shows which tests reach a line.
 core=(tests/unit/{definition,dsl,engine,expressions}
-    tests/behaviour/test_engine_{actions,composition,documents,flow,latest,live_work,params,permits}.py
-    tests/behaviour/test_engine_{registry,regressions,retries,starts,worker}.py
-    tests/behaviour/test_api_{access_owners,grids,overviews,templates,workflows}.py
+    tests/behaviour/engine/test_engine_{actions,composition,documents,flow,latest,live_work,params,permits}.py
+    tests/behaviour/engine/test_engine_{registry,regressions,retries,starts,worker}.py
+    tests/behaviour/api/test_api_{access_owners,grids,overviews,templates,workflows}.py
     tests/behaviour/test_{signals,signal_steps}.py)
 measured() {
     "$bin/coverage" erase &&
@@ -62,14 +62,14 @@ measured() {
 }
 core_tests() { part core measured; }
 
-# A third process, as many of these wait for others. They run alone: beside a busy Spark, tests that wait for
-# processes and leases would wait too long.
+# Three processes, because many of these tests wait. They do not run beside Spark, which would make tests that wait
+# for processes and leases time out.
 other_tests() {
     part others "$bin/python" -m pytest -q -n 3 --dist worksteal --durations=10 "${core[@]/#/--ignore=}" \
         tests/unit tests/behaviour tests/properties tests/model tests/acceptance tests/browser
 }
 
-# Each has a JVM of its own, and waits for it much of the time.
+# Each has its own JVM, and waits for it much of the time.
 table_tests() { part tables "$bin/python" -m pytest -q --durations=10 tests/integration; }
 pipeline_tests() { part pipelines "$bin/python" -m pytest -q --durations=10 tests/pipelines; }
 

@@ -1,4 +1,4 @@
-"""Trace the way of a command through calve: which files it passes, and which files call each other back.
+"""Trace a command through calve: the files that it passes, and the files that call each other back.
 
     python scripts/trace_way.py run flow.yaml
     python scripts/trace_way.py --hops calve.engine run flow.yaml

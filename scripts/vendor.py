@@ -1,4 +1,4 @@
-"""Fetch the scripts and style sheets of others that the web UI serves, as vendor.json lists them, and check them.
+"""Fetch the third-party scripts and style sheets of the web UI that vendor.json lists, and verify them.
 
 ``make vendor`` packs each package of npm in the version that is listed, copies the listed files, and writes their
 hashes; ``--check`` only compares what is there.

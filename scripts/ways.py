@@ -1,4 +1,4 @@
-"""Draw the ways of docs/explain/architecture.md from their blocks: a lane for each kind of function.
+"""Draw the pictures of docs/explain/architecture.md from its blocks: a column for each kind of step.
 
 From the root of the repository: python scripts/ways.py [--check]
 """

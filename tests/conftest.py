@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.memory import memory
+from tests.memory_folders import memory
 from tests.scope import in_ci
 
 from calve.lake import Lake

@@ -1,4 +1,4 @@
-"""An engine for tests: its clock is moved by hand, its turns are taken one by one, its steps do what a script says."""
+"""An engine for tests: tests set its clock, run its turns one by one, and script its steps."""
 
 import tempfile
 import threading

@@ -1,7 +1,7 @@
-"""Record what commands with ``--json``, REST and GraphQL answer in one scenario, to compare later versions with it.
+"""Records the answers of commands with ``--json``, of REST and of GraphQL in one scenario, to compare later versions.
 
 ``python -m tests.golden`` writes ``tests/data/golden``: it plays the scenario twice, and masks what differs.
-It speaks to calve through its command line and HTTP only, so that any version can be recorded.
+It uses only the command line and HTTP, so that it can record any version.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Maven: the one that is installed, or one that is fetched jar by jar, as Spark's packages are, and kept in a cache."""
+"""Maven: the installed one, or one that is downloaded like Spark's packages, and cached."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Pages as tests see them: parsed, and checked for what every page has to keep to."""
+"""Pages as tests see them: parsed, and checked against the rules for every page."""
 
 import re
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A project with data, for tests of pages: workflows of several teams, runs of two weeks, a table with late rows."""
+"""A project with data, for tests of pages: workflows of several teams, two weeks of runs, a table with late rows."""
 
 import json
 import random

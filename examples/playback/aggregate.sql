@@ -1,6 +1,6 @@
--- Stage 2, the same for both versions. The param `plays` has a column more than playback_daily_table: sign, which is 1
--- for a row that came and -1 for one that left. A correction never moves an event in time, so the first and the last
--- play of a day need only the rows that came. A sum of nothing but nulls is 0, so that it can be added.
+-- Stage 2, the same for both versions. The param `plays` has one more column than playback_daily_table: sign, which is 1
+-- for a new row and -1 for a removed one. A correction never moves an event in time, so the first and the last
+-- play of a day need only the new rows. A sum of only nulls is 0, so that it can be added.
 SELECT
   day,
   account_id,

@@ -1,4 +1,4 @@
--- Stage 1, the same for both versions: one clean row an event. The param `events` is what to clean: a window, or the change.
+-- Stage 1, the same for both versions: one clean row per event. The param `events` is the relation to clean: a window, or the change.
 SELECT * EXCEPT (delivery)
 FROM (
   SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY arrived_at DESC) AS delivery  -- the last delivery counts

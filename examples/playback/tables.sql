@@ -1,4 +1,4 @@
--- The tables of the example. Raw events are shared; each version of the pipeline has tables of its own.
+-- The tables of the example. Raw events are shared; each version of the pipeline has its own tables.
 CREATE NAMESPACE IF NOT EXISTS playback;
 CREATE NAMESPACE IF NOT EXISTS lookback;
 CREATE NAMESPACE IF NOT EXISTS incremental;
@@ -50,7 +50,7 @@ TBLPROPERTIES (
   'write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read', 'write.merge.mode' = 'merge-on-read'
 );
 
--- No two rows have the same day and event: what Iceberg knows as identifier fields. A merge by these keys need not look up
--- first what it replaces.
+-- No two rows have the same day and event: declare them as identifier fields. A merge by these keys then needs no lookup
+-- of the rows that it replaces.
 ALTER TABLE lookback.playback_daily_table SET IDENTIFIER FIELDS day, event_id;
 ALTER TABLE incremental.playback_daily_table SET IDENTIFIER FIELDS day, event_id;

@@ -72,7 +72,7 @@ def try_writing(what: str, path: Path, setting: str) -> None:
 
 
 def close_to_others(*paths: Path, but: int = 0) -> None:
-    """Remove the permissions of group and others from files and folders that exist and are ours.
+    """Remove the permissions of group and others from files and folders that exist and belong to this user.
 
     Args:
         paths: the files and folders; links are not followed.

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.ways import called, way
+from tests.call_traces import called, way
 
 import calve
 from calve.cli.entry import run

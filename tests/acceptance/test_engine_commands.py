@@ -308,7 +308,7 @@ def test_a_second_control_c_leaves_at_once(project: Project) -> None:
     assert finished(up).code == 0
 
 
-def test_what_a_killed_process_has_left_goes_on(project: Project) -> None:
+def test_what_a_killed_process_has_left_continues(project: Project) -> None:
     """``calve up`` takes over within seconds and finishes; what was done is not done again."""
     wait = 'n=$$(cat begun 2>/dev/null | wc -l); echo x >> begun; test "$$n" -gt 0 || sleep 600'
     project.push(shell("first", "echo x >> first"), shell("second", wait), shell("third", "touch reached"))

@@ -88,7 +88,7 @@ def test_a_scheduler_that_is_killed_leaves_all_or_nothing(project: Project, poin
     check(project)
 
 
-def test_on_sqlite_there_is_one_scheduler(project: Project) -> None:
+def test_on_sqlite_a_second_scheduler_is_refused(project: Project) -> None:
     """B.2-18: a second one is refused; on PostgreSQL both run, and each firing happens once."""
     schedulers = [ready(project)]
     if project.url.startswith("sqlite"):

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from maestro import Job, MaestroClient  # type: ignore[import-untyped]
-from tests.behaviour.test_maestro_client import child, described, finished
+from tests.behaviour.api.test_maestro_client import child, described, finished
 from tests.engines import wait_for
 
 JOB = "Workflow:\n  id: w\n  jobs:\n    - job: {id: job, type: NoOp}\n"
@@ -78,7 +78,7 @@ def test_nobody_listens_to_the_world_by_accident(tmp_path: Path, command: str) -
 
 @pytest.mark.parametrize("command", ["server", "up", "server --processes 2"])
 def test_a_port_that_is_taken_is_an_error_that_says_by_whom(tmp_path: Path, command: str) -> None:
-    """Nobody is left with a server on a port that he does not know of."""
+    """No server is left on an unknown port."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.engines import DONE, FATAL_ERROR, Playground, wait_for
-from tests.talk import FIRST, SECOND
+from tests.talk_workflows import FIRST, SECOND
 
 from calve.app import open_project
 from calve.definition import installed, load

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.accesses import Gatehouse
+from tests.access_setup import AccessSetup
 from tests.engines import Playground
 from tests.scope import ALL
 
@@ -38,9 +38,9 @@ def state(store: Store) -> SqlCaptureState:
 
 
 @pytest.fixture
-def house(store: Store) -> Gatehouse:
-    """Give a door and an office."""
-    return Gatehouse(store.access)
+def access(store: Store) -> AccessSetup:
+    """Give accounts and authentication on the store."""
+    return AccessSetup(store.access)
 
 
 @pytest.fixture

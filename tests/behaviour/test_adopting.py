@@ -137,7 +137,7 @@ def push(place: Place, targets: str = "db.daily") -> None:
 
 
 @pytest.mark.parametrize("lost", [1, 3])
-def test_an_old_backup_of_the_state_goes_on_from_what_the_target_holds(place: Place, lost: int) -> None:
+def test_after_an_old_backup_captures_continue_from_the_target(place: Place, lost: int) -> None:
     """However many commits were lost with the state, what was delivered is not captured again, nor is more left out."""
     push(place)
     place.append()
@@ -157,7 +157,7 @@ def test_an_old_backup_of_the_state_goes_on_from_what_the_target_holds(place: Pl
     assert place.playground.start().status is RunStatus.SUCCEEDED
     assert place.delivered() == list(range(1, 2 * lost + 4))
     reasons = [entry["reason"] for entry in place.captures.checkpoint_log("w/capture")]
-    assert "its commit is not on record" in reasons[1]
+    assert "its commit was not recorded" in reasons[1]
 
 
 def test_a_backup_of_before_the_first_delivery_is_no_other_case(place: Place) -> None:
@@ -172,7 +172,7 @@ def test_a_backup_of_before_the_first_delivery_is_no_other_case(place: Place) ->
     assert (run.status, place.delivered()) == (RunStatus.SUCCEEDED, [1, 2, 3])
 
 
-def test_a_capture_that_was_given_up_while_somebody_delivered_it_is_not_delivered_again(place: Place) -> None:
+def test_a_capture_that_was_abandoned_while_someone_delivered_it_is_not_delivered_again(place: Place) -> None:
     """The next instance goes on from where that capture ended."""
 
     def give_up(capture_id: str) -> Outcome:
@@ -218,4 +218,4 @@ def test_nothing_is_adopted_where_nothing_is_behind(place: Place) -> None:
         place.playground.start()
     reasons = [entry["reason"] for entry in place.captures.checkpoint_log("w/capture")]
     assert len(reasons) == 3
-    assert not [reason for reason in reasons if "not on record" in reason]
+    assert not [reason for reason in reasons if "not recorded" in reason]

@@ -70,7 +70,7 @@ def place(playground: Playground) -> Place:
     return Place(playground, alerts, one, other)
 
 
-def test_what_happens_is_told_once(place: Place) -> None:
+def test_what_happens_is_reported_once(place: Place) -> None:
     """On each channel."""
     place.playground.push(ONE)
     place.playground.start()
@@ -126,7 +126,7 @@ def test_a_channel_that_fails_rests(place: Place) -> None:
     assert not place.alerts._resting(place.playground.clock())
 
 
-def test_what_cannot_be_sent_is_given_up_and_told(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_message_that_cannot_be_sent_is_given_up_and_reported(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     """It stays where people can see it, with the error."""
     place.one.errors = [AlertNotSent("away")] * 9
     place.playground.push(ONE)
@@ -136,7 +136,7 @@ def test_what_cannot_be_sent_is_given_up_and_told(place: Place, caplog: pytest.L
             place.turn(100)
     (lost,) = place.playground.store.alerts.messages(status=MessageStatus.GIVEN_UP)
     assert (lost.tries, lost.error) == (3, "away")
-    assert "is given up: away" in caplog.text
+    assert "has finally failed: away" in caplog.text
     assert len(place.one.errors) == 6
 
 
@@ -176,7 +176,7 @@ def test_of_two_followers_one_moves_on(place: Place) -> None:
     assert len(state.messages()) == 2
 
 
-def test_what_takes_long_is_told_once(place: Place) -> None:
+def test_what_takes_long_is_reported_once(place: Place) -> None:
     """While it is under way."""
     place.playground.script.parts["a"] = BUSY
     place.playground.push(ONE)
@@ -199,7 +199,7 @@ Workflow:
 """
 
 
-def test_a_step_that_waits_for_signals_and_a_new_version_are_told(place: Place) -> None:
+def test_a_step_that_waits_for_signals_and_a_new_version_are_reported(place: Place) -> None:
     """Where the definition asks for it."""
     place.playground.push(WAITING)
     place.playground.start()
@@ -235,7 +235,7 @@ def test_a_step_of_a_loop_leads_to_its_instance(place: Place) -> None:
     assert pages["a"] == "/workflows/w/instances/1?step=every%2F1%2Fa"
 
 
-def test_it_goes_on_whatever_happens(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+def test_it_continues_whatever_happens(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     """A database that is away, another process that was faster, a mistake of ours."""
     faults: list[Exception] = [StoreUnavailable("away"), Conflict("faster"), RuntimeError("odd")]
     unreliable = Unreliable(place.playground.state)

@@ -349,7 +349,7 @@ def test_a_refused_superseder_abandons_nothing(state: SqlCaptureState) -> None:
 
 
 def test_opening_demands_the_checkpoint_it_was_planned_from(state: SqlCaptureState) -> None:
-    """A capture of a range that somebody else committed meanwhile is of no use."""
+    """A capture of a range that someone else committed meanwhile is of no use."""
     state.begin("c1", READER, None, Artifacts(), NOW)
     state.set_checkpoint(READER, Move(PLAYS, 0, place(1)), reason="r", now=NOW)
     with pytest.raises(ConcurrentCapture, match="at version 1, not 0") as caught:
@@ -452,7 +452,7 @@ def test_a_reset_is_felt_by_the_open_capture(state: SqlCaptureState) -> None:
 
 
 def test_a_first_capture_does_not_survive_set_and_reset(state: SqlCaptureState) -> None:
-    """No checkpoint then and none now is not the same: in between somebody committed and reset."""
+    """No checkpoint then and none now is not the same: in between someone committed and reset."""
     opened(state, "c1", Move(PLAYS, 0, place(2)))
     state.set_checkpoint(READER, Move(PLAYS, 0, place(1)), reason="r", now=NOW)
     state.reset_checkpoint(READER, PLAYS, reason="again", now=NOW)
@@ -462,7 +462,7 @@ def test_a_first_capture_does_not_survive_set_and_reset(state: SqlCaptureState) 
 
 
 def test_a_first_capture_does_not_win_over_a_later_first_commit(state: SqlCaptureState) -> None:
-    """A capture opened before a reset is refused after somebody else's first commit."""
+    """A capture opened before a reset is refused after someone else's first commit."""
     opened(state, "c1", Move(PLAYS, 0, place(2)))
     for _ in range(2):
         state.set_checkpoint(READER, Move(PLAYS, 0, place(1)), reason="r", now=NOW)

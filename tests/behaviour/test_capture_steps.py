@@ -153,7 +153,7 @@ def test_what_found_nothing_says_since_when(place: Place) -> None:
     assert ", though 1 newer (replace)." in place.playground.told(place.playground.start(), "job")
 
 
-def test_an_empty_table_says_so(place: Place) -> None:
+def test_an_empty_table_reports_it(place: Place) -> None:
     """Beside another one in which nothing changed."""
     place.writer.create("db.none", {"id": "long"}, days=False)
     place.playground.push(
@@ -173,7 +173,7 @@ def test_a_capture_that_found_something_says_nothing(place: Place) -> None:
     assert place.playground.told(place.playground.start(), "capture") == ""
 
 
-def test_a_run_may_go_on_without_a_change(place: Place) -> None:
+def test_a_run_may_continue_without_a_change(place: Place) -> None:
     """Where the workflow says so; the queries find no row."""
     place.playground.push(PIPELINE.replace("range_columns: [id]", "range_columns: [id], when_unchanged: run"))
     place.playground.start()
@@ -199,7 +199,7 @@ def test_a_restart_works_on_the_same_capture(place: Place) -> None:
     assert place.output(place.playground.start(), "records") == 5
 
 
-def test_a_capture_that_was_left_open_is_given_up(place: Place) -> None:
+def test_a_capture_that_was_left_open_is_abandoned(place: Place) -> None:
     """The next instance takes all of it."""
     place.playground.push(PIPELINE)
     place.playground.script.parts["job"] = [FATAL_ERROR, DONE]
@@ -213,7 +213,7 @@ def test_a_capture_that_was_left_open_is_given_up(place: Place) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"is_latest": True}])
-def test_a_restart_whose_capture_was_given_up_says_so(place: Place, options: dict[str, Any]) -> None:
+def test_a_restart_whose_capture_was_abandoned_reports_it(place: Place, options: dict[str, Any]) -> None:
     """And which one holds its rows; the commands that it offers work."""
     place.playground.push(PIPELINE)
     place.playground.script.parts["job"] = [FATAL_ERROR, FATAL_ERROR, DONE]
@@ -264,7 +264,7 @@ def test_a_commit_says_which_capture_took_the_place_of_its_own(place: Place) -> 
     assert place.playground.restart(run, "capture").status is RunStatus.SUCCEEDED
 
 
-def test_a_changed_capture_is_taken_anew(place: Place) -> None:
+def test_a_changed_capture_is_taken_again(place: Place) -> None:
     """With the newest version: the old one is given up, and no row is lost or comes twice."""
     place.playground.push(PIPELINE)
     place.playground.script.parts["job"] = [FATAL_ERROR, DONE]
@@ -341,7 +341,7 @@ def test_a_capture_that_was_cleaned_up_cannot_be_used_again(place: Place) -> Non
 
 
 def test_an_open_capture_of_other_tables_is_not_taken_for_ours(place: Place) -> None:
-    """Somebody has to decide what becomes of it."""
+    """Someone has to decide what becomes of it."""
     place.playground.push(PIPELINE)
     place.playground.script.parts["job"] = [FATAL_ERROR]
     first = place.playground.start()
@@ -449,7 +449,7 @@ def test_the_older_form_commits_nothing_where_a_step_failed(place: Place) -> Non
     assert place.output(again, "capture_id", "icdc") == place.output(run, "capture_id", "icdc")
 
 
-def test_a_table_of_somebody_else_is_not_replaced(place: Place) -> None:
+def test_a_table_of_someone_else_is_not_replaced(place: Place) -> None:
     """Whatever the name was meant for."""
     place.playground.push(OLDER.replace("db.change", "db.events"))
     run = place.playground.start()
@@ -513,7 +513,7 @@ def test_a_commit_of_no_change_has_nothing_to_lose(place: Place) -> None:
     assert (run.status, place.output(run, "committed", "commit")) == (RunStatus.SUCCEEDED, False)
 
 
-def test_a_use_that_the_definition_leaves_out_is_not_restarted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_use_that_the_definition_omits_is_not_restarted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be left out again: the definition is to change, which an older version of calve let pass."""
     monkeypatch.setattr("calve.definition.loader.check_capture_order", lambda *_: None)
     around = PIPELINE.replace("dag: sequential", "dag: [capture: [IF records > 9 THEN job, commit], job -> commit]")

@@ -174,7 +174,7 @@ def site(playground: Playground, project: Path) -> Iterator[Site]:
 
 
 @pytest.mark.parametrize("case", ["a snapshot that is its own ancestor", "manifests with a path of 1 GiB"])
-def test_a_server_names_the_file_and_goes_on(case: str, site: Site, project: Path) -> None:
+def test_a_server_names_the_file_and_continues(case: str, site: Site, project: Path) -> None:
     """A problem document, and the next request is answered."""
     DAMAGES[case](project)
     wanted = {"tables": ["db.events"], "consumer": CONSUMER, "ranges": ["id"]}

@@ -47,7 +47,7 @@ def test_what_was_written_of_a_capture_is_found(deliveries: DeliveryState, store
     assert store.deliveries.of_capture("c2") == []
 
 
-def test_a_branch_is_on_record_from_before_it_is_made(deliveries: DeliveryState) -> None:
+def test_a_branch_is_recorded_before_it_is_created(deliveries: DeliveryState) -> None:
     """Everything about the delivery comes back; where the branch begins is not known yet."""
     _stage(deliveries)
     daily, totals = deliveries.branches("c1")

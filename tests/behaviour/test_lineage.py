@@ -12,8 +12,8 @@ from typing import Any
 import jsonschema
 import pytest
 from tests.engines import FATAL_ERROR, Playground, Unreliable, wait_for
+from tests.http_receiver import Receiver, receiving
 from tests.no_deliveries import NoDeliveries
-from tests.receivers import Receiver, receiving
 
 import calve.lineage
 from calve.app import utc_now
@@ -150,7 +150,7 @@ def test_a_spark_step_reads_sources_and_writes_targets(
     }
 
 
-def test_a_failure_is_told_with_its_reason(lineage: Lineage, playground: Playground, receiver: Receiver) -> None:
+def test_a_failure_is_reported_with_its_reason(lineage: Lineage, playground: Playground, receiver: Receiver) -> None:
     """A capture that is not there any more is left out."""
     playground.script.parts["job"] = Outcome(State.FATAL_ERROR, artifacts={"capture_id": "gone"}, message="no way")
     playground.start()
@@ -197,7 +197,7 @@ def test_a_receiver_may_want_a_key(lineage: Lineage, playground: Playground, rec
     assert (path, headers["authorization"]) == ("/in", "Bearer the key")
 
 
-def test_it_goes_on_whatever_happens(
+def test_it_continues_whatever_happens(
     lineage: Lineage, playground: Playground, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A database that is away, another process that was faster, a mistake of ours."""

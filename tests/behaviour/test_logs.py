@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import delete, update
-from tests.behaviour.engine_values import attempt_of, pushed, running
+from tests.behaviour.engine.values import attempt_of, pushed, running
 from tests.engines import DONE, FATAL_ERROR, Playground, live
 from tests.servers import Site, site_on
 
@@ -77,7 +77,7 @@ def test_files_of_logs_are_known(engine: SqlEngineState) -> None:
     assert engine.log_files("b") == []
 
 
-def test_how_runs_ended_is_told_by_their_attempts(engine: SqlEngineState) -> None:
+def test_how_runs_ended_is_reported_by_their_attempts(engine: SqlEngineState) -> None:
     """Those that nobody knows are left out."""
     pushed(engine)
     run = running(engine)
@@ -422,7 +422,7 @@ def test_a_whole_log_is_kept_in_parts(small: Playground, uploads: LogUploads, tm
     assert folder.is_dir()
 
 
-def test_a_place_that_is_away_costs_nothing(
+def test_a_place_that_is_unavailable_costs_nothing(
     small: Playground, uploads: LogUploads, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log says so once it is over, and it is tried again."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 from tests.engines import wait_for
-from tests.receivers import receiving
+from tests.http_receiver import receiving
 
 from calve.cli import entry
 
@@ -39,7 +39,7 @@ level = "info"
 """
 
 
-def test_a_failure_is_told_while_calve_is_up(tmp_path: Path) -> None:
+def test_a_failure_is_reported_while_calve_is_up(tmp_path: Path) -> None:
     """By a real process, to a real receiver: an alert at once, with a link that works; spans before it ends."""
     (tmp_path / "w.yaml").write_text(WORKFLOW)
     with receiving() as receiver, (tmp_path / "err").open("w") as errors:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from sqlalchemy import func, select
-from tests.accesses import LOCAL, PASSWORD, Gatehouse
+from tests.access_setup import LOCAL, PASSWORD, AccessSetup
 from tests.engines import BUSY, DONE, FATAL_ERROR, Playground
 
 from calve.access import Act, verify
@@ -69,9 +69,9 @@ def place(playground: Playground) -> Place:
 
 
 @pytest.fixture
-def house(place: Place) -> Gatehouse:
+def access(place: Place) -> AccessSetup:
     """Give a door and an office whose clock is that of the place."""
-    return Gatehouse(place.playground.store.access, now=place.playground.clock.now)
+    return AccessSetup(place.playground.store.access, now=place.playground.clock.now)
 
 
 # Signals.
@@ -130,7 +130,7 @@ def test_a_signal_that_a_trigger_has_not_read_stays(place: Place) -> None:
     assert place.numbers("x") == [2]
 
 
-def test_a_signal_that_a_waiting_step_has_not_looked_at_stays(place: Place) -> None:
+def test_a_signal_that_a_waiting_step_has_not_examined_stays(place: Place) -> None:
     """Those that it has looked at, and that do not fit, may go."""
     place.playground.push(
         "Workflow: {id: w, jobs: [{job: {id: a, type: NoOp, signal_dependencies: [{name: x, "
@@ -188,14 +188,14 @@ def test_messages_that_are_over_go(place: Place) -> None:
 # The audit log.
 
 
-def test_the_audit_log_is_whole_after_its_beginning_was_pruned(place: Place, house: Gatehouse) -> None:
+def test_the_audit_log_is_whole_after_its_beginning_was_pruned(place: Place, access: AccessSetup) -> None:
     """A line says what went, again and again; who cuts off more is found out."""
     state = place.playground.store.access
     for name in ("ann", "bob", "cyd"):
-        house.office.add_user(name, PASSWORD, {}, LOCAL)
+        access.accounts.add_user(name, PASSWORD, {}, LOCAL)
     place.pass_days(11)
-    house.now = place.playground.clock.now
-    house.office.add_user("dan", PASSWORD, {}, LOCAL)
+    access.now = place.playground.clock.now
+    access.accounts.add_user("dan", PASSWORD, {}, LOCAL)
     assert place.gone(RecordKind.AUDIT) == 3
     assert verify(state.entries()).is_whole
     assert [(each.seq, each.act.action) for each in state.entries()] == [(4, "add_user"), (5, "prune_audit")]
@@ -207,9 +207,9 @@ def test_the_audit_log_is_whole_after_its_beginning_was_pruned(place: Place, hou
     assert (cut.is_whole, cut.broken_at, cut.problem) == (False, 1, "line 1 is missing")
 
 
-def test_who_reads_the_audit_log_while_it_is_pruned_finds_it_whole(place: Place, house: Gatehouse) -> None:
-    """What went after he had read the lines before it is no gap; what nobody tells of is one."""
-    state = house.state
+def test_who_reads_the_audit_log_while_it_is_pruned_finds_it_whole(place: Place, access: AccessSetup) -> None:
+    """Lines pruned after earlier ones were read are no gap; lines that no record mentions are one."""
+    state = access.state
     for number in range(9):
         state.append(Act(number, "user:a", "test", "", "", "ok"))
     lines = list(state.entries())
@@ -225,10 +225,10 @@ def test_who_reads_the_audit_log_while_it_is_pruned_finds_it_whole(place: Place,
     assert (verdict.is_whole, verdict.broken_at, verdict.lines, verdict.problem) == (False, 4, 3, "line 4 is missing")
 
 
-def test_two_prune_the_audit_log_once(place: Place, house: Gatehouse) -> None:
+def test_two_prune_the_audit_log_once(place: Place, access: AccessSetup) -> None:
     """Who comes second finds that the lines are gone."""
     for name in ("ann", "bob"):
-        house.office.add_user(name, PASSWORD, {}, LOCAL)
+        access.accounts.add_user(name, PASSWORD, {}, LOCAL)
     state = place.playground.store.retention
     assert [state.forget(RecordKind.AUDIT, [(1,)], 1) for _ in range(2)] == [1, 0]
 
@@ -236,21 +236,21 @@ def test_two_prune_the_audit_log_once(place: Place, house: Gatehouse) -> None:
 # Sessions and tokens.
 
 
-def test_tokens_and_sessions_go_after_their_end(place: Place, house: Gatehouse) -> None:
+def test_tokens_and_sessions_go_after_their_end(place: Place, access: AccessSetup) -> None:
     """A token that never expires stays until some time after it was revoked."""
     state = place.playground.store.access
-    house.office.add_user("ann", PASSWORD, {}, LOCAL)
-    house.door.sign_in("ann", PASSWORD, "here")
-    house.token("viewer", life=DAY)
-    house.token("viewer", life=30 * DAY)
-    house.token("viewer")
+    access.accounts.add_user("ann", PASSWORD, {}, LOCAL)
+    access.authenticator.sign_in("ann", PASSWORD, "here")
+    access.token("viewer", life=DAY)
+    access.token("viewer", life=30 * DAY)
+    access.token("viewer")
     place.pass_days(12)
     foretold = place.pruner.survey()
     assert (foretold[RecordKind.TOKENS], foretold[RecordKind.SESSIONS]) == (1, 1)
     assert place.pruner.prune() == foretold
-    house.now = place.playground.clock.now
+    access.now = place.playground.clock.now
     for token in state.tokens():
-        house.office.revoke_token(token.token_id, LOCAL)
+        access.accounts.revoke_token(token.token_id, LOCAL)
     assert place.gone(RecordKind.TOKENS) == 0
     place.pass_days(11)
     assert place.gone(RecordKind.TOKENS) == 2
@@ -260,7 +260,7 @@ def test_tokens_and_sessions_go_after_their_end(place: Place, house: Gatehouse) 
 # Events and logs.
 
 
-def test_events_of_live_instances_and_those_that_somebody_has_not_seen_stay(place: Place) -> None:
+def test_events_of_live_instances_and_those_that_someone_has_not_seen_stay(place: Place) -> None:
     """And the last one, from which numbers go on."""
     playground = place.playground
     playground.script.parts["b"] = BUSY
@@ -365,7 +365,7 @@ def test_an_instance_that_is_not_over_or_holds_up_others_stays(place: Place) -> 
 # How it is done.
 
 
-def test_a_turn_takes_so_much_and_the_next_one_goes_on(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_is_limited_and_the_next_one_continues(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """No transaction takes more than a batch, no turn more than a few of them."""
     monkeypatch.setattr(pruning, "BATCH", 2)
     monkeypatch.setattr(pruning, "BATCHES", 2)
@@ -402,7 +402,7 @@ def test_of_several_one_prunes(place: Place) -> None:
     assert turns == ["turn"]
 
 
-def test_a_database_that_is_away_is_borne(place: Place) -> None:
+def test_a_database_that_is_unavailable_is_tolerated(place: Place) -> None:
     """Pruning goes on when it is back."""
     stop = threading.Event()
 

@@ -192,7 +192,7 @@ def test_what_is_refused_is_the_same(places: Places) -> None:
         ), command
 
 
-def test_what_needs_the_project_itself_says_so(places: Places) -> None:
+def test_commands_that_need_the_project_itself_report_it(places: Places) -> None:
     """Rather than work on another one."""
     code, said = places.there("sql SELECT")
     assert (code, said["error"]["code"]) == (1, "request_invalid")

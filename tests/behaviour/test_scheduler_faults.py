@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from tests.days import HOUR, MINUTE, POINTS, Day, Timed, expected, is_once, watching, workflows
+from tests.simulated_day import HOUR, MINUTE, POINTS, Day, Timed, expected, is_once, watching, workflows
 
 from calve import failpoints
 from calve.engine import StartStatus
@@ -57,7 +57,7 @@ def test_a_crash_between_match_and_start_loses_and_repeats_nothing(day: Day, poi
     assert day.fired() == expected(timed, MIDNIGHT, day.clock.now)
 
 
-def test_the_same_firing_again_is_the_same_instance(day: Day) -> None:
+def test_a_repeated_firing_returns_the_same_instance(day: Day) -> None:
     """B.2-17: a trigger whose row was set back, as by an old backup, starts nothing twice."""
     day.push(hourly(1))
     day.work()
@@ -75,7 +75,7 @@ def test_the_same_firing_again_is_the_same_instance(day: Day) -> None:
 
 
 @pytest.mark.parametrize("pool", [2, 4])
-def test_several_schedulers_at_once_start_everything_once(store_url: str, pool: int) -> None:
+def test_several_concurrent_schedulers_start_everything_once(store_url: str, pool: int) -> None:
     """B.2-18: each with connections of its own, all at the same triggers."""
     timed = hourly(12)
     with open_store(store_url) as store:

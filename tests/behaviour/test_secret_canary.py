@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select
-from tests.accesses import LOCAL
+from tests.access_setup import LOCAL
 
 from calve.app import Project, now_ms, open_project, secret_table_on
 from calve.cli import entry
@@ -107,7 +107,7 @@ Workflow:
 
 @contextmanager
 def echoing() -> Iterator[str]:
-    """Serve somebody who answers with an error that holds all that was sent."""
+    """Serve responses with an error that contains everything that was sent."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -190,7 +190,7 @@ def _seen(project: Project) -> Iterator[str]:
         yield "".join(piece.text for piece in state.log(attempt.uuid))
 
 
-def test_no_secret_gets_out(
+def test_no_secret_leaks(
     settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """44: neither into the database, logs, views and messages, nor arguments of programs, nor files for others."""

@@ -4,7 +4,7 @@ import secrets
 
 import pytest
 from sqlalchemy import text
-from tests.accesses import LOCAL
+from tests.access_setup import LOCAL
 
 from calve.access import TableSecrets, verify
 from calve.errors import ParamError, RequestInvalid

@@ -84,7 +84,7 @@ def server(running: Postgres) -> Iterator[Postgres]:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_process_that_starts_while_the_database_restarts_waits_and_goes_on(
+def test_a_process_that_starts_while_the_database_restarts_waits_and_continues(
     server: Postgres, name: str, tmp_path: Path
 ) -> None:
     """It says what it waits for; once the database answers it is as if nothing had been."""

@@ -137,7 +137,7 @@ def test_a_bypassed_dependency_is_skipped_and_a_matched_one_stays(playground: Pl
     assert playground.fresh(run).status is RunStatus.SUCCEEDED
 
 
-def test_another_attempt_keeps_what_was_matched_and_a_restart_matches_anew(
+def test_another_attempt_keeps_what_was_matched_and_a_restart_matches_again(
     playground: Playground, signals: Signals
 ) -> None:
     """A retry is the same run; a restart is not."""

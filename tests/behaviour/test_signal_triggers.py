@@ -138,7 +138,7 @@ def test_what_a_dedup_expression_calls_the_same_starts_once(
     ] == [0, 2]
 
 
-def test_signals_that_a_trigger_cannot_judge_are_noted_and_do_not_stop_others(
+def test_signals_that_a_trigger_cannot_evaluate_are_recorded_and_do_not_stop_others(
     playground: Playground, scheduler: Scheduler, signals: Signals
 ) -> None:
     """The trigger's state says why."""
@@ -243,7 +243,7 @@ def test_four_schedulers_start_each_signal_once(playground: Playground, signals:
     assert sorted(ids) == list(range(1, 21))
 
 
-def test_a_changed_trigger_goes_on_where_it_stood(
+def test_a_changed_trigger_continues_where_it_stood(
     playground: Playground, scheduler: Scheduler, signals: Signals
 ) -> None:
     """What waits is judged by the new definition."""

@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace.status import StatusCode
 from tests.engines import FATAL_ERROR, Playground, live, wait_for_end
-from tests.receivers import receiving
+from tests.http_receiver import receiving
 
 from calve.telemetry import Spans, otlp_processor
 

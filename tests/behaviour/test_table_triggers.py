@@ -215,7 +215,7 @@ def test_a_change_while_nobody_looked_is_found(place: Place) -> None:
     assert len(place.runs()) == 1
 
 
-def test_a_table_that_others_say_has_changed_is_looked_at_at_once(place: Place) -> None:
+def test_a_table_that_others_say_has_changed_is_examined_at_once(place: Place) -> None:
     """A webhook or an event of the catalog saves the wait for the next poll."""
     place.playground.push(workflow())
     place.go()
@@ -360,7 +360,7 @@ def test_it_never_overlaps_itself(place: Place) -> None:
     assert place.records() == [2, 7]
 
 
-def test_an_instance_that_somebody_else_started_counts_too(place: Place) -> None:
+def test_an_instance_that_someone_else_started_counts_too(place: Place) -> None:
     """Two instances of one workflow would capture the same change."""
     place.append()
     place.playground.push(workflow())
@@ -403,7 +403,7 @@ def test_a_checkpoint_that_is_set_back_starts_it_again(place: Place) -> None:
 @pytest.mark.parametrize(
     "point", ["triggers.read", "triggers.synced", "triggers.looked", "triggers.prepared", "triggers.fired"]
 )
-def test_a_crash_anywhere_starts_it_once(place: Place, monkeypatch: pytest.MonkeyPatch, point: str) -> None:
+def test_a_crash_at_any_point_starts_one_instance(place: Place, monkeypatch: pytest.MonkeyPatch, point: str) -> None:
     """Whatever the process had done when it died, the next one starts the rest."""
 
     def crash(name: str) -> None:
@@ -466,7 +466,7 @@ def test_an_end_that_nobody_saw_is_not_lost(place: Place, monkeypatch: pytest.Mo
 # What is wrong with a table.
 
 
-def test_a_table_that_is_missing_is_told_and_does_not_stop_others(place: Place) -> None:
+def test_a_missing_table_is_reported_and_does_not_stop_others(place: Place) -> None:
     """Its trigger says so, is left alone for longer and longer, and looks again at once when the table comes."""
     place.playground.push(workflow("db.late", name="late", table="db.late"))
     place.playground.push(workflow())
@@ -486,8 +486,8 @@ def test_a_table_that_is_missing_is_told_and_does_not_stop_others(place: Place) 
     assert len(place.runs("late")) == 1
 
 
-def test_a_table_that_is_created_again_is_told(place: Place) -> None:
-    """What the checkpoint says is of another table: nothing is started until somebody mends it."""
+def test_a_table_that_is_created_again_is_reported(place: Place) -> None:
+    """What the checkpoint says is of another table: nothing is started until someone mends it."""
     place.playground.push(workflow())
     place.append()
     place.go()
@@ -505,7 +505,7 @@ def test_a_table_that_is_created_again_is_told(place: Place) -> None:
     assert len(place.runs()) == 2
 
 
-def test_a_table_that_is_rolled_back_is_told(place: Place) -> None:
+def test_a_table_that_is_rolled_back_is_reported(place: Place) -> None:
     """And goes on when it is rolled forward again."""
     place.playground.push(workflow())
     place.append()
@@ -523,7 +523,7 @@ def test_a_table_that_is_rolled_back_is_told(place: Place) -> None:
     assert len(place.runs()) == 2
 
 
-def test_history_that_has_been_expired_is_told(place: Place) -> None:
+def test_history_that_has_been_expired_is_reported(place: Place) -> None:
     """Where the capture would be refused, nothing is started."""
     place.playground.push(workflow())
     place.append()
@@ -538,7 +538,7 @@ def test_history_that_has_been_expired_is_told(place: Place) -> None:
     assert len(place.runs()) == 1
 
 
-def test_an_operation_that_the_capture_does_not_take_is_told_until_a_version_takes_it(place: Place) -> None:
+def test_an_operation_that_the_capture_does_not_take_is_reported_until_a_version_takes_it(place: Place) -> None:
     """A new version is a reason to look again, though its trigger is the same."""
     place.playground.push(workflow())
     place.append(2)
@@ -552,7 +552,7 @@ def test_an_operation_that_the_capture_does_not_take_is_told_until_a_version_tak
     assert len(place.runs()) == 2
 
 
-def test_a_catalog_that_is_away_is_no_change(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unavailable_catalog_does_not_count_as_a_change(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its tables are looked at when it is back; those of others go on."""
     from calve.errors import LakeError
     from calve.lake import SqlCatalog
@@ -616,7 +616,7 @@ def test_each_table_is_asked_for_once_however_many_watch_it(place: Place, monkey
     assert asked == [[place.lake.parse("db.events")]]
 
 
-def test_a_name_that_is_none_is_told(place: Place) -> None:
+def test_a_name_that_is_none_is_reported(place: Place) -> None:
     """The trigger says so; the others are watched."""
     place.playground.push(workflow("'db..events'", name="odd"))
     place.playground.push(workflow())

@@ -110,7 +110,7 @@ def test_a_fire_key_starts_one_instance(playground: Playground, kind: Scripted, 
     assert started(playground) == 2
 
 
-def test_a_version_with_the_same_trigger_goes_on_with_its_state(
+def test_a_version_with_the_same_trigger_continues_with_its_state(
     playground: Playground, kind: Scripted, scheduler: Scheduler
 ) -> None:
     """A push that leaves a trigger as it is does not make it begin again; one that changes it does, with its state."""
@@ -156,7 +156,7 @@ def test_a_deleted_workflow_has_no_triggers(playground: Playground, kind: Script
     assert kind.seen == ["begin w {}", "begin w {}"]
 
 
-def test_a_trigger_that_cannot_be_looked_at_is_noted_and_left_alone_for_a_while(
+def test_a_trigger_that_cannot_be_examined_is_noted_and_left_alone_for_a_while(
     playground: Playground, kind: Scripted, scheduler: Scheduler
 ) -> None:
     """B.2-25: the error stands in its row, the others fire, and it is tried again later and later."""
@@ -252,7 +252,7 @@ def test_a_look_at_a_trigger_that_is_gone_moves_no_later_one(
 def test_a_conflict_while_looking_leaves_the_trigger_due(
     playground: Playground, kind: Scripted, scheduler: Scheduler
 ) -> None:
-    """Somebody else was faster at something that the look needed: it is taken again."""
+    """Someone else was faster at something that the look needed: it is taken again."""
 
     def conflict(trigger: Trigger, now: int) -> Evaluation:
         del trigger, now
@@ -314,7 +314,7 @@ class _Choking:
         return self._state.commit(changes)
 
 
-def test_a_running_scheduler_bears_with_a_database_that_is_away(playground: Playground, kind: Scripted) -> None:
+def test_a_running_scheduler_tolerates_an_unavailable_database(playground: Playground, kind: Scripted) -> None:
     """It goes on when the database is there again, sleeps until it is called, and ends when it is told to."""
     playground.push(timed())
     state = Unreliable(playground.state)
@@ -347,7 +347,7 @@ def test_a_scheduler_looks_at_its_own_kinds_only(playground: Playground, kind: S
     assert playground.store.triggers.triggers(kind=TriggerType.INCREMENTAL) == []
 
 
-def test_a_workflow_that_is_activated_again_begins_anew(
+def test_a_workflow_that_is_activated_again_starts_over(
     playground: Playground, kind: Scripted, scheduler: Scheduler
 ) -> None:
     """Also if no scheduler has seen that it was inactive."""
@@ -377,7 +377,7 @@ def test_a_run_by_time_knows_its_moment(playground: Playground) -> None:
 def test_a_start_whose_params_make_no_sense_is_kept_as_failed(
     playground: Playground, kind: Scripted, scheduler: Scheduler
 ) -> None:
-    """So that somebody sees it; there is nobody who could be told right away."""
+    """So that someone sees it; there is nobody who could be told right away."""
     playground.push(
         '{"workflow": {"id": "w", "time_triggers": [{"type": "PREDEFINED", "expression": "@hourly"}],'
         ' "params": {"size": {"type": "LONG", "value": 1, "mode": "CONSTANT"}},'

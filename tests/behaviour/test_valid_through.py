@@ -50,7 +50,7 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
 
 @pytest.fixture
 def watcher(playground: Playground, lake: Lake) -> ValidThrough:
-    """Give what looks at the tables that somebody waits for."""
+    """Give what looks at the tables that someone waits for."""
     return ValidThrough(lake, playground.state, playground.clock, 0.01)
 
 
@@ -101,7 +101,7 @@ def test_a_table_that_is_complete_through_a_later_time_starts_a_workflow(
     assert sorted(params_from_stored(run.params)["through"].result for run in runs) == [5, 6, 7]
 
 
-def test_nothing_is_looked_at_that_nobody_waits_for(
+def test_nothing_is_examined_that_nobody_waits_for(
     lake: Lake, watcher: ValidThrough, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No catalog is asked."""
@@ -110,7 +110,7 @@ def test_nothing_is_looked_at_that_nobody_waits_for(
     assert watcher.poll() == []
 
 
-def test_a_table_that_cannot_be_looked_at_does_not_hold_up_others(
+def test_a_table_that_cannot_be_examined_does_not_hold_up_others(
     playground: Playground, lake: Lake, watcher: ValidThrough
 ) -> None:
     """It may be missing, or be no table at all."""
@@ -130,7 +130,7 @@ Workflow:
     assert playground.statuses(run)["b"] is StepStatus.WAITING_FOR_SIGNALS
 
 
-def test_a_property_that_is_no_time_is_told_once(
+def test_a_property_that_is_not_a_time_is_reported_once(
     playground: Playground, lake: Lake, watcher: ValidThrough, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Until it changes."""
@@ -142,7 +142,7 @@ def test_a_property_that_is_no_time_is_told_once(
     assert caplog.text.count("'soon' is not a time") == 1
 
 
-def test_a_catalog_that_is_away_is_asked_again(
+def test_an_unavailable_catalog_is_polled_again(
     playground: Playground, lake: Lake, watcher: ValidThrough, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it says then counts."""

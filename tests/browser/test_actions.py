@@ -10,12 +10,12 @@ from typing import Any
 import httpx
 import pytest
 from playwright.sync_api import Browser, expect
-from tests.accesses import PASSWORD
-from tests.browser.watching import ALL, DESK, PHONE, Site, Watched, reveal, watched
+from tests.access_setup import PASSWORD
+from tests.browser.page_checks import ALL, DESK, PHONE, Site, Watched, reveal, watched
 from tests.engines import BUSY, DONE, FATAL_ERROR, live
+from tests.http_receiver import Receiver, receiving
 from tests.pages import parse
 from tests.projects import SOURCE, WebProject, crawl, filled_project
-from tests.receivers import Receiver, receiving
 
 from calve.capture import Wanted
 from calve.engine import Breakpoint

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.browser.gallery import HOSTILE, STATIC, Gallery, serve_gallery
+from tests.browser.element_gallery import HOSTILE, STATIC, Gallery, serve_gallery
 
 _ELEMENTS = ("flow-graph", "grid-map", "log-tail", "metric-chart", "command-palette", "since-time")
 

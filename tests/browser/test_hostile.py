@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.browser.watching import Site, watched
-from tests.hostile import DANGEROUS, HOSTILE, MARKS, addresses, hostile_project, seen
+from tests.browser.page_checks import Site, watched
+from tests.hostile_project import DANGEROUS, HOSTILE, MARKS, addresses, hostile_project, seen
 from tests.projects import WebProject
 
 _TEXT = """() => {

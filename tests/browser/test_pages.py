@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 from playwright.sync_api import Browser, expect
-from tests.browser.watching import LOOKS, Site, Wrong, watched
+from tests.browser.page_checks import LOOKS, Site, Wrong, watched
 from tests.engines import BUSY, DONE, FATAL_ERROR
 from tests.pages import Parsed, parse
 from tests.projects import WebProject, filled_project
@@ -139,7 +139,7 @@ def test_a_live_update_leaves_alone_what_a_person_did(browser: Browser, made: We
         expect(page.locator("#step details")).to_have_attribute("open", "")
 
 
-def test_a_page_catches_up_when_the_server_was_away(browser: Browser, made: WebProject) -> None:
+def test_a_page_catches_up_when_the_server_was_unavailable(browser: Browser, made: WebProject) -> None:
     """What happened meanwhile is shown, without a reload."""
     address, site = _instance(made, "away", BUSY), Site(made)
     with site.up() as url:

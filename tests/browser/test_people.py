@@ -7,12 +7,12 @@ from contextlib import contextmanager
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.accesses import LOCAL, PASSWORD
-from tests.browser.watching import LOOKS, Site, Watched, watched
+from tests.access_setup import LOCAL, PASSWORD
+from tests.browser.page_checks import LOOKS, Site, Watched, watched
 from tests.engines import BUSY
+from tests.identity_provider import FakeProvider, provider
 from tests.pages import GUARDED
 from tests.projects import WebProject, crawl, filled_project
-from tests.providers import FakeProvider, provider
 
 from calve.access import parse_grants
 
@@ -72,7 +72,7 @@ def made(site: Site) -> WebProject:
 
 @contextmanager
 def _signed_in(browser: Browser, url: str, name: str) -> Iterator[Watched]:
-    """Give the browser of somebody who has signed in by the form."""
+    """Give the browser of a user who has signed in with the form."""
     with watched(browser, url) as person:
         _fill(person.open("/sign-in"), name, PASSWORD)
         expect(person.page.locator("header summary").last).to_have_text(name)
@@ -86,7 +86,7 @@ def _fill(page: Page, name: str, password: str) -> None:
 
 
 def _pages(person: Watched) -> list[str]:
-    """Return the pages that somebody is led to."""
+    """Return the pages to which a user is redirected."""
     cookies = {one["name"]: one["value"] for one in person.page.context.cookies()}
     with httpx.Client(base_url=person.url, cookies=cookies, headers={"accept": "text/html"}) as client:
         return [address for address, answer in crawl(client, ["/"], 30) if answer.status_code == 200]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tests.faults.pipeline_worker import Plan, work
 from tests.faults.worker import is_over
 from tests.faults.worker_pool import PATIENCE, send, wait_until
-from tests.memory import new_folder
+from tests.memory_folders import new_folder
 
 from calve import settings
 from calve.app import Project, deliveries_on, open_captures, open_lake, open_project

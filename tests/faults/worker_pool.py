@@ -47,7 +47,7 @@ class WorkerPool:
         return process
 
     def start_anew(self) -> SpawnProcess:
-        """Start a worker in an interpreter of its own, as somebody would at a prompt."""
+        """Start a worker in an interpreter of its own, as someone would at a prompt."""
         process = get_context("spawn").Process(target=work, args=(self.plan,), daemon=True)
         process.start()
         self.members.append(process)

@@ -79,7 +79,7 @@ def test_a_key_counts_in_its_partition_only(source: Source, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_a_start_to_read_only_keys_are_told(source: Source, kind: str) -> None:
+def test_without_a_start_to_read_only_keys_are_reported(source: Source, kind: str) -> None:
     """Over an empty start nothing left; over another schema the start does not read as it would now."""
     source.create("id INT, city STRING, v STRING", kind)
     source.advance()

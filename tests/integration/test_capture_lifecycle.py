@@ -122,7 +122,7 @@ def test_merged_manifests_are_cut_to_the_range(source: Source, kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", VERSIONS)
-def test_a_rollback_is_told_from_expiry(source: Source, kind: str) -> None:
+def test_a_rollback_is_distinguished_from_expiry(source: Source, kind: str) -> None:
     """A checkpoint that was rolled back is named, with the last snapshot that both histories share."""
     first = _create(source, kind)
     rolled_back = _append(source, 10, 14)
@@ -203,7 +203,7 @@ def test_only_the_start_expired_keeps_changes_exact(source: Source, kind: str) -
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_files_that_went_with_the_start_are_told(source: Source, kind: str) -> None:
+def test_files_that_went_with_the_start_are_reported(source: Source, kind: str) -> None:
     """Where the next commit rewrote files, expiry of the start deletes them, and old images cannot be had."""
     _create(source, kind)
     source.advance()

@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from tests.memory import folder_in_memory
+from tests.memory_folders import folder_in_memory
 from tests.scope import in_ci
 
 from calve import settings

@@ -8,7 +8,7 @@ SNAPSHOTS = 3
 """The source has one snapshot at first, and this many at the end; each is one piece of data."""
 
 FOREIGN_WRITES = 1
-"""How often somebody else writes to the target."""
+"""How often someone else writes to the target."""
 
 SUPERSESSIONS = 1
 """How often the next instance starts though the last one has not committed."""

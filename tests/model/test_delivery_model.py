@@ -114,7 +114,7 @@ def test_to_refuse_what_overlaps_with_a_delivery_is_safe_but_goes_nowhere() -> N
 
 
 def test_to_take_over_an_open_capture_leaves_one_case_to_people() -> None:
-    """A late attempt may deliver just before its capture is given up: refused ever after, until somebody mends it."""
+    """A late attempt may deliver just before its capture is given up: refused ever after, until someone mends it."""
     found = explore(DeliveryModel(DeliveryProtocol("property", superseding="take over")))
     assert found.result is Result.STUCK
     assert found.states > 20_000
@@ -165,7 +165,7 @@ def test_a_duplicate_comes_with_the_story_of_it() -> None:
     )
 
 
-def test_a_model_that_never_ends_is_given_up() -> None:
+def test_a_model_that_never_ends_is_abandoned() -> None:
     """More states than expected are an error, not a result."""
     with pytest.raises(TooManyStates):
         explore(DeliveryModel(APPENDS), limit=1_000)

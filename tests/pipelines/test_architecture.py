@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.ways import called, way
+from tests.call_traces import called, way
 
 import calve
 from calve.api import serve

@@ -148,7 +148,7 @@ def test_a_kill_at_any_boundary_of_a_held_delivery_delivers_each_row_once(pipeli
     pipeline.check_clean()
 
 
-def test_an_instance_that_was_given_up_after_the_publish_is_finished_by_the_next(pipeline: Pipeline) -> None:
+def test_an_instance_that_was_abandoned_after_the_publish_is_finished_by_the_next(pipeline: Pipeline) -> None:
     """Its rows are in the target, but the checkpoint has not moved: the next instance takes over its capture."""
     pipeline.build(MERGE).append()
     run = pipeline.start()
@@ -165,7 +165,7 @@ def test_an_instance_that_was_given_up_after_the_publish_is_finished_by_the_next
     pipeline.check_clean()
 
 
-def test_an_instance_that_was_given_up_before_the_publish_leaves_its_rows_to_the_next(pipeline: Pipeline) -> None:
+def test_an_instance_that_was_abandoned_before_the_publish_leaves_its_rows_to_the_next(pipeline: Pipeline) -> None:
     """Nobody has seen them; the next one captures them with its own, and the older one cannot come back with them."""
     pipeline.build(MERGE).append()
     run = pipeline.start()
@@ -244,7 +244,7 @@ def test_b04_killed_after_the_icdc_table_is_registered_another_one_is_made(pipel
     pipeline.check_clean()
 
 
-def test_b05_killed_after_the_capture_is_on_record_it_is_used_again_and_never_widened(pipeline: Pipeline) -> None:
+def test_b05_killed_after_the_capture_is_recorded_it_is_used_again_and_never_widened(pipeline: Pipeline) -> None:
     """What came in between the kill and the recovery is left to the next instance."""
     pipeline.build().append()
     run = pipeline.start()
@@ -474,7 +474,7 @@ def test_b13_a_job_that_writes_nothing_is_published_all_the_same(pipeline: Pipel
     pipeline.check_clean()
 
 
-def test_b14_a_spark_that_was_killed_during_the_job_is_started_anew(connect_url: str) -> None:
+def test_b14_a_spark_that_was_killed_during_the_job_is_restarted(connect_url: str) -> None:
     """The worker's own JVM dies: a failure of the platform, tried again on another one, and nothing of it is seen."""
     own = 'master = "local[1]"\ndriver_memory = "512m"'
     with pipeline_on(connect_url, spark_of_workers=own) as pipeline:
@@ -494,7 +494,7 @@ def test_b14_a_spark_that_was_killed_during_the_job_is_started_anew(connect_url:
 
 
 def test_b15_dropping_or_purging_the_icdc_table_leaves_the_source_whole(pipeline: Pipeline) -> None:
-    """Somebody drops it before the job reads it: no file of the source is touched, and the job tells what is wrong."""
+    """Someone drops it before the job reads it: no file of the source is touched, and the job tells what is wrong."""
     pipeline.build().append()
     run = pipeline.start()
     worker = pipeline.stopped("before.stage")
@@ -521,7 +521,7 @@ def test_b15_dropping_or_purging_the_icdc_table_leaves_the_source_whole(pipeline
 # B.2, as far as it is about delivery.
 
 
-def test_b24_an_old_backup_of_the_state_goes_on_from_what_the_target_holds(pipeline: Pipeline) -> None:
+def test_b24_an_old_backup_of_the_state_continues_from_what_the_target_holds(pipeline: Pipeline) -> None:
     """A restored checkpoint lies before what the target holds: the capture step moves it there, and adds nothing."""
     pipeline.build().append()
     pipeline.run()
@@ -622,7 +622,7 @@ def test_b30_expiry_of_the_source_between_capture_and_job_takes_nothing_away(pip
     pipeline.check()
 
 
-def test_b30_a_checkpoint_older_than_the_history_is_told_and_nothing_is_scanned(pipeline: Pipeline) -> None:
+def test_b30_a_checkpoint_older_than_the_history_is_reported_and_nothing_is_scanned(pipeline: Pipeline) -> None:
     """The capture fails and says so, instead of taking the whole table; target and checkpoint stay."""
     pipeline.build().append()
     pipeline.run()
@@ -673,7 +673,7 @@ def test_b32_an_overwrite_or_delete_that_was_not_asked_for_is_an_error(pipeline:
     pipeline.check(seen | ({1: 77} if change == "update" else {}))
 
 
-def test_b33_a_source_that_was_made_anew_is_not_taken_for_the_old_one(pipeline: Pipeline) -> None:
+def test_b33_a_source_that_was_re_created_is_not_taken_for_the_old_one(pipeline: Pipeline) -> None:
     """The same name, another table: the capture fails, and nothing is delivered twice."""
     pipeline.build().append()
     pipeline.run()
@@ -687,7 +687,7 @@ def test_b33_a_source_that_was_made_anew_is_not_taken_for_the_old_one(pipeline: 
     pipeline.check(seen)
 
 
-def test_b33_a_target_that_was_made_anew_is_not_taken_for_the_old_one(pipeline: Pipeline) -> None:
+def test_b33_a_target_that_was_re_created_is_not_taken_for_the_old_one(pipeline: Pipeline) -> None:
     """What was delivered is not there any more, and only its owner knows what should happen."""
     pipeline.build(version=3)
     pipeline.append()
@@ -701,7 +701,7 @@ def test_b33_a_target_that_was_made_anew_is_not_taken_for_the_old_one(pipeline: 
     assert pipeline.delivered() == Counter()
 
 
-def test_b33_a_target_made_anew_during_the_first_job_gets_all_of_it(pipeline: Pipeline) -> None:
+def test_b33_a_target_re_created_during_the_first_job_gets_all_of_it(pipeline: Pipeline) -> None:
     """The branch is gone with the old table, so the job runs again, on the new one."""
     pipeline.build().append()
     run = pipeline.start()

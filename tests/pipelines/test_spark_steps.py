@@ -259,7 +259,7 @@ def test_an_application_runs_through_spark_submit(run: Run, table: str, lake_set
     assert outcome.artifacts["spark"]["rows_written"] == 4
 
 
-def test_a_dead_server_fails_its_steps_for_now_and_is_started_anew(run: Run, runtime: Spark, tmp_path: Path) -> None:
+def test_a_dead_server_fails_its_steps_for_now_and_is_restarted(run: Run, runtime: Spark, tmp_path: Path) -> None:
     """The engine runs them again."""
     context, thread, outcomes = _slow(runtime, tmp_path)
     [server] = runtime._jobs._servers._running.values()  # to kill it

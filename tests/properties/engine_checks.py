@@ -224,7 +224,7 @@ class Checks:
             children = self.picture.children(attempt.uuid)
             if any(child.uuid in model.by_hand for child in children):
                 return set(S)
-            if not children and model.by_hand:  # somebody else runs the child again just now
+            if not children and model.by_hand:  # someone else runs the child again just now
                 allowed.add(S.FATALLY_FAILED)
             ends = {S.SUCCEEDED} | {AS_STEP[RunStatus(child.status)] for child in children if is_over(child)}
             return allowed | {AS_STEP[worst(ends)]}

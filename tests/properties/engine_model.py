@@ -212,7 +212,7 @@ class Model:
     carried: dict[str, set[str]] = field(default_factory=dict)
     """The steps that a restart leaves as they are."""
     by_hand: set[str] = field(default_factory=set)
-    """Runs and attempts that somebody began by a restart."""
+    """Runs and attempts that someone began by a restart."""
 
     def ask(self, uuid: str, action: Action) -> None:
         """Remember what was asked."""

@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from tests.deliveries import TARGET, Ground
-from tests.memory import new_folder
+from tests.memory_folders import new_folder
 from tests.scope import in_ci
 from tests.unit.capture.tables import entry_schema, manifest_file, write_entries
 
@@ -106,7 +106,7 @@ class Machine(RuleBasedStateMachine):
         self.last = self.committed = self.foreign = 0
         self.open: str | None = None
         self.is_delivered = False
-        """Somebody has been told that the open capture was delivered."""
+        """Someone has been told that the open capture was delivered."""
 
     def teardown(self) -> None:
         """Remove the lake."""
@@ -115,7 +115,7 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(version=st.sampled_from([1, 2, 3]), is_empty=st.booleans())
     def create(self, version: int, *, is_empty: bool) -> None:
-        """Make the target, with a row of somebody else or none."""
+        """Make the target, with a row of someone else or none."""
         self.ground.create(version=min(version, 2))
         if version == 3:
             self.ground.upgrade(3)
@@ -194,14 +194,14 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.open is not None and self.is_delivered)
     @rule()
     def commit(self) -> None:
-        """Move the checkpoint, once somebody knows that the capture was delivered."""
+        """Move the checkpoint, once someone knows that the capture was delivered."""
         assert self.open is not None
         self.ground.commit(self.open)
         self.committed, self.open = self.rows[self.open][-1], None
 
     @rule()
     def write_elsewhere(self) -> None:
-        """Let somebody else append to the target."""
+        """Let someone else append to the target."""
         self.foreign += 1
         self.ground.write([-self.foreign])
 

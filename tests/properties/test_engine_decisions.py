@@ -177,9 +177,7 @@ def test_a_failure_is_ignored_only_where_it_is_fatal_and_only_by_that_mode(
 
 
 @given(dags(), st.data())
-def test_a_restart_runs_again_all_that_follows_and_nothing_incomplete_is_left_out(
-    dag: Dag, data: st.DataObject
-) -> None:
+def test_a_restart_runs_again_all_that_follows_and_nothing_incomplete_is_omitted(dag: Dag, data: st.DataObject) -> None:
     """From what is incomplete, or from a step; and nothing runs again that need not."""
     statuses = data.draw(
         st.dictionaries(st.sampled_from(sorted(dag.successors)), st.sampled_from([*COMPLETE, S.UNSATISFIED, *BROKEN]))

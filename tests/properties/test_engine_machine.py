@@ -173,7 +173,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.pool[member].claim(runs, steps)
 
     def is_busy(self) -> bool:
-        """Tell whether somebody has something in hand."""
+        """Tell whether someone has something in hand."""
         return any(member.hand for member in self.pool)
 
     def has_work(self) -> bool:
@@ -181,7 +181,7 @@ class EngineMachine(RuleBasedStateMachine):
         return self.is_busy() or self.is_due()
 
     def held(self, number: int) -> tuple[Member, Task]:
-        """Take a task out of somebody's hands; what is due is claimed before."""
+        """Take a task out of someone's hands; what is due is claimed before."""
         self.pool[number % 2].claim(2, 2)
         self.look()
         found = [(member, task) for member in self.pool for task in member.hand]
@@ -377,7 +377,7 @@ class EngineMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.ghosts)
     @rule(number=which, outcome=outcomes)
     def come_back_too_late(self, number: int, outcome: Outcome) -> None:
-        """Let somebody record what is no longer theirs to record."""
+        """Let someone record what is no longer theirs to record."""
         member, task = self.ghosts[number % len(self.ghosts)]
         self.reap()
         self.void(member, task, outcome)

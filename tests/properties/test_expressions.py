@@ -108,7 +108,7 @@ def test_any_format_ends(pattern: str, value: object) -> None:
 
 @given(st.lists(_WORDS, max_size=20).map(" ".join))
 @settings(max_examples=in_ci(100, otherwise=300), deadline=None)
-def test_any_program_can_be_looked_at(text: str) -> None:
+def test_any_program_can_be_examined(text: str) -> None:
     """Its names and its warnings are found without running it."""
     try:
         program = parse(text)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.memory import folder_in_memory
+from tests.memory_folders import folder_in_memory
 from tests.scope import in_ci
 
 from calve import settings

@@ -86,7 +86,7 @@ ORDERS = st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 2), st.intege
 
 
 @given(ORDERS, st.data())
-def test_signals_are_joined_as_the_model_says_whenever_somebody_looks(
+def test_signals_are_joined_as_the_model_says_whenever_someone_looks(
     order: list[tuple[str, int, int]], data: st.DataObject
 ) -> None:
     """Looking after each, after some or only at last gives the same."""

@@ -33,7 +33,7 @@ def test_only_names_in_code_are_bound(pieces: list[str]) -> None:
 
 
 @given(_ANY, _ANY)
-def test_literals_and_values_come_back_as_they_are(literal: str, value: str) -> None:
+def test_literals_and_values_are_returned_unchanged(literal: str, value: str) -> None:
     """Through a database."""
     quoted = "'" + literal.replace("'", "''") + "'"
     (statement,) = split(f"SELECT {quoted}, :value", "sqlite")

@@ -77,7 +77,7 @@ def test_the_latest_moment_fires(cron: str, zone: str, begin: int, steps: list[i
 
 @given(cron=schedules, zone=ZONES, begin=moments, steps=gaps)
 def test_nothing_old_fires(cron: str, zone: str, begin: int, steps: list[int]) -> None:
-    """With ``catch_up: none``, exactly those moments fire for which somebody looked in time."""
+    """With ``catch_up: none``, exactly those moments fire for which someone looked in time."""
     new = trigger(cron, zone, begin, "NONE")
     looks = looked_at(new, begin, steps)
     highest, in_time = begin, set[int]()

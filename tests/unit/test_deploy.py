@@ -73,7 +73,7 @@ def test_each_part_of_a_server_has_a_unit() -> None:
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
 def test_a_unit_runs_a_command_with_known_settings(path: Path, tmp_path: Path) -> None:
-    """As somebody who is not root, with the environment's file."""
+    """As someone who is not root, with the environment's file."""
     unit = _unit(path)
     (command,) = unit["ExecStart"]
     assert _is_command(shlex.split(command)[1:])
@@ -120,7 +120,7 @@ def _instructions() -> list[tuple[str, str]]:
 
 
 def test_the_dockerfile_is_made_of_known_instructions() -> None:
-    """It ends as somebody who is not root, in calve, and copies only what is there and not left out."""
+    """It ends as someone who is not root, in calve, and copies only what is there and not left out."""
     found = _instructions()
     known = {"FROM", "WORKDIR", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "ENTRYPOINT", "CMD"}
     assert {word for word, _ in found} <= known

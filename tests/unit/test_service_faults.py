@@ -24,6 +24,6 @@ def test_each_fault_has_tests_that_exist() -> None:
 
 
 def test_no_archive_is_unpacked() -> None:
-    """Whatever somebody hands in is read in its place: of a jar, the manifest alone."""
+    """Whatever someone hands in is read in its place: of a jar, the manifest alone."""
     unpacks = re.compile(r"\.extract(all)?\(|unpack_archive|import tarfile")
     assert [file.name for file in (ROOT / "src").rglob("*.py") if unpacks.search(file.read_text("utf-8"))] == []

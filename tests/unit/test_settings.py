@@ -298,7 +298,7 @@ def test_a_senseless_value_is_refused(load: Load, toml: str, said: str) -> None:
         ("[spark]\n\n\nmastr = 'x'", "spark.mastr is not a setting ({}, line 4)."),
     ],
 )
-def test_a_wrong_setting_is_told_with_its_line(load: Load, tmp_path: Path, toml: str, said: str) -> None:
+def test_a_wrong_setting_is_reported_with_its_line(load: Load, tmp_path: Path, toml: str, said: str) -> None:
     """What is expected, in words, what was found, and where; a value that may be secret is not shown."""
     with pytest.raises(SettingsInvalid) as error:
         load(toml)

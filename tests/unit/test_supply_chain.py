@@ -67,7 +67,7 @@ def test_the_bill_of_materials_holds_every_pin(tmp_path: Path) -> None:
 
 @contextmanager
 def _advisories(answer: Any) -> Iterator[str]:
-    """Serve somebody who knows vulnerabilities; ``answer`` makes of each question an answer."""
+    """Serve a database of vulnerabilities; ``answer`` makes of each question an answer."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -94,7 +94,7 @@ def _audit(service: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
 
 
-def test_known_vulnerabilities_are_told() -> None:
+def test_known_vulnerabilities_are_reported() -> None:
     """By package; then the audit fails."""
 
     def answer(asked: list[Any]) -> Any:

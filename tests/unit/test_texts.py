@@ -55,6 +55,6 @@ def test_messages_are_kept_with_a_mark_where_no_character_was() -> None:
     assert only_text("plain\n") == "plain\n"
 
 
-def test_numbers_among_texts_are_passed_over() -> None:
+def test_numbers_among_texts_are_skipped() -> None:
     """The places of the others stay what they are."""
     assert text_fault([1, 2.5, True, None, HALF], "p") == "p[4] holds \\ud83d, half of a surrogate pair."

@@ -75,7 +75,7 @@ def test_an_id_stands_for_one_value(tmp_path: Path) -> None:
         _follow(page.replace("echo aaaaaaaa", "echo yyyyyyyy"), tmp_path)
 
 
-def test_a_command_left_out_is_not_run(tmp_path: Path) -> None:
+def test_a_command_omitted_is_not_run(tmp_path: Path) -> None:
     """Whatever comment stands behind it."""
     assert _follow("```console\n$ make test      # everything\n```\n", tmp_path) == 0
 

@@ -1,4 +1,4 @@
--- Neither the source nor its history is read. Without `targets` a retry would add everything again.
+-- Neither the source nor its history is read. Without `targets`, a retry would add everything a second time.
 MERGE INTO ${TARGET_TABLE} t
 USING (
     SELECT account, sum(plays) AS plays, coalesce(sum(seconds), 0) AS seconds

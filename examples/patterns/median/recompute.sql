@@ -1,4 +1,4 @@
--- Days far apart are not a range: what lies between them is left alone.
+-- Changed days may be far apart, so this is not a range: days between them are not touched.
 CREATE OR REPLACE TEMPORARY VIEW changed_days AS
 SELECT day FROM ${capture.relation} AS came
 UNION

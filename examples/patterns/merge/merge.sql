@@ -1,4 +1,4 @@
--- A changed row is in both relations: its old image left, its new one came. Only keys that did not come back are deleted.
+-- A changed row is in both relations: with its old and its new image. Only keys that are not in capture.relation are deleted.
 MERGE INTO ${TARGET_TABLE} t
 USING (
     SELECT id, account, day, lower(trim(device)) AS device, seconds, false AS is_deleted

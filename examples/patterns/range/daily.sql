@@ -1,4 +1,4 @@
--- Both statements work on the branch of the attempt: nobody sees the days gone and not yet back.
+-- Both statements work on the branch of the attempt: readers never see the state between them.
 DELETE FROM ${DAILY_TABLE} WHERE ${capture.range_predicate};
 
 INSERT INTO ${DAILY_TABLE}

@@ -1,4 +1,4 @@
--- A change three days back changes every total since: begin there, with what each account had the day before.
+-- A change three days ago affects every later total: start there, with the total of each account on the day before.
 DELETE FROM ${TOTALS_TABLE}
 WHERE day >= coalesce(CAST(nullif('${capture.day_lower}', '') AS DATE), DATE'0001-01-01');
 

@@ -99,7 +99,7 @@ class Provider:
         return SignInRequest(_asking(self._client, self._discovered(), state, nonce, verifier), state, nonce, verifier)
 
     def finish(self, begun: SignInRequest, answer: Mapping[str, str]) -> Person:
-        """Return the person, from what the browser brought back.
+        """Return the person, from what the browser returned.
 
         Raises:
             Unauthenticated: the response does not match, or is not from the provider, not for us, or too late.

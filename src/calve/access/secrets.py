@@ -152,7 +152,7 @@ class Secrets:
             raise ParamError(
                 f"The secret [{name}] is for workflows of the namespace {namespace_of(name)}; "
                 f"{workflow_id} is not one of them.",
-                remedy="A name without a dot is for all workflows, one with a.b. before it for those under a.b.",
+                remedy="Only workflows below a.b can use a secret a.b.NAME; all can use one without a dot in its name.",
             )
         return self(name)
 

@@ -166,6 +166,6 @@ class Alerts:
         is_over = tries >= self.tries or bool(error.context.get("is_final"))
         due_at = None if is_over else self.clock() + min(LONGEST, FIRST * 2 ** (tries - 1))
         self.state.failed(message.id, said, due_at)
-        level, what = (logging.ERROR, "is given up") if is_over else (logging.WARNING, "is tried again")
+        level, what = (logging.ERROR, "has finally failed") if is_over else (logging.WARNING, "will be sent again")
         channel, title = message.route.channel, message.alert.title
         log.log(level, "the alert %r on %s %s: %s", title, channel, what, said)

@@ -47,7 +47,7 @@ def of_time(run: Run, now: int, policy: Policy) -> Iterator[Message]:
     for wish in _wishes(AlertType.TCT_VIOLATION, run, policy):
         limit = _complete_by(run, wish)
         if limit is not None and limit < until:
-            yield _late(AlertType.TCT_VIOLATION, run, limit, wish, f"is late: it was to be over by {_time(limit)}")
+            yield _late(AlertType.TCT_VIOLATION, run, limit, wish, f"is late: it should have ended by {_time(limit)}")
 
 
 def wants_dependencies(run: Run, policy: Policy) -> bool:

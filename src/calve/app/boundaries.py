@@ -55,7 +55,7 @@ def _state(settings: Settings) -> Boundary:
     opened = [str(path) for path in dict.fromkeys(kept) if path.exists() and _rights(path) & ~allowed]
     if not opened:
         return Boundary("state", holds=True, detail="only its owner can read the state, the database and the key")
-    remedy = "As its owner, run: chmod go= FILE. Every start does so for files of its own user."
+    remedy = "As its owner, run: chmod go= FILE. calve does so at every start for files of its own user."
     return Boundary("state", holds=False, detail=f"others can read {', '.join(opened)}", remedy=remedy)
 
 

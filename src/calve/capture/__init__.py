@@ -1,6 +1,6 @@
 """Change capture on Iceberg tables: what changed since a consumer's checkpoint, without reading or copying data.
 
-Import ``Captures``, its records and reports from here, and what only describes tables from ``inspection``.
+Import ``Captures``, its records and reports from here, and reports about tables from ``inspection``.
 """
 
 from lazy_loader import attach_stub

@@ -1,4 +1,4 @@
-"""Which files make up a change that is nothing but appends, whole or in part, oldest first."""
+"""The files of a change that consists of appends only, whole or in part, oldest first."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,12 +18,12 @@ from calve.capture.snapshots import RangeSnapshot
 from calve.capture.source import Source
 
 Placed = tuple[Manifest, ManifestEntry]
-"""An entry, and the manifest that holds it."""
+"""An entry, and the manifest that contains it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureLimits:
-    """How much of a change to take at most; at least one file is always taken."""
+    """How much of a change to capture at most; at least one file is always captured."""
 
     max_files: int | None = None
     max_bytes: int | None = None
@@ -34,7 +34,7 @@ class CaptureLimits:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """How far a capture goes, and the files it takes."""
+    """The end of a capture, and its files."""
 
     to: Checkpoint
     steps: tuple[RangeSnapshot, ...]
@@ -42,7 +42,7 @@ class Taken:
     deletes: tuple[Manifest, ...] = ()
     """Delete files that hide rows of ``data``."""
     is_net: bool = False
-    """True if the steps hold more than appends: then the change is the difference of the two ends, not ``data``."""
+    """Whether the steps contain more than appends: then the change is the difference of the two ends, not ``data``."""
 
 
 # Without limits: read as little as possible.
@@ -51,7 +51,7 @@ class Taken:
 def all_appended(
     source: Source, start: Checkpoint, steps: Sequence[RangeSnapshot], *, metrics: frozenset[int]
 ) -> Taken:
-    """Take every file that the appends among ``steps`` added, compacted away since or not."""
+    """Take every file that the appends among ``steps`` added, even if it was compacted since."""
     to = source.checkpoint(steps[-1].snapshot_id) if steps else start
     appends = {step.snapshot_id: step for step in steps if step.operation is Operation.APPEND}
     if not appends:
@@ -146,8 +146,8 @@ def take_oldest(
 ) -> Taken:
     """Take what is pending of the checkpoint, then snapshot by snapshot, until the limits are reached.
 
-    Appends are cut between files. Any other snapshot is taken whole, and not together with a part of one, because
-    what it changed is only known for a range with clean ends.
+    Appends are cut between files. Any other snapshot is taken whole, and not together with a part of one, because its
+    change is only known for a range that starts and ends between snapshots.
     """
     budget = _Budget(limits)
     to, is_net = start, False
@@ -210,7 +210,7 @@ class _Chunk:
     """None for what is pending of the checkpoint."""
     files: Sequence[Placed] = ()
     told: tuple[int, int] | None = None
-    """Files and bytes that a snapshot other than an append added, by its summary."""
+    """The files and bytes that a snapshot other than an append added, according to its summary."""
 
     @property
     def is_net(self) -> bool:
@@ -262,7 +262,7 @@ def _chunks(
 
 
 def pending_files(source: Source, checkpoint: Checkpoint, *, metrics: frozenset[int] = NO_METRICS) -> list[Placed]:
-    """Return the files of a checkpoint's snapshot that are still to be captured."""
+    """Return the files of a checkpoint's snapshot that have not been captured yet."""
     if checkpoint.pending is None or checkpoint.snapshot_id is None:
         return []
     order = _added_by if checkpoint.pending.of is PendingOf.ADDED else _live_at
@@ -287,7 +287,7 @@ def _live_at(source: Source, snapshot_id: int, *, metrics: frozenset[int]) -> li
 
 
 def regrouped(placed: Iterable[Placed]) -> list[Manifest]:
-    """Return the manifests of some entries, each cut down to them."""
+    """Return the manifests of some entries, each reduced to these entries."""
     groups: dict[str, tuple[Manifest, list[ManifestEntry]]] = {}
     for manifest, entry in placed:
         groups.setdefault(manifest.file.manifest_path, (manifest, []))[1].append(entry)

@@ -1,4 +1,4 @@
-"""What a capture makes in the lake: written after it was recorded, and removed by the record."""
+"""The artifacts of a capture in the lake: recorded before they are created, and removed according to the record."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LeaseTag:
-    """A lease: the name of a tag, and the snapshot that it holds."""
+    """A lease: the name of a tag, and the snapshot that it protects."""
 
     table: TableName
     name: str
@@ -28,7 +28,7 @@ class LeaseTag:
 
 @dataclass(frozen=True, slots=True)
 class NewView:
-    """A view that is yet to be made."""
+    """A view to create."""
 
     name: TableName
     path: str
@@ -38,7 +38,7 @@ class NewView:
 
 @dataclass(frozen=True, slots=True)
 class NewArtifacts:
-    """Everything that one capture makes, before any of it exists."""
+    """All artifacts of one capture, before any of them exists."""
 
     tags: Sequence[LeaseTag] = ()
     tables: Sequence[NewTable] = ()
@@ -47,7 +47,7 @@ class NewArtifacts:
     """False: the tables are found by path only."""
 
     def artifacts(self) -> Artifacts:
-        """Return what must be on record before it is made."""
+        """Return what must be recorded before it is created."""
         names = [*(table.name for table in self.tables), *(view.name for view in self.views)]
         return Artifacts(
             files=(
@@ -60,12 +60,12 @@ class NewArtifacts:
 
 
 def make(lake: Lake, work: NewArtifacts, *, tag_age_ms: int) -> None:
-    """Make everything: leases first, so that nothing can be expired under what follows."""
+    """Create everything: leases first, so that expiry cannot remove files that the tables reference."""
     for tag in work.tags:
         lake.catalog(tag.table.catalog).create_tag(tag.table, tag.name, tag.snapshot_id, tag_age_ms)
         reach("capture.tagged")
     for view in work.views:
-        # gc.enabled=false on all that a capture makes: Spark then refuses to purge files that belong to the source.
+        # gc.enabled=false on everything that a capture creates: Spark refuses to purge the files of the source.
         lake.catalog(view.name.catalog).register_view(view.name, view.sql, view.schema, {"gc.enabled": "false"})
         reach("capture.registered")
     for table in work.tables:
@@ -93,7 +93,7 @@ class Removal:
 
 
 def remove(lake: Lake, artifacts: Artifacts) -> Removal:
-    """Remove a capture's artifacts: tables are dropped, never purged, and only files on record are deleted."""
+    """Remove a capture's artifacts: tables are dropped, never purged, and only recorded files are deleted."""
     removal = Removal()
     # The reverse order of ``make``: a table that a reader can still find must not lose its files.
     for name in artifacts.tables:
@@ -108,7 +108,7 @@ def remove(lake: Lake, artifacts: Artifacts) -> Removal:
 
 
 def remove_tags(lake: Lake, artifacts: Artifacts, removal: Removal | None = None) -> None:
-    """Drop the leases of a capture; what fails is left to ``gc``, and at last to the age limit of the tag."""
+    """Drop the leases of a capture; ``gc`` tries again if that fails, and tags expire in any case."""
     removal = removal or Removal()
     for table, tag in artifacts.tags:
         removal.tags += _tried(removal, partial(_drop_tag, lake, table, tag))
@@ -117,7 +117,7 @@ def remove_tags(lake: Lake, artifacts: Artifacts, removal: Removal | None = None
 def _drop_tag(lake: Lake, table: TableName, tag: str) -> bool:
     try:
         return lake.catalog(table.catalog).drop_tag(table, tag)
-    except TableMissing:  # dropped since, and its tags with it
+    except TableMissing:  # dropped since, with its tags
         return False
 
 
@@ -136,22 +136,22 @@ def _tried(removal: Removal, action: Callable[[], bool]) -> bool:
         return action()
     except CalveError as error:
         removal.problems.append(error.message)
-        logger.warning("clean-up left something behind: %s", error.message)
+        logger.warning("an artifact was left behind: %s", error.message)
         return False
 
 
 def snapshots_to_hold(change: TableChange) -> list[int]:
-    """Return the snapshots that a lease must tag: together they hold every file that the capture references.
+    """Return the snapshots that a lease must tag: together they contain every file that the capture references.
 
-    The last one holds what is still in the table. Files that a compaction removed inside the range are held by the
-    snapshot before it, and the rows that left the table by the one where the range starts.
+    The last one contains what is still in the table. The snapshot before a compaction contains the files that the
+    compaction removed, and the snapshot at the start of the range contains the removed rows.
     """
     if change.to.snapshot_id is None:
         return []
     held = [change.to.snapshot_id]
     before = change.start.snapshot_id if change.start else None
     if change.net and (change.net.removed or change.net.equality_deletes) and before is not None:
-        # where the start is gone, the snapshot after it has all of its files that are left
+        # if the start has expired, the snapshot after it has all of its remaining files
         held.append(before if before in change.source.snapshots else change.steps[0].snapshot_id)
     if change.net is None:
         previous = before

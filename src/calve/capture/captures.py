@@ -1,4 +1,4 @@
-"""The use cases of capture: plan, capture, commit, abandon, and looking after checkpoints."""
+"""The use cases of capture: plan, capture, commit, abandon, and maintaining checkpoints."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -114,7 +114,7 @@ class Captures:
             return self._since(table, stored.checkpoint if stored else None, wanted)
 
     def since(self, table: str, start: Checkpoint | None, wanted: Wanted | None = None) -> Uncommitted:
-        """Return the same from a checkpoint that the caller keeps itself, as a trigger does."""
+        """Return the same since a checkpoint that the caller stores itself, as triggers do."""
         self._require(ConsumerRight.READ, self._caller.own_consumer, Right.READ, [table])
         return self._since(table, start, wanted)
 
@@ -140,7 +140,7 @@ class Captures:
             tables: ``namespace.table`` or ``catalog.namespace.table``.
             consumer: the name under which the checkpoints are kept.
             wanted: what to capture; appends into a table by default.
-            key: names the request; a second request of that name gets the first one's capture back.
+            key: names the request; another request with the same key returns the capture of the first.
             lease: tag the captured snapshots until the commit, so that expiry cannot remove their files.
             supersede: abandon the consumer's open capture instead of failing; with an id, only that capture.
         """
@@ -157,7 +157,7 @@ class Captures:
         work, names = self._work(changes, wanted.mode, capture_id, consumer, lease=lease)
         document = self._report(changes, names, capture_id, consumer, wanted)
         moves = [Move(change.source.name, stored.version if stored else 0, change.to) for change, stored in found]
-        # On record before anything exists in the lake: a crash from here on leaves nothing that ``gc`` cannot find.
+        # Recorded before anything exists in the lake: a crash from here on leaves nothing that ``gc`` cannot find.
         begun = self._state.begin(capture_id, consumer, key, work.artifacts(), self._clock())
         try:
             age = int(self._options.lease_max_age.total_seconds() * 1000)
@@ -165,7 +165,7 @@ class Captures:
             self._state.open(capture_id, moves, document.as_json(), supersede=supersede)
         # BaseException: Ctrl-C and a worker's shutdown must not leave files behind either.
         except BaseException:
-            with suppress(CalveError):  # what cannot be removed now is on record for ``gc``
+            with suppress(CalveError):  # what cannot be removed now is recorded for ``gc``
                 self._collect(begun)
             raise
         return document
@@ -187,7 +187,7 @@ class Captures:
         return _reported(stored)
 
     def named(self, tables: Iterable[str]) -> list[str]:
-        """Return names of tables as reports have them."""
+        """Return names of tables as reports contain them."""
         return [self._lake.parse(table).short(self._lake.default_catalog) for table in tables]
 
     def captures(self, consumer: str | None = None) -> list[StoredCapture]:
@@ -197,12 +197,12 @@ class Captures:
     def part(
         self, after: str | None, consumer: str | None = None, *, limit: int
     ) -> tuple[list[StoredCapture], str | None]:
-        """Return which of the next captures the caller may see, and after which one to go on; None if it is the last.
+        """Return the next captures that the caller may see, and the id to continue after; None after the last one.
 
         Args:
             after: the id of the capture before; None: begin with the newest.
             consumer: only this consumer's.
-            limit: how many are looked at.
+            limit: how many captures are examined.
         """
         found = self._state.captures_after(after, consumer, limit)
         return self._seen_of(found), found[-1].capture_id if len(found) == limit else None
@@ -214,7 +214,7 @@ class Captures:
         ]
 
     def stored(self, capture_id: str) -> tuple[StoredCapture, list[dict[str, Any]]]:
-        """Return one capture as it is kept, and the moves of checkpoints that its commit made."""
+        """Return one capture as it is stored, and the moves of checkpoints that its commit made."""
         found = self._known(capture_id, ConsumerRight.READ, Right.READ)
         _reported(found)
         return found, [self._named_move(move) for move in self._state.moves_of(found)]
@@ -241,7 +241,7 @@ class Captures:
             check: verify that each file still exists.
 
         Raises:
-            FilesLost: with ``check``, naming the files that went when the source expired snapshots.
+            FilesLost: with ``check``, if the source has expired files; the message names them.
         """
         stored = self._known(capture_id, ConsumerRight.READ, Right.READ)
         found = {}
@@ -285,7 +285,7 @@ class Captures:
         return {**move, "table": self._lake.parse(move["table"]).short(self._lake.default_catalog)}
 
     def set_checkpoint(self, table: str, consumer: str, to: str, reason: str) -> StoredCheckpoint:
-        """Move a checkpoint to a snapshot, tag, branch, time or ``latest``; what lies before it counts as processed."""
+        """Move a checkpoint to a snapshot, tag, branch, time or ``latest``: what is before it counts as processed."""
         _check_reason(reason)
         self._require(ConsumerRight.EDIT, consumer, Right.CAPTURE, [table])
         source = self._source(self._lake.parse(table))
@@ -294,7 +294,7 @@ class Captures:
         return self._state.set_checkpoint(consumer, move, reason=reason, now=self._clock())
 
     def adopt(self, consumer: str, delivered: DeliveredUpTo) -> list[str]:
-        """Move checkpoints forward to what was delivered but is not on record; return the tables that were behind.
+        """Move checkpoints forward to what was delivered but not recorded; return the tables that were behind.
 
         This happens after an old backup of the state was restored, or if a capture was abandoned while a late worker
         delivered it. Where the way forward is ambiguous, nothing is moved, and the delivery will be refused.
@@ -318,7 +318,7 @@ class Captures:
         adoptions = [each for each in found if each is not None]
         if not adoptions or len(adoptions) < len(found):
             return []
-        reason = f"capture {delivered.capture_id} was delivered, and its commit is not on record"
+        reason = f"capture {delivered.capture_id} was delivered, but its commit was not recorded"
         self._state.adopt(consumer, adoptions, reason=reason, now=self._clock())
         return [names[table].short(self._lake.default_catalog) for table in behind]
 
@@ -352,7 +352,7 @@ class Captures:
     def collect_garbage(self, grace: timedelta = timedelta(hours=1)) -> list[Collected]:
         """Remove what closed captures, and those that crashed longer ago than ``grace``, left behind.
 
-        Only what was on record before it was made is removed: tables are dropped, never purged, and the files are the
+        Only recorded artifacts are removed: tables are dropped, never purged, and the files are the
         capture's own metadata.
         """
         return [self._collect(stored) for stored in self._state.garbage(self._clock() - grace)]
@@ -395,7 +395,7 @@ class Captures:
         return all(rights.allow(namespace, Right.READ, table) for table in tables)
 
     def _check_none_open(self, consumer: str) -> None:
-        """Fail before any work where ``open`` would fail after it."""
+        """Fail before the work if ``open`` would fail after it."""
         stored = self._state.open_capture(consumer)
         if stored is not None:
             raise ConcurrentCapture(
@@ -435,7 +435,7 @@ class Captures:
     def _work(
         self, changes: Sequence[TableChange], mode: Mode, capture_id: str, consumer: str, *, lease: bool
     ) -> tuple[NewArtifacts, list[Names]]:
-        """Return what the capture will make, and the names of the relations."""
+        """Return what the capture will create, and the names of the relations."""
         tags = _tags(changes, capture_id, mode) if lease else []
         if mode is Mode.RANGE:
             return NewArtifacts(tags), [Names()] * len(changes)
@@ -532,7 +532,7 @@ def _reported(stored: StoredCapture) -> CaptureReport:
     if not stored.document:
         raise CaptureMissing(
             f"Capture {stored.capture_id} was never finished.",
-            remedy="`calve gc` removes what it left behind; take a new one.",
+            remedy="Take a new capture; `calve gc` removes what this one left behind.",
             capture_id=stored.capture_id,
         )
     return replace(CaptureReport.from_json(stored.document), status=stored.status.value)

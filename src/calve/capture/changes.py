@@ -29,7 +29,7 @@ from calve.errors import CheckpointExists, HistoryExpired, RequestInvalid, Table
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a capture is asked for."""
+    """The request of a capture."""
 
     operations: frozenset[Operation] = frozenset({Operation.APPEND})
     mode: Mode = Mode.TABLE
@@ -44,7 +44,7 @@ class Wanted:
     on_schema_change: OnSchemaChange = OnSchemaChange.EVOLVE
 
     def as_json(self) -> dict[str, Any]:
-        """Return what is asked for as plain JSON."""
+        """Return the request as plain JSON."""
         return {
             "operations": sorted(map(str, self.operations)),
             "range_columns": list(self.ranges),
@@ -79,7 +79,7 @@ class TableChange:
 
     @property
     def removed(self) -> tuple[Removed, ...]:
-        """The files of which rows left the table."""
+        """The files from which rows were removed."""
         return self.net.removed if self.net else ()
 
     @property
@@ -169,7 +169,7 @@ def _live_size(source: Source, end: int | None, taken: Taken) -> int | None:
 def _over_gap(
     source: Source, start: Checkpoint, end: int | None, wanted: Wanted, columns: Sequence[Column]
 ) -> TableChange | None:
-    """Capture across a gap in the history; None if that is impossible, or was not asked for."""
+    """Capture across a gap in the history; None if that is impossible, or was not requested."""
     if wanted.on_gap is OnGap.FULL:
         whole = _everything(source, end, wanted, columns)  # from nowhere: it stands for all that came before
         told = tuple(replace(step, reason="history expired: everything in the table") for step in whole.steps)
@@ -240,7 +240,7 @@ def _plain(
     columns: Sequence[Column],
     size: int | None,
 ) -> TableChange:
-    """Return a change that is a sum of whole files; their entries are read only where that is needed."""
+    """Return a change that is a sum of whole files; their entries are read only if necessary."""
     data = taken.data
     # Manifest list and summaries usually have all counts: then no manifest is opened, and the cost does not follow
     # the number of files.
@@ -304,7 +304,7 @@ def _has_more(source: Source, to: Checkpoint) -> bool:
 
 
 def _says_enough(source: Source, manifest: Manifest) -> bool:
-    """Tell whether a manifest's row in the list has all that a report needs."""
+    """Tell whether a manifest's row in the list contains everything that a report needs."""
     counted = manifest.file.added_rows_count is not None and manifest.file.existing_rows_count is not None
     return counted and (has_one_partition(manifest) or not source.specs[manifest.file.partition_spec_id])
 
@@ -327,6 +327,6 @@ def _size(manifests: Iterable[Manifest]) -> int:
 
 
 def _hidden(deletes: Iterable[Manifest]) -> int:
-    """Return how many rows deletes that name their one data file hide; others cannot be counted without reading."""
+    """Return how many rows deletes hide that name a single data file; others must be read to be counted."""
     entries = [entry for manifest in deletes for entry in manifest.entries()]
     return sum(entry.record_count for entry in entries if entry.referenced_data_file is not None)

@@ -12,7 +12,7 @@ from calve.errors import CaptureError, CaptureMissing
 
 
 def adoption_of(source: Source, stored: StoredCheckpoint | None, delivered: DeliveredUpTo) -> Adoption | None:
-    """Return how to move a checkpoint to what the target holds; None if that is not known to lead forward."""
+    """Return how to move a checkpoint to what the target contains; None if that is not certain to be forward."""
     end = delivered.ends[str(source.name)]
     if end is not None and end not in source.snapshots:
         return None

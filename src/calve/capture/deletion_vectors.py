@@ -25,11 +25,11 @@ class Blob(NamedTuple):
 
 
 MOST_ROWS = 1 << 36
-"""Most rows of a file whose deletion vector is inverted: each 65,536 of them cost some memory."""
+"""The maximum number of rows of a file whose deletion vector is inverted: every 65,536 rows take memory."""
 
 
 def complement(positions: BitMap64, rows: int) -> BitMap64:
-    """Return the other positions of a file with ``rows`` rows: hide these, and only ``positions`` are left to read."""
+    """Return the other positions of a file with ``rows`` rows: hide these, and only ``positions`` remain."""
     hidden: BitMap64 = positions.flip(0, rows)
     return hidden
 
@@ -71,10 +71,10 @@ def decode(raw: bytes) -> BitMap64:
 
 _WITH_RUNS, _WITHOUT_RUNS = 12347, 12346
 _OFFSETS_FROM = 4
-"""From how many containers on a bitmap with runs tells where they begin."""
+"""The number of containers from which a bitmap with runs lists their offsets."""
 _LONGEST_ARRAY = 4096
 _BITS = 8192
-"""How many bytes a container has that is a set of bits."""
+"""The number of bytes of a container that is a set of bits."""
 
 
 def _check_bitmaps(raw: memoryview) -> None:
@@ -148,7 +148,7 @@ def _check_sorted(values: tuple[int, ...]) -> None:
 
 
 def write_puffin(blobs: Sequence[Blob]) -> tuple[bytes, list[tuple[int, int]]]:
-    """Write deletion vectors into one Puffin file; return it, and where each one lies (offset, length)."""
+    """Write deletion vectors into one Puffin file; return it, and the offset and length of each."""
     body = bytearray(_PUFFIN)
     places, described = [], []
     for blob in blobs:

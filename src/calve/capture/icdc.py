@@ -1,8 +1,8 @@
-"""The ICDC table: the source's metadata, cloned, over only the files of the change. Bytes in, bytes out.
+"""The ICDC table: a clone of the source's metadata with only the files of the change. Bytes in, bytes out.
 
-Field ids, schemas, partition specs, sort orders, sequence numbers and row ids stay as they are, so the files read
-here as they do in the source. The table owns none of them: ``gc.enabled`` is false, and its own few metadata files
-lie outside the source.
+Field ids, schemas, partition specs, sort orders, sequence numbers and row ids stay the same, so reading the files gives
+the same rows as in the source. The table owns none of them: ``gc.enabled`` is false, and its own few metadata files are
+outside the source's location.
 """
 
 import json
@@ -47,7 +47,7 @@ class NewTable:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a new table goes, and what it says about itself."""
+    """The name, location and properties of a new table."""
 
     name: TableName
     location: str
@@ -56,13 +56,13 @@ class Site:
 
 
 def clone(source: Source, site: Site, data: Iterable[Manifest], deletes: Iterable[Manifest] = ()) -> NewTable:
-    """Return a table of the source's own format over some of its files."""
+    """Return a table in the source's format with some of its files."""
     written = [write_manifest(manifest) for manifest in (*data, *deletes)]
     return _table(source, site, source.metadata, source.format_version, written)
 
 
 def removed_rows(source: Source, site: Site, removed: Sequence[Removed], deletes: Iterable[Manifest]) -> NewTable:
-    """Return a v3 table in which exactly the removed rows are left to read: all others are hidden."""
+    """Return a v3 table that shows exactly the removed rows: deletion vectors hide all others."""
     data = regrouped((item.manifest, item.entry) for item in removed)
     written = [write_manifest(manifest) for manifest in (*data, *deletes)]
     hiding = [item for item in removed if item.hidden]
@@ -164,7 +164,7 @@ def _header(schema: Mapping[str, Any], spec: Sequence[Mapping[str, Any]], spec_i
 
 
 def _row(source: Source, spec_id: int, content: int, snapshot_id: int) -> ManifestFile:
-    """Return the row of a manifest of our own; what it counts is filled in when it is written."""
+    """Return the row of a manifest that calve writes; its counts are set when it is written."""
     sequence_number = int(source.metadata.get("last-sequence-number", 0))
     return ManifestFile(
         *("", 0, spec_id, content, sequence_number, 0, snapshot_id),
@@ -176,7 +176,7 @@ def _row(source: Source, spec_id: int, content: int, snapshot_id: int) -> Manife
 
 
 def _as_v3(source: Source) -> dict[str, Any]:
-    """Return the source's metadata as format v3 spells it, which deletion vectors need."""
+    """Return the source's metadata in format v3, which deletion vectors require."""
     metadata = {key: value for key, value in source.metadata.items() if key not in {"schema", "partition-spec"}}
     return {
         "schemas": list(source.schemas.values()),
@@ -199,7 +199,7 @@ def _table(
     manifests: Sequence[tuple[ManifestFile, bytes]],
     extra: Mapping[str, bytes] | None = None,
 ) -> NewTable:
-    """Return the files of a table with one snapshot over some manifests."""
+    """Return the files of a table with one snapshot that lists some manifests."""
     folder = f"{site.location}/metadata"
     files: dict[str, bytes] = dict(extra or {})
     rows = []

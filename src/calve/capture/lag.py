@@ -25,7 +25,7 @@ DEFAULT_MAX_AGE_MS = 5 * 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """What one consumer has not committed of one table."""
+    """How far one consumer is behind one table."""
 
     consumer: str
     table: str
@@ -37,9 +37,9 @@ class Lag:
     age_seconds: float | None = None
     """Since the oldest pending commit; None if nothing is pending."""
     expires_in_seconds: float | None = None
-    """Until the source may expire the history that the next capture needs; below zero: any time."""
+    """Until the source may expire the history that the next capture needs; negative: at any time."""
     error: str | None = None
-    """The code of the error that made it impossible to tell."""
+    """The code of the error that prevented the calculation."""
 
 
 def lag_of(source: Source, stored: StoredCheckpoint, table: str, now: datetime) -> Lag:
@@ -90,13 +90,13 @@ class Commit:
     committed_at: int
     """In milliseconds, by the clock of the writer."""
     files: int
-    """Number of files added; for a snapshot that only removes rows, of files removed."""
+    """The number of files added; for a snapshot that only removes rows, the number of files removed."""
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Uncommitted:
-    """What came into one table after a checkpoint."""
+    """What was committed to one table after a checkpoint."""
 
     table: str
     table_uuid: str
@@ -105,7 +105,7 @@ class Uncommitted:
     """None: the consumer has no checkpoint yet, so everything is uncommitted."""
     head: Checkpoint
     commits: tuple[Commit, ...]
-    """Oldest first, without compactions and snapshots that hold nothing."""
+    """Oldest first, without compactions and empty snapshots."""
 
 
 def uncommitted(source: Source, location: str, table: str, start: Checkpoint | None, wanted: Wanted) -> Uncommitted:
@@ -138,7 +138,7 @@ def _steps(source: Source, start: Checkpoint | None, end: int | None, wanted: Wa
 
 
 def _everything(source: Source, end: int | None, known: tuple[Commit, ...]) -> tuple[Commit, ...]:
-    """Return the commits behind everything in a table, as far as they are kept; none if it is empty."""
+    """Return all commits of a table that have not expired; none if it is empty."""
     if end is None:
         return ()
     last = step_of(source.snapshots[end])

@@ -19,7 +19,7 @@ DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
 DATA_MANIFEST, DELETE_MANIFEST = 0, 1
 NO_METRICS: frozenset[int] = frozenset()
 _CACHED = 1 << 18
-"""Schemas of more bytes than this are compiled each time: their writer must not fill our memory."""
+"""Larger schemas, in bytes, are compiled each time, so that no writer can fill the memory."""
 
 
 class FieldSummary(NamedTuple):
@@ -104,7 +104,7 @@ class Allowance:
         Raises:
             LakeCorrupt: the sum exceeds the limit.
         """
-        # Manifests are read more than once on some ways; only the first time counts.
+        # Some requests read a manifest more than once; only the first time counts.
         self.total += size - self.taken.get(path, 0)
         self.taken[path] = size
         if self.total > self.limit * _FILES_AT_ONCE:
@@ -124,7 +124,7 @@ class Manifest:
     allowance: Allowance = attribute(default_factory=Allowance)
 
     def entries(self, *, metrics: frozenset[int] = NO_METRICS) -> tuple[ManifestEntry, ...]:
-        """Return the entries that count; statistics are read of the columns with the ids ``metrics``."""
+        """Return the entries that count, with the statistics of the columns whose ids are in ``metrics``."""
         if self.kept is not None:
             return self.kept
         with decoding(self.file.manifest_path):
@@ -135,7 +135,7 @@ class Manifest:
         return replace(self, kept=self.entries(metrics=metrics))
 
     def keeping(self, entries: Iterable[ManifestEntry]) -> "Manifest":
-        """Return the manifest cut down to some of its entries."""
+        """Return the manifest reduced to some of its entries."""
         return replace(self, kept=tuple(entries), is_whole=False)
 
     def partition_schema(self) -> avro.Schema:
@@ -182,7 +182,7 @@ def _field_ids(schema: bytes) -> frozenset[int]:
 _cached_field_ids = lru_cache(maxsize=64)(_field_ids)
 
 
-# What a field may hold. Names differ between format versions and writers; Iceberg's field ids never do.
+# The kinds of values of fields. Names differ between format versions and writers; Iceberg's field ids never do.
 
 
 class _Kind(StrEnum):
@@ -552,7 +552,7 @@ def _check(values: Sequence[Any]) -> None:
     """Check that an entry's values are possible for a file.
 
     Raises:
-        LakeCorrupt: it does not.
+        LakeCorrupt: they are not.
     """
     if None in _required(values):
         missing = [ManifestEntry._fields[slot] for slot in _REQUIRED if values[slot] is None]
@@ -595,7 +595,7 @@ def _heads(schema: avro.Schema) -> list[tuple[str, avro.Schema]]:
 
 
 def write_added_manifest(manifest: Manifest, snapshot_id: int, sequence_number: int) -> tuple[ManifestFile, bytes]:
-    """Write the kept entries of a data manifest as files that a new snapshot adds, and return its row for the list.
+    """Write the kept entries of a data manifest as files that a new snapshot adds; return its row for the list.
 
     The entries have neither sequence numbers nor row ids of their own: they get the snapshot's.
     """
@@ -678,7 +678,7 @@ def _with_counts(file: ManifestFile, entries: Sequence[ManifestEntry]) -> Manife
     )
 
 
-# Manifests of our own making: inverted deletion vectors, and equality deletes read as data.
+# Manifests that calve creates: inverted deletion vectors, and equality deletes read as data.
 
 
 def new_manifest(

@@ -23,7 +23,7 @@ CHANGES = tuple(operation for operation in Operation if operation is not Operati
 
 
 class Mode(StrEnum):
-    """What a capture leaves behind."""
+    """What a capture creates."""
 
     TABLE = "table"
     RANGE = "range"
@@ -40,7 +40,7 @@ class Exactness(StrEnum):
 
 
 class OnGap(StrEnum):
-    """What to do where the history after the checkpoint was expired."""
+    """What to do if the history after the checkpoint has expired."""
 
     FAIL = "fail"
     UPSERTS = "upserts"
@@ -48,7 +48,7 @@ class OnGap(StrEnum):
 
 
 class OnSchemaChange(StrEnum):
-    """What to do where the schema changed since the checkpoint."""
+    """What to do if the schema changed since the checkpoint."""
 
     EVOLVE = "evolve"
     FAIL = "fail"
@@ -64,7 +64,7 @@ class Status(StrEnum):
 
 
 class PendingOf(StrEnum):
-    """In which files of a snapshot a pending part is counted."""
+    """Which files of a snapshot a pending part is counted in."""
 
     ADDED = "added"
     LIVE = "live"
@@ -72,7 +72,7 @@ class PendingOf(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The part of a checkpoint's snapshot that is still to be captured: all its files but the first ``taken``.
+    """The part of a checkpoint's snapshot that has not been captured yet: all its files but the first ``taken``.
 
     The order is that of the snapshot's own manifest list, a file that never changes, so it is the same for ever.
     """
@@ -90,7 +90,7 @@ class Checkpoint:
     """None if the table had no snapshot yet."""
     sequence_number: int
     next_row_id: int | None
-    """Rows with this id or a higher one came later; None for tables without row lineage."""
+    """Rows with this id or a higher one were added later; None for tables without row lineage."""
     schema_id: int
     timestamp_ms: int
     pending: Pending | None = None
@@ -110,7 +110,7 @@ class Checkpoint:
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> "Checkpoint":
-        """Read what ``as_json`` wrote."""
+        """Create a checkpoint from the result of ``as_json``."""
         pending = raw["pending"] and Pending(PendingOf(raw["pending"]["of"]), raw["pending"]["taken"])
         return cls(**{**raw, "pending": pending})
 
@@ -152,13 +152,13 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class DeliveredUpTo:
-    """The last capture that was delivered to a target, as the target records it; sources by their full names."""
+    """The last capture that was delivered to a target, as the target records it; sources have their full names."""
 
     capture_id: str
     versions: Mapping[str, int]
     """How often each checkpoint will have moved once everything delivered is committed."""
     ends: Mapping[str, int | None]
-    """The snapshot up to which each source was captured, whole."""
+    """The snapshot up to which each source was completely captured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +171,12 @@ class Adoption:
 
 @dataclass(frozen=True, slots=True)
 class Artifacts:
-    """Everything a capture may leave outside the store; recorded before any of it is made."""
+    """Everything that a capture may create outside the store; recorded before any of it is created."""
 
     files: tuple[tuple[str, str], ...] = ()
-    """The catalog whose file system holds it, and its path."""
+    """The catalog whose file system it is on, and its path."""
     tables: tuple[TableName, ...] = ()
-    """Views too."""
+    """Including views."""
     tags: tuple[tuple[TableName, str], ...] = ()
 
 
@@ -189,7 +189,7 @@ class StoredCapture:
     number: int
     """Counts the consumer's captures, from 1."""
     key: str | None
-    """Identifies a request whose repetition must get the same capture (the path of a step, for example)."""
+    """Identifies a request: repeating it returns the same capture. For example, the path of a step."""
     status: Status
     created_at: datetime
     closed_at: datetime | None

@@ -1,4 +1,4 @@
-"""What capture needs from outside: a store for checkpoints, a clock, and ids."""
+"""What capture requires of others: a store for checkpoints, a clock, and ids."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -11,11 +11,11 @@ Clock = Callable[[], datetime]
 """The time, with a zone."""
 
 NewId = Callable[[], str]
-"""A fresh random name of lower-case letters and digits."""
+"""A new random name of lower-case letters and digits."""
 
 
 class CaptureState(Protocol):
-    """Keeps checkpoints and captures; every method is one transaction."""
+    """Stores checkpoints and captures; every method is one transaction."""
 
     def checkpoint(self, consumer: str, table: TableName) -> StoredCheckpoint | None:
         """Return a consumer's checkpoint in a table."""
@@ -58,13 +58,13 @@ class CaptureState(Protocol):
         ...
 
     def moves_of(self, capture: StoredCapture) -> list[dict[str, Any]]:
-        """Return the same of the moves that the commit of a capture made."""
+        """Return the moves that the commit of a capture made, in the same form."""
         ...
 
     def begin(
         self, capture_id: str, consumer: str, key: str | None, artifacts: Artifacts, now: datetime
     ) -> StoredCapture:
-        """Record that a capture is about to be written, and everything it may leave behind."""
+        """Record that a capture is about to be written, and everything that it may create."""
         ...
 
     def open(
@@ -84,7 +84,7 @@ class CaptureState(Protocol):
         """Move all checkpoints of an open capture and close it, all or nothing; repeating it changes nothing.
 
         Raises:
-            CaptureMissing: there is none of that id, or it is still being written.
+            CaptureMissing: it does not exist, or is still being written.
             CaptureClosed: it was abandoned.
             ConcurrentCommit: a checkpoint moved since the capture was opened.
         """
@@ -94,7 +94,7 @@ class CaptureState(Protocol):
         """Abandon an open capture; repeating it changes nothing.
 
         Raises:
-            CaptureMissing: there is none of that id.
+            CaptureMissing: it does not exist.
             CaptureClosed: it was committed.
         """
         ...
@@ -103,20 +103,20 @@ class CaptureState(Protocol):
         """Return one capture.
 
         Raises:
-            CaptureMissing: there is none of that id.
+            CaptureMissing: it does not exist.
         """
         ...
 
     def capture_by_key(self, consumer: str, key: str) -> StoredCapture | None:
-        """Return the consumer's open or committed capture of that key; an abandoned one no longer counts."""
+        """Return the consumer's open or committed capture with that key; abandoned ones do not count."""
         ...
 
     def captures(self, consumer: str | None = None) -> list[StoredCapture]:
-        """Return all captures but those being written, or one consumer's, newest first."""
+        """Return all captures except those being written, or one consumer's, newest first."""
         ...
 
     def captures_after(self, capture_id: str | None, consumer: str | None, limit: int) -> list[StoredCapture]:
-        """Return some of these captures: the newest, or those after one of them; none if that is not among them."""
+        """Return some of these captures: the newest, or those after the given one; none if that one is missing."""
         ...
 
     def open_capture(self, consumer: str) -> StoredCapture | None:
@@ -128,9 +128,9 @@ class CaptureState(Protocol):
         ...
 
     def garbage(self, written_before: datetime) -> list[StoredCapture]:
-        """Return closed captures, and crashed ones begun before a time, whose artifacts are not collected yet.
+        """Return closed captures, and crashed ones that started before a time, whose artifacts are not collected yet.
 
-        Abandon a crashed one before its artifacts are removed: its writer may be alive, and could still open it.
+        Abandon a crashed one before removing its artifacts: its writer may be alive, and could still open it.
         """
         ...
 

@@ -1,7 +1,7 @@
 """Position-delete files of format v2: which rows of which data files are deleted, in Parquet, ORC or Avro.
 
-The libraries that read these formats trust the sizes that a file claims. So the pages of Parquet are measured
-before they are unpacked, and ORC, which tells less, is read by a process of its own with a limit on its memory.
+The libraries that read these formats trust the sizes that a file claims. So the pages of Parquet are measured before
+they are decompressed, and ORC, whose sizes cannot be checked first, is read in a separate process with limited memory.
 """
 
 import io
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TIMES = 4
-"""How many times larger than other metadata these files may be, since they hold rows."""
+"""How many times larger than other metadata these files may be, because they contain rows."""
 _COLUMNS = ["file_path", "pos"]
 _BYTES_PER_FILE = 512
 _BYTES_PER_ROW = 16
@@ -37,8 +37,8 @@ def read(raw: bytes, file_format: str, records: int, limit: int) -> dict[str, Bi
 
     Args:
         raw: the file.
-        file_format: as the manifest names it.
-        records: how many rows the file has, by its manifest.
+        file_format: as named in the manifest.
+        records: how many rows the file has, according to its manifest.
         limit: how many bytes metadata may have.
 
     Raises:
@@ -74,7 +74,7 @@ def _parts(raw: bytes, file_format: str, limit: int) -> Iterator[tuple[str, "arr
 
 
 def _grouped(batches: "Iterable[pa.RecordBatch]") -> Iterator[tuple[str, "array[int]"]]:
-    """Yield the positions of each data file in each batch; a path is not repeated for every row that has it."""
+    """Yield the positions of each data file in each batch, without repeating the path for each row."""
     import pyarrow as pa
 
     for batch in batches:
@@ -83,7 +83,7 @@ def _grouped(batches: "Iterable[pa.RecordBatch]") -> Iterator[tuple[str, "array[
             paths = paths.dictionary_encode()
         is_fit = pa.types.is_string(paths.type.value_type) and positions.type == pa.int64()
         if not is_fit or paths.null_count or positions.null_count:
-            raise LakeCorrupt("its rows are not a path and a position each")
+            raise LakeCorrupt("a row is not a path and a position")
         names, rows = paths.dictionary, pa.table({"path": paths.indices, "pos": positions})
         for row in rows.group_by("path").aggregate([("pos", "list")]).to_batches():
             for number, found in zip(row.column("path"), row.column("pos_list"), strict=True):
@@ -107,7 +107,7 @@ def _from_parquet(raw: bytes, limit: int) -> "Iterator[pa.RecordBatch]":
     try:
         _check_pages(raw, limit)
     except (LookupError, TypeError, AttributeError) as error:
-        raise LakeCorrupt("what it says about itself is not what Parquet has") from error
+        raise LakeCorrupt("its Parquet metadata is not valid") from error
     try:
         # read_dictionary: thousands of rows share one path. pre_buffer off: no thread of Arrow outlives an error.
         file = parquet.ParquetFile(io.BytesIO(raw), read_dictionary=_COLUMNS[:1], pre_buffer=False)
@@ -117,10 +117,10 @@ def _from_parquet(raw: bytes, limit: int) -> "Iterator[pa.RecordBatch]":
 
 
 def _check_pages(raw: bytes, limit: int) -> None:
-    """Check that what Parquet would unpack fits into the limit, by its footer and the header of each page.
+    """Check by the footer and the page headers that the decompressed pages fit into the limit.
 
     Raises:
-        LakeCorrupt: it does not fit, or a page is missing.
+        LakeCorrupt: they do not, or a page is missing.
     """
     size = int.from_bytes(raw[-8:-4], "little")
     if len(raw) < 12 or raw[:4] != b"PAR1" or raw[-4:] != b"PAR1" or size > len(raw) - 12:
@@ -143,7 +143,7 @@ def _check_pages(raw: bytes, limit: int) -> None:
 
 
 def _page_sizes(raw: bytes, at: int, end: int) -> Iterator[int]:
-    """Yield the unpacked size of each page of a column."""
+    """Yield the decompressed size of each page of a column."""
     if not 0 < at <= end <= len(raw):
         raise LakeCorrupt(f"a column goes from byte {at} to {end}, and the file has {len(raw)}", offset=max(at, 0))
     while at < end:
@@ -192,9 +192,9 @@ class _Thrift:
     def _value(self, kind: int, depth: int, *, in_list: bool) -> Any:
         self._left -= 1
         if depth > _DEEPEST or self._left < 0:
-            raise LakeCorrupt("what it says about itself has no end", offset=self.at)
+            raise LakeCorrupt("its Parquet metadata is nested too deep, or does not end", offset=self.at)
         match kind:
-            case 1 | 2:  # a truth, which is in the type itself unless it stands in a list
+            case 1 | 2:  # a boolean, whose value is in the type itself, except in a list
                 return self._byte() == 1 if in_list else kind == 1
             case 3:
                 return self._byte()
@@ -209,7 +209,7 @@ class _Thrift:
             case 12:
                 return self.struct(depth + 1)
             case _:
-                raise LakeCorrupt(f"what it says about itself has a value of the type {kind}", offset=self.at)
+                raise LakeCorrupt(f"its Parquet metadata has a value of the unknown type {kind}", offset=self.at)
 
     def _list(self, depth: int) -> list[Any]:
         head = self._byte()
@@ -232,7 +232,7 @@ class _Thrift:
         return ~(value << 1) if value < 0 else value << 1  # sizes are written as they are, and read as zigzag
 
     def _some(self, size: int) -> int:
-        """Return a number of bytes or items, checked against what is left."""
+        """Return a number of bytes or items, compared with the remaining bytes."""
         if not 0 <= size <= self._end - self.at:
             raise LakeCorrupt(f"a length is {size}, but {self._end - self.at} bytes are left", offset=self.at)
         return size
@@ -254,7 +254,7 @@ def _from_avro(raw: bytes, limit: int) -> Iterator[tuple[str, "array[int]"]]:
     for record in container.records(avro.record_reader(parts)):
         path, position = (record.get(name) for name in _COLUMNS)
         if not isinstance(path, str) or type(position) is not int or position < 0:
-            raise LakeCorrupt(f"a row is {shown(path)} and {shown(position)}, and not a path and a position")
+            raise LakeCorrupt(f"a row contains {shown(path)} and {shown(position)}, not a path and a position")
         yield path, array("Q", [position])
 
 
@@ -272,7 +272,7 @@ def _from_orc(raw: bytes, limit: int) -> "Iterator[pa.RecordBatch]":
             input=raw,
             capture_output=True,
             timeout=_ORC_SECONDS,
-            env={"ARROW_DEFAULT_MEMORY_POOL": "system"},  # whatever the file does to it, it has no secret to tell
+            env={"ARROW_DEFAULT_MEMORY_POOL": "system"},  # even if the file takes it over, it has no secrets
             check=False,
         )
     except subprocess.TimeoutExpired as error:

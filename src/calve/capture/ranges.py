@@ -1,7 +1,7 @@
-"""Which values of a column changed, from the bounds that every file's manifest entry carries. Pure.
+"""Which values of a column changed, according to the bounds in the manifest entry of every file. Pure.
 
-A range is a promise: no changed row lies outside it. So a file without statistics makes it unbounded, a bound that a
-writer cut short widens it, and the rows that a change took away count as much as those it brought.
+A range is a guarantee: no changed row is outside it. So a file without statistics makes it unbounded, a bound that a
+writer truncated widens it, and removed rows count as much as new ones.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,15 +21,15 @@ _DEFAULT_CUT = 16
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column that a range is asked of."""
+    """A column whose range is requested."""
 
     path: str
     field_id: int
     kind: str
     cut_at: int | None
-    """Bounds of this many characters may have been cut; None: they are whole."""
+    """Bounds with this many characters may be truncated; None: they are complete."""
     default: Any = None
-    """What rows written before the column existed hold."""
+    """The value in rows that were written before the column existed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Range:
     empty: bool
 
     def as_json(self) -> dict[str, Any]:
-        """Return the range as plain JSON, in the spelling of SQL literals."""
+        """Return the range as plain JSON, with values spelled as SQL literals."""
         return {
             "type": self.kind,
             "lower": to_json(self.kind, self.lower),
@@ -60,7 +60,7 @@ class Range:
         }
 
     def union(self, other: "Range") -> "Range":
-        """Return the smallest range that holds both."""
+        """Return the smallest range that includes both."""
         if self.kind != other.kind and not {self.kind, other.kind} <= {"int", "long"}:
             raise RequestInvalid(
                 f"a range column has type {self.kind} in one table and {other.kind} in another.",
@@ -87,7 +87,7 @@ def columns_of(source: Source, paths: Iterable[str]) -> list[Column]:
     """Return the columns that a user named, nested ones by their dotted path.
 
     Raises:
-        RangeColumnMissing: naming the column, and the ones that exist.
+        RangeColumnMissing: a column does not exist; the message names those that do.
     """
     leaves = dict(_leaves(source.schema["fields"]))
     columns = []
@@ -132,7 +132,7 @@ def _cut_at(source: Source, path: str, field: Mapping[str, Any]) -> int | None:
 
 
 class RangeBuilder:
-    """Takes in files one by one, and gives the range of one column."""
+    """Computes the range of one column from files, one by one."""
 
     def __init__(self, column: Column, *, has_name_mapping: bool) -> None:
         self._column = column
@@ -170,20 +170,20 @@ class RangeBuilder:
             self._uppers.append(upper)
 
     def _bound(self, bounds: Mapping[int, bytes] | None) -> Any:
-        """Return a file's bound; NaN, which old writers used as one, bounds nothing."""
+        """Return a file's bound; NaN, which old writers used as a bound, means that there is none."""
         raw = (bounds or {}).get(self._column.field_id)
         value = None if raw is None else self._decode(raw)
         return None if self._is_floating and value is not None and isnan(value) else value
 
     def _add_default(self) -> None:
-        """Count a file from before the column: its rows read as the default, or as null."""
+        """Count a file from before the column existed: its rows have the default, or null."""
         if self._column.default is None:
             self._has_nulls = True
         else:  # the default is JSON, not bytes; too rare to be worth a parser
             self._no_lower = self._no_upper = True
 
     def range(self, *, exact: bool) -> Range:
-        """Return the range of all files so far; ``exact`` where they hold changed rows and nothing else."""
+        """Return the range of all files so far; ``exact`` if they contain only changed rows."""
         kind = self._column.kind
         lower = None if self._no_lower or not self._lowers else min(self._lowers)
         upper = None if self._no_upper or not self._uppers else max(self._uppers)
@@ -218,5 +218,5 @@ def ranges_of(source: Source, columns: Iterable[Column], files: Iterable[Manifes
 
 
 def unbounded(column: Column) -> Range:
-    """Return the range of a change about which nothing is known."""
+    """Return the range of an unknown change."""
     return Range(column.kind, None, None, exact=False, has_nulls=True, has_nans=True, empty=False)

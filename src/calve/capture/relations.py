@@ -1,4 +1,4 @@
-"""Spark SQL for exactly the rows that changed: what goes after FROM or USING. Pure."""
+"""Spark SQL for exactly the rows that changed, for use after FROM or USING. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ def columns(schema: Mapping[str, Any]) -> str:
 
 
 def changed_since(sequence_number: int) -> str:
-    """Return the predicate for rows that came or changed after a sequence number."""
+    """Return the predicate for rows that were added or changed after a sequence number."""
     return f"{LINEAGE} > {sequence_number}"
 
 
@@ -41,7 +41,7 @@ def difference(schema: Mapping[str, Any], minuend: str, subtrahends: Sequence[st
 
 
 def left_by_row_id(schema: Mapping[str, Any], removed: str, carried: Sequence[str], sequence_number: int) -> str:
-    """Return the removed rows that no file of ``carried`` holds unchanged."""
+    """Return the removed rows that no file of ``carried`` contains unchanged."""
     held = " UNION ALL ".join(
         f"SELECT _row_id AS calve_held FROM {table} WHERE {LINEAGE} <= {sequence_number}" for table in carried
     )
@@ -68,10 +68,10 @@ def left_by_keys(schema: Mapping[str, Any], start: str, removed: str | None, key
 
 
 def check_comparable(change: TableChange) -> None:
-    """Refuse a change whose rows have to be compared, and cannot be; ``make`` would refuse it too.
+    """Refuse a change whose rows would have to be compared, but cannot be; ``make`` would refuse it too.
 
     Raises:
-        ChangeUnsupported: naming the column.
+        ChangeUnsupported: the message names the column.
     """
     if change.exactness is Exactness.EXCEPT_ALL and change.removed:
         _comparable(change.source.schema, change.source.name)
@@ -97,7 +97,7 @@ def _comparable(schema: Mapping[str, Any], source: TableName) -> tuple[str, str]
 
 
 def _incomparable(kind: Any) -> str | None:
-    """Return the type inside of a type that nothing can make comparable; None if there is none."""
+    """Return the type inside a type that cannot be made comparable; None if there is none."""
     if isinstance(kind, str):
         return next((name for name in ("variant", "geometry", "geography") if kind.startswith(name)), None)
     return next((found for part in _parts(kind) if (found := _incomparable(part)) is not None), None)
@@ -108,7 +108,7 @@ def _has_map(kind: Any) -> bool:
 
 
 def _parts(kind: Mapping[str, Any]) -> list[Any]:
-    """Return the types that a nested type is made of."""
+    """Return the types that a nested type consists of."""
     match kind["type"]:
         case "map":
             return [kind["key"], kind["value"]]
@@ -129,7 +129,7 @@ def _entries(kind: Any, value: str, depth: int = 0) -> str:
 
 
 def _maps(kind: Any, value: str, depth: int = 0) -> str:
-    """Return an expression that turns what ``_entries`` made back."""
+    """Return an expression that reverses ``_entries``."""
     if not _has_map(kind):
         return value
     if kind["type"] == "map":
@@ -166,17 +166,17 @@ def _rebuilt(kind: Mapping[str, Any], value: str, depth: int, change: _Change) -
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Names the new tables of a change and places them."""
+    """Chooses the names and locations of the new tables of a change."""
 
     base: TableName
-    """The name of the ICDC table; those beside it get a suffix."""
+    """The name of the ICDC table; the other tables get a suffix."""
     location: str
     properties: Mapping[str, str]
     now_ms: int
     default_catalog: str
 
     def site(self, suffix: str = "") -> Site:
-        """Return where the ICDC table goes, or one beside it."""
+        """Return the name, location and properties of the ICDC table, or of another table of the change."""
         name = TableName(self.base.catalog, self.base.namespace, self.base.name + suffix)
         return Site(name, self.location + suffix, self.properties, self.now_ms)
 
@@ -189,7 +189,7 @@ DELETES, CARRIED, KEYS = "_deletes", "_carried", "_keys"
 
 
 def make(change: TableChange, maker: Maker) -> tuple[list[NewTable], Names]:
-    """Return the tables of a change, unwritten, and their names."""
+    """Return the tables of a change, not yet written, and their names."""
     source, net = change.source, change.net
     upserts = clone(source, maker.site(), change.data, change.deletes)
     name = maker.called(upserts)
@@ -225,7 +225,7 @@ def make(change: TableChange, maker: Maker) -> tuple[list[NewTable], Names]:
 
 
 def by_path(tables: Sequence[NewTable], names: Names, default_catalog: str) -> Names:
-    """Return names with the path of each table's metadata, for tables that no catalog knows."""
+    """Return names with the path of each table's metadata, for tables that are not in a catalog."""
     paths = {table.name.short(default_catalog): table.metadata_location for table in tables}
     return replace(
         names,
@@ -264,7 +264,7 @@ def _relation(change: TableChange, upserts: str, deletes: str | None) -> str:
 def _deletes_relation(
     change: TableChange, upserts: str, deletes: str | None, carried: str | None, keys: list[DeleteKeys]
 ) -> str | None:
-    """Return the relation of exactly the rows that left; None if none left, or if only keys are known."""
+    """Return the relation of exactly the removed rows; None if there are none, or if only keys are known."""
     if change.net is None or change.start is None:
         return None
     schema, name = change.source.schema, change.source.name
@@ -287,7 +287,7 @@ def _deletes_relation(
 
 
 def _keys_tell_rows(change: TableChange) -> bool:
-    """Tell whether the rows that left are exactly those of the start, as it can be read now, that have one of the keys.
+    """Tell whether the removed rows are exactly those of the start, as it can be read now, with one of the keys.
 
     A key deletes only in its own partition, unless that follows from the key, or the table has none.
     """
@@ -307,13 +307,13 @@ def view_sql(change: TableChange) -> str:
     """Return the query of a view over the source that shows the change; it references no file at all.
 
     Raises:
-        RequestInvalid: the change is more than whole appends, which such a view would show wrongly.
+        RequestInvalid: the change contains more than whole appends, so a view would show wrong rows.
     """
     name = change.source.name
     plain = all(step.operation in {Operation.APPEND, Operation.REPLACE} for step in change.steps if change.start)
     if not plain or change.to.pending is not None or (change.start and change.start.pending):
         raise RequestInvalid(
-            f"{name}: mode {Mode.VIEW} shows whole append snapshots only, and this change is more.",
+            f"{name}: mode {Mode.VIEW} can only show whole append snapshots, and this change contains others.",
             remedy="Use mode table.",
             table=str(name),
         )

@@ -21,7 +21,7 @@ class DeleteKeys:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of what was made for one table's change; all None if nothing was written."""
+    """The names of what was created for one table's change; all None if nothing was written."""
 
     icdc_table: str | None = None
     relation: str | None = None
@@ -47,11 +47,11 @@ class TableReport:
     icdc_table: str | None
     """The table that references the new and changed rows; a path in mode path, a view in mode view."""
     relation: str | None
-    """What goes after FROM or USING to get exactly the new and changed rows."""
+    """What to write after FROM or USING to get exactly the new and changed rows."""
     filter: str | None
     deletes_table: str | None
     deletes_relation: str | None
-    """What goes after FROM to get exactly the rows that left, old images of changed rows included."""
+    """What to write after FROM to get exactly the removed rows, including old images of changed rows."""
     carried_table: str | None
     delete_keys: list[dict[str, Any]]
     metadata_location: str | None
@@ -64,7 +64,7 @@ class TableReport:
     ranges: dict[str, dict[str, Any]]
     partitions: list[dict[str, Any]]
     pending: bool
-    """More follows after this capture: it was cut by a limit, or ended early by ``--to``."""
+    """Whether more changes follow: a limit cut the capture, or ``--to`` ended it early."""
     from_timestamp_ms: int | None = None
     """When the checkpoint's snapshot was written; None for captures of earlier versions."""
 
@@ -81,7 +81,7 @@ class CaptureReport:
     ranges: dict[str, dict[str, Any]]
     tables: list[TableReport] = field(default_factory=list)
     asked: dict[str, Any] = field(default_factory=dict)
-    """What the capture was asked for; empty for captures of earlier versions, which did not keep it."""
+    """The request; empty for captures of earlier versions, which did not store it."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain JSON."""
@@ -89,7 +89,7 @@ class CaptureReport:
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> "CaptureReport":
-        """Read what ``as_json`` gave."""
+        """Create a report from the result of ``as_json``."""
         return cls(**{**raw, "tables": [TableReport(**table) for table in raw["tables"]]})
 
     def table(self, source_table: str) -> TableReport:

@@ -1,7 +1,7 @@
 """Who calls captures, and which consumers and tables they may use. Pure.
 
 A consumer belongs to the namespace of its workflow: ``sales.etl/capture`` to ``sales``. The settings grant tables to
-namespaces. ``Captures`` asks here before it does anything, so the same rules hold for all of its callers.
+namespaces. ``Captures`` checks these rights before it does anything, so the same rules apply to all callers.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class ConsumerRight(StrEnum):
     """What may be done with a consumer; the values are those of permissions."""
 
     READ = "read"
-    """Look at its checkpoints and captures."""
+    """Read its checkpoints and captures."""
     RUN = "run"
     """Capture for it, commit and abandon."""
     EDIT = "edit"
@@ -48,7 +48,7 @@ class CaptureCaller(Protocol):
         ...
 
     def namespaces(self, permission: ConsumerRight) -> tuple[str, ...]:
-        """Return the namespaces whose consumers they may do that with; those below them count too."""
+        """Return the namespaces whose consumers they have that permission on, which includes those below."""
         ...
 
 
@@ -69,7 +69,7 @@ class Local:
         return ROOT
 
     def namespaces(self, permission: ConsumerRight) -> tuple[str, ...]:  # noqa: ARG002 - everything
-        """Return that they may do that everywhere."""
+        """Return the root namespace: all consumers."""
         return (ROOT,)
 
 
@@ -79,7 +79,8 @@ class OfWorkflow:
 
     workflow_id: str
     has_shared: bool = False
-    """Also allow consumers of no namespace, such as ``daily``: if all namespaces belong to the same people."""
+    """Whether consumers without a namespace, such as ``daily``, are allowed: if all namespaces belong to the same
+    people."""
 
     @property
     def own_consumer(self) -> str:

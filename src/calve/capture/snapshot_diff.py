@@ -1,8 +1,8 @@
-"""Which files make up a change with updates and deletes: the difference of the table's two ends.
+"""The files of a change with updates and deletes: the difference of the table's two ends.
 
-``added`` are the data files that came in the range and are still there, with the delete files that hide rows of them.
-``removed`` are the rows that left: data files of the start which are gone, whole, and of those which stayed the rows
-that the range deleted, each with an inverted deletion vector that hides all the others. No data file is opened.
+``added`` are the data files that were added in the range and still exist, with the delete files that hide rows of them.
+``removed`` are the removed rows: data files of the start that no longer exist, as a whole, and for those that do, the
+rows deleted in the range, each file with an inverted deletion vector that hides all other rows. No data file is opened.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,14 +30,14 @@ from calve.lake import decoding, too_large
 
 _AT_A_TIME = 16
 _OF_A_VECTOR = 8
-"""How many times smaller than other metadata a deletion vector has to be: all its positions are expanded."""
+"""How many times smaller than other metadata a deletion vector must be, because all of its positions are expanded."""
 LAST_UPDATED = 2147483539
-"""The field id of ``_last_updated_sequence_number``, for which files that carry rows over have bounds."""
+"""The field id of ``_last_updated_sequence_number``; files with carried-over rows have bounds for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A data file of which rows left the table, and the positions to hide so that only those are read."""
+    """A data file from which rows were removed, and the positions to hide so that only these rows are read."""
 
     manifest: Manifest
     entry: ManifestEntry
@@ -45,7 +45,7 @@ class Removed:
 
     @property
     def records(self) -> int:
-        """Number of rows that left."""
+        """The number of removed rows."""
         return self.entry.record_count - len(self.hidden)
 
 
@@ -57,7 +57,7 @@ class NetChange:
     added: tuple[Manifest, ...]
     added_deletes: tuple[Manifest, ...]
     carried: tuple[Manifest, ...]
-    """Files added in the range that hold no changed row: left out of ``added``, needed to tell which rows left."""
+    """Files added in the range without any changed row: not in ``added``, but needed to find the removed rows."""
     carried_deletes: tuple[Manifest, ...]
     removed: tuple[Removed, ...]
     removed_deletes: tuple[Manifest, ...]
@@ -66,7 +66,7 @@ class NetChange:
     row_ids_hold: bool
     """Whether rows can be followed by ``_row_id`` over the range."""
     hidden_records: int = 0
-    """Number of rows of ``added`` that were deleted again, counting position deletes only."""
+    """The number of rows of ``added`` that were deleted again, counting position deletes only."""
 
 
 def net_change(
@@ -93,7 +93,7 @@ def net_change(
             kept.append(manifest.keeping(e for e in manifest.entries() if e.file_path not in dropped))
     came = {entry.file_path for manifest in added for entry in manifest.entries()}
     deleted = _positions(source, _new_deletes(source, start, end, POSITION_DELETES))
-    # Deletes in files that came within the range hide rows that were never visible at either end.
+    # Deletes in files that were added in the range hide rows that were never visible at either end.
     stayed = {path: positions for path, positions in deleted.items() if path not in came}
     removed, before = _removed(source, start, steps, stayed, metrics=metrics)
     return NetChange(
@@ -105,7 +105,7 @@ def net_change(
         removed=tuple(removed),
         removed_deletes=before if removed else (),
         equality_deletes=tuple(_new_deletes(source, start, end, EQUALITY_DELETES)),
-        # Where ids cannot be trusted, the rows that left are found by comparing whole rows (see relations).
+        # If ids cannot be trusted, removed rows are found by comparing whole rows (see relations).
         row_ids_hold=not any(_loses_row_ids(step) for step in steps)
         and all(item.entry.first_row_id is not None for item in removed),
         hidden_records=sum(len(deleted.get(e.file_path, ())) for manifest in kept for e in manifest.entries()),
@@ -113,7 +113,7 @@ def net_change(
 
 
 def lineage_upserts(source: Source, start: Checkpoint, end: int) -> NetChange:
-    """Return the new and changed rows since a checkpoint from row lineage alone, with no history; deletes are lost."""
+    """Return the new and changed rows since a checkpoint by row lineage alone, without history; deletes are lost."""
     rows = [
         r for r in source.manifest_list(end) if r.content == DATA_MANIFEST and r.sequence_number > start.sequence_number
     ]
@@ -131,7 +131,7 @@ def lineage_upserts(source: Source, start: Checkpoint, end: int) -> NetChange:
 
 
 def _exactness(source: Source, start: Checkpoint, steps: Sequence[RangeSnapshot]) -> Exactness:
-    """Return how changed rows can be told from rows that were only copied into new files."""
+    """Return how changed rows are distinguished from rows that were only copied into new files."""
     if not any(step.may_carry_rows() for step in steps):
         return Exactness.EXACT
     has_lineage = source.format_version > 2 and start.next_row_id is not None and all(s.has_row_ids for s in steps)
@@ -139,7 +139,7 @@ def _exactness(source: Source, start: Checkpoint, steps: Sequence[RangeSnapshot]
 
 
 def _holds_only_old_rows(entry: ManifestEntry, sequence_number: int) -> bool:
-    """Tell whether every row of a file names a last update at or before a sequence number."""
+    """Tell whether every row of a file was last updated at or before a sequence number."""
     upper = (entry.upper_bounds or {}).get(LAST_UPDATED)
     nulls = (entry.null_value_counts or {}).get(LAST_UPDATED)
     values = (entry.value_counts or {}).get(LAST_UPDATED)
@@ -155,7 +155,7 @@ def _loses_row_ids(step: RangeSnapshot) -> bool:
 
 
 def _added(source: Source, in_range: set[int], end: int, *, metrics: frozenset[int]) -> list[Manifest]:
-    """Return the data files that came in the range and are there at its end."""
+    """Return the data files that were added in the range and exist at its end."""
     found = []
     rows = source.manifest_list(end)
     for manifest in source.read(r for r in rows if r.content == DATA_MANIFEST and r.added_snapshot_id in in_range):
@@ -173,7 +173,7 @@ def _removed(
     *,
     metrics: frozenset[int],
 ) -> tuple[list[Removed], tuple[Manifest, ...]]:
-    """Return the rows that left, and the equality deletes from before that hide some rows of the same files.
+    """Return the removed rows, and the earlier equality deletes that hide some rows of the same files.
 
     ``after`` are the positions deleted in the range, in files that were there before it.
     """
@@ -201,7 +201,7 @@ def _removed(
 def _gone_files(
     source: Source, start: Checkpoint, steps: Sequence[RangeSnapshot], *, metrics: frozenset[int]
 ) -> dict[str, Placed]:
-    """Return the data files that were there at the start and that the range removed, by path."""
+    """Return the data files that existed at the start and were removed in the range, by path."""
     found: dict[str, Placed] = {}
     came: set[str] = set()
     for step in steps:
@@ -218,7 +218,7 @@ def _gone_files(
 
 
 def _may_matter(row: ManifestFile, start: Checkpoint) -> bool:
-    """Tell whether a manifest must be read to know which files left: v1 does not number files, so all must."""
+    """Tell whether a manifest must be read to find removed files: v1 does not number files, so all must."""
     return row.deleted_files_count != 0 or start.sequence_number == 0
 
 
@@ -241,8 +241,8 @@ def _new_deletes(source: Source, start: Checkpoint, end: int, content: int) -> l
 def _deletes_at(source: Source, start: Checkpoint, first: int, data: Sequence[Placed]) -> list[Placed]:
     """Return the delete files that hid rows of some data files at the start.
 
-    They are read off the first snapshot after it, since the start itself may have been expired: what that snapshot
-    kept of older deletes, and what it removed of them.
+    They are read from the first snapshot after it, because the start itself may have expired: the older deletes that
+    this snapshot kept, and those that it removed.
     """
     paths = {entry.file_path for _, entry in data}
     oldest = min(entry.sequence_number for _, entry in data)
@@ -287,7 +287,7 @@ def _positions(source: Source, deletes: Iterable[Placed]) -> dict[str, BitMap64]
 
 
 def _positions_in(source: Source, entry: ManifestEntry) -> Mapping[str, BitMap64]:
-    """Read a deletion vector, or a v2 position-delete file: the one kind of small data file that a capture opens."""
+    """Read a deletion vector, or a v2 position-delete file: the only kind of data file that a capture opens."""
     path, offset, size = entry.file_path, entry.content_offset, entry.content_size_in_bytes
     if offset is not None and size is not None and entry.referenced_data_file is not None:
         if size > source.files.max_bytes // _OF_A_VECTOR:
@@ -307,7 +307,7 @@ def _positions_in(source: Source, entry: ManifestEntry) -> Mapping[str, BitMap64
 
 
 def _check_rows(entry: ManifestEntry, positions: BitMap64) -> None:
-    """Check that deleted positions are of rows that a file has.
+    """Check that deleted positions exist in a file.
 
     Raises:
         LakeCorrupt: they are not.

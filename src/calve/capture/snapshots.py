@@ -1,4 +1,4 @@
-"""Decisions about a table's history: which snapshots lie between a checkpoint and a place, and what each did. Pure."""
+"""Decisions about a table's history: which snapshots are between a checkpoint and an end, and what each did. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,20 +26,20 @@ class RangeSnapshot:
 
     snapshot_id: int
     operation: Operation | None
-    """None if the writer did not name it."""
+    """None if the writer did not record it."""
     summary: Mapping[str, str]
     has_row_ids: bool
     timestamp_ms: int
 
     def count(self, key: str) -> int | None:
-        """Return a number of the snapshot's summary; None if the writer keeps no counts."""
+        """Return a number of the snapshot's summary; None if the writer did not record it."""
         # total-data-files is in every summary of a writer that counts, so a missing key can be told from a zero.
         if "total-data-files" not in self.summary:
             return None
         return int(self.summary.get(key, 0))  # a writer that counts leaves out what is zero
 
     def may_carry_rows(self) -> bool:
-        """Tell whether files that this snapshot added may hold rows which were in the table before."""
+        """Tell whether files that this snapshot added may contain rows that were in the table before."""
         if self.operation is Operation.APPEND:
             return False
         removed, added = self.count("deleted-data-files"), self.count("added-data-files")
@@ -61,7 +61,7 @@ def step_of(snapshot: SnapshotJson) -> RangeSnapshot:
 
 
 def ancestors(source: Source, snapshot_id: int | None) -> Iterator[SnapshotJson]:
-    """Yield a snapshot and those before it, newest first, as far as the history is kept."""
+    """Yield a snapshot and its ancestors, newest first, until the first one that has expired."""
     while snapshot_id is not None and snapshot_id in source.snapshots:
         snapshot = source.snapshots[snapshot_id]
         yield snapshot
@@ -72,7 +72,7 @@ def steps_between(source: Source, start: Checkpoint | None, end: int | None) -> 
     """Return the snapshots after ``start`` up to ``end``, oldest first.
 
     Raises:
-        TableRecreated, HistoryExpired, NotAnAncestor: there is no unbroken way from one to the other.
+        TableRecreated, HistoryExpired, NotAnAncestor: the history from one to the other is not complete.
     """
     if start is not None and start.table_uuid != source.uuid:
         raise TableRecreated(
@@ -115,10 +115,10 @@ def steps_between(source: Source, start: Checkpoint | None, end: int | None) -> 
 
 
 def check_start_is_kept(source: Source, start: Checkpoint, steps: Sequence[RangeSnapshot]) -> None:
-    """Refuse a range that begins by removing files if its start is expired: their rows can no longer be read.
+    """Refuse a range that starts by removing files if its start has expired: their rows can no longer be read.
 
     Raises:
-        HistoryExpired: expiry deleted the files that only the start still had.
+        HistoryExpired: expiry deleted files that only the start referenced.
     """
     is_net = any(step.operation not in {Operation.APPEND, Operation.REPLACE} for step in steps)
     is_needed = is_net and steps[0].count("deleted-data-files") != 0  # what later ones took is kept by the first
@@ -133,7 +133,7 @@ def check_start_is_kept(source: Source, start: Checkpoint, steps: Sequence[Range
 
 
 def _is_first(snapshot: SnapshotJson) -> bool:
-    """Tell whether nothing came before a snapshot without a parent: PyIceberg forgets a parent that it expires."""
+    """Tell whether a snapshot without a parent is the first one: PyIceberg drops references to expired parents."""
     summary = snapshot.get("summary") or {}
     is_all_new = summary.get("total-data-files") == summary.get("added-data-files", "0") and not int(
         summary.get("deleted-data-files", 0)
@@ -142,9 +142,9 @@ def _is_first(snapshot: SnapshotJson) -> bool:
 
 
 def _is_past(source: Source, start: Checkpoint, oldest: SnapshotJson) -> bool:
-    """Tell whether a checkpoint that was not met before ``oldest`` cannot lie further back, whatever was expired.
+    """Tell whether a checkpoint that was not found before ``oldest`` cannot be further back, whatever has expired.
 
-    It came later; or it came before, but all that was committed between the two is kept.
+    It is newer; or it is older, but nothing between the two has expired.
     """
     number = oldest.get("sequence-number") or 0
     if (start.sequence_number, start.timestamp_ms) > (number, oldest["timestamp-ms"]):
@@ -189,10 +189,10 @@ def _gap_remedy(source: Source, start: Checkpoint | None) -> str:
 
 
 def check_operations(source: Source, steps: Iterable[RangeSnapshot], allowed: frozenset[Operation]) -> None:
-    """Refuse a range with operations that were not asked for.
+    """Refuse a range with operations that were not requested.
 
     Raises:
-        ChangeUnsupported: naming every such snapshot.
+        ChangeUnsupported: there are some; the message names every such snapshot.
     """
     strangers = [s for s in steps if s.operation is not Operation.REPLACE and s.operation not in allowed]
     if not strangers:
@@ -212,7 +212,7 @@ def check_schema(source: Source, start: Checkpoint | None) -> None:
     """Refuse a range over which the schema changed.
 
     Raises:
-        SchemaChanged: naming the columns that differ.
+        SchemaChanged: it did; the message names the columns that differ.
     """
     if start is None or start.schema_id == source.schema_id:
         return
@@ -284,7 +284,7 @@ def resolve(source: Source, text: str) -> int | None:
 
 
 def _moment(text: str) -> int | None:
-    """Return the milliseconds of an ISO time; UTC where it names no zone."""
+    """Return the milliseconds of an ISO time; in UTC if it has no zone."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -34,7 +34,7 @@ class Source:
                 table=str(table.name),
                 format_version=self.format_version,
             )
-        # One object lives for one request, so the cache needs no limit but the allowance of its manifests.
+        # An object exists for one request, so the cache needs no limit other than the allowance of its manifests.
         self._lists: dict[str, list[ManifestFile]] = {}
         self._allowance = Allowance(self.files.max_bytes)
 
@@ -89,11 +89,11 @@ class Source:
         return any(self.specs.values())
 
     def sequence_number(self, snapshot_id: int) -> int:
-        """Return a snapshot's sequence number; 0 if the format had none."""
+        """Return a snapshot's sequence number; 0 if the format has none."""
         return int(self.snapshots[snapshot_id].get("sequence-number") or 0)
 
     def checkpoint_as_of(self, snapshot_id: int | None) -> Checkpoint:
-        """Return the checkpoint at a snapshot that a user named, with the schema that it was written with."""
+        """Return the checkpoint at a snapshot that a user names, with the schema of that snapshot."""
         written_with = {} if snapshot_id is None else self.snapshots[snapshot_id]
         return replace(self.checkpoint(snapshot_id), schema_id=written_with.get("schema-id", self.schema_id))
 
@@ -142,7 +142,9 @@ class Source:
         for row in manifests:
             fields = self.specs.get(row.partition_spec_id)
             if fields is None:
-                raise LakeCorrupt(f"a manifest has the partition spec {row.partition_spec_id}, which the table has not")
+                raise LakeCorrupt(
+                    f"a manifest has the partition spec {row.partition_spec_id}, which the table does not have"
+                )
             if row.partitions is not None and len(row.partitions) != len(fields):
                 raise LakeCorrupt(
                     f"a manifest has {len(row.partitions)} partition fields, and its spec {len(fields)}: "
@@ -163,7 +165,7 @@ class Source:
 
 
 def for_each_path(function: Callable[[str], R], paths: Sequence[str]) -> list[R]:
-    """Call a function on every path, concurrently if that means waiting for a network."""
+    """Call a function on every path, concurrently if the files are remote."""
     if len(paths) < 2 or local_path(paths[0]) is not None:
         return [function(path) for path in paths]
     with ThreadPoolExecutor(min(_READERS, len(paths))) as pool:
@@ -173,7 +175,7 @@ def for_each_path(function: Callable[[str], R], paths: Sequence[str]) -> list[R]
 def _encrypted(table: TableName, snapshot_id: int) -> TableEncrypted:
     return TableEncrypted(
         f"{table} is encrypted: the manifests of snapshot {snapshot_id} cannot be read or referenced.",
-        remedy="Capture from a table that is not encrypted; calve refuses rather than guess.",
+        remedy="Capture from a table that is not encrypted.",
         table=str(table),
         snapshot_id=snapshot_id,
     )

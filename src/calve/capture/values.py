@@ -21,19 +21,19 @@ _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 WHOLE = frozenset({"int", "long", "date", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})
 """Types whose bounds are whole numbers."""
 CUT = frozenset({"string", "binary"})
-"""Types whose bounds writers may cut short."""
+"""Types whose bounds writers may truncate."""
 BOUNDED = WHOLE | CUT | {"boolean", "float", "double", "uuid"}
 
 
 def is_bounded(kind: Any) -> bool:
-    """Tell whether files carry bounds for a type: primitives do, but for the newest ones."""
+    """Tell whether files have bounds for a type: all primitive types except the newest ones."""
     return isinstance(kind, str) and (kind in BOUNDED or kind.startswith(("decimal", "fixed")))
 
 
 def bound_decoder(kind: str) -> Callable[[bytes], Any]:
-    """Return a function from a bound's bytes to a value that compares like the column does.
+    """Return a function that decodes a bound to a value that compares like the column.
 
-    A column that was promoted keeps its old, shorter bounds: the length tells.
+    A promoted column keeps its old, shorter bounds, which the length shows.
     """
     if kind in WHOLE:
         days = {"timestamp": DAY_MICROS, "timestamp_ns": DAY_MICROS * 1000}.get(kind, 1)  # promoted from a date
@@ -65,7 +65,7 @@ def can_be_shown(kind: str, value: Any) -> bool:
 
 
 def to_json(kind: str, value: Any) -> Any:
-    """Return a decoded value as JSON and SQL literals write it."""
+    """Return a decoded value as in JSON and SQL literals."""
     if value is None or isinstance(value, bool):
         return value
     if kind in _SHOW:
@@ -79,7 +79,7 @@ def to_json(kind: str, value: Any) -> Any:
 
 
 def partition_to_json(transform: str, source_kind: str, value: Any) -> Any:
-    """Return a partition value as Iceberg's metadata tables show it; a time beyond the calendar as its number."""
+    """Return a partition value as Iceberg's metadata tables show it; a time beyond Python's calendar is a number."""
     try:
         return None if value is None else _partition_to_json(transform, source_kind, value)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""The project in which the demo runs: each demo creates it anew, and keeps it for inspection."""
+"""The project in which the demo runs: each demo replaces it, and keeps it for inspection."""
 
 import shutil
 import socket

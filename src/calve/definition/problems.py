@@ -14,7 +14,7 @@ MOST = 200
 
 
 class TooManyProblems(Exception):
-    """Too many errors were found to go on."""
+    """Too many errors were found to continue."""
 
 
 class Severity(StrEnum):

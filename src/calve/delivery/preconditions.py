@@ -141,7 +141,7 @@ def _check_order(question: DeliveryRequest, mine: StoredCapture, last: Delivered
     if last.number > mine.number:
         raise DeliverySuperseded(
             f"{question.target} holds capture {last.capture_id} already, which is later than {mine.capture_id}.",
-            remedy=f"Its rows are there. To give the older capture up: calve abandon {mine.capture_id}"
+            remedy=f"The target contains its rows. To discard the older capture: calve abandon {mine.capture_id}"
             if mine.status is Status.OPEN
             else None,
             **context,
@@ -170,5 +170,5 @@ def _accept(question: DeliveryRequest, first: str) -> str:
     name = question.delivery.property_name
     return (
         f"{first[0].upper()}{first[1:]} ALTER TABLE {question.target} SET TBLPROPERTIES ('{name}'='{ACCEPT}'), "
-        "which lets the next delivery in as it is."
+        "which accepts the next delivery as it is."
     )

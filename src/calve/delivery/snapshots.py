@@ -1,7 +1,7 @@
 """New snapshots for ``main``: append the files that a branch added to the current snapshot.
 
 Data files are not rewritten: the branch's manifests are written again with the new snapshot's id, so that sequence
-numbers and row ids are assigned anew.
+numbers and row ids are assigned again.
 """
 
 import secrets

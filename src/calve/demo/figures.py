@@ -189,7 +189,7 @@ def _notes(stage: str, result: Result) -> Iterator[str]:
         yield (
             f"Stage {stage} took {after.seconds:.1f} s, its lookback {before.seconds:.1f} s: each run of a merge has a "
             f"fixed cost of some seconds, and {WINDOW} days of {result.rows:,} events are read again in less. "
-            f"On two cores the stage pays from about {PAYS_FROM[stage]:,} events a day on."
+            f"On two cores, the stage is faster from about {PAYS_FROM[stage]:,} events a day."
         )
     if after.rows_read > before.rows_read:
         yield (

@@ -1,6 +1,6 @@
 """How an instance moves: states, decisions, retries, loops, run strategies; the worker; its ports.
 
-Import ``Engine``, its records and its ports from here, and documents from ``views``; all else is its own.
+Import ``Engine``, its records and its ports from here, and documents from ``views``; everything else is internal.
 """
 
 from lazy_loader import attach_stub

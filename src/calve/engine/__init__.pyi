@@ -1,5 +1,4 @@
 from .attempts import PENDING as PENDING, SEEN as SEEN, dynamic_signal_names as dynamic_signal_names
-from .clock import AnchoredClock as AnchoredClock
 from .decisions import SET_ASIDE as SET_ASIDE, Transaction as Transaction, is_set_aside as is_set_aside
 from .engine import BATCH as BATCH, Engine as Engine
 from .instances import (
@@ -122,6 +121,7 @@ from .ports import (
 )
 from .starts import prepare_run as prepare_run
 from .worker import (
+    AnchoredClock as AnchoredClock,
     Executor as Executor,
     Listener as Listener,
     Worker as Worker,

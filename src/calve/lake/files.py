@@ -66,10 +66,10 @@ class Files:
             LakeCorrupt: the file is too short, or the range is larger than the limit.
         """
         if length > self.max_bytes:
-            raise too_large(f"{length} bytes of it are to be read", offset).in_file(path)
+            raise too_large(f"a part of it has {length} bytes", offset).in_file(path)
         with self._opened(path) as (stream, size):
             if length > size - offset:
-                raise LakeCorrupt(f"{length} bytes are to be there, but the file has {size}", path=path, offset=offset)
+                raise LakeCorrupt(f"{length} bytes are expected, but the file has {size}", path=path, offset=offset)
             stream.seek(offset)
             return stream.read(length)
 

@@ -40,7 +40,7 @@ def session_conf(settings: Settings) -> dict[str, str]:
 
 
 def context_conf(settings: Settings) -> dict[str, str]:
-    """Return further settings for a Spark of our own: quiet, and leaving nothing in the current folder."""
+    """Return further settings for a Spark that calve starts: quiet, and leaving nothing in the current folder."""
     conf = {
         "spark.sql.extensions": _EXTENSIONS,
         "spark.sql.catalogImplementation": "in-memory",

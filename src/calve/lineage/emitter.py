@@ -83,7 +83,7 @@ class Lineage:
         return is_all_told and len(events) == BATCH
 
     def _tell(self, event: Event) -> bool:
-        """Send one event if it is relevant; return whether to go on with the next one."""
+        """Send one event if it is relevant; return whether to continue with the next one."""
         from calve.lineage.events import built
 
         told = self._told(event)

@@ -209,7 +209,7 @@ def _rewrite(frames: MergeFrames, plan: LookUp, source: MergeSource, journal: Me
 def _look_up(frames: MergeFrames, plan: LookUp, source: MergeSource, journal: MergeLog) -> tuple[int, int]:
     ranges, names = plan.ranges, list(frames.request.keys)
     with journal.part("looked up") as tell:
-        # Checkpoints, because what is merely cached is computed anew once the target has changed.
+        # Checkpoints, because cached rows would be computed again after the target has changed.
         inside = frames.inside(ranges).localCheckpoint()
         view = frames.view(inside)
         found = frames.spark.sql(_lookup_of(frames, view, ranges)).localCheckpoint()

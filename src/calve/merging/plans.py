@@ -65,7 +65,7 @@ class MergeTarget:
 
     @property
     def placing(self) -> tuple[KeyRange, ...]:
-        """Return the ranges that a row must lie in to match.
+        """Return the ranges that a row must be in to match.
 
         Partitions by time are enough: rows of an old partition are then told apart from those of a new one, also
         when their other keys cannot match, so that the few late ones are written together.
@@ -161,7 +161,7 @@ class LookUp:
     reason: str
     ranges: tuple[KeyRange, ...]
     rewrites: bool = False
-    """Whether matching rows may be deleted and appended anew: cheaper than MERGE if deletes are."""
+    """Whether matching rows may be deleted and appended again: cheaper than MERGE if deletes are."""
 
 
 @dataclass(frozen=True, slots=True)

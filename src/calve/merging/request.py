@@ -160,7 +160,7 @@ def request(
         has_deletes=has_deletes,
     )
     if not made.changes_matched and not made.inserts:
-        raise RequestInvalid("A merge that ignores what matches and what does not does nothing.")
+        raise RequestInvalid("A merge that ignores both matching and new rows does nothing.")
     return made
 
 

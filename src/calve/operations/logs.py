@@ -283,7 +283,7 @@ class ChosenEvents:
     def news(self, after: int) -> tuple[bool, int]:
         """Tell whether there may be new events after an event number, and return the number to continue from.
 
-        If many events were missed, the answer is yes without reading all of them: the page is rendered anew anyway.
+        If many events were missed, the answer is yes without reading all of them: the page is rendered again anyway.
         """
         near = self._call.engine.state.last_event() - _EVENTS
         begin = after if self.root is not None else max(after, near)

@@ -130,8 +130,8 @@ class Tables(Topic):
         consumer: OfConsumer = None,
         commits: Annotated[int, Argument("Maximum number of commits, the newest ones.", ge=1, le=10_000)] = 2_000,
         partitions: Annotated[int, Argument("Maximum number of partitions, the newest ones.", ge=1, le=5_000)] = 500,
-        skip_commits: Annotated[int, Argument("Leave out so many of the newest commits.", ge=0)] = 0,
-        skip_partitions: Annotated[int, Argument("Leave out so many of the newest partitions.", ge=0)] = 0,
+        skip_commits: Annotated[int, Argument("Skip this many of the newest commits.", ge=0)] = 0,
+        skip_partitions: Annotated[int, Argument("Skip this many of the newest partitions.", ge=0)] = 0,
     ) -> Document:
         """Return which commits changed which partitions, and how far a consumer has processed them, as letters.
 
@@ -171,7 +171,7 @@ class Tables(Topic):
             str | None, Argument("Use the bounds of this column as the time of events.", max_length=512)
         ] = None,
         window: Annotated[int, Argument("How many days of commits.", ge=1, le=3_650)] = 30,
-        lookback: Annotated[int, Argument("Tell also of a lookback of so many days.", ge=0, le=3_650)] = LOOKBACK,
+        lookback: Annotated[int, Argument("Also report a lookback of this many days.", ge=0, le=3_650)] = LOOKBACK,
     ) -> Document:
         """Return how late the rows of a table arrive, and what lookbacks of several days would miss and read again.
 

@@ -84,7 +84,7 @@ class AlertSettings(Section):
     rules: Annotated[tuple[AlertRule, ...], BeforeValidator(from_json)] = ()
     """Which alerts go to which channels."""
     tries: Annotated[int, Field(ge=1, le=100)] = 10
-    """How often sending a message is tried before it is given up."""
+    """The maximum number of attempts to send a message."""
 
     @model_validator(mode="after")
     def _channels_exist(self) -> Self:

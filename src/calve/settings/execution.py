@@ -29,7 +29,7 @@ class WorkerSettings(Section):
     lease: Duration = timedelta(seconds=10)
     """How long a worker can go without a heartbeat before it counts as dead and others take over its tasks."""
     drain: Duration = timedelta(seconds=5)
-    """How long steps may go on after a worker was asked to stop; it ends four seconds later, whatever runs."""
+    """How long steps may continue after a worker was asked to stop; it ends four seconds later in any case."""
     tries: Annotated[int, Field(ge=1)] = 2
     """How many workers may die while they hold a task before it is set aside and its instance fails."""
     keep_files: Duration = timedelta(days=1)

@@ -35,7 +35,7 @@ class RetentionSettings(Section):
     """How long records are kept; ``never``, or 0, is for ever."""
 
     alerts: Age = timedelta(days=30)
-    """How long messages of alerts are kept after they were sent or given up."""
+    """How long messages of alerts are kept after they were sent or have finally failed."""
     audit: Age = timedelta(days=400)
     """How long lines of the audit log are kept."""
     credentials: Age = timedelta(days=30)

@@ -1,6 +1,6 @@
 """Telemetry: metrics, traces and logs of calve itself.
 
-Import what counts, traces and logs, and the port ``TelemetryState``, which says where the figures come from.
+Import metrics, spans and log formats, and the port ``TelemetryState``, which provides the figures.
 """
 
 from lazy_loader import attach_stub

@@ -68,7 +68,7 @@ class _Counts:
         from prometheus_client import Counter, Histogram
 
         self._begun: Counter = Counter(
-            "calve_runs_started", "Runs that began, by who started them.", ["initiator"], registry=registry
+            "calve_runs_started", "Runs that started, by initiator.", ["initiator"], registry=registry
         )
         self._runs: Counter = Counter(
             "calve_runs_ended", "Runs that ended, by workflow and status.", ["workflow", "status"], registry=registry
@@ -86,7 +86,7 @@ class _Counts:
             "calve_step_duration_seconds", "How long attempts took.", ["type"], buckets=_SECONDS, registry=registry
         )
         self._wait_seconds: Histogram = Histogram(
-            "calve_run_wait_seconds", "How long runs waited until they began.", buckets=_WAITS, registry=registry
+            "calve_run_wait_seconds", "How long runs waited before they started.", buckets=_WAITS, registry=registry
         )
         self._latency: Histogram = Histogram(
             "calve_trigger_latency_seconds",
@@ -143,12 +143,12 @@ class _Gauges:
 
 def _plain(gauges: Gauges, now: int) -> Iterator[tuple[str, str, float]]:
     yield "calve_workers", "Workers that are alive.", gauges.workers
-    yield "calve_workers_draining", "Workers that take nothing more.", gauges.draining
+    yield "calve_workers_draining", "Workers that accept no more work.", gauges.draining
     yield "calve_worker_slots", "How many steps the workers can carry out at once.", gauges.slots
     yield "calve_queue_due_tasks", "Tasks that are due, and wait for a worker.", gauges.due
     yield "calve_captures_open", "Captures that are neither committed nor abandoned.", gauges.captures
-    yield "calve_triggers_failing", "Triggers whose last look failed.", gauges.failing_triggers
-    lag = "For how long the oldest trigger that is due waits for a scheduler."
+    yield "calve_triggers_failing", "Triggers whose last check failed.", gauges.failing_triggers
+    lag = "How long the oldest due trigger has waited for a scheduler."
     yield "calve_scheduler_lag_seconds", lag, _age(gauges.oldest_trigger, now)
 
 

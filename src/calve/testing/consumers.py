@@ -72,7 +72,7 @@ def checked_change(
         base = (truth - came) & base
     after = applied(base, came, gone)
     too_many, missing = after - truth, truth - after
-    demand(not too_many, f"the capture ({table.exactness}) gives rows too many: {shown(too_many)}")
+    demand(not too_many, f"the capture ({table.exactness}) returns too many rows: {shown(too_many)}")
     demand(to.pending or not missing, f"the capture ({table.exactness}) misses rows: {shown(missing)}")
     demand(table.changed or not (came or gone), "the capture says that nothing changed, but has rows")
     for name, found in table.ranges.items():

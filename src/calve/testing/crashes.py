@@ -193,7 +193,7 @@ def _in_child(request: Request) -> ChildResult:
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
         return ChildResult(killed=True)
-    return ended or ChildResult(killed=False, error=f"it ended with status {status} and no word")
+    return ended or ChildResult(killed=False, error=f"it ended with status {status} and without a result")
 
 
 def _work(line: Connection, request: Request) -> None:

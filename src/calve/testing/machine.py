@@ -245,7 +245,7 @@ class HistoryMachine(RuleBasedStateMachine):
         if how is Ability.UPGRADE:
             self._write(how, said="upgrade the format")
         else:
-            self._write(how, days, said="partition by day" if days else "partition no more")
+            self._write(how, days, said="partition by day" if days else "remove the partitioning")
 
     def turn_back(self, how: Ability | None, pick: int) -> None:
         """Make some other snapshot the current one; or drop the table and create it again."""
@@ -467,7 +467,7 @@ class HistoryMachine(RuleBasedStateMachine):
             there = Rows() if self._timeline.head is None else self._truth(self._timeline.head)
             consumer.moved(stored.checkpoint, there)
         else:
-            self._captures.reset_checkpoint(table, consumer.name, f"{error.code}: begin anew")
+            self._captures.reset_checkpoint(table, consumer.name, f"{error.code}: start over")
             consumer.moved(None, Rows())
 
     def _commit(self) -> None:
@@ -519,13 +519,13 @@ class HistoryMachine(RuleBasedStateMachine):
         self._library.close()
         if plan.endswith(":kill"):
             ended = self._crashes.run(self._writer.settings, work, errand, plan=plan)
-            self._said[-1] += "" if ended.killed else " -> it came through"
+            self._said[-1] += "" if ended.killed else " -> it succeeded"
         else:
             failpoints.arm(plan)
             try:
                 with open_captures(self._writer.settings) as captures:
                     work(captures, errand)
-                    self._said[-1] += " -> it came through"
+                    self._said[-1] += " -> it succeeded"
             except FailpointReached as error:
                 self._said[-1] += f" -> {error.context['point']}"
             finally:

@@ -44,7 +44,7 @@ def applied(replica: Counter[R], came: Counter[R], gone: Counter[R]) -> Counter[
     """
     strangers = gone - replica
     if strangers:
-        raise AssertionError(f"rows leave that the replica does not have: {shown(strangers)}")
+        raise AssertionError(f"the change removes rows that the replica does not have: {shown(strangers)}")
     return replica - gone + came
 
 

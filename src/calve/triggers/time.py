@@ -159,9 +159,7 @@ class TimeTriggers:
         passed: dict[str, Any] = {name: trigger.state[name] for name in (PASSED_OVER,) if name in trigger.state}
         if come and first not in chosen:
             passed = {PASSED_OVER: {"from": first, "before": chosen[0] if chosen else following}}
-            log.warning(
-                "%s of %s passes over firings: %s", trigger.trigger_id, trigger.workflow_id, passed[PASSED_OVER]
-            )
+            log.warning("%s of %s skips firings: %s", trigger.trigger_id, trigger.workflow_id, passed[PASSED_OVER])
         return Evaluation(tuple(_fire(trigger, plan, moment) for moment in chosen), {"after": until, **passed}, due_at)
 
     def _come(self, plan: Plan, trigger: Trigger, after: int, now: int) -> list[int]:

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
-from tests.providers import KEY, OTHER_KEY, FakeProvider, provider
+from tests.identity_provider import KEY, OTHER_KEY, FakeProvider, provider
 
 from calve.access import Role
 from calve.access.oidc import OidcClient, Person, Provider, SignInRequest
@@ -54,7 +54,7 @@ def _signed_in(ours: Provider) -> Person:
     return ours.finish(begun, _answer(begun))
 
 
-def test_somebody_signs_in(fake: FakeProvider) -> None:
+def test_someone_signs_in(fake: FakeProvider) -> None:
     """By code and PKCE; what is asked for cannot be guessed, and is another one each time."""
     ours = _ours(fake)
     begun, other = ours.begin(), ours.begin()
@@ -75,7 +75,7 @@ def test_the_best_of_all_groups_counts(fake: FakeProvider) -> None:
 
 
 @pytest.mark.parametrize("groups", [[], ["unknown"], None, 7, "admin"])
-def test_somebody_of_no_listed_group_may_do_nothing(fake: FakeProvider, groups: object) -> None:
+def test_someone_of_no_listed_group_may_do_nothing(fake: FakeProvider, groups: object) -> None:
     """Whatever the provider says in their place."""
     fake.claims = {"groups": groups}
     assert _signed_in(_ours(fake)).grants == {}
@@ -161,7 +161,7 @@ def test_keys_that_make_no_sense_are_none(fake: FakeProvider, document: object) 
         _signed_in(_ours(fake))
 
 
-def test_an_answer_that_is_no_document_is_a_mistake_of_the_provider(fake: FakeProvider) -> None:
+def test_an_answer_that_is_not_a_document_is_a_mistake_of_the_provider(fake: FakeProvider) -> None:
     """A list, say."""
     fake.jwks = [1]
     with pytest.raises(ProviderFailed):
@@ -224,7 +224,7 @@ def test_an_answer_without_a_code_is_refused(fake: FakeProvider) -> None:
 
 
 def test_an_answer_names_its_provider_if_the_provider_says_so(fake: FakeProvider) -> None:
-    """RFC 9207: one without the name is then of somebody else."""
+    """RFC 9207: one without the name is then of someone else."""
     fake.metadata = {"authorization_response_iss_parameter_supported": True}
     ours = _ours(fake)
     begun = ours.begin()
@@ -235,7 +235,7 @@ def test_an_answer_names_its_provider_if_the_provider_says_so(fake: FakeProvider
 
 
 def test_a_code_is_worth_nothing_without_the_verifier(fake: FakeProvider) -> None:
-    """Whoever has stolen one cannot use it in a sign-in of his own."""
+    """A stolen one cannot be used in another sign-in."""
     ours = _ours(fake)
     begun, other = ours.begin(), ours.begin()
     answer = _answer(begun)

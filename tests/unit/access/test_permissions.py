@@ -64,7 +64,7 @@ def test_a_stranger_may_do_only_what_is_public() -> None:
     assert [one for one in Permission if allows_somewhere(ANONYMOUS, one)] == [Permission.PUBLIC]
 
 
-def test_somebody_known_without_a_role_may_only_ask_who_he_is() -> None:
+def test_a_user_without_a_role_may_only_read_their_own_identity() -> None:
     """Being signed in gives no right over any workflow."""
     assert [one for one in Permission if allows(somebody(), one, ROOT)] == [Permission.PUBLIC, Permission.SIGNED_IN]
 

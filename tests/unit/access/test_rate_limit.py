@@ -49,7 +49,7 @@ def test_no_more_sources_are_remembered_than_fit(monkeypatch: pytest.MonkeyPatch
     assert len(rate._left) == 10
 
 
-def test_wrong_passwords_cost_whoever_tries_them() -> None:
+def test_wrong_passwords_delay_only_their_source() -> None:
     """Not the same name elsewhere, nor other names there."""
     backoff = SignInBackoff()
     for _ in range(FREE_TRIES_OF_NAME + 1):
@@ -81,7 +81,7 @@ def test_a_device_waits_for_its_own_mistakes() -> None:
     assert backoff.wait(SignInSource("ann", "here"), 0) == 0
 
 
-def test_that_many_addresses_guess_one_password_is_noticed_and_holds_nobody_up() -> None:
+def test_guessing_from_many_addresses_is_logged_and_locks_nobody_out() -> None:
     """It is told once."""
     backoff = SignInBackoff()
     written = [backoff.wrong(SignInSource("ann", f"net{n}"), 0) for n in range(200)]

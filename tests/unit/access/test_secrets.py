@@ -36,7 +36,7 @@ def test_the_first_place_that_has_a_secret_gives_it() -> None:
     assert "calve secret set c" in raised.value.remedy
 
 
-def test_what_calve_itself_needs_is_given_to_no_step() -> None:
+def test_no_step_gets_secrets_that_calve_itself_uses() -> None:
     """Or whoever may push a workflow could learn how calve signs in elsewhere."""
     look_up = Secrets([GivenSecrets({"smtp": "one", "db": "other"})], own={"smtp"})
     assert look_up("smtp") == "one"
@@ -81,7 +81,7 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
         FileSecrets(folder).find("out")
 
 
-def test_a_file_that_is_no_text_or_too_long_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_or_too_long_is_refused(tmp_path: Path) -> None:
     """With an error that does not hold it."""
     (tmp_path / "odd").write_bytes(b"\xff\xfe")
     (tmp_path / "odd").chmod(0o600)

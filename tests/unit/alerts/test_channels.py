@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from aiosmtpd.controller import Controller
-from tests.receivers import Receiver, receiving
+from tests.http_receiver import Receiver, receiving
 
 from calve.alerts import Alert, Message, channels_of
 from calve.alerts.channels import Email, _said, signature
@@ -104,7 +104,7 @@ def test_a_definition_names_its_own_people(inbox: tuple[Inbox, int]) -> None:
     assert kept.to == [["a@example.com", "b@example.com"]]
 
 
-def test_who_is_refused_is_told(inbox: tuple[Inbox, int]) -> None:
+def test_who_is_refused_is_reported(inbox: tuple[Inbox, int]) -> None:
     """Whether it is one of many, or all."""
     _, port = inbox
     with pytest.raises(AlertNotSent, match=r"refused nobody@example\.com"):
@@ -113,7 +113,7 @@ def test_who_is_refused_is_told(inbox: tuple[Inbox, int]) -> None:
         email(port).send(to("nobody@example.com"), NOW)
 
 
-def test_an_email_needs_somebody_to_go_to(inbox: tuple[Inbox, int]) -> None:
+def test_an_email_needs_someone_to_go_to(inbox: tuple[Inbox, int]) -> None:
     """And a header cannot be smuggled in."""
     _, port = inbox
     with pytest.raises(AlertNotSent, match="no recipients") as caught:
@@ -123,7 +123,7 @@ def test_an_email_needs_somebody_to_go_to(inbox: tuple[Inbox, int]) -> None:
         email(port).send(to("a@example.com\r\nBcc: b@example.com"), NOW)
 
 
-def test_a_mail_server_that_is_away_or_unfit_is_told_of(inbox: tuple[Inbox, int]) -> None:
+def test_a_mail_server_that_is_unavailable_or_unfit_is_reported(inbox: tuple[Inbox, int]) -> None:
     """The password is in none of it."""
     _, port = inbox
     with pytest.raises(AlertNotSent, match="rejected the message"):
@@ -186,7 +186,7 @@ def test_a_webhook_need_not_be_signed(receiver: Receiver) -> None:
 
 
 @pytest.mark.parametrize(("status", "is_final"), [(500, False), (429, False), (404, True)])
-def test_what_a_receiver_refuses_is_told(receiver: Receiver, status: int, is_final: bool) -> None:  # noqa: FBT001 - a case
+def test_what_a_receiver_refuses_is_reported(receiver: Receiver, status: int, is_final: bool) -> None:  # noqa: FBT001 - a case
     """It is sent again unless the receiver says that this makes no sense."""
     receiver.answers = [status]
     with pytest.raises(AlertNotSent, match=str(status)) as caught:
@@ -204,6 +204,6 @@ def test_an_address_is_never_told(url: str) -> None:
 
 
 def test_a_secret_that_is_missing_is_named() -> None:
-    """So that somebody can set it."""
+    """So that someone can set it."""
     with pytest.raises(AlertNotSent, match="does not exist"):
         channel(type="slack", url_secret="nowhere").send(to(), NOW)

@@ -91,7 +91,7 @@ def test_an_alert_names_its_page() -> None:
     assert message.alert.page == "/workflows/sales.daily"
 
 
-def test_a_failure_is_told_by_a_rule() -> None:
+def test_a_failure_is_reported_by_a_rule() -> None:
     """With the steps that failed and their last words; who was stopped is none of them."""
     (message,) = of_event(*ended(), policy({"on": ["failure"], "channels": ["hook"], "workflows": ["sales.*"]}))
     assert message.alert.title == "sales.daily 3 failed"
@@ -108,7 +108,7 @@ def test_the_message_of_a_run_is_its_first_reason() -> None:
     assert message.alert.text.startswith("Set aside.\n")
 
 
-def test_a_success_is_told_where_it_is_asked_for() -> None:
+def test_a_success_is_reported_where_it_is_asked_for() -> None:
     """And a stopped run is nobody's business."""
     rule = {"on": ["success"], "channels": ["hook", "chat"]}
     assert ways(of_event(*ended(status=RunStatus.SUCCEEDED), policy(rule))) == [("hook", ()), ("chat", ())]
@@ -162,7 +162,7 @@ def test_without_a_channel_of_its_type_a_message_names_the_type() -> None:
     assert ways(of_event(*ended(run), Policy())) == [("email", ("a@example.com",)), ("slack", ("#x",))]
 
 
-def test_steps_are_told_of_one_by_one() -> None:
+def test_steps_are_reported_one_by_one() -> None:
     """Where the definition wants it so; then not of the run."""
     config = {"STEP_FAILURE": {"granularity": "STEP"}}
     run = alerting(emails=["a@example.com"], type_configs=config)
@@ -173,14 +173,14 @@ def test_steps_are_told_of_one_by_one() -> None:
     assert not list(of_event(*stepped(StepStatus.FATALLY_FAILED), policy({"on": "failure", "channels": ["hook"]})))
 
 
-def test_a_breakpoint_is_told_of() -> None:
+def test_a_breakpoint_is_reported() -> None:
     """Even where the attempt is gone already."""
     run = alerting(emails=["a@example.com"], type_configs={"BREAKPOINT_HIT": {}})
     (message,) = of_event(*stepped(StepStatus.PAUSED, run, "gone"), policy())
     assert message.alert.title == "sales.daily 3: step gone is paused at a breakpoint"
 
 
-def test_children_are_told_of_by_their_own_definition_only() -> None:
+def test_children_are_reported_by_their_own_definition_only() -> None:
     """Rules of the settings tell of the parent; iterations are part of theirs."""
     child = replace(alerting(emails=["a@example.com"]), parent=PARENT)
     rule = {"on": "failure", "channels": ["hook"]}
@@ -188,7 +188,7 @@ def test_children_are_told_of_by_their_own_definition_only() -> None:
     assert not list(of_event(*ended(replace(child, inline_step="loop")), policy(rule)))
 
 
-def test_only_some_events_are_looked_at() -> None:
+def test_only_some_events_are_examined() -> None:
     """The rest costs no query."""
     assert is_of_interest(ended()[0])
     assert not is_of_interest(ended(status=RunStatus.IN_PROGRESS)[0])
@@ -197,7 +197,7 @@ def test_only_some_events_are_looked_at() -> None:
     assert not is_of_interest(stepped(StepStatus.USER_FAILED)[0])
 
 
-def test_a_long_run_is_told_of_once() -> None:
+def test_a_long_run_is_reported_once() -> None:
     """While it runs or when it has ended, whichever is seen first: it is the same message."""
     rules = policy({"on": ["long_running"], "after": "90m", "channels": ["hook"]})
     assert not list(of_time(RUN, DAY + HOUR + HOUR, rules))
@@ -226,12 +226,12 @@ def test_a_run_has_to_succeed_within_a_time() -> None:
 
 
 def test_what_a_schedule_started_is_late_by_its_scheduled_time() -> None:
-    """Rules say nothing of what somebody started by hand."""
+    """Rules say nothing of what someone started by hand."""
     rules = policy({"on": "late", "after": "2h", "channels": ["hook"]})
     timed = replace(RUN, initiator=Initiator(InitiatorType.TIME, trigger={"scheduled_at": DAY - HOUR}))
     assert not list(of_time(timed, DAY + HOUR, rules))
     (message,) = of_time(timed, DAY + HOUR + 1, rules)
-    assert message.alert.title == "sales.daily 3 is late: it was to be over by 1970-01-02T01:00:00+00:00"
+    assert message.alert.title == "sales.daily 3 is late: it should have ended by 1970-01-02T01:00:00+00:00"
     assert list(of_time(replace(timed, initiator=Initiator(InitiatorType.TIME)), DAY + 2 * HOUR + 1, rules))
     assert not list(of_time(RUN, 9 * DAY, rules))
 
@@ -253,8 +253,8 @@ def test_a_definition_says_by_when(tct: dict[str, Any], by: int) -> None:
     assert len(list(of_time(run, by + 1, policy()))) == 1
 
 
-def test_a_step_that_waits_for_signals_is_told_of() -> None:
-    """Where somebody wants to know."""
+def test_a_step_that_waits_for_signals_is_reported() -> None:
+    """Where someone wants to know."""
     run = alerting(emails=["a@example.com"], type_configs={"DEPENDENCY_LATE": {"duration_minutes": 60}})
     attempt = Attempt("a", "r", "r", "wait", 1, 1, "NoOp", StepStatus.WAITING_FOR_SIGNALS, times={"wait_signal": DAY})
     found = Snapshot(run, (attempt, replace(attempt, status=StepStatus.RUNNING)))
@@ -265,7 +265,7 @@ def test_a_step_that_waits_for_signals_is_told_of() -> None:
     assert message.alert.title == "sales.daily 3: step wait waits for signals since 1970-01-02T00:00:00+00:00"
 
 
-def test_a_new_version_is_told_of() -> None:
+def test_a_new_version_is_reported() -> None:
     """With who pushed it."""
     wanted = {"alerting": {"emails": ["a@example.com"], "type_configs": {"DEFINITION_CHANGE": {}}}}
     (message,) = of_version(VersionRecord("w", 2, {}, "ann", 5), wanted, policy())

@@ -58,7 +58,7 @@ LAST = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 
 
 @pytest.mark.parametrize("said", [b"", b"GET / HTT", b"GET / HTTP/1.1\r\nHost: here\r\nX-Slow: "], ids=len)
-def test_a_head_that_does_not_come_is_not_waited_for(
+def test_a_request_whose_head_does_not_arrive_is_closed(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, said: bytes
 ) -> None:
     """Not on a new connection, and not on one that had a request before."""
@@ -74,14 +74,14 @@ def test_a_head_that_does_not_come_is_not_waited_for(
             assert b"HTTP/1.1 408 " in answer
 
 
-def test_a_head_that_does_not_end_is_not_taken_in(address: tuple[str, int]) -> None:
+def test_a_request_head_without_end_is_refused(address: tuple[str, int]) -> None:
     """However long its one header becomes."""
     with socket.create_connection(address, 30) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nX-Long: " + b"x" * connections.HEAD)
         assert answered(connection).startswith(b"HTTP/1.1 431 ")
 
 
-def test_a_head_may_come_bit_by_bit(address: tuple[str, int]) -> None:
+def test_a_head_may_come_in_parts(address: tuple[str, int]) -> None:
     """As long as it comes in time; the next one on the connection has all its time again."""
     with socket.create_connection(address, 30) as connection:
         for at in range(len(GOOD + LAST)):
@@ -104,7 +104,7 @@ CHUNKED = b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n"
     [b"0\r\nX-Long: " + b"x" * 1_000, b"0\r\n" + b"X-Many: more\r\n" * 100, b"1;" + b"x" * 1_000],
     ids=["trailer", "trailers", "extension"],
 )
-def test_what_comes_beside_a_body_is_not_taken_in_without_end(address: tuple[str, int], endless: bytes) -> None:
+def test_trailers_without_end_are_refused(address: tuple[str, int], endless: bytes) -> None:
     """Trailers are headers too, and chunks can have something to say beside what they hold."""
     with socket.create_connection(address, 30) as connection:
         connection.sendall(CHUNKED + endless)
@@ -130,7 +130,7 @@ def test_a_body_may_come_in_many_chunks_and_with_a_trailer(address: tuple[str, i
     ],
     ids=["body", "upgrade"],
 )
-def test_what_comes_after_an_answer_keeps_no_connection_open(
+def test_data_after_a_response_keeps_no_connection_open(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, begun: bytes
 ) -> None:
     """Neither a bit of the body of a request that was answered without it, nor what is no request at all."""

@@ -48,7 +48,7 @@ def test_a_body_is_passed_on_whole(client: TestClient) -> None:
         (b'[1, "]]]]", [[' + b"[" * 62, 400, "body_too_deep"),
     ],
 )
-def test_a_body_that_is_too_much_is_refused(client: TestClient, content: bytes, status: int, code: str) -> None:
+def test_a_body_over_a_limit_is_refused(client: TestClient, content: bytes, status: int, code: str) -> None:
     """B.4-51: by its length, by what comes, by its depth."""
     answer = client.post("/", content=content)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
@@ -56,7 +56,7 @@ def test_a_body_that_is_too_much_is_refused(client: TestClient, content: bytes, 
     assert (streamed.status_code, streamed.json()["code"]) == (status, code)
 
 
-def test_half_a_body_is_none() -> None:
+def test_an_incomplete_body_is_discarded() -> None:
     """Of a caller who hangs up before its end, nothing is done: the beginning of a YAML file is one too."""
     coming: list[Message] = [
         {"type": "http.request", "body": b"Workflow:\n  id: demo\n", "more_body": True},
@@ -98,8 +98,8 @@ def test_headers_have_a_limit(client: TestClient) -> None:
     assert client.get("/header?value=" + "x" * 17_000).status_code == 431
 
 
-def test_headers_of_answers_have_no_line_breaks(client: TestClient) -> None:
-    """B.4-52: what somebody wrote stays in the line where it was put."""
+def test_response_headers_have_no_line_breaks(client: TestClient) -> None:
+    """B.4-52: what someone wrote stays in the line where it was put."""
     answer = client.get("/header", params={"value": "a\r\nSet-Cookie: b=c"})
     assert answer.headers["x-value"] == "a  Set-Cookie: b=c"
     assert "set-cookie" not in answer.headers

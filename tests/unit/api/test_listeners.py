@@ -57,7 +57,7 @@ def test_nobody_is_left_waiting_before_anybody_listens() -> None:
         socket.create_connection(reserved.getsockname(), 30)
 
 
-def test_who_has_an_address_is_told_with_what_to_do() -> None:
+def test_who_has_an_address_is_reported_with_what_to_do() -> None:
     """The process and its command, where the system shows them."""
     with closing(listen("127.0.0.1", 0)) as taken, pytest.raises(EnvironmentUnfit) as refused:
         listen("127.0.0.1", taken.getsockname()[1])

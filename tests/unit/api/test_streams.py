@@ -58,7 +58,7 @@ def pulsed(happenings: EventSource, ending: threading.Event | None = None) -> An
     return pulse, news
 
 
-def test_one_looks_for_all_and_all_are_told() -> None:
+def test_one_looks_for_all_and_all_are_reported() -> None:
     """Who comes when there was something new already does not wait."""
     happenings = EventSource()
     pulse, news = pulsed(happenings)

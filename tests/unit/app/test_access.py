@@ -37,7 +37,7 @@ def test_a_server_that_others_reach_needs_settings(store: Store, tmp_path: Path)
 
 
 def test_a_provider_needs_an_address_to_come_back_to(store: Store, tmp_path: Path) -> None:
-    """Its secret is fetched when somebody signs in."""
+    """Its secret is fetched when someone signs in."""
     issuer = {"CALVE_ACCESS__OIDC__ISSUER": "https://login.example.com"}
     with pytest.raises(SettingsInvalid, match="redirect_url"):
         access_control_on(store, _settings(tmp_path, **issuer), "127.0.0.1")
@@ -49,7 +49,7 @@ def test_a_provider_needs_an_address_to_come_back_to(store: Store, tmp_path: Pat
 
 
 def test_the_first_administrator_is_made_with_a_token_of_the_server(store: Store, tmp_path: Path) -> None:
-    """Where nobody has to sign in there is none, nor where somebody can already."""
+    """Where nobody has to sign in there is none, nor where someone can already."""
     assert bootstrap_on(store, _settings(tmp_path), "127.0.0.1") is None
     outside = _settings(tmp_path, **OUTSIDE)
     token = bootstrap_on(store, outside, ANYWHERE)

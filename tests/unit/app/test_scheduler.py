@@ -20,7 +20,7 @@ WORKFLOW = "Workflow:\n  id: w\n  jobs:\n    - job: {id: job, type: NoOp}\n"
 
 
 @pytest.mark.parametrize("follower", ["alerts", "lineage"])
-def test_what_happens_before_a_follower_gets_its_turn_is_not_left_out(tmp_path: Path, follower: str) -> None:
+def test_what_happens_before_a_follower_gets_its_turn_is_not_omitted(tmp_path: Path, follower: str) -> None:
     """A worker may have done with an instance before the thread that tells of it has begun."""
     (tmp_path / "calve.toml").write_text(SETTINGS)
     with open_project(load_settings(tmp_path, {})) as project:

@@ -278,9 +278,9 @@ DAMAGES = {
         _record_of({"type": "array", "items": EMPTY}),
         avro.encode_long(60_000) + bytes(1 << 20),
         1,
-        "bytes are left behind the 1 records",
+        "bytes follow the 1 records",
     ),
-    "bytes behind the records": (_record_of("long"), b"\2\2\2", 1, "2 bytes are left behind the 1 records"),
+    "bytes behind the records": (_record_of("long"), b"\2\2\2", 1, "2 bytes follow the 1 records"),
     "too few records": (_record_of("long"), b"\2\2\2", 3, None),
     "a block that ends within a record": (_record_of("double"), b"\2\2\2", 1, "ends within record 1 of 1"),
     "a branch that is not there": (_record_of(["null", "long"]), b"\x06\2", 1, "branch 3 of a union of 2"),
@@ -288,7 +288,7 @@ DAMAGES = {
     "neither true nor false": (_record_of("boolean"), b"\7", 1, "7 is neither true nor false"),
     "a text that is none": (_record_of("string"), b"\4\xff\xfe", 1, "is not UTF-8"),
     "an int of 64 bits": (_record_of("int"), GIB[:-1] + b"\xff\x7f", 1, "not a 32-bit number"),
-    "a type that holds itself": (_record_of("r"), b"", 0, "types within types without end"),
+    "a type that holds itself": (_record_of("r"), b"", 0, "a type that contains itself without end"),
     "types that double": (
         {
             "type": "record",

@@ -27,7 +27,7 @@ def test_the_first_one_since_that_counts_took_its_place() -> None:
 
 
 def test_what_to_do_depends_on_who_took_them() -> None:
-    """A step of an instance, of an iteration in it, or somebody by hand."""
+    """A step of an instance, of an iteration in it, or someone by hand."""
     found = Superseded("c1", "w/1/loop[3]/capture", "c2", "other")
     assert found.message == (
         "capture c1 was abandoned for the newer capture c2, taken by other, which contains the same changes."

@@ -47,7 +47,7 @@ def test_each_commit_has_its_own_files() -> None:
     assert files(facts) == {first: 2, second: 1, merged: 0, third: 3, compacted: 7, empty: 0, last: 1}
 
 
-def test_one_manifest_list_tells_of_all_appends() -> None:
+def test_one_manifest_list_reports_all_appends() -> None:
     """However many there are, as long as nothing was rewritten."""
     table = Table()
     commits = [table.append([1]) for _ in range(20)]
@@ -57,7 +57,7 @@ def test_one_manifest_list_tells_of_all_appends() -> None:
     assert files(facts) == dict.fromkeys(commits, 1)
 
 
-def test_reading_stops_when_the_time_is_over_and_goes_on_the_next_time() -> None:
+def test_reading_stops_when_the_time_is_over_and_continues_the_next_time() -> None:
     """The newest commits come first."""
     table = Table(counts=False)  # so that each commit takes its own list
     commits = [table.append([1]) for _ in range(5)]

@@ -111,7 +111,7 @@ def test_what_a_capture_would_refuse_is_refused() -> None:
         _found(source, replace(start, snapshot_id=9, sequence_number=9))
 
 
-def test_expired_history_is_refused_unless_the_capture_goes_on_over_it() -> None:
+def test_expired_history_is_refused_unless_the_capture_continues_over_it() -> None:
     """Take what is kept for the change where the step says what to do about a gap."""
     source = _source(_snapshot(5), _snapshot(6))
     start = replace(source.checkpoint(5), snapshot_id=2, sequence_number=2)

@@ -141,7 +141,7 @@ def test_removed_rows_are_hidden_by_file() -> None:
     assert vector.file_path in made.files
 
 
-def test_partitions_are_told_once_and_by_spec() -> None:
+def test_partitions_are_reported_once_and_by_spec() -> None:
     """From entries, or from the list alone where a manifest has one partition."""
     fields = [
         {"name": "v", "transform": "identity", "source-id": 2, "field-id": 1000},

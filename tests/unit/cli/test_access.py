@@ -169,7 +169,7 @@ def test_lists_are_tables_for_people(run: Any, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("arguments", [["user", "list"], ["token", "list"]])
-def test_that_there_is_nobody_is_told(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+def test_an_empty_list_is_reported(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     """With the command that changes it."""
     assert entry.run(arguments) == 0
     assert f"There are no {arguments[0]}s." in capsys.readouterr().err

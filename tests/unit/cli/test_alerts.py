@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.receivers import receiving
+from tests.http_receiver import receiving
 
 from calve.alerts import Alert, Message, Route
 from calve.cli import entry

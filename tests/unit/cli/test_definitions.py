@@ -88,7 +88,7 @@ def test_a_folder_stands_for_its_definitions(folder: Path, capsys: pytest.Captur
     assert said[-1] == "3 of 3 definitions are valid"
 
 
-def test_a_file_that_is_no_workflow_is_an_error_if_it_is_named(folder: Path) -> None:
+def test_a_file_that_is_not_a_workflow_is_an_error_if_it_is_named(folder: Path) -> None:
     """Only in a folder it may stand by."""
     (folder / "x.json").write_text('{"a": 1}')
     assert entry.run(["validate", "x.json"]) == 1
@@ -142,7 +142,7 @@ def test_render_refuses_what_is_wrong(folder: Path, capsys: pytest.CaptureFixtur
     assert error["context"]["problems"][0]["code"] == "cycle"
 
 
-def test_a_param_that_is_no_assignment_is_wrong_usage(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_param_that_is_not_an_assignment_is_wrong_usage(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It says what it should be."""
     (folder / "w.yaml").write_text(GOOD)
     assert entry.run(["render", "w.yaml", "-p", "n"]) == 2

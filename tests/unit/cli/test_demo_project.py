@@ -42,7 +42,7 @@ def test_the_command_that_is_printed_shows_the_page_that_is_printed(settings: Se
             usual.bind(("127.0.0.1", settings.server.port))
             usual.listen()
         except OSError:
-            pass  # somebody has it: all the same
+            pass  # someone has it: all the same
         view = view_of(settings, "/workflows/w/instances/1")
         assert view is not None
         assert "--port" in view["command"]

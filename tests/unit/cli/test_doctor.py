@@ -48,7 +48,7 @@ def test_a_folder_that_cannot_be_made_is_wrong(tmp_path: Path, capsys: pytest.Ca
     assert fine == {"The state database", "The catalog lake", "The tables of captures"}
 
 
-def test_a_folder_of_somebody_else_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_of_someone_else_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Rights are tried, not guessed: as another user, where we are root."""
     entry.run(["-C", str(tmp_path), "doctor", "--only", "folders"])  # what it imports may not be there for all
     capsys.readouterr()
@@ -122,7 +122,7 @@ def _isolation(folder: Path, capsys: pytest.CaptureFixture[str], code: int = 0) 
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_the_boundaries_of_a_fresh_folder_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_boundaries_of_a_fresh_folder_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Which of them hold without any setting, and how to get the others."""
     open_server = "a server on a loopback address requires no sign-in, also not from programs of steps"
     assert _isolation(tmp_path, capsys) == [
@@ -143,7 +143,7 @@ def test_the_boundaries_of_a_fresh_folder_are_told(tmp_path: Path, capsys: pytes
     ]
 
 
-def test_boundaries_that_settings_give_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_boundaries_that_settings_give_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The sandbox is tried, not believed."""
     program = bubblewrap()
     (tmp_path / "calve.toml").write_text(
@@ -161,7 +161,7 @@ def test_boundaries_that_settings_give_are_told(tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize("policy", ["open", "closed", "auto"])
-def test_whether_tables_are_granted_is_told(
+def test_whether_tables_are_granted_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, policy: str
 ) -> None:
     """By the setting; or, unless it says so, by whether anybody has a role in a namespace only."""
@@ -174,7 +174,7 @@ def test_whether_tables_are_granted_is_told(
     assert told[0] == (expected if policy == "open" else granted)
 
 
-def test_boundaries_that_are_open_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_boundaries_that_are_open_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """State that others can read, a password in the file of the settings, a list that names everything."""
     (tmp_path / ".calve").mkdir()
     (tmp_path / ".calve").chmod(0o755)

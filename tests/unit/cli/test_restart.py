@@ -79,7 +79,7 @@ def offered(said: str) -> list[list[str]]:
     ]
 
 
-def test_a_fix_goes_on_where_the_instance_stopped(calve: Calve, tmp_path: Path) -> None:
+def test_a_fix_continues_where_the_instance_stopped(calve: Calve, tmp_path: Path) -> None:
     """What succeeded is kept, and the plan says so before anything runs."""
     text = CHAIN.replace("loaded.txt", str(tmp_path / "loaded.txt"))
     pushed(calve, text)
@@ -117,7 +117,7 @@ def test_options_that_exclude_each_other_are_refused(calve: Calve) -> None:
     assert "--keep needs --latest" in calve("restart", "w", "1", "--keep", "a", code=2)
 
 
-def test_what_is_refused_is_told_by_a_dry_run(calve: Calve) -> None:
+def test_what_is_refused_is_reported_by_a_dry_run(calve: Calve) -> None:
     """And so is an instance with nothing to do."""
     pushed(calve, "Workflow: {id: w, jobs: [{job: {id: a, type: NoOp}}]}")
     calve("run", "w")
@@ -127,7 +127,7 @@ def test_what_is_refused_is_told_by_a_dry_run(calve: Calve) -> None:
     assert "changes none of them" in calve("restart", "w", "1", "--latest", code=1)
 
 
-def test_a_capture_that_was_given_up_offers_what_works(calve: Calve, writer: PyIcebergWriter, tmp_path: Path) -> None:
+def test_a_capture_that_was_abandoned_offers_what_works(calve: Calve, writer: PyIcebergWriter, tmp_path: Path) -> None:
     """The older instance cannot go on with it: its rows came with the newer one."""
     written = tmp_path / "written.txt"
     pushed(calve, CAPTURING.replace("written.txt", str(written)))
@@ -153,7 +153,7 @@ def test_a_capture_that_was_given_up_offers_what_works(calve: Calve, writer: PyI
     assert len(taken) == len(set(taken)) == 3
 
 
-def test_a_run_whose_capture_was_given_up_meanwhile_offers_no_restart_that_fails(
+def test_a_run_whose_capture_was_abandoned_meanwhile_offers_no_restart_that_fails(
     calve: Calve, writer: PyIcebergWriter
 ) -> None:
     """But what to do instead."""

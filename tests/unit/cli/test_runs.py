@@ -122,7 +122,7 @@ def test_the_steps_are_drawn_on_a_terminal(
     assert "w 1 SUCCEEDED" in capsys.readouterr().out
 
 
-def test_a_run_that_nobody_carries_out_is_told_of_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_nobody_carries_out_is_reported_once(capsys: pytest.CaptureFixture[str]) -> None:
     """After a while, unless it waits for its turn."""
     now = 0
     session = Mock(now=lambda: now)
@@ -138,7 +138,7 @@ def test_a_run_that_nobody_carries_out_is_told_of_once(capsys: pytest.CaptureFix
     assert capsys.readouterr().err.count("w 1 has not started. Is a worker running?") == 1
 
 
-def test_a_word_that_is_no_param_is_told_of_where_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_word_that_is_not_a_param_is_reported_where_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
     """As an argument, or behind -p."""
     assert entry.run(["run", "w", "day"]) == 2
     assert "Invalid value for '[NAME=VALUE]...': 'day' is not of the form NAME=VALUE" in capsys.readouterr().err
@@ -227,7 +227,7 @@ def test_nobody_to_do_the_work_is_said(folder: Path, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == ""
 
 
-def test_lists_show_what_goes_on_and_what_was(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lists_show_running_and_ended_instances(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And say how to begin where there is nothing."""
     assert entry.run(["status"]) == 0
     assert "calve run WORKFLOW" in capsys.readouterr().err
@@ -256,7 +256,7 @@ def test_all_instances_of_a_workflow_are_ended(
     assert found is not None
     assert found.status is status
     assert entry.run([command, "w"]) == 0
-    assert capsys.readouterr().out == f"{command}: no instance is concerned\n"
+    assert capsys.readouterr().out == f"{command}: there is no instance to act on\n"
     assert entry.run(["restart", "w", "1", "--no-wait", "--json"]) == 0
     _moved(folder)
     assert entry.run([command, "w", "1", "--step", "ask", "--reason", "why"]) == 0
@@ -341,7 +341,7 @@ def test_a_workflow_is_deleted(more: list[str]) -> None:
     assert entry.run(["status", "w"]) == 1
 
 
-def test_a_step_without_a_log_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_step_without_a_log_reports_it(capsys: pytest.CaptureFixture[str]) -> None:
     """JSON has an empty log, and the attempt."""
     assert entry.run(["run", "w.yaml"]) == 0
     capsys.readouterr()

@@ -65,7 +65,7 @@ def test_what_a_signal_started_is_shown(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_a_workflow_may_be_closed_to_signals(tmp_path: Path) -> None:
-    """By a property; and whoever schedules looks at tables that somebody waits for, too."""
+    """By a property; and whoever schedules looks at tables that someone waits for, too."""
     (tmp_path / "chain.yaml").write_text(CHAIN.replace("  id: chain", "  id: chain\n  signal_trigger_disabled: true"))
     assert run(["-C", str(tmp_path), "push", str(tmp_path / "chain.yaml")]) == 0
     assert call(tmp_path, "announce", "ready") == 0
@@ -94,7 +94,7 @@ def test_a_table_is_told_to_be_complete(tmp_path: Path, capsys: pytest.CaptureFi
     assert call(tmp_path, "valid-through", "db.missing", "5") == 1
 
 
-def test_nothing_announced_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_announced_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With what to do."""
     assert call(tmp_path, "list") == 0
     assert "calve signal announce NAME" in capsys.readouterr().err

@@ -39,7 +39,7 @@ def turn(folder: Path) -> SchedulerRound:
         return by_time.turn()
 
 
-def test_a_trigger_that_no_scheduler_has_seen_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trigger_that_no_scheduler_has_seen_is_reported(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """There is no row yet, and the command says why."""
     capsys.readouterr()
     assert call(project, "triggers") == 0
@@ -47,13 +47,13 @@ def test_a_trigger_that_no_scheduler_has_seen_is_told(project: Path, capsys: pyt
     assert shown.err == "No scheduler has set up the triggers of hourly yet. To start one: calve up\n"
 
 
-def test_that_nothing_has_a_trigger_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_that_nothing_has_a_trigger_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Where no workflow waits for a scheduler either."""
     assert call(tmp_path, "triggers") == 0
     assert capsys.readouterr().err == "No active workflow has a trigger.\n"
 
 
-def test_signals_that_a_trigger_has_set_aside_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_signals_that_a_trigger_has_set_aside_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Since they started nothing, and nobody reads the log."""
     condition = "params.getFromSignal('go', 'day') > '2026'"  # texts have no order
     trigger = f'{{signal: {{definitions: {{go: {{}}}}, condition: "{condition}"}}}}'

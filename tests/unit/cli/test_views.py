@@ -111,7 +111,7 @@ def test_a_retry_is_shown_with_the_time_of_the_next_one() -> None:
     ("later", "left"), [(-5_000, "now"), (400, "now"), (59_000, "in 59 s"), (600_000, "in 10 min")]
 )
 def test_the_time_that_is_left_is_told_roughly(later: int, left: str) -> None:
-    """One that is past is due now: somebody has to work."""
+    """One that is past is due now: someone has to work."""
     (line,) = [
         line for line in details(_run(waiting=[{**RETRY, "next_attempt_time": NOW + later}]), NOW) if "next" in line
     ]
@@ -194,7 +194,7 @@ def test_progress_is_shown_with_its_step() -> None:
     assert _note(run, _step("b", "RUNNING")) == "b/1/c: stage 2 of 2"
 
 
-def test_a_child_that_is_queued_says_so() -> None:
+def test_a_child_that_is_queued_reports_it() -> None:
     """Its step runs, but it does not."""
     child = {"workflow_id": "c", "workflow_instance_id": 2, "status": "CREATED", "is_queued": True}
     assert _note(RUN, _step("sub", "RUNNING", child=child)) == "c 2 CREATED (queued)"
@@ -207,7 +207,7 @@ def test_a_long_cause_is_cut_in_the_table() -> None:
     assert (len(note), note[-1]) == (len("parts/3/load: ") + 160, "…")
 
 
-def test_a_terminal_shows_details_only_while_it_goes_on() -> None:
+def test_a_terminal_shows_details_only_while_it_continues() -> None:
     """When it is over, the summary says it."""
     assert len(live_view(_run(failures=[FAILURE]), NOW).renderables) > 1
     assert len(live_view(_run(failures=[FAILURE], status="FAILED"), NOW).renderables) == 1
@@ -272,7 +272,7 @@ def _lines(
     return capsys.readouterr().err.splitlines()
 
 
-def test_what_happens_inside_of_steps_is_told_once(
+def test_what_happens_inside_of_steps_is_reported_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where no terminal is: questions with their commands, failures, retries; nothing when it is over."""
@@ -306,7 +306,7 @@ def test_progress_is_a_line_for_each_change(
     assert found == [f"{at}  a: stage 1 of 2", f"{at}  a: stage 2 of 2"]
 
 
-def test_a_retry_of_a_step_at_the_top_is_told_with_its_event(
+def test_a_retry_of_a_step_at_the_top_is_reported_with_its_event(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once; one that is tried again already has only its cause, and so has one that failed for good."""

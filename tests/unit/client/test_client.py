@@ -122,7 +122,7 @@ def test_a_refusal_is_the_error_of_the_engine(said: Said, client: Client) -> Non
     assert raised.value.context == {"workflow": "a"}
 
 
-def test_a_token_that_opens_nothing_is_told_of_as_people_give_it() -> None:
+def test_a_token_that_opens_nothing_is_reported_as_people_give_it() -> None:
     """And not as the header that a server hears of."""
     error = failure(401, {"code": "unauthenticated", "message": "No.", "remedy": "A header."}, place="GET /")
     assert "CALVE_TOKEN=" in error.remedy
@@ -147,7 +147,7 @@ def test_an_answer_of_no_known_code_is_still_an_error(status: int, body: Any) ->
     assert str(status) in error.message
 
 
-def test_a_page_that_is_no_json_is_refused(said: Said, client: Client) -> None:
+def test_a_page_that_is_not_json_is_refused(said: Said, client: Client) -> None:
     """Some other server's front page is not taken for an answer."""
     said.answers = [(200, b"<html>")]
     with pytest.raises(ServerError, match="not JSON"):
@@ -383,7 +383,7 @@ def _stream(*seqs: int, after: str = "IN_PROGRESS") -> Answer:
     return 200, f": hello\n\n{text}".encode()
 
 
-def test_events_go_on_where_they_were_cut(said: Said, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_continue_where_they_were_cut(said: Said, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the number of the last one that came."""
     monkeypatch.setattr("time.sleep", lambda _: None)
     said.answers = [_stream(5, 6), (LOST, None), _stream(7)]

@@ -198,7 +198,7 @@ def test_a_run_that_is_not_awaited_is_left_to_a_worker(project: Connection) -> N
     assert project.run("demo", wait=False).status == "CREATED"
 
 
-def test_a_run_that_takes_too_long_goes_on(project: Connection) -> None:
+def test_a_run_that_takes_too_long_continues(project: Connection) -> None:
     """The wait ends, not the instance."""
     project.push("Workflow: {id: slow, jobs: [{job: {id: a, type: Sleep, sleep: {sleep_seconds: 60}}}]}")
     with pytest.raises(WaitedTooLong):

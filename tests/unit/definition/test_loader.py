@@ -6,7 +6,7 @@ from textwrap import dedent, indent
 from typing import Any
 
 import pytest
-from tests.talk import FIRST, SECOND, THIRD
+from tests.talk_workflows import FIRST, SECOND, THIRD
 
 from calve.definition import Definition, Loaded, ScriptFolder, Severity, installed, load
 from calve.definition.dry_run.facts import DryRunFacts
@@ -80,7 +80,7 @@ def test_the_workflows_that_must_run_as_written_load(text: str, expected: list[s
     assert warnings(result) == expected
 
 
-def test_every_mistake_of_a_document_is_told_at_once() -> None:
+def test_every_mistake_of_a_document_is_reported_at_once() -> None:
     """Of the form, the models, the step types, the graph, the names and the expressions."""
     result = loaded("""\
         Workflow:
@@ -114,7 +114,7 @@ def test_every_mistake_of_a_document_is_told_at_once() -> None:
     assert len(error.value.context["problems"]) == len(result.problems)
 
 
-def test_a_text_that_is_no_definition_says_so() -> None:
+def test_a_text_that_is_not_a_definition_reports_it() -> None:
     """And so does one that is no YAML at all."""
     assert errors(loaded("[1, 2]"))
     assert errors(loaded("a: b: c"))
@@ -184,7 +184,7 @@ LIMITS: list[tuple[str, str, str]] = [
 @pytest.mark.parametrize(
     ("code", "jobs", "more"), LIMITS, ids=[f"{case[0]}-{index}" for index, case in enumerate(LIMITS)]
 )
-def test_a_limit_is_kept(code: str, jobs: str, more: str) -> None:
+def test_each_limit_is_enforced(code: str, jobs: str, more: str) -> None:
     """Each by an error of its own."""
     assert [found for found, _ in errors(workflow(jobs, more))] == [code]
 
@@ -223,7 +223,7 @@ def test_params_are_not_too_long() -> None:
     assert {problem.path for problem in result.problems} == {"", "Workflow"}
 
 
-def test_a_span_of_a_trigger_is_told_with_its_field_and_line() -> None:
+def test_a_span_of_a_trigger_is_reported_with_its_field_and_line() -> None:
     """Before anybody waits for a trigger that never fires."""
     result = workflow(
         NOOP,
@@ -251,7 +251,7 @@ def test_an_interval_may_be_a_quarter_of_an_hour() -> None:
     assert not errors(workflow(NOOP, "time_triggers: [{type: INTERVAL, interval: 15min}]"))
 
 
-def test_a_param_without_value_is_told_however_deep_it_is() -> None:
+def test_a_param_without_value_is_reported_however_deep_it_is() -> None:
     """In JSON it can be left out."""
     result = loaded("""
         {"workflow": {"id": "w",
@@ -402,7 +402,7 @@ def test_a_job_template_that_does_not_fit_its_step_is_an_error() -> None:
     assert load(shell, name="w.json", vocabulary=words).problems == ()
 
 
-def test_a_step_without_an_id_is_told_of_once() -> None:
+def test_a_step_without_an_id_is_reported_once() -> None:
     """The other checks go on without it."""
     result = loaded(
         '{"workflow": {"id": "w", "steps": [{"step": {"type": "NoOp"}}, {"step": {"id": "a", "type": "NoOp"}}]}}'

@@ -159,7 +159,7 @@ def test_a_run_strategy_that_makes_no_sense_is_refused(given: Any, code: str) ->
         ("x_maestro", "name_reserved"),
     ],
 )
-def test_a_workflow_id_has_a_form(name: str, code: str) -> None:
+def test_a_workflow_id_must_match_its_pattern(name: str, code: str) -> None:
     """Maestro's rules."""
     assert _refused({"workflow": {"id": name, "steps": [step("a")]}}) == {code}
 

@@ -77,7 +77,7 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-def test_a_path_that_leaves_the_folder_is_refused_by_its_letters(path: str) -> None:
+def test_a_path_out_of_the_folder_is_refused_without_reading(path: str) -> None:
     """Before any file is looked at."""
     problems = Problems()
     assert inline(placed(f"$S3{{{path}}}"), Files(), problems).plain() == f"$S3{{{path}}}"
@@ -92,7 +92,7 @@ def test_a_path_below_the_folder_is_fine(path: str) -> None:
     assert is_inside(path)
 
 
-def test_a_folder_gives_its_files_and_nothing_else(tmp_path: Path) -> None:
+def test_only_files_inside_the_folder_can_be_read(tmp_path: Path) -> None:
     """A link that leads out of it is refused, whatever it is called."""
     folder = tmp_path / "here"
     folder.mkdir()
@@ -110,7 +110,7 @@ def test_a_folder_gives_its_files_and_nothing_else(tmp_path: Path) -> None:
             scripts.read(path)
 
 
-def test_a_file_that_is_no_script_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_script_is_refused(tmp_path: Path) -> None:
     """Too large, no text, or a name that no file can have."""
     (tmp_path / "large.sql").write_bytes(b"x" * (LARGEST + 1))
     (tmp_path / "binary.sql").write_bytes(b"\xff\xfe\x00")

@@ -121,12 +121,12 @@ CASES: list[tuple[dict[str, Any], tuple[str, str, str, str]]] = [
 @pytest.mark.parametrize(
     ("document", "expected"), CASES, ids=lambda value: value[2] if isinstance(value, tuple) else ""
 )
-def test_a_mistake_is_told_with_its_place(document: dict[str, Any], expected: tuple[str, str, str, str]) -> None:
+def test_a_mistake_is_reported_with_its_place(document: dict[str, Any], expected: tuple[str, str, str, str]) -> None:
     """The code, the path, the message and the hint."""
     assert _only(document) == expected
 
 
-def test_a_mistake_deep_in_loops_is_told_like_any_other() -> None:
+def test_a_mistake_deep_in_loops_is_reported_like_any_other() -> None:
     """The misspelt field and the one that is missing because of it."""
     inner = {"while": {"id": "w", "steps": [step("a")], "conditoin": "x"}}
     problems = Problems()
@@ -136,7 +136,7 @@ def test_a_mistake_deep_in_loops_is_told_like_any_other() -> None:
     assert (unknown.code, unknown.hint) == ("unknown_field", "did you mean condition?")
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     """Not the first one only; a list whose items are all wrong is not called empty."""
     problems = Problems()
     document = definition(

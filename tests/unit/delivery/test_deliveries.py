@@ -142,8 +142,8 @@ def test_it_is_known_whether_anything_of_a_capture_was_delivered(
     assert ground.deliveries.delivered(capture)
 
 
-def test_a_checkpoint_that_was_reset_starts_anew(ground: Ground) -> None:
-    """Somebody moved it on purpose: what comes then comes."""
+def test_a_checkpoint_that_was_reset_starts_over(ground: Ground) -> None:
+    """Someone moved it on purpose: what comes then comes."""
     ground.create()
     first = ground.capture()
     ground.deliver(first, 1)
@@ -153,7 +153,7 @@ def test_a_checkpoint_that_was_reset_starts_anew(ground: Ground) -> None:
     assert ground.rows() == Counter([1, 1])
 
 
-def test_a_capture_that_was_given_up_is_refused(ground: Ground) -> None:
+def test_a_capture_that_was_abandoned_is_refused(ground: Ground) -> None:
     """Before the job runs, and where it is given up meanwhile."""
     ground.create()
     capture = ground.capture()

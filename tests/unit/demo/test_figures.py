@@ -126,7 +126,7 @@ def test_a_stage_that_is_slower_or_reads_more_is_explained() -> None:
     longer, more = result.notes()
     assert longer.startswith("Stage aggregates took 5.0 s, its lookback 2.0 s: ")
     assert "14 days of 1,000 events" in longer
-    assert longer.endswith("pays from about 1,000,000 events a day on.")
+    assert longer.endswith("is faster from about 1,000,000 events a day.")
     assert more.startswith("Stage aggregates read 9,000 rows, its lookback 1,000: ")
     assert headline(result)[-2:] == [longer, more]
     assert longer in report(result)

@@ -94,7 +94,7 @@ def test_whoever_stops_it_stops_the_run_too(tmp_path: Path) -> None:
         runs.sql("WAIT")
 
 
-def test_a_file_that_is_no_definition_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_definition_is_refused(tmp_path: Path) -> None:
     """With the first of its problems."""
     file = tmp_path / "wrong.yaml"
     file.write_text("Workflow: {id: wrong, jobs: [{job: {id: a, type: Nothing}}]}", encoding="utf-8")

@@ -3,7 +3,7 @@
 from textwrap import dedent
 
 import pytest
-from tests.talk import FIRST, SECOND, THIRD
+from tests.talk_workflows import FIRST, SECOND, THIRD
 
 from calve.definition import installed, load
 from calve.definition.model import Definition

@@ -31,7 +31,7 @@ def test_every_type_has_a_function() -> None:
     assert inspect.getdoc(types.while_) == inspect.getdoc(dsl.while_)
 
 
-def test_a_function_that_is_not_there_is_told_with_the_nearest() -> None:
+def test_a_function_that_is_not_there_is_reported_with_the_nearest() -> None:
     """As an attribute that is missing."""
     with pytest.raises(AttributeError, match=r"calve\.dsl\.types has no function sprak: did you mean spark\?"):
         types.sprak  # noqa: B018

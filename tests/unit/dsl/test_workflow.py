@@ -73,7 +73,7 @@ def test_properties_and_version_are_told_apart() -> None:
     assert (found["git_info"], found["extra_info"]) == ({"sha": "abc"}, {"k": "v"})
 
 
-def test_all_problems_are_told_at_once_each_at_its_line() -> None:
+def test_all_problems_are_reported_at_once_each_at_its_line() -> None:
     """The message has a line for each, and the context what machines need."""
     with Workflow("bad id", timeout=1.5) as wf:  # type: ignore[arg-type]
         a = noop("a", x=None)  # type: ignore[arg-type]

@@ -64,7 +64,7 @@ def test_outputs_are_handed_in_again_when_the_instance_moved(
         engine.put_outputs(key, {"n": 3})
 
 
-def test_an_instance_that_ends_meanwhile_is_left_out(playground: Playground, run: Run) -> None:
+def test_an_instance_that_ends_meanwhile_is_omitted(playground: Playground, run: Run) -> None:
     """When all of a workflow are meant."""
     other = playground.start()
 
@@ -111,7 +111,7 @@ def test_to_stop_what_is_being_killed_does_not_save_it(playground: Playground, r
     assert playground.fresh(run).status is RunStatus.FAILED
 
 
-def test_a_breakpoint_of_one_instance_lets_others_go_on(playground: Playground) -> None:
+def test_a_breakpoint_of_one_instance_lets_others_continue(playground: Playground) -> None:
     """Inside a loop too, whatever the number of the iteration; and so does its end."""
     inner = "{job: {id: a, type: Sleep}}"
     playground.push(

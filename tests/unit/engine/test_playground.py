@@ -22,7 +22,7 @@ def test_turns_are_taken_until_nothing_is_due(playground: Playground) -> None:
     assert playground.script.calls == ["a", "b"]
 
 
-def test_work_goes_on_until_the_script_says_otherwise(playground: Playground) -> None:
+def test_work_continues_until_the_script_says_otherwise(playground: Playground) -> None:
     """A step that is busy stays RUNNING."""
     playground.push(TWO)
     playground.script.parts["a"] = BUSY

@@ -82,7 +82,7 @@ def test_too_many_conditions_count_as_independent_two_by_two() -> None:
     assert all("always" in one and "never" not in one and len(one) <= 3 for one in found)
 
 
-def test_atoms_are_told() -> None:
+def test_atoms_are_reported() -> None:
     """What a condition asks, by step and name."""
     assert atoms_of("changed && params.getFromStep('k', 'records') > 0") == {
         Atom(ParamRead("changed")),

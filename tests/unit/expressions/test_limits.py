@@ -177,7 +177,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:40])
-def test_a_hostile_expression_ends_and_with_no_error_but_ours(text: str, request: pytest.FixtureRequest) -> None:
+def test_a_hostile_expression_ends_with_an_error_of_calve(text: str, request: pytest.FixtureRequest) -> None:
     """Whatever it does, it does not take the process with it."""
     if "while" in text:
         request.getfixturevalue("untraced")

@@ -46,7 +46,7 @@ def test_a_warning_has_a_code_and_a_place(text: str, expected: list[tuple[str, i
     assert _codes(text) == expected
 
 
-def test_a_name_is_undeclared_only_if_the_known_ones_are_told() -> None:
+def test_a_name_is_undeclared_only_if_the_known_ones_are_reported() -> None:
     """Classes, params and what is assigned first are known always."""
     text = "x = a + b; Math.max(x, a); params.get('q');"
     assert _codes(text) == []

@@ -76,7 +76,7 @@ def test_what_is_in_the_language(text: str, value: object) -> None:
         ("99999999999999999999;", "NumberFormatException", 1, 1),
     ],
 )
-def test_what_is_not_is_told_with_its_place(text: str, kind: str, line: int, column: int) -> None:
+def test_what_is_invalid_is_reported_with_its_place(text: str, kind: str, line: int, column: int) -> None:
     """With the line and the column."""
     with pytest.raises(ExpressionInvalid) as raised:
         parse(text)

@@ -61,7 +61,7 @@ def test_a_text_becomes_a_double(text: str, number: float) -> None:
     assert _value("Double.valueOf(t) == new Double(t);", t=text) is True
 
 
-def test_what_is_no_number_is_told() -> None:
+def test_what_is_no_number_is_reported() -> None:
     """By the name of the failure."""
     for text in ("", " ", "x", "1_0", "0x", "0xp1", "."):
         assert _kind("Double.valueOf(t);", t=text) == "NumberFormatException"

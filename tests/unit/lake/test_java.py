@@ -36,7 +36,7 @@ def test_java_home_comes_first(tmp_path: Path) -> None:
     assert (found.feature, found.version, found.home) == (21, "21.0.1", tmp_path / "jdk")
 
 
-def test_an_unfit_java_home_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unfit_java_home_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one on PATH may do."""
     monkeypatch.setenv("PATH", str(_fake(tmp_path / "b", "17.0.1") / "bin"))
     assert java.find(_fake(tmp_path / "a", "11.0.2")).feature == 17

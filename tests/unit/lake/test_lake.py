@@ -129,7 +129,7 @@ def test_a_missing_table_suggests_others(catalog: Catalog, table: TableName) -> 
     assert error.value.remedy == "The catalog is empty."
 
 
-def test_an_unknown_format_version_is_told(catalog: Catalog, table: TableName) -> None:
+def test_an_unknown_format_version_is_reported(catalog: Catalog, table: TableName) -> None:
     """A version that does not exist yet is not misread."""
     _rewrite(catalog, table, format_version=4)
     with pytest.raises(FormatVersionUnknown, match="format version 4"):

@@ -223,7 +223,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("case", TEXTS)
-def test_text_that_is_no_metadata_is_refused(case: str) -> None:
+def test_text_that_is_not_metadata_is_refused(case: str) -> None:
     """Whatever is wrong with it, and whatever it would cost to find out more."""
     content, problem = TEXTS[case]
     with pytest.raises(LakeCorrupt, match=problem):

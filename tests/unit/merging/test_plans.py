@@ -74,7 +74,7 @@ def test_the_cheapest_plan_is_chosen(asked: MergeRequest, source: MergeSource, e
     assert chosen.reason
 
 
-def test_rows_are_written_anew_where_a_delete_is_cheap_and_nobody_looks() -> None:
+def test_rows_are_written_again_where_a_delete_is_cheap_and_nobody_looks() -> None:
     """On a branch, in a table whose deletes are marks; without looking them up only where whole rows are replaced."""
     source = MergeSource(10, 0, 4)
     cheap = replace(_TARGET, properties={**_TARGET.properties, "write.delete.mode": "merge-on-read"})

@@ -48,7 +48,7 @@ def test_a_source_is_kept_where_reading_it_again_would_cost(*, plan: str, expect
         ),
     ],
 )
-def test_partitions_are_told_in_two_ways(described: list[tuple[str, str]], expected: tuple[str, ...]) -> None:
+def test_partitions_are_reported_in_two_ways(described: list[tuple[str, str]], expected: tuple[str, ...]) -> None:
     """Spark has a form of its own for tables that are partitioned by columns as such."""
     assert statistics.partitioning(described) == expected
 

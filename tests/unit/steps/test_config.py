@@ -48,7 +48,7 @@ def _read(folder: Path, **kind: Any) -> dict[str, Any]:
     return fields(FakeContext(folder, {"kind": {"name": "n", **kind}}), KIND)
 
 
-def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
+def test_what_is_omitted_has_its_default(tmp_path: Path) -> None:
     """Or is not there."""
     found = _read(tmp_path)
     assert found == {"name": "n", "count": 1, "is_on": False, "colour": "red", "codes": [0], "mood": "good"}
@@ -90,7 +90,7 @@ def test_a_value_is_made_to_fit(tmp_path: Path, given: dict[str, Any], found: An
         ({"left": "a", "right": "b"}, "2 of kind.left, kind.right are set, but 0 to 1 must be."),
     ],
 )
-def test_a_value_that_does_not_fit_is_told(tmp_path: Path, given: dict[str, Any], said: str) -> None:
+def test_a_value_that_does_not_fit_is_reported(tmp_path: Path, given: dict[str, Any], said: str) -> None:
     """By the name of its field."""
     with pytest.raises(StepFailed) as failure:
         _read(tmp_path, **given)
@@ -98,7 +98,7 @@ def test_a_value_that_does_not_fit_is_told(tmp_path: Path, given: dict[str, Any]
     assert failure.value.context["state"] is State.FATAL_ERROR
 
 
-def test_a_config_that_is_no_map_is_told(tmp_path: Path) -> None:
+def test_a_config_that_is_not_a_map_is_reported(tmp_path: Path) -> None:
     """As an expression may have made it."""
     with pytest.raises(StepFailed, match="kind is not a map"):
         fields(FakeContext(tmp_path, {"kind": "text"}), KIND)

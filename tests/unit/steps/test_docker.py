@@ -404,7 +404,7 @@ def test_a_worker_that_takes_over_finds_the_container(daemon: FakeDaemon, tmp_pa
     lost.join()
     assert (container.starts, len(daemon.bodies)) == (1, 1)
     assert ended[0].state is State.DONE
-    assert "is there already: running" in second.text
+    assert "already exists: running" in second.text
 
 
 def test_an_end_that_nobody_saw_is_taken(daemon: FakeDaemon, tmp_path: Path) -> None:
@@ -429,7 +429,7 @@ def test_a_container_of_another_machine_is_not_found(daemon: FakeDaemon, tmp_pat
     """One is started here, and the log says so."""
     context = _context(tmp_path).again()
     assert Docker(daemon.host, 1).execute(context).state is State.DONE
-    assert context.text == f"There is no container {NAME} on this machine; it is started here.\n"
+    assert context.text == f"The container {NAME} does not exist on this machine; starting it.\n"
 
 
 def test_a_container_that_was_created_only_is_started(daemon: FakeDaemon, tmp_path: Path) -> None:
@@ -464,7 +464,7 @@ def test_terminating_removes_whatever_is_there(daemon: FakeDaemon, tmp_path: Pat
     assert (daemon.containers, daemon.removed) == ({}, [NAME])
 
 
-def test_a_container_that_somebody_removed_is_lost(daemon: FakeDaemon, tmp_path: Path) -> None:
+def test_a_container_that_someone_removed_is_lost(daemon: FakeDaemon, tmp_path: Path) -> None:
     """That is trouble of the platform."""
     daemon.ends_by_itself = False
     thread, ended = _started(Docker(daemon.host, 1), _context(tmp_path), daemon)
@@ -498,12 +498,12 @@ def test_an_interruption_ends_the_fetching_of_an_image(daemon: FakeDaemon, tmp_p
     assert daemon.containers == {}
 
 
-def test_a_log_that_breaks_off_is_told_and_no_failure(daemon: FakeDaemon, tmp_path: Path) -> None:
+def test_a_log_that_breaks_off_is_reported_and_no_failure(daemon: FakeDaemon, tmp_path: Path) -> None:
     """The container ends all the same."""
     daemon.log_error = 500
     context = _context(tmp_path)
     assert Docker(daemon.host, 1).execute(context).state is State.DONE
-    assert context.text == "The log broke off: Docker failed: 500 no JSON\n"
+    assert context.text == "The log was interrupted: Docker failed: 500 no JSON\n"
 
 
 def test_a_failing_daemon_is_trouble_of_the_platform(daemon: FakeDaemon, tmp_path: Path) -> None:

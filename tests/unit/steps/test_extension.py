@@ -1,4 +1,4 @@
-"""A package of somebody else adds a step type: the example, installed as a user would."""
+"""A package of someone else adds a step type: the example, installed as a user would."""
 
 import importlib
 import os

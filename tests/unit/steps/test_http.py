@@ -421,14 +421,14 @@ def test_one_bad_address_among_good_ones_is_enough(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "127.1", "0177.0.0.1", "[::ffff:7f00:1]", "[::1]"])
-def test_an_address_in_disguise_is_seen_through(tmp_path: Path, server: Server, host: str) -> None:
+def test_an_embedded_address_is_recognised(tmp_path: Path, server: Server, host: str) -> None:
     """Even where every name is allowed."""
     context = FakeContext(tmp_path, {"http": {"url": f"http://{host}:{server.port}/"}})
     assert Http(AllowList(["*"]), lambda: NOW).execute(context).state in {State.FATAL_ERROR, State.PLATFORM_ERROR}
     assert server.asked == []
 
 
-def test_a_resolver_that_flips_gets_nowhere(tmp_path: Path, server: Server) -> None:
+def test_a_resolver_that_changes_its_answer_is_refused(tmp_path: Path, server: Server) -> None:
     """The address that was checked is the one that is connected to: there is no second look."""
     answers = iter([["203.0.113.7"], ["127.0.0.1"]])
     looked_up = []
@@ -444,7 +444,9 @@ def test_a_resolver_that_flips_gets_nowhere(tmp_path: Path, server: Server) -> N
     assert (looked_up, server.asked) == (["flip.example.com"], [])
 
 
-def test_a_flip_at_a_redirect_is_refused(tmp_path: Path, server: Server, other: Server) -> None:
+def test_a_name_that_resolves_differently_at_a_redirect_is_refused(
+    tmp_path: Path, server: Server, other: Server
+) -> None:
     """Each hop is looked up and checked for itself."""
     server.replies["/"] = Reply(302, headers={"Location": f"http://second.example.com:{other.port}/"})
     names = {"first.example.com": "127.0.0.1", "second.example.com": "127.0.0.2"}
@@ -573,7 +575,7 @@ def test_a_body_that_is_packed_all_the_same_is_read(ask: Ask, server: Server) ->
     assert "br" in ask(server.url + "/").message
 
 
-def test_bytes_that_are_no_text_do_no_harm(ask: Ask, server: Server) -> None:
+def test_bytes_that_are_not_text_do_no_harm(ask: Ask, server: Server) -> None:
     """Nor does a charset that nobody knows."""
     server.replies["/"] = Reply(200, b"\xff", {"Content-Type": "text/plain; charset=klingon"})
     assert ask(server.url + "/").outputs["response_body"] == "\N{REPLACEMENT CHARACTER}"

@@ -92,7 +92,7 @@ def test_a_jar_may_have_a_class_path(tmp_path: Path, home: Path) -> None:
 @pytest.mark.parametrize(
     ("manifest", "told"), [(None, "is not a jar with a manifest"), ("Manifest-Version: 1.0\n", "names no main class")]
 )
-def test_a_jar_that_names_no_class_is_told(tmp_path: Path, home: Path, manifest: str | None, told: str) -> None:
+def test_a_jar_that_names_no_class_is_reported(tmp_path: Path, home: Path, manifest: str | None, told: str) -> None:
     """A retry would not help."""
     _jar(tmp_path / "a.jar", manifest)
     found = _run(_context(tmp_path, jar="a.jar", classpath=["."]), java_home=home)
@@ -127,14 +127,16 @@ def test_else_the_java_on_path_is_taken(tmp_path: Path, home: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("home")
-def test_what_is_missing_is_told(tmp_path: Path, config: dict[str, Any], changes: dict[str, Any], told: str) -> None:
+def test_what_is_missing_is_reported(
+    tmp_path: Path, config: dict[str, Any], changes: dict[str, Any], told: str
+) -> None:
     """With where it was looked for."""
     found = _run(_context(tmp_path, main_class="M", **config), **changes)
     assert found.state is State.FATAL_ERROR
     assert told in found.message
 
 
-def test_the_exception_is_told_without_its_frames(tmp_path: Path) -> None:
+def test_the_exception_is_reported_without_its_frames(tmp_path: Path) -> None:
     """The message names the exceptions; the frames between them are in the log."""
     lines = ['Exception in thread "main" a.Failed: no', *["  at x(y)"] * 9, "Caused by: b.Lost: gone", "  at z(y)"]
     home = _java(tmp_path / "java", "\n".join(f"echo '{line}' >&2" for line in lines) + "\nexit 1")

@@ -269,7 +269,7 @@ def test_a_worker_that_takes_over_finds_the_job(api: FakeCluster, runtime: Kuber
     api.finish("Complete", _ended(0))
     assert _turn(runtime, second).state is State.DONE
     assert len(api.created) == 1
-    assert "is there already" in second.text
+    assert "already exists" in second.text
 
 
 def test_outputs_are_printed_between_markers(api: FakeCluster, runtime: Kubernetes, tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_outputs_that_cannot_be_read_fail_the_step(api: FakeCluster, runtime: Ku
         (_ended(137, reason="OOMKilled"), {}, State.PLATFORM_ERROR, "more memory"),
         (_ended(128, reason="StartError", message="no such file"), {}, State.FATAL_ERROR, "no such file"),
         ({"phase": "Failed", "reason": "Evicted", "message": "disk"}, {}, State.PLATFORM_ERROR, "Evicted: disk"),
-        (_ended(143), {"reason": "DeadlineExceeded"}, State.TIMED_OUT, "time was up"),
+        (_ended(143), {"reason": "DeadlineExceeded"}, State.TIMED_OUT, "time limit had passed"),
         (None, {"reason": "BackoffLimitExceeded"}, State.PLATFORM_ERROR, "The pod is gone"),
         (
             _ended(143) | {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "Preempted"}]},
@@ -399,13 +399,13 @@ def test_what_the_cluster_refuses_is_fatal(api: FakeCluster, runtime: Kubernetes
     )
 
 
-def test_a_job_that_somebody_deleted_is_lost(api: FakeCluster, runtime: Kubernetes, tmp_path: Path) -> None:
+def test_a_job_that_someone_deleted_is_lost(api: FakeCluster, runtime: Kubernetes, tmp_path: Path) -> None:
     """That is trouble of the platform; it is not started again in silence."""
     context = _context(tmp_path)
     _turn(runtime, context)
     api.jobs.clear()
     outcome = _turn(runtime, context)
-    assert (outcome.state, "it was deleted" in outcome.message) == (State.PLATFORM_ERROR, True)
+    assert (outcome.state, "was deleted" in outcome.message) == (State.PLATFORM_ERROR, True)
 
 
 def test_terminating_deletes_the_job_and_waits(api: FakeCluster, runtime: Kubernetes, tmp_path: Path) -> None:
@@ -471,7 +471,7 @@ def test_a_name_fits_the_cluster(config: dict[str, Any], key: str, name: str) ->
     assert found == name
 
 
-def test_a_job_without_a_status_goes_on() -> None:
+def test_a_job_without_a_status_continues() -> None:
     """It has just been created."""
     assert job_status({}, None).state is State.CONTINUE
 
@@ -495,7 +495,7 @@ def test_a_pod_of_the_cluster_needs_no_kubeconfig(
     assert (outcome.state, "no Kubernetes cluster" in outcome.message, api.created) == (State.FATAL_ERROR, True, [])
 
 
-def test_an_answer_that_is_no_json_is_told_as_it_is(api: FakeCluster, runtime: Kubernetes, tmp_path: Path) -> None:
+def test_an_answer_that_is_not_json_is_reported_as_it_is(api: FakeCluster, runtime: Kubernetes, tmp_path: Path) -> None:
     """A proxy in between may have said it."""
     api.failing, api.is_garbled = [403], True
     assert "403" in runtime.execute(_context(tmp_path)).message

@@ -103,7 +103,7 @@ def test_a_notebook_is_run_for_real(tmp_path: Path) -> None:
     assert json.loads(target.read_text())["metadata"]["papermill"]["parameters"] == parameters
 
 
-def test_a_cell_that_fails_is_told(tmp_path: Path) -> None:
+def test_a_cell_that_fails_is_reported(tmp_path: Path) -> None:
     """The message names the error, and the notebook is kept as far as it came."""
     (tmp_path / "report.ipynb").write_text(_notebook("print('so far')", "raise ValueError('no such day')"))
     context = _context(tmp_path)

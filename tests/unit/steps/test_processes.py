@@ -267,7 +267,7 @@ def test_what_ended_is_not_run_again(tmp_path: Path) -> None:
     assert "main ended with exit code 3 while no worker watched it" in successor.text
 
 
-def test_the_end_is_on_record_before_the_worker_can_know_it(tmp_path: Path) -> None:
+def test_the_end_is_recorded_before_the_worker_can_know_it(tmp_path: Path) -> None:
     """A worker that dies the moment it hears of the end leaves no doubt behind."""
 
     class Deaf(FakeContext):
@@ -282,7 +282,7 @@ def test_the_end_is_on_record_before_the_worker_can_know_it(tmp_path: Path) -> N
     assert Shell(workspace(tmp_path)).execute(context.again()).state is State.DONE
 
 
-def test_what_was_cut_short_is_run_anew(tmp_path: Path) -> None:
+def test_what_was_cut_short_is_run_again(tmp_path: Path) -> None:
     """A program that died with its worker is run again by the next, in a fresh folder, which the log tells."""
     worker = _worker(tmp_path, f"echo $$ > main; {SLOW}")
     context = shell(tmp_path, "ls -A; echo done")
@@ -300,7 +300,7 @@ def test_what_was_cut_short_is_run_anew(tmp_path: Path) -> None:
     assert lines == ["done"]
 
 
-def test_of_this_machine_no_name_is_told(tmp_path: Path) -> None:
+def test_of_this_machine_no_name_is_reported(tmp_path: Path) -> None:
     """Where it ran is told only if it was elsewhere."""
     successor = shell(tmp_path, "true").again()
     successor.artifacts["process"] = machine()
@@ -476,7 +476,7 @@ def test_a_large_environment_is_handed_over(tmp_path: Path) -> None:
     assert context.text == "100000 100000 100000\n"
 
 
-def test_a_python_that_does_not_work_is_told(tmp_path: Path) -> None:
+def test_a_python_that_does_not_work_is_reported(tmp_path: Path) -> None:
     """A supervisor that dies at once is no mystery: what it said is in the message."""
     broken = tmp_path / "python"
     broken.write_text("#!/bin/sh\necho it is broken >&2\n")

@@ -210,7 +210,7 @@ def test_a_bare_interpreter_is_looked_for_on_path(tmp_path: Path) -> None:
     assert context.text == f"{folder}/python3\n"
 
 
-def test_secrets_stand_in_no_argument_list(tmp_path: Path) -> None:
+def test_no_argument_list_contains_a_secret(tmp_path: Path) -> None:
     """Arguments go in by a file that only the worker's user can read, and which is gone in the end."""
     source = "print(open('/proc/self/cmdline').read().replace(chr(0), ' '))\nimport sys\nprint(len(sys.argv[1]))"
     context = _context(tmp_path, source=source, args=["canary"], env={"TOKEN": "canary"})
@@ -244,7 +244,7 @@ def test_terminate_of_what_is_over_does_nothing(tmp_path: Path) -> None:
     Python(workspace(tmp_path)).terminate(context)
 
 
-def test_a_report_that_was_half_written_is_passed_over(tmp_path: Path) -> None:
+def test_a_report_that_was_half_written_is_skipped(tmp_path: Path) -> None:
     """Then the end of the program says what there is to say."""
     report = "os.environ['CALVE_OUTPUT'].replace('output', 'failure')"
     source = f"import os, sys\nprint('x', file=sys.stderr)\nopen({report}, 'w').write('{{')\nsys.exit(3)"

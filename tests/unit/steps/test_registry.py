@@ -22,7 +22,7 @@ def services(tmp_path: Path) -> Iterator[Services]:
         yield services
 
 
-def test_every_step_type_is_carried_out_by_somebody() -> None:
+def test_every_step_type_is_carried_out_by_someone() -> None:
     """By a runtime or the engine."""
     usable = {name for name, step_type in STEP_TYPES.items() if not step_type.refused}
     assert set(BUILT_IN) == usable - OF_THE_ENGINE
@@ -53,7 +53,7 @@ def _package(folder: Path, name: str, value: str) -> None:
     (info / "entry_points.txt").write_text(f"[calve.step_runtimes]\n{name} = {value}\n")
 
 
-def test_a_package_that_is_broken_is_told_when_it_is_needed(
+def test_a_package_that_is_broken_is_reported_when_it_is_needed(
     services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other runtimes are not touched by it."""

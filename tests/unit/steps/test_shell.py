@@ -125,7 +125,7 @@ def test_the_environment_has_what_the_list_names_and_what_the_step_gives(tmp_pat
     }
 
 
-def test_secrets_stand_in_no_argument_list(tmp_path: Path) -> None:
+def test_no_argument_list_contains_a_secret(tmp_path: Path) -> None:
     """No argument list holds what env and the command hold, the supervisor's neither, nor any file in the end."""
     command = 'cat /proc/$$/cmdline /proc/$PPID/cmdline | tr "\\0" " "; echo "${#TOKEN}" # canary'
     context = shell(tmp_path, command, env={"TOKEN": "canary"})

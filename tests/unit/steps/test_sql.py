@@ -130,7 +130,7 @@ def test_a_list_stands_after_in(run: Run) -> None:
     assert run(query, parameters={"wanted": []}, fetch="value").outputs["value"] == "0"
 
 
-def test_a_name_without_a_value_is_told(run: Run) -> None:
+def test_a_name_without_a_value_is_reported(run: Run) -> None:
     """Before anything runs."""
     outcome = run("CREATE TABLE t (n INTEGER); SELECT :a, :b, :c", parameters={"b": 1})
     assert (outcome.state, outcome.message.endswith("a, c.")) == (State.FATAL_ERROR, True)

@@ -203,7 +203,7 @@ EXTRA = {
 
 
 def test_every_required_column_has_a_field() -> None:
-    """A new column of a table needs a field in its dataclass, or somebody who gives it."""
+    """A new column of a table needs a field in its dataclass, or someone who gives it."""
     modules = (access, alerts, captures, deliveries, engine)
     codecs = [each for module in modules for each in vars(module).values() if isinstance(each, Codec)]
     assert {codec.table.name for codec in codecs} <= metadata.tables.keys()

@@ -78,7 +78,7 @@ def test_a_write_locks_before_it_reads(store: Store, tmp_path: Path) -> None:
 
 
 def test_a_read_locks_nobody_out(store: Store, tmp_path: Path) -> None:
-    """Somebody may write while another reads."""
+    """Someone may write while another reads."""
     with store._database.read() as connection:
         connection.execute(text("SELECT count(*) FROM capture"))
         other = sqlite3.connect(tmp_path / "calve.db", timeout=0)
@@ -96,7 +96,7 @@ def test_a_process_has_one_connection_that_writes_to_a_sqlite_file(
 
 
 def test_who_reads_a_sqlite_file_does_not_wait_for_who_writes(store: Store) -> None:
-    """He sees what was committed before."""
+    """The reader sees what was committed before."""
     with store._database.write("test") as connection:
         connection.execute(text("CREATE TABLE later (x)"))
         assert store.captures.checkpoints() == []
@@ -158,7 +158,7 @@ def test_the_switch_to_the_write_ahead_log_is_patient(monkeypatch: pytest.Monkey
     connection.close()
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     """The error names the database and the reason."""
     (tmp_path / "file").touch()
     with pytest.raises(StoreUnavailable, match=r"cannot be written: File exists \(.*/file\)") as caught:
@@ -166,8 +166,8 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     assert "store.url" in caught.value.remedy
 
 
-def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
-    """Somebody else's file is left alone."""
+def test_a_file_that_is_not_a_database_is_reported(tmp_path: Path) -> None:
+    """Someone else's file is left alone."""
     (tmp_path / "calve.db").write_text("dear diary " * 100)
     with pytest.raises(StoreError, match="file is not a database"):
         open_store(f"sqlite:///{tmp_path}/calve.db")
@@ -184,7 +184,7 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
         "postgresql://u:s3cr3t@127.0.0.1:1/db?no_such_option=s3cr3t",
     ],
 )
-def test_an_unreachable_server_is_told_without_the_password(url: str) -> None:
+def test_an_unreachable_server_is_reported_without_the_password(url: str) -> None:
     """The error names user, host and database, and neither it nor its trace the password."""
     with pytest.raises(StoreError) as caught:
         open_store(url)
@@ -210,7 +210,7 @@ def test_a_url_that_makes_no_sense_is_a_bad_setting(url: str) -> None:
     assert "s3cr3t" not in str(caught.value.as_json())
 
 
-def test_a_missing_driver_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_driver_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """PostgreSQL needs an extra, which the error names."""
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(EnvironmentUnfit) as caught:

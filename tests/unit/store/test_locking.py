@@ -84,7 +84,7 @@ def test_a_lock_is_waited_for(tmp_path: Path) -> None:
         each.close()
 
 
-def test_a_lock_without_a_file_holds_nobody_up() -> None:
+def test_a_lock_without_a_file_blocks_nobody() -> None:
     """A database in memory has no other process."""
     lock = FileLock(None)
     with lock.held(0), lock.held(0):
@@ -177,7 +177,7 @@ def test_many_schedule_on_postgresql(postgres_database: str) -> None:
         pass
 
 
-def test_nobody_schedules_on_a_damaged_file(tmp_path: Path) -> None:
+def test_no_scheduler_starts_on_a_damaged_file(tmp_path: Path) -> None:
     """What it says cannot be relied on; the message says what to do."""
     file = tmp_path / "state.db"
     with open_store(f"sqlite:///{file}") as store, store.hold_scheduler():

@@ -85,7 +85,7 @@ def test_a_firing_that_is_a_little_late_has_not_been_missed() -> None:
     assert fired(TimeTriggers().evaluate(none, NOON + HOUR + 5 * MINUTE + 1)) == []
 
 
-def test_what_was_passed_over_stays_noted() -> None:
+def test_what_was_skipped_stays_noted() -> None:
     """Until something else is passed over."""
     noted = {"from": 1, "before": 2}
     looked = TimeTriggers().evaluate(trigger({"after": NOON, "passed_over": noted}), NOON + HOUR)
@@ -177,7 +177,7 @@ def test_a_schedule_that_is_over_is_never_due_again() -> None:
     assert TimeTriggers().evaluate(trigger(dict(looked.state), type="CRON", cron="0 0 13 2 3 ? 2026"), NOON).fires == ()
 
 
-def test_what_is_disabled_is_passed_over() -> None:
+def test_what_is_disabled_is_skipped() -> None:
     """A workflow that time is not to start now misses its firings for good."""
     looked = TimeTriggers(is_disabled=lambda workflow_id: workflow_id == "w").evaluate(
         trigger({"after": NOON}), NOON + 2 * HOUR

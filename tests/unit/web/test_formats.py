@@ -20,7 +20,7 @@ NOW = 1_774_505_520_000
         (NOW + 9 * HOUR, "in 9 h"),
     ],
 )
-def test_a_time_is_told_by_its_distance(then: int, text: str) -> None:
+def test_a_time_is_reported_by_its_distance(then: int, text: str) -> None:
     """In one unit, rounded down."""
     assert formats.since(then, NOW) == text
 

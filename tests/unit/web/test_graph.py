@@ -108,7 +108,7 @@ def test_edges_of_a_cycle_are_drawn_upwards() -> None:
     assert 'class="edge back"' in graph_svg(texts, layout)
 
 
-def test_edges_to_unknown_nodes_are_left_out() -> None:
+def test_edges_to_unknown_nodes_are_omitted() -> None:
     """An edge to a node that is not in the graph is not drawn."""
     layout = lay_out([Node("a")], [Edge("a", "b"), Edge("b", "a")])
     assert layout.lines == ()

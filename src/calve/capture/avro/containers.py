@@ -54,9 +54,7 @@ class Container:
                     raise error.in_block(block.offset) from error
                 yield value
             if at != len(block):
-                raise LakeCorrupt(
-                    f"{len(block) - at} bytes are left behind the {count} records of a block", offset=block.offset
-                )
+                raise LakeCorrupt(f"{len(block) - at} bytes follow the {count} records of a block", offset=block.offset)
             items = block.items_left
 
 
@@ -166,7 +164,7 @@ def parse_schema(text: bytes) -> Schema:
 
 
 def write_container(header: Mapping[str, bytes], payload: bytes, count: int) -> bytes:
-    """Write one block of values that are encoded already; the header's schema is kept to the letter."""
+    """Write one block of values that are encoded already; the schema in the header is kept unchanged."""
     entries = {**header, "avro.codec": b"deflate"}
     sync = os.urandom(_SYNC)
     # Negative wbits: Avro's deflate codec has neither zlib's header nor its checksum.
@@ -208,7 +206,7 @@ def _from_zstd(data: bytes, limit: int) -> bytes:
 
 
 def _from_snappy(data: bytes, limit: int) -> bytes:
-    """Decompress a block that tells its size in front, and its checksum behind."""
+    """Decompress a block that starts with its size and ends with its checksum."""
     import pyarrow as pa
 
     size, shift = 0, 0

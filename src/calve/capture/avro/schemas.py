@@ -104,7 +104,7 @@ class Compiler:
                 return READ[kind]
 
     def skipper(self, schema: Schema, depth: int = 0) -> Skip:
-        """Return a function that steps over one value."""
+        """Return a function that skips one value."""
         kind, schema = self._met(schema, depth)
         match kind:
             case "union":
@@ -136,7 +136,7 @@ class Compiler:
         if self._nodes > _MOST_NODES:
             raise LakeCorrupt(f"its Avro schema has more than {_MOST_NODES} types", offset=4)
         if depth > _DEEPEST:
-            raise LakeCorrupt("its Avro schema has types within types without end", offset=4)
+            raise LakeCorrupt("its Avro schema has a type that contains itself without end", offset=4)
         return kind, schema
 
     def resolved(self, schema: Schema) -> tuple[str, Schema]:
@@ -186,7 +186,7 @@ def reader(schema: Schema) -> Read:
 
 
 def skipper(schema: Schema) -> Skip:
-    """Return a function that steps over one value of the schema."""
+    """Return a function that skips one value of the schema."""
     return compiler(schema).skipper(schema)
 
 
@@ -237,7 +237,7 @@ def optional_reader(schema: Schema, value: Read) -> Read:
 
 
 def skip_reader(compiler: Compiler, field: Schema) -> Read:
-    """Return a reader that gives nothing and stops behind a field's value."""
+    """Return a reader that skips a field's value."""
     skip = compiler.skipper(field["type"])
     return lambda raw, at: (None, skip(raw, at))
 

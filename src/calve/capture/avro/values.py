@@ -1,4 +1,4 @@
-"""Single values of Avro: numbers, texts and bytes, and how many items of an array follow.
+"""Readers of single Avro values: numbers, texts and bytes, and the number of items in an array.
 
 A read past the end of a block raises IndexError, which the reader of its records turns into LakeCorrupt.
 """
@@ -12,7 +12,7 @@ from calve.lake import shown, too_large
 
 # Roughly the memory of a kept Python object beside the byte that a skipped item takes.
 KEPT = 8
-"""How many times more an item costs that is kept, and not skipped."""
+"""How many times as much an item that is kept costs as one that is skipped."""
 _LONGEST_STRING = 1 << 20
 
 
@@ -25,9 +25,9 @@ class Block(bytes):
 
 
 Read = Callable[[Block, int], tuple[Any, int]]
-"""Takes a block and a position; returns the value there, and the position behind it."""
+"""Takes a block and a position; returns the value there, and the position after it."""
 Skip = Callable[[Block, int], int]
-"""Takes a block and a position; returns the position behind the value there."""
+"""Takes a block and a position; returns the position after the value there."""
 
 
 def read_long(raw: bytes, at: int) -> tuple[int, int]:
@@ -103,17 +103,17 @@ def read_string(raw: Block, at: int) -> tuple[str, int]:
 
 
 def skip_long(raw: Block, at: int) -> int:
-    """Step over a number."""
+    """Skip a number."""
     return read_long(raw, at)[1]
 
 
 def skip_bytes(raw: Block, at: int) -> int:
-    """Step over bytes, or a text."""
+    """Skip bytes, or a text."""
     return extent(raw, at)[1]
 
 
 def fixed(size: int) -> Read:
-    """Return a function that reads so many bytes."""
+    """Return a function that reads this many bytes."""
 
     def read(raw: Block, at: int) -> tuple[bytes, int]:
         if size > len(raw) - at:
@@ -124,7 +124,7 @@ def fixed(size: int) -> Read:
 
 
 def skip_fixed(size: int) -> Skip:
-    """Return a function that steps over so many bytes."""
+    """Return a function that skips this many bytes."""
 
     def skip(raw: Block, at: int) -> int:
         if size > len(raw) - at:
@@ -184,5 +184,5 @@ def count_of(raw: Block, at: int, cost: int) -> tuple[int, int]:
         if count > len(raw) - behind:
             raise LakeCorrupt(f"{count} items follow, but {len(raw) - behind} bytes are left", offset=at)
         if raw.items_left < 0:
-            raise too_large(f"its arrays and maps have too many items, and here come {count}", at)
+            raise too_large(f"its arrays and maps have too many items: {count} more follow", at)
     return count, behind

@@ -1,4 +1,4 @@
-"""Values of Avro, written."""
+"""Writers of Avro values."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ def encode_long(value: int) -> bytes:
 
 
 def encode_bytes(value: bytes) -> bytes:
-    """Write bytes behind their length."""
+    """Write bytes, after their length."""
     return encode_long(len(value)) + value
 
 

@@ -1,6 +1,6 @@
-"""What a table's metadata tells about its history: commits, the partitions they touched, how late rows came.
+"""Reports from a table's metadata: its commits, the partitions that they changed, how late rows arrived.
 
-Import what describes tables from here; nothing here moves a checkpoint.
+Import ``Tables`` and its reports from here; nothing here moves a checkpoint.
 """
 
 from lazy_loader import attach_stub

@@ -1,4 +1,4 @@
-"""Which commit touched which partition, and what a consumer has done with it: a map of letters. Pure."""
+"""Which commit changed which partition, and how far a consumer has processed it: a map of letters. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ MOST_COLUMNS = 400
 
 
 class Letter(StrEnum):
-    """What one commit is in one partition to a consumer."""
+    """What one commit in one partition means to a consumer."""
 
     NOTHING = "."
     UNREAD = "?"
-    """Nobody knows yet whether the commit touched the partition."""
+    """It is not known yet whether the commit touched the partition."""
     REPLACED = "r"
-    """Files were rewritten, the same rows: captures leave it out."""
+    """Files were rewritten without changing rows: captures ignore it."""
     COMMITTED = "c"
     COMMITTED_LATE = "L"
     """Committed; the partition is older than the day of the commit."""
@@ -31,11 +31,11 @@ class Letter(StrEnum):
     PENDING = "p"
     PENDING_LATE = "l"
     REFUSED = "x"
-    """Pending, and the consumer does not take this operation: its next capture will be refused."""
+    """Pending, and the consumer does not capture this operation: its next capture will be refused."""
 
 
 _RANK = {letter: rank for rank, letter in enumerate(Letter)}
-"""Where several commits share a column, the last of these letters counts."""
+"""If several commits share a column, the last of these letters counts."""
 _LETTERS = bytes.maketrans(bytes(_RANK.values()), "".join(Letter).encode())
 _MEANINGS = {
     Letter.NOTHING: "not touched",
@@ -53,23 +53,23 @@ LEGEND = {letter.value: meaning for letter, meaning in _MEANINGS.items()}
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How far a consumer has come in a table, and what it takes."""
+    """The progress of a consumer in a table, and the operations that it captures."""
 
     committed: Checkpoint | None = None
     opened: Checkpoint | None = None
-    """Up to where its open capture goes."""
+    """The end of its open capture."""
     operations: frozenset[Operation] = frozenset({Operation.APPEND})
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One commit, or all of one day."""
+    """One commit, or all commits of one day."""
 
     snapshot_id: int
-    """Of a day, its last one."""
+    """For a day, its last one."""
     at: int
     operation: str
-    """Of a day, those of its commits."""
+    """For a day, those of all its commits."""
     commits: int
     written_by: Mapping[str, str]
 
@@ -84,7 +84,7 @@ class Row:
     files: int
     rows: int
     bytes: int
-    """Of the files, rows and bytes that the commits of the map touched and added."""
+    """The files, rows and bytes that the commits of the map touched and added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,9 @@ class ChangeMap:
     """How many there are in these commits, shown or not, as far as they have been read."""
     is_by_day: bool
     checkpoint_column: int | None
-    """The last column that is committed as a whole; -1 where that lies before the first, None without a consumer."""
+    """The last column that is committed as a whole; -1 if none is, None without a consumer."""
     unread: int
-    """How many commits have not been read yet: ask again."""
+    """How many commits have not been read yet: try again."""
 
 
 def change_map(
@@ -114,8 +114,8 @@ def change_map(
 
     Args:
         commits: the commits.
-        facts: what they did, by snapshot; those that are not there count as unread.
-        reader: the consumer; None: all counts as committed.
+        facts: what they did, by snapshot; missing ones count as unread.
+        reader: the consumer; None: everything counts as committed.
         partitions: which partitions are shown, counted from the newest.
     """
     oldest_first = commits[::-1]
@@ -147,7 +147,7 @@ def _groups(commits: Sequence[RangeSnapshot]) -> list[list[RangeSnapshot]]:
 
 
 def _unread(group: Sequence[RangeSnapshot], facts: Mapping[int, Cells]) -> Letter:
-    """Return what a column is where none of its commits is known to have touched a partition."""
+    """Return the letter of a column in a partition that none of its commits is known to have touched."""
     return Letter.NOTHING if all(step.snapshot_id in facts for step in group) else Letter.UNREAD
 
 
@@ -176,7 +176,7 @@ def _end(commits: Sequence[RangeSnapshot], upto: Checkpoint | None) -> int:
     for place, step in enumerate(commits):
         if step.snapshot_id == upto.snapshot_id:
             return place + (upto.pending is None)
-    # expired, or before the commits that are shown: what came later has a later time
+    # expired, or before the commits that are shown: later commits have a later time
     return sum(step.timestamp_ms <= upto.timestamp_ms for step in commits)
 
 
@@ -193,7 +193,7 @@ class _RowSum:
         self.files = self.rows = self.bytes = 0
 
     def add(self, place: int, rank: int, files: int, rows: int, size: int) -> None:
-        """Take a cell in."""
+        """Add a cell."""
         if self.ranks[place] < rank:  # noqa: PLR1730 - max() doubles the time of a map of 50,000 cells
             self.ranks[place] = rank
         self.files += files

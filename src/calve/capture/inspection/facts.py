@@ -1,4 +1,4 @@
-"""What each commit did to which partitions, read from manifests once: a snapshot never changes."""
+"""What each commit did to which partitions; read from manifests only once, because a snapshot never changes."""
 
 import threading
 import time
@@ -16,9 +16,9 @@ from calve.errors import LakeError
 from calve.lake import LoadedTable, decoding
 
 SECONDS = 5.0
-"""How long one request reads what is not known yet; the next one goes on from there."""
+"""How many seconds one request may read what is not cached yet; the next one continues."""
 _MOST_CELLS = 400_000
-"""How many cells the cache holds, of about 250 bytes each."""
+"""The maximum number of cells in the cache, of about 250 bytes each."""
 
 
 class Cell(NamedTuple):
@@ -34,12 +34,12 @@ class Cell(NamedTuple):
 
 Cells = tuple[Cell, ...]
 Key = tuple[str, int | None]
-"""The uuid of a table, and the column whose bounds give the times; None: its partitions do."""
+"""The uuid of a table, and the column whose bounds define the times; None: the partitions do."""
 
 
 @dataclass(slots=True)
 class FactsCache:
-    """The cells of commits, of the tables that were asked for last; may be asked by several threads."""
+    """A cache of the cells of commits, for the tables that were requested last; threads may share it."""
 
     most: int = _MOST_CELLS
     _tables: OrderedDict[Key, dict[int, Cells]] = field(default_factory=OrderedDict)
@@ -47,14 +47,14 @@ class FactsCache:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def known(self, key: Key) -> dict[int, Cells]:
-        """Return what is known of a table, by snapshot; what is put into it later is not in it."""
+        """Return what is cached for a table, by snapshot, without later additions."""
         with self._lock:
             if key in self._tables:
                 self._tables.move_to_end(key)
             return dict(self._tables.get(key, {}))
 
     def put(self, key: Key, found: dict[int, Cells]) -> None:
-        """Keep what was found, and forget the tables that were asked for longest ago, if that is too much."""
+        """Add what was found; if the cache is too large, drop the tables that were requested longest ago."""
         with self._lock:
             table = self._tables.setdefault(key, {})
             self._tables.move_to_end(key)
@@ -69,9 +69,10 @@ class FactsCache:
 class FactsReader:
     """Reads the cells of commits that are not known yet, newest first, for a bounded time.
 
-    The manifest list of one snapshot tells of most appends before it: their files are still there, each with the
-    snapshot that added it. Where compaction or deletes took some of them away, fewer are found than the summary of
-    the commit counts, and its own list is read. So a table without rewrites takes one list, however long its history.
+    The manifest list of one snapshot shows most earlier appends: their files are still there, each with the snapshot
+    that added it. If compaction or deletes have removed some of them, fewer are found than the summary of the commit
+    counts, and the commit's own list is read. So a table without rewrites requires one list, however long its history
+    is.
     """
 
     loaded: LoadedTable
@@ -81,7 +82,7 @@ class FactsReader:
     clock: Callable[[], float] = time.monotonic
 
     def read(self, commits: Sequence[RangeSnapshot], known: dict[int, Cells]) -> dict[int, Cells]:
-        """Return the cells of commits, newest first, that are not among the known, as far as the time allows."""
+        """Return the cells of commits, newest first, that are not known yet, as far as the time allows."""
         until = self.clock() + self.seconds
         unknown = [step for step in commits if step.snapshot_id not in known]
         found: dict[int, Cells] = {step.snapshot_id: () for step in unknown if _is_empty(step)}
@@ -100,11 +101,11 @@ class FactsReader:
     def _list(
         self, step: RangeSnapshot, left: dict[int, RangeSnapshot], files: dict[str, list["_File"]], until: float
     ) -> dict[int, Cells]:
-        """Return the cells of a commit, and of earlier appends of which its manifest list tells all."""
-        source = Source(self.loaded)  # a new one for each: it holds on to the lists that it has read
+        """Return the cells of a commit, and of earlier appends that its manifest list shows completely."""
+        source = Source(self.loaded)  # a new one for each: it caches the lists that it has read
         try:
             rows = source.manifest_list(step.snapshot_id)
-        except LakeError:  # lost, or written inline by a very old writer: others can be read all the same
+        except LakeError:  # lost, or written inline by a very old writer: others can still be read
             return {step.snapshot_id: ()}
         tally = _Tally(step.snapshot_id, left)
         for row in rows:
@@ -117,7 +118,7 @@ class FactsReader:
         return tally.complete()
 
     def _files(self, source: Source, row: ManifestFile, files: dict[str, list["_File"]]) -> list["_File"]:
-        """Return what a manifest says of its files; it is read once, though many lists name it."""
+        """Return the files that a manifest lists; it is read once, even if many lists name it."""
         if row.manifest_path not in files:
             (manifest,) = source.read([row])
             entries = manifest.entries(metrics=self.metrics)
@@ -139,10 +140,10 @@ class FactsReader:
 
 
 class _File(NamedTuple):
-    """What a manifest says of one file."""
+    """One file that a manifest lists."""
 
     snapshot_id: int
-    """Which snapshot added it, or removed it."""
+    """The snapshot that added or removed it."""
     partition: Partition
     rows: int
     bytes: int
@@ -157,7 +158,7 @@ def _is_empty(step: RangeSnapshot) -> bool:
 def _others(
     rows: Sequence[ManifestFile], step: RangeSnapshot, left: dict[int, RangeSnapshot]
 ) -> Iterator[ManifestFile]:
-    """Yield the manifests that may tell of other appends: first those that one of them wrote, then merged ones."""
+    """Yield the manifests that may list files of other appends: first their own, then merged ones."""
     if step.operation is not Operation.APPEND:
         return
     data = [row for row in rows if row.content == DATA_MANIFEST and row.added_snapshot_id != step.snapshot_id]
@@ -175,7 +176,7 @@ class _Tally:
         self._cells: dict[int, dict[Partition, list[int]]] = {own: {}}
 
     def add(self, files: Iterable[_File]) -> None:
-        """Count files: of the commit itself any, of others what an append added."""
+        """Count files: any of the commit itself, and those that other appends added."""
         for file in files:
             if file.snapshot_id == self._own or self._is_appended(file):
                 cell = self._cells.setdefault(file.snapshot_id, {}).setdefault(file.partition, [0, 0, 0])
@@ -189,7 +190,7 @@ class _Tally:
         return step is not None and step.operation is Operation.APPEND
 
     def complete(self) -> dict[int, Cells]:
-        """Return the cells of commits of which no file is missing."""
+        """Return the cells of the commits whose files were all found."""
         return {
             snapshot_id: tuple(Cell(partition, *counts) for partition, counts in cells.items())
             for snapshot_id, cells in self._cells.items()

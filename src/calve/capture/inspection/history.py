@@ -1,4 +1,4 @@
-"""The history of a table's main branch, and tables' metadata by where it lies."""
+"""The history of a table's main branch, and a cache of tables' metadata by its location."""
 
 import threading
 import time
@@ -13,11 +13,11 @@ from calve.capture.source import Source
 from calve.lake import Lake, LoadedTable, TableName
 
 OURS = "calve."
-"""What the properties of snapshots begin with by which calve says who wrote them."""
+"""The prefix of the snapshot properties in which calve records who wrote a snapshot."""
 ATTEMPT = f"{OURS}attempt"
-"""The property that holds the key of the attempt that wrote a snapshot."""
+"""The property with the key of the attempt that wrote a snapshot."""
 _MOST_SNAPSHOTS = 20_000
-"""How many snapshots the cached metadata holds in all, of about 3 KB each."""
+"""The maximum number of snapshots in the cached metadata, of about 3 KB each."""
 
 
 class TableHistory:
@@ -34,7 +34,7 @@ class TableHistory:
 
     @cached_property
     def commits(self) -> tuple[RangeSnapshot, ...]:
-        """The snapshots of the main branch that are kept, newest first."""
+        """The snapshots of the main branch that have not expired, newest first."""
         return tuple(step_of(snapshot) for snapshot in ancestors(self.source, self.source.head))
 
     @cached_property
@@ -48,13 +48,13 @@ class TableHistory:
 
 
 def written_by(summary: Mapping[str, str]) -> dict[str, str]:
-    """Return what a snapshot says of the step that wrote it, by the names of its properties without ``calve.``."""
+    """Return the properties of a snapshot about the step that wrote it, by their names without ``calve.``."""
     return {key.removeprefix(OURS): value for key, value in summary.items() if key.startswith(OURS)}
 
 
 @dataclass(slots=True)
 class MetadataCache:
-    """Tables by where their metadata lies, which moves with every commit; may be asked by several threads."""
+    """A cache of tables by the location of their metadata, which changes with every commit; threads may share it."""
 
     most: int = _MOST_SNAPSHOTS
     _tables: OrderedDict[tuple[str, str], TableHistory] = field(default_factory=OrderedDict)
@@ -62,16 +62,16 @@ class MetadataCache:
     _looked: dict[TableName, float] = field(default_factory=dict)
 
     def looked_at(self, name: TableName) -> float:
-        """Return when the catalog was asked for a table last, whether or not it had it; 0 if never."""
+        """Return when a table was last requested from the catalog, whether or not it existed; 0 if never."""
         return self._looked.get(name, 0.0)
 
     def known(self, name: TableName) -> TableHistory | None:
-        """Return a table as it was when the catalog was asked last, if it is in memory."""
+        """Return a table as it was when it was last requested from the catalog, if it is cached."""
         with self._lock:
             return next((one for key, one in self._tables.items() if key[0] == str(name)), None)
 
     def load(self, lake: Lake, name: TableName) -> TableHistory:
-        """Return a table as its catalog points to it now.
+        """Return the current state of a table.
 
         Raises:
             TableMissing, LakeError: it cannot be read.
@@ -97,14 +97,14 @@ class MetadataCache:
 
 
 def _weight(table: TableHistory) -> int:
-    """Return how many snapshots a table counts as; each table as some, for its schemas and properties."""
+    """Return the size of a table in snapshots, with some for its schemas and properties."""
     snapshots: list[Any] = table.loaded.metadata.get("snapshots", [])
     return 10 + len(snapshots)
 
 
 @dataclass(slots=True)
 class Intervals:
-    """How often tables have commits, as of the newest one that a sample has seen; may be asked by several threads."""
+    """How often tables have commits, as of the newest commit in a sample; threads may share it."""
 
     _known: dict[TableName, tuple[int | None, int | None]] = field(default_factory=dict)
 
@@ -115,8 +115,8 @@ class Intervals:
 
         Args:
             table: its name.
-            current_at: the time of its newest commit: what was found stays true until there is another one.
-            find: finds it out; if there is no time for that, what was last known is returned.
+            current_at: the time of its newest commit: the result is valid until the next one.
+            find: computes it; without it, the last known value is returned.
         """
         seen_at, interval = self._known.get(table, (None, None))
         if find is None or (table in self._known and seen_at == current_at):

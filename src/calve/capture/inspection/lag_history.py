@@ -13,11 +13,11 @@ from calve.capture.model import StoredCheckpoint
 from calve.lake import TableName, whole_number
 
 EVERY = 300_000
-"""Milliseconds between two samples; each is taken at a multiple of it, so that two processes take the same one."""
+"""Milliseconds between two samples, which are taken at multiples of it, so that two processes take the same ones."""
 PACE = 7 * DAY
-"""Over which time the pace of a consumer is measured."""
+"""The period over which the pace of a consumer is measured."""
 _RECENT = 50
-"""How many commits tell the usual interval between two."""
+"""The number of commits from which the usual interval is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,28 +28,28 @@ class LagSample:
     table: TableName
     at: int
     commits: int | None
-    """None, as the others, where the history has a gap, or the table could not be read."""
+    """None, like ``files``, ``rows`` and ``bytes``, if the history has a gap, or the table could not be read."""
     files: int | None
     rows: int | None
     bytes: int | None
     checkpoint_at: int
-    """The time of the snapshot up to which it had committed."""
+    """The time of the last committed snapshot."""
     current_at: int | None
     """The time of the table's newest snapshot."""
     expires_at: int | None
-    """When the oldest commit that was pending may expire; None where none was."""
+    """When the oldest pending commit may expire; None if none was pending."""
 
     @property
     def is_behind(self) -> bool:
-        """Whether something was pending; a table that could not be read says nothing of that."""
+        """Whether something was pending; False if the table could not be read."""
         return bool(self.commits) or self.expires_at is not None
 
 
 class LagSamples(Protocol):
-    """Keeps samples."""
+    """Stores samples."""
 
     def add(self, samples: Sequence[LagSample]) -> None:
-        """Keep samples; one that is there already stays as it is."""
+        """Store samples; one that already exists is not changed."""
         ...
 
     def samples(self, table: TableName, since: int, step: int) -> list[LagSample]:
@@ -70,22 +70,22 @@ class Behind:
 
     sample: LagSample
     usual_interval: int | None
-    """The time that usually lies between two commits of the table; None with fewer than two."""
+    """The usual time between two commits of the table; None with fewer than two."""
     now: int
 
     @property
     def expires_in(self) -> int | None:
-        """How long the history that it needs is safe; below zero: it may be gone."""
+        """How long the history that it needs is safe; negative: it may be gone."""
         return None if self.sample.expires_at is None else self.sample.expires_at - self.now
 
     @property
     def is_critical(self) -> bool:
-        """Whether it may miss history before it has had two more of the table's usual intervals."""
+        """Whether history that it needs may be gone within two of the table's usual intervals."""
         return self.expires_in is not None and self.expires_in < max(1, 2 * (self.usual_interval or 0))
 
 
 def max_age(table: TableHistory) -> int:
-    """Return how old a snapshot of a table may become before it is expired."""
+    """Return the age at which a snapshot of a table may be expired."""
     return whole_number(table.source.properties, "history.expire.max-snapshot-age-ms", DEFAULT_MAX_AGE_MS)
 
 
@@ -109,7 +109,7 @@ def sample_of(stored: StoredCheckpoint, lag: Lag, table: TableHistory | None, no
 
 
 def usual_interval(table: TableHistory) -> int | None:
-    """Return the time that usually lies between two commits: the median of the newest ones."""
+    """Return the usual time between two commits: the median of the newest ones."""
     times = [step.timestamp_ms for step in table.commits[: _RECENT + 1]]
     gaps = [later - earlier for later, earlier in pairwise(times)]
     return int(median(gaps)) if gaps else None
@@ -118,7 +118,7 @@ def usual_interval(table: TableHistory) -> int | None:
 def forecast(samples: Sequence[LagSample], age: int, now: int) -> int | None:
     """Return in which time a consumer will be too late at the pace of the last days; None: never at that pace.
 
-    What is needed expires at a time that moves on as the consumer does. If that moves on more slowly than time itself,
+    The time at which needed history expires advances with the consumer. If it advances more slowly than time itself,
     the two meet.
 
     Args:
@@ -143,5 +143,5 @@ def _slope(points: Sequence[tuple[int, int]]) -> float:
 
 
 def by_consumer(samples: Iterable[LagSample]) -> dict[str, list[LagSample]]:
-    """Return samples by consumer; they come ordered so."""
+    """Return samples by consumer; they are already in that order."""
     return {consumer: list(some) for consumer, some in groupby(samples, key=lambda one: one.consumer)}

@@ -1,7 +1,7 @@
-"""How late rows arrive: the time of a commit less that of the events, weighted by rows. Pure. Times are milliseconds.
+"""How late rows arrive: the time of a commit minus that of the events, weighted by rows. Pure. Times are milliseconds.
 
-A partition or a file tells the time of its events as an interval, so that a delay is one too: the curve has a lower
-and an upper line. A delay below zero, an event ahead of its commit, counts as none.
+A partition or a file defines the time of its events as an interval, so a delay is an interval too: the curve has a
+lower and an upper line. A negative delay, of an event after its commit, counts as zero.
 """
 
 from bisect import bisect_right
@@ -30,15 +30,15 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Lookback:
-    """What a daily job misses that reads the partitions of the last days again, and what it reads."""
+    """What a daily job that reads the partitions of the last days again misses, and how much it reads."""
 
     days: int
     missed_rows: int
-    """Rows of a day that was no longer read when they arrived; where a period is longer than a day, at least these."""
+    """Rows of a day that was no longer read when they arrived; a lower limit if a period is longer than a day."""
     missed_rows_at_most: int
     missed_share: float
     times_re_read: float
-    """How many times the data is read again, after its first reading."""
+    """How many times the data is read again, after the first time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +47,25 @@ class Lateness:
 
     commits: int
     rows: int
-    """Rows whose time is known."""
+    """The rows whose time is known."""
     unknown_rows: int
     late_rows: int
-    """Rows of a day before that of their commit."""
+    """The rows of a day before that of their commit."""
     curve: tuple[Point, ...]
     lookbacks: tuple[Lookback, ...]
     misses_none_days: int | None
-    """The shortest lookback that misses none; None without rows."""
+    """The shortest lookback that misses no row; None without rows."""
     lookback: Lookback | None
-    """The one that was asked for; None without rows."""
+    """The requested lookback; None without rows."""
 
 
 def lateness(commits: Sequence[RangeSnapshot], facts: Mapping[int, Cells], lookback: int = 0) -> Lateness:
-    """Return how late the rows arrived that commits brought; compaction brings none.
+    """Return how late the rows that commits added arrived; compaction adds none.
 
     Args:
         commits: the commits.
         facts: what they did, by snapshot.
-        lookback: the days of the lookback that is asked for, beside the usual ones.
+        lookback: the days of the requested lookback, in addition to the usual ones.
     """
     soonest: Counter[int] = Counter()
     latest: Counter[int] = Counter()
@@ -113,12 +113,12 @@ class _Sums:
         self._sums = list(accumulate((rows[delay] for delay in self._delays), initial=0))
 
     def upto(self, delay: int) -> int:
-        """Return how many rows came within a delay."""
+        """Return how many rows arrived within a delay."""
         return self._sums[bisect_right(self._delays, delay)]
 
 
 def _thinned(delays: Sequence[int]) -> Iterable[int]:
-    """Return so few of the delays as a curve has points, the first and the last among them."""
+    """Return as many of the delays as a curve has points, including the first and the last."""
     if len(delays) <= MOST_POINTS:
         return delays
     last = len(delays) - 1

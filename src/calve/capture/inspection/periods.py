@@ -1,4 +1,4 @@
-"""The time that a partition, or the bounds of a file, stand for. Pure. Times are milliseconds."""
+"""The period of time of a partition, or of the bounds of a file. Pure. Times are milliseconds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -13,23 +13,23 @@ from calve.errors import RequestInvalid
 
 HOUR, DAY = 3_600_000, 86_400_000
 WHOLE_TABLE = "all"
-"""The name of the one partition of files without any."""
+"""The name of the partition of files without partition fields."""
 _MINUTE = 60_000
 _PER_MS = {"timestamp": 1_000, "timestamptz": 1_000, "timestamp_ns": 1_000_000, "timestamptz_ns": 1_000_000}
-"""How many units of a type a millisecond has."""
+"""The number of units of a type in a millisecond."""
 _MONTHS = 12
 
 
 class Partition(NamedTuple):
-    """A partition, and the time of the events in it: from ``start`` up to, but not at, ``end``."""
+    """A partition, and the time of its events: from ``start`` to before ``end``."""
 
     name: str
     start: int | None = None
-    """None where the partition says nothing of time."""
+    """None if the partition is not by time."""
     end: int | None = None
 
     def is_before(self, time: int) -> bool:
-        """Tell whether all its events came before a time."""
+        """Tell whether all its events are before a time."""
         return self.end is not None and self.end <= time
 
 
@@ -38,7 +38,7 @@ PartitionOf = Callable[[ManifestEntry, int], Partition]
 
 
 def partitions_by_spec(source: Source) -> PartitionOf:
-    """Return what tells the partitions of files as their specs have them."""
+    """Return a function that returns the partition of a file according to its spec."""
     known: dict[tuple[Any, ...], Partition] = {}
     kinds = {spec_id: [kind_of(source, one["source-id"]) for one in spec] for spec_id, spec in source.specs.items()}
 
@@ -95,11 +95,11 @@ def _of_month(months: int) -> int:
 
 
 def time_column(source: Source, path: str) -> tuple[int, PartitionOf]:
-    """Return the id of a column of times, and what tells the time of files by its bounds, to the minute.
+    """Return the id of a time column, and a function that returns the period of a file by its bounds, to the minute.
 
     Raises:
         RangeColumnMissing: there is no such column.
-        RequestInvalid: it holds no times.
+        RequestInvalid: it is not a column of times.
     """
     (column,) = columns_of(source, [path])
     if column.kind != "date" and column.kind not in _PER_MS:

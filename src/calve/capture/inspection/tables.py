@@ -1,4 +1,4 @@
-"""The use cases about tables: which there are, who reads and writes them, and what their metadata tells."""
+"""The use cases about tables: which exist, who reads and writes them, and what their metadata shows."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -32,7 +32,7 @@ from calve.lake import CurrentRights, Lake, Right, TableName, TableRights, all_o
 from calve.namespaces import workflow_of
 
 _READING = 0.12
-"""Seconds that a list of tables takes to read their metadata; what is in memory already takes next to none."""
+"""How many seconds a list of tables may spend on reading metadata that is not cached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +47,27 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class CaptureDelivery:
-    """What one attempt wrote of a capture to one table."""
+    """What one attempt wrote to one table for a capture."""
 
     stream: str
     """The workflow and the step: ``workflow/step``."""
     attempt: str
-    """Its key, which snapshots that it wrote have in their summary."""
+    """Its key, which is in the summaries of the snapshots that it wrote."""
     table: TableName
     status: str
-    """Of its branch: staged, held, published or discarded."""
+    """The status of its branch: staged, held, published or discarded."""
     changed_at: datetime
 
 
 class ReaderState(Protocol):
-    """Keeps checkpoints and captures."""
+    """Stores checkpoints and captures."""
 
     def checkpoints(self, consumer: str | None = None) -> list[StoredCheckpoint]:
         """Return every checkpoint, or one consumer's, ordered by consumer and table."""
         ...
 
     def checkpoints_of(self, table: TableName) -> list[StoredCheckpoint]:
-        """Return where every consumer of a table stands."""
+        """Return the checkpoints of all consumers of a table."""
         ...
 
     def open_captures(self) -> list[StoredCapture]:
@@ -75,24 +75,24 @@ class ReaderState(Protocol):
         ...
 
     def latest_capture(self, consumer: str) -> StoredCapture | None:
-        """Return the newest capture of a consumer that was not given up."""
+        """Return the newest capture of a consumer that was not abandoned."""
         ...
 
 
 class TargetState(Protocol):
-    """Keeps which tables were delivered to."""
+    """Stores which tables were delivered to."""
 
     def targets(self) -> list[Target]:
         """Return the tables that streams deliver to."""
         ...
 
     def of_capture(self, capture_id: str) -> list[CaptureDelivery]:
-        """Return what was written of a capture, oldest first."""
+        """Return what was written for a capture, oldest first."""
         ...
 
 
 class Watches(Protocol):
-    """Tells which tables triggers watch."""
+    """Returns which tables triggers watch."""
 
     def __call__(self) -> Iterable[tuple[str, TableName]]:
         """Return workflows, each with a table that a trigger of it watches."""
@@ -101,7 +101,7 @@ class Watches(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TableUse:
-    """Who reads and writes a table, as far as the caller may know."""
+    """Who reads and writes a table, as far as the caller may see."""
 
     table: TableName
     consumers: tuple[str, ...] = ()
@@ -118,13 +118,13 @@ class TableUse:
         return tuple(sorted({*map(workflow_of, (*self.consumers, *self.steps)), *self.watched_by}))
 
     def with_steps(self, read: Iterable[str], written: Iterable[str]) -> "TableUse":
-        """Return it with the steps that have read or written the table."""
+        """Return this with the steps that have read or written the table."""
         return replace(self, steps=tuple(sorted(read)), written_by=tuple(sorted({*self.written_by, *written})))
 
 
 @dataclass(frozen=True, slots=True)
 class TableServices:
-    """What is asked about tables: the lake, the state of captures and deliveries, and what triggers watch."""
+    """What reports about tables need: the lake, the state of captures and deliveries, and what triggers watch."""
 
     lake: Lake
     readers: ReaderState
@@ -140,13 +140,13 @@ class TableServices:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Tells of tables what its caller may know; any other table does not exist for them."""
+    """Reports on the tables that its caller may see; for them, no other table exists."""
 
     services: TableServices
     caller: CaptureCaller = field(default_factory=Local)
 
     def for_caller(self, caller: CaptureCaller) -> "Tables":
-        """Return the same tables for somebody who may see only some."""
+        """Return the same for a caller who may see only some tables."""
         return Tables(self.services, caller)
 
     def short(self, table: TableName) -> str:
@@ -154,13 +154,13 @@ class Tables:
         return table.short(self.services.lake.default_catalog)
 
     def known(self) -> list[TableUse]:
-        """Return the tables with consumers, captures, deliveries or triggers, by name."""
+        """Return the names of the tables with consumers, captures, deliveries or triggers, in order."""
         rights = self._rights()
         uses = self._uses()
         return [uses[table] for table in sorted(uses) if self._sees(rights, table)]
 
     def all(self, namespace: str | None = None) -> list[TableUse]:
-        """Return all tables of the catalogs, or of one namespace, by name; without those that captures made.
+        """Return all tables of the catalogs, or of one namespace, by name; without those that captures created.
 
         Raises:
             LakeError: a catalog cannot be reached.
@@ -179,11 +179,11 @@ class Tables:
         ]
 
     def may_see(self) -> Callable[[TableName], bool]:
-        """Return what tells whether the caller may see a table."""
+        """Return a function that tells whether the caller may see a table."""
         return partial(self._sees, self._rights())
 
     def newest_samples(self) -> list[LagSample]:
-        """Return how far consumers were behind when it was last looked, as far as the caller may know."""
+        """Return how far consumers were behind in the newest samples, as far as the caller may see."""
         return [one for one in self.services.samples.newest(self.now() - _RECENT) if self._reads(one.consumer)]
 
     def use_of(self, name: TableName) -> TableUse:
@@ -194,7 +194,7 @@ class Tables:
         """Return a table that the caller may see.
 
         Raises:
-            TableMissing: there is none, or not for them.
+            TableMissing: it does not exist, or the caller may not see it.
         """
         name = self.services.lake.parse(table)
         rights = self._rights()
@@ -208,10 +208,10 @@ class Tables:
             raise
 
     def histories(self, names: Iterable[TableName], seconds: float = _READING) -> dict[TableName, TableHistory]:
-        """Return tables that the caller was told of, as many as can be read in some time; without the unreadable.
+        """Return the tables with these names, as many as can be read in some time; without unreadable ones.
 
-        Those that the catalog was not asked for yet come first, then those for which that is longest ago; what there
-        is no time for is as it was then.
+        Tables that were never requested from the catalog are read first, then those requested longest ago; for the
+        others, the cached state is returned.
         """
         metadata, until = self.services.metadata, time.monotonic() + seconds
         found: dict[TableName, TableHistory | None] = {name: metadata.known(name) for name in names}
@@ -224,7 +224,7 @@ class Tables:
         return {name: table for name, table in found.items() if table is not None}
 
     def deliveries(self, capture_id: str) -> list[tuple[CaptureDelivery, int | None]]:
-        """Return what was written of a capture, each with its snapshot of ``main``, if that is known and kept."""
+        """Return what was written for a capture, each with its snapshot of ``main``, if it is known and not expired."""
         sees = self.may_see()
         found = self.services.targets.of_capture(capture_id)
         seen = [one for one in found if self._reads(one.stream) and sees(one.table)]
@@ -237,7 +237,7 @@ class Tables:
         return [self._lag(table, stored) for stored in found if self._reads(stored.consumer)]
 
     def lag_history(self, table: TableHistory, consumer: str | None, days: int) -> dict[str, list[LagSample]]:
-        """Return how far the consumers of a table were behind in the last days, oldest first; some 400 samples each.
+        """Return how far the consumers of a table were behind in the last days, oldest first; about 400 samples each.
 
         Raises:
             AccessError: the caller may not read the consumer.
@@ -252,7 +252,7 @@ class Tables:
         }
 
     def behind(self) -> list[Behind]:
-        """Return the consumers that were behind when it was last looked, those first whose history ends first."""
+        """Return the consumers that were behind in the newest samples, ordered by when their history expires."""
         rights, now = self._rights(), self.now()
         newest = [one for one in self.services.samples.newest(now - _RECENT) if one.is_behind]
         seen = [one for one in newest if self._reads(one.consumer) and self._sees(rights, one.table)]
@@ -264,7 +264,7 @@ class Tables:
         return sorted(found, key=_urgency)
 
     def take_samples(self) -> int:
-        """Keep how far all consumers are behind now; return how many there are."""
+        """Store how far all consumers are behind now; return how many there are."""
         now = self.now()
         found = [self._sample(each, now) for each in self.services.readers.checkpoints()]
         self.services.samples.add(found)
@@ -291,14 +291,14 @@ class Tables:
     def changes(
         self, table: TableHistory, consumer: str | None, commits: slice, partitions: slice, seconds: float = SECONDS
     ) -> ChangeMap:
-        """Return which of some commits touched which of their partitions, and what a consumer did with them.
+        """Return which commits touched which partitions, and how far a consumer has processed them.
 
         Args:
             table: the table.
-            consumer: the consumer; None: all counts as done.
-            commits: which, counted from the newest.
+            consumer: the consumer; None: everything counts as processed.
+            commits: which commits, counted from the newest.
             partitions: which, counted from the newest that these commits touched.
-            seconds: how long to read what is not in memory.
+            seconds: how long to read what is not cached.
 
         Raises:
             AccessError: the caller may not read the consumer.
@@ -311,12 +311,12 @@ class Tables:
         return change_map(steps, facts, reader, partitions)
 
     def reader(self, table: TableHistory, consumer: str) -> Reader:
-        """Return how far a consumer has come in a table."""
+        """Return the progress of a consumer in a table."""
         readers = self.services.readers
         stored = [one for one in readers.checkpoints_of(table.name) if one.consumer == consumer]
         committed = stored[0].checkpoint if stored else None
         if committed is not None and committed.table_uuid != table.source.uuid:
-            committed = None  # of a table that was dropped: nothing of this one is done
+            committed = None  # of a dropped table: this one has not been processed
         latest = readers.latest_capture(consumer)
         asked = latest.document.get("asked", {}).get("operations", []) if latest else []
         operations = frozenset(Operation(one) for one in asked) or frozenset({Operation.APPEND})
@@ -330,7 +330,7 @@ class Tables:
         """Return how late the rows of the last days arrived, and how many commits have not been read yet.
 
         Raises:
-            RequestInvalid: neither the partitions nor the column tell the time of events.
+            RequestInvalid: neither the partitions nor the column show when events happened.
         """
         field_id, partition_of = None, partitions_by_spec(table.source)
         if column is not None:
@@ -341,7 +341,7 @@ class Tables:
         found = lateness(steps, facts, lookback)
         if column is None and found.unknown_rows and not found.rows:
             raise RequestInvalid(
-                f"The partitions of {table.name} do not tell the time of events.",
+                f"The partitions of {table.name} do not show when events happened.",
                 remedy="Name a column of dates or timestamps: ?column=…",
                 table=str(table.name),
             )
@@ -394,9 +394,9 @@ class Tables:
 
 
 _POINTS = 400
-"""How many samples of each consumer are shown."""
+"""The maximum number of samples shown for each consumer."""
 _RECENT = 3 * EVERY
-"""How old a sample may be that tells of now."""
+"""The maximum age of a sample that counts as current."""
 _NEVER = 2**63
 _PUBLISHED = "published"
 """The status of a branch that reached ``main``."""

@@ -189,6 +189,6 @@ def _print_runs(state: State, session: Session, name: str, runs: Sequence[Docume
         for run in runs:
             click.echo(f"{name}: {run['workflow_id']} {run['workflow_instance_id']}")
         if not runs:
-            click.echo(f"{name}: no instance is concerned")
+            click.echo(f"{name}: there is no instance to act on")
     if runs and name != "unblock":
         session.warn_without_worker()

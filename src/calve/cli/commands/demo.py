@@ -50,7 +50,7 @@ def demo(state: State, rows: int, days: int, late: float, *, keep: bool) -> int:
 
     Two workflows clean and aggregate generated playback events each way, day by day; some events are late, some arrive
     twice. Both ways must give the same tables. The demo runs on this machine, in a project of its own, <home>/demo,
-    which every run creates anew; your lake is not touched. The report with charts is <home>/demo/report.html. The last
+    which every run replaces; your lake is not touched. The report with charts is <home>/demo/report.html. The last
     line says how to see its runs in the browser.
 
     Ctrl-C stops it, including Spark.

@@ -38,7 +38,7 @@ def _ordered(names: tuple[str, ...]) -> list[str]:
 
 @cache
 def _defaults(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the defaults of a model; cached, because pydantic computes them anew each time, which is slow."""
+    """Return the defaults of a model; cached, because pydantic computes them on each access, which is slow."""
     return {name: field.get_default(call_default_factory=True) for name, field in model.model_fields.items()}
 
 

@@ -1,7 +1,6 @@
-"""The JSON Schema of definitions, with which editors complete and check them; others import ``schema``.
+"""The JSON Schema of definitions, with which editors complete and check them.
 
-It knows the YAML of the talk (``Workflow`` with ``jobs``), the early form with flat ``steps``, and Maestro's requests.
-An unknown key of a workflow or job is a param, so the schema accepts it: ``calve validate`` finds more.
+Others import ``schema``. It accepts any key of a workflow or job, because unknown keys are params.
 """
 
 from lazy_loader import attach_stub

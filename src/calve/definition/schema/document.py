@@ -1,4 +1,4 @@
-"""The schema of a whole document."""
+"""The schema of a whole document: the YAML of the talk, the early form with flat ``steps``, or Maestro's requests."""
 
 from collections.abc import Iterable, Mapping
 

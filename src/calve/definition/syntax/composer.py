@@ -184,7 +184,7 @@ class Composer:
         self._place(Node(None, mark, self._path(), self._key_mark()))
 
     def refuse(self, mark: Mark, unfit: Unsupported) -> None:
-        """Report a problem at a position, and go on unless there are too many."""
+        """Report a problem at a position, and continue unless there are too many."""
         self.problems.add(Node(None, mark, self._path()), unfit.code, unfit.message, hint=unfit.hint)
         self._refused += 1
         if self._refused == MAX_PROBLEMS:

@@ -42,7 +42,7 @@ def status_after(state: State, retries: Mapping[str, int], policy: ParsedRetryPo
         case State.STOPPED:
             return StepStatus.STOPPED
         case State.CONTINUE:
-            raise ValueError("work that goes on has not ended")
+            raise ValueError("work that continues has not ended")
         case _:
             assert_never(state)
 

@@ -60,7 +60,7 @@ def _begin(work: UnitOfWork, state: RunState) -> bool:
             work.set_run(state, params=params_as_stored(state.params), timeout_at=timeout_at)
         if not run.policy.is_fresh:
             carry_over_steps(work, state, known, changes_since(work, state, known))
-    # Errors of the workflow end the run. Any other error, such as a database that is away, leaves the task to be
+    # Errors of the workflow end the run. Any other error, such as an unavailable database, leaves the task to be
     # tried again.
     except OF_THE_WORKFLOW as error:
         said = f"{error.message} {error.remedy}".strip()
@@ -131,7 +131,7 @@ def _carry_on(work: UnitOfWork, state: RunState, attempt: Attempt) -> None:
 
 
 def _move_on(work: UnitOfWork, state: RunState) -> None:
-    """Start the steps that are ready, until nothing more happens without a worker."""
+    """Start the steps that are ready, until only workers can make progress."""
     run = state.run
     # A step taken over from an earlier run must not stop this one a second time.
     modes = {step_id: mode for step_id, mode in state.blueprint.modes.items() if step_id not in run.carried}

@@ -1,4 +1,4 @@
-"""Sets aside a run that the engine cannot advance: it fails, and the other runs go on."""
+"""Sets aside a run that the engine cannot advance: it fails, and the other runs continue."""
 
 from dataclasses import replace
 

@@ -53,7 +53,7 @@ class Spool:
     """Files with the text of a log, each named by the offset where it begins.
 
     Without ``part``, they contain what the store does not have yet. With it, they contain everything, in files of about
-    that size, and this class never removes them. If the disk is full or gone, the spool is lost, but the step goes on.
+    that size, and this class never removes them. If the disk is full or gone, the spool is lost; the step continues.
     """
 
     def __init__(self, folder: Path, part: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What the engine needs of others: a store for its state, and runtimes for its steps.
+"""What the engine requires of others: a store for its state, and runtimes for its steps.
 
 Other packages import the protocols from ``calve.engine``.
 """

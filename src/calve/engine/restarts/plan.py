@@ -156,7 +156,7 @@ def _reason(
     if policy in _WHOLE or step_id in restart.step_path[:1]:
         return "as asked"
     before = next((source for source in dag.predecessors[step_id] if source in again), None)
-    return f"comes after {before}" if before else "its conditions have another result"
+    return f"comes after {before}" if before else "its conditions have a different result"
 
 
 def obstacles(

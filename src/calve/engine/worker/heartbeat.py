@@ -4,10 +4,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from calve.engine.clock import AnchoredClock
 from calve.engine.instances import Tools
 from calve.engine.model import Changes, NewTask, TaskKind, WorkerRecord
 from calve.engine.worker.claims import ClaimedTasks
+from calve.engine.worker.clock import AnchoredClock
 from calve.engine.worker.executor import Executor
 
 log = logging.getLogger(__name__)

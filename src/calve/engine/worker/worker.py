@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from calve.engine.clock import AnchoredClock
 from calve.engine.decisions import Transaction, Transactions
 from calve.engine.instances import Tools
 from calve.engine.model import Task, TaskKind, WorkerRecord
 from calve.engine.worker.claims import ClaimedTasks, Slots, StepReservations
+from calve.engine.worker.clock import AnchoredClock
 from calve.engine.worker.executor import Executor
 from calve.engine.worker.heartbeat import Heartbeat, IsGone
 from calve.engine.worker.log_context import log_context
@@ -134,7 +134,7 @@ class Worker:
             self._guarded(lambda: self._tools.state.retire(self.uuid))
 
     def end(self) -> None:
-        """Claim nothing more, and end when the running steps have ended or the drain time is over."""
+        """Claim no more tasks, and end when the running steps have ended or the drain time is over."""
         self._ending.set()
         self._tools.state.wake()
 
@@ -246,11 +246,11 @@ class Worker:
         except LeaseLost:
             return None
         except (Conflict, StoreError) as error:
-            log.warning("run %s cannot be moved yet: %s", task.key, error.message)
+            log.warning("run %s cannot be advanced yet: %s", task.key, error.message)
             self._release([task])
             return None
         except Exception:
-            log.exception("run %s cannot be moved", task.key)
+            log.exception("run %s cannot be advanced", task.key)
             return self._failed(task)
         return transaction
 

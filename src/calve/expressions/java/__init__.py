@@ -1,6 +1,6 @@
-"""What SEL takes from Java: numbers, String.format, regular expressions, the order of a HashMap, JSON. Pure.
+"""The parts of Java that SEL uses: numbers, String.format, regular expressions, the order of a HashMap, JSON. Pure.
 
-Definitions use it, too, where they must write JSON and parse numbers like Java.
+Definitions use it, too, to write JSON and to parse numbers like Java.
 """
 
 from lazy_loader import attach_stub

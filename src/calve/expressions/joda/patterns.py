@@ -126,7 +126,7 @@ def _quoted(pattern: str, position: int) -> tuple[str, int]:
 
 
 _Maker = Callable[[int], Element]
-"""Returns the element of a letter that is repeated so many times."""
+"""Returns the element of a letter and the number of its repetitions."""
 
 
 def _number(field: DateField, most_digits: int) -> _Maker:

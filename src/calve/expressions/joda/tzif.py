@@ -1,6 +1,6 @@
 """The rules of time zones, read from the files of the tzdata package, not from those of the system.
 
-A file holds transitions, and a last line in POSIX form that says how it goes on, such as PST8PDT,M3.2.0,M11.1.0
+A file holds transitions, and a last line in POSIX form that defines later transitions, such as PST8PDT,M3.2.0,M11.1.0
 (RFC 8536).
 """
 

@@ -83,11 +83,11 @@ def _start(daemon: Daemon, name: str, config: Mapping[str, Any], context: StepCo
     state = daemon.state(name)
     if state is None:
         if not context.is_first:
-            context.log(f"There is no container {name} on this machine; it is started here.\n")
+            context.log(f"The container {name} does not exist on this machine; starting it.\n")
         _create(daemon, name, config, context)
         state = daemon.state(name) or {}
     else:
-        context.log(f"The container {name} is there already: {state['Status']}. Its log follows from the beginning.\n")
+        context.log(f"The container {name} already exists: {state['Status']}. Its log follows, from the beginning.\n")
     if state.get("Status") == "created":
         try:
             daemon.start(name)
@@ -122,7 +122,7 @@ def _wait(daemon: Daemon, name: str, context: StepContext) -> Mapping[str, Any] 
     while True:
         state = daemon.state(name)
         if state is None:
-            raise platform_error(f"The container {name} is gone: it was removed.")
+            raise platform_error(f"The container {name} was removed while the step ran.")
         if state["Status"] in _OVER:
             return state
         if context.wait(pause):
@@ -148,7 +148,7 @@ class _Follower(threading.Thread):
                 self._output.feed(letter, data)
                 self._marked[letter].feed(data)
         except StepFailed as failure:
-            self._context.log(f"The log broke off: {message_of(failure)}\n")
+            self._context.log(f"The log was interrupted: {message_of(failure)}\n")
         self._output.close()
 
     def outputs(self) -> ProgramOutputs:

@@ -66,7 +66,7 @@ def _judged(expression: str | None, answer: HttpAnswer) -> State:
     except ExpressionError as error:
         raise fatal(f"state_expr: {error.message}") from None
     if not isinstance(given, str) or given not in set(State):
-        raise fatal(f"state_expr gave {given!r}, which is not a state: {_STATES}.")
+        raise fatal(f"state_expr returned {given!r}, which is not a state: {_STATES}.")
     return State(given)
 
 

@@ -51,7 +51,7 @@ def _may_come(told: str) -> bool:
 def _failed(condition: Mapping[str, Any], pod: Mapping[str, Any] | None, ended: Mapping[str, Any]) -> JobStatus:
     code = ended.get("exitCode")
     if condition.get("reason") == "DeadlineExceeded":
-        return JobStatus(State.TIMED_OUT, "The cluster ended the job, as its time was up.", code)
+        return JobStatus(State.TIMED_OUT, "The cluster ended the job because its time limit had passed.", code)
     if (lost := _lost(pod, ended)) or code is None:
         message = lost or f"The job failed: {_told(condition.get('reason'), condition.get('message'))}."
         return JobStatus(State.PLATFORM_ERROR, message, code)

@@ -47,7 +47,7 @@ class Kubernetes:
             jobs.delete(kept["job"])
             while jobs.read(kept["job"]) is not None:
                 if time.monotonic() > until:
-                    raise platform_error(f"The job {kept['job']} is still not gone after {_GONE_SECONDS:g} s.")
+                    raise platform_error(f"The job {kept['job']} was not deleted within {_GONE_SECONDS:g} s.")
                 time.sleep(_TICK)
 
     def _look(self, context: StepContext) -> Outcome:
@@ -69,7 +69,7 @@ def _turn(jobs: Jobs, config: Mapping[str, Any], kept: dict[str, Any], context: 
         return _submit(jobs, config, kept, context)
     job = jobs.read(kept["job"])
     if job is None:
-        raise platform_error(f"The job {kept['job']} is gone: it was deleted.")
+        raise platform_error(f"The job {kept['job']} was deleted while the step ran.")
     pod = jobs.pod(kept["job"])
     status = job_status(job, pod)
     if status.state is State.CONTINUE:
@@ -90,11 +90,11 @@ def _submit(jobs: Jobs, config: Mapping[str, Any], kept: Mapping[str, Any], cont
     if job is None:
         job = jobs.read(name)
         if job is None or _is_leaving(job):
-            return _again(kept, "An earlier job of the same name is being deleted.", 0)
+            return _again(kept, "An earlier job with the same name is being deleted.", 0)
         if not _is_ours(job, context) and job_status(job, jobs.pod(name)).state not in {State.CONTINUE, State.DONE}:
             jobs.delete(name)
-            return _again(kept, "An earlier job of the same key failed, and is deleted.", 0)
-        context.log(f"The job {name} is there already.\n")
+            return _again(kept, "An earlier job with the same key failed, and is being deleted.", 0)
+        context.log(f"The job {name} already exists.\n")
     else:
         context.log(f"The job {name} was created.\n")
     return _again({**kept, "is_started": True, "misses": 0}, "The job was created.", 0)

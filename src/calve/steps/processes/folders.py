@@ -116,7 +116,7 @@ class ProcessFolder:
         self.results.mkdir(mode=0o700)
 
     def result(self, name: str, limit: int) -> bytes:
-        """Return at most so many bytes of a file that the program wrote.
+        """Return a limited number of bytes of a file that the program wrote.
 
         The program owns the folder, and may run as another user: links are not followed.
 

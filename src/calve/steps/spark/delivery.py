@@ -59,7 +59,7 @@ class TargetDelivery:
                 context.log(f"-- {message_of(moved)}\n")
                 self._discard(staging, context)
                 if number < RUNS and not context.is_interrupted():
-                    context.log(f"-- the job runs again on what others wrote: {number + 1} of {RUNS}\n")
+                    context.log(f"-- the job runs again, on the version of others: {number + 1} of {RUNS}\n")
         if context.is_interrupted():
             raise interrupted("The step")
         raise platform_error(f"Others wrote to the targets each of the {RUNS} times that the job ran.")
@@ -149,7 +149,7 @@ def _waits_for_commit(config: Mapping[str, Any]) -> bool:
 
 def _log_line(one: Published) -> str:
     if one.is_repeated:
-        return f"{one.target} had these rows already"
+        return f"{one.target} already contained these rows"
     how = ", after what others appended meanwhile" if one.is_reappended else ""
     return f"published to {one.target}, snapshot {one.snapshot_id}{how}"
 

@@ -61,7 +61,7 @@ def refusal(url: URL) -> StepFailed:
     shown = URL.create(url.drivername, None, None, url.host, url.port, url.database).render_as_string()
     return fatal(
         f"{shown} is calve's state database: a step that connects to it could make itself administrator.",
-        remedy="Give the step another database. What calve knows of workflows can be asked of its REST interface.",
+        remedy="Give the step another database. To read its records of workflows, use the REST API.",
     )
 
 

@@ -91,7 +91,7 @@ def check_values(statements: Sequence[Statement], values: Collection[str], where
         raise fatal("There is no statement to run.")
     missing = sorted({name for statement in statements for name in statement.names} - set(values))
     if missing:
-        raise fatal(f"The statements want values that {where} does not have: {', '.join(missing)}.")
+        raise fatal(f"The statements use values that {where} does not contain: {', '.join(missing)}.")
 
 
 def _tokens(text: str, dialect: str) -> Iterator[tuple[_Kind, str]]:

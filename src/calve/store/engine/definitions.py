@@ -149,7 +149,7 @@ class SqlDefinitions:
             if not is_known or (version_id is not None and not _has_version(connection, workflow_id, version_id)):
                 raise _missing(workflow_id, version_id)
             values = {"active_version": version_id, "activated_at": now, "modified_at": now}
-            if version_id is None:  # a later activation starts its triggers anew
+            if version_id is None:  # a later activation starts its triggers again
                 connection.execute(delete(trigger).where(trigger.c.workflow_id == workflow_id))
                 values["triggers_version"] = UNSYNCED
             _change(connection, workflow_id, values)

@@ -111,7 +111,7 @@ def read_leaves(connection: Connection, scope: Scope, limit: int) -> Leaves:
     for row in connection.execute(counts, place):
         if row.number:
             (live if row.is_live else over)[StepStatus(row.status)] = row.number
-    # To find the named ones scans the tree once more: needless if everything has succeeded.
+    # Finding the named ones scans the tree a second time: unnecessary if everything has succeeded.
     has_named = any(status.value in _NAMED for status in (*over, *live))
     first = connection.execute(named.limit(limit), place) if has_named else ()
     return Leaves(over, live, tuple(_leaf_of(row) for row in first))

@@ -180,7 +180,7 @@ def _waiting(changes: Sequence[UncommittedChange], memory: Memory, change: str, 
 
 
 def _ready_at(changes: Sequence[UncommittedChange], waiting: Memory, rules: ChangeRules) -> int | None:
-    """Return when the changes are enough if nothing more comes; None if they never are."""
+    """Return when the changes suffice if no others follow; None if they never do."""
     files, size = sum(each.files for each in changes), sum(each.bytes for each in changes)
     quiet_at = (waiting.noticed or 0) + rules.debounce
     latest = None if rules.max_delay is None else (waiting.since or 0) + rules.max_delay

@@ -1,4 +1,4 @@
-"""The pages, one module a topic; ``routers`` lists them.
+"""The pages, one module per topic; ``routers`` lists them.
 
 Only ``calve.web`` imports it; pages are reached through their routes.
 """

@@ -59,7 +59,7 @@ def test_a_commit_names_its_step_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("commit", ["", "- job: {id: c, type: IpCommit}", COMMIT.replace("step: capture", "step: x")])
-def test_what_is_wrong_with_a_commit_is_told_elsewhere(commit: str) -> None:
+def test_what_is_wrong_with_a_commit_is_reported_elsewhere(commit: str) -> None:
     """A missing step, or one that there is none of."""
     codes = {one.code for one in loaded(CAPTURE, commit).problems}
     assert codes <= {"capture_uncommitted", "missing_field", "unknown_capture_step", "param_error", "unknown_reference"}
@@ -160,6 +160,6 @@ def test_reading_what_was_completed_changes_nothing() -> None:
     assert again.required() == once
 
 
-def test_a_loop_without_steps_is_told_elsewhere() -> None:
+def test_a_loop_without_steps_is_reported_elsewhere() -> None:
     """There is nothing to complete in it."""
     assert loaded(OLDER, "- foreach: {id: each, loop_params: {x: [a]}, jobs: []}").definition is None

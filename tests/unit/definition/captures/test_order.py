@@ -406,7 +406,7 @@ def test_a_commit_whose_step_only_the_run_tells_is_known_by_its_capture() -> Non
 
 
 def test_rows_that_nothing_reads_are_warned_of() -> None:
-    """Somebody may want to begin from now on; what stands in a file is not known."""
+    """Someone may want to begin from now on; what stands in a file is not known."""
     found = loaded(CAPTURE, COMMIT)
     (warning,) = found.problems
     assert (warning.code, warning.severity, found.definition is None) == ("capture_unused", Severity.WARNING, False)

@@ -10,7 +10,7 @@ from calve.definition.dry_run.resolution import PATIENCE, resolve
 LONG = "x = 0; for (i = 0; i < 20000; i += 1) { x = x + 1; } return x;"
 
 
-def test_all_expressions_of_a_definition_together_have_so_much_time() -> None:
+def test_all_expressions_of_a_definition_share_a_time_limit() -> None:
     """One that would take longer than what the others have left of it fails; a short one does not."""
     params = {
         "a": {"type": "LONG", "expression": LONG},

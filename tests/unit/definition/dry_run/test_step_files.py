@@ -70,7 +70,7 @@ def test_the_references_of_a_file_are_checked() -> None:
         ("$dya ${ dya }", "param_error", "copy.sql:1:6: ${ dya } is not a reference"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told_with_its_place(text: str, code: str, message: str) -> None:
+def test_what_is_wrong_in_a_file_is_reported_with_its_place(text: str, code: str, message: str) -> None:
     """As it is of a text in the definition."""
     found = loaded("{file: copy.sql}", Files({"copy.sql": text}))
     assert (code, message) in problems(found)
@@ -150,7 +150,7 @@ def test_what_could_not_hold_the_text_shows_the_name() -> None:
     assert b["step"]["params"]["sql"]["value"] == {"url": "x", "query": "SELECT true"}
 
 
-def test_a_path_that_is_no_reference_is_told_of_once() -> None:
+def test_a_path_that_is_not_a_reference_is_reported_once() -> None:
     """No file is looked for then, nor one whose path is a secret."""
     found = loaded("{file: '${ name }.sql'}", Files())
     assert problems(found) == [("param_error", "spark.file, line 1, column 1: ${ name } is not a reference")]

@@ -222,7 +222,7 @@ def test_a_key_of_another_kind_is_no_param(text: str) -> None:
         ("a", "a job is a map with one key, its kind", None),
     ],
 )
-def test_an_item_that_is_no_job_is_told_how_to_be_one(text: str, message: str, hint: str | None) -> None:
+def test_an_item_that_is_not_a_job_gets_a_hint(text: str, message: str, hint: str | None) -> None:
     """It is left out, and the others are read."""
     found = job(text)
     assert found.said == [("job_malformed", message)]

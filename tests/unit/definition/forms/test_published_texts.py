@@ -1,6 +1,6 @@
 """The workflows of the talk and of Maestro's own repository become what they say."""
 
-from tests.talk import FIRST, SECOND, THIRD
+from tests.talk_workflows import FIRST, SECOND, THIRD
 from tests.unit.definition.forms.writing import written
 
 _QUERY = (

@@ -333,7 +333,7 @@ def test_a_secret_cannot_be_read_in_an_expression(text: str) -> None:
     assert refused.remedy
 
 
-def test_the_place_of_a_reference_in_a_longer_text_is_told() -> None:
+def test_the_place_of_a_reference_in_a_longer_text_is_reported() -> None:
     """By the field, the line and the column; an expression has only its param."""
     script = {"type": "MAP", "value": params(script="SELECT 1;\nSELECT ${dya}", audit=["$$dya", "$x"])}
     assert _refusal(StepScope("s", _known(x=1)), spark=script).message == (
@@ -394,7 +394,7 @@ def test_a_file_may_be_longer_than_a_param() -> None:
         ("'${day'\n}", "copy.sql:1:2: ${day' is not a reference"),
     ],
 )
-def test_what_a_file_refers_to_in_vain_is_told_with_its_place(text: str, message: str) -> None:
+def test_what_a_file_refers_to_in_vain_is_reported_with_its_place(text: str, message: str) -> None:
     """Before anything is done with it."""
     scope = StepScope("me", _known(day=1) | {"null": Parameter("null", param(), None)}, {"job": _known(out="x")})
     with pytest.raises(ParamError) as raised:

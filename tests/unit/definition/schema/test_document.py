@@ -7,7 +7,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
-from tests.talk import FIRST, SECOND, THIRD
+from tests.talk_workflows import FIRST, SECOND, THIRD
 from tests.unit.definition.templates.makers import template
 
 from calve.definition.document import all_steps, entry

@@ -44,7 +44,7 @@ def found(step_type: Any, given: Any, result: Any = None, **workflow: Any) -> li
         ({"type": "STRING_MAP", "value": {"script": "${ x}"}}, "spark.script", "spark.script, line 1, column 1"),
     ],
 )
-def test_a_brace_that_is_no_reference_is_told(given: Any, field: str, place: str) -> None:
+def test_a_brace_that_is_not_a_reference_is_reported(given: Any, field: str, place: str) -> None:
     """In statements, audits, merges and values, with its place."""
     [(where, message)] = found(SPARK, given)
     assert where == field
@@ -84,7 +84,7 @@ def test_a_statement_that_is_whole_a_value_must_be_resolved(given: Any, workflow
     assert not found(SPARK, given, {"script": "SELECT '$1'"}, **workflow)
 
 
-def test_the_place_in_the_param_that_is_taken_whole_is_told() -> None:
+def test_the_place_in_the_param_that_is_taken_whole_is_reported() -> None:
     """If that is where the brace is not a reference."""
     given = config(script="${query}")
     told = found(SPARK, given, {"script": "SELECT 1,\n '${ day}'"}, query="SELECT 1,\n '${ day}'")

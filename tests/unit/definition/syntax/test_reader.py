@@ -185,7 +185,7 @@ def test_merge_keys_are_refused() -> None:
     assert _plain("'<<': 1") == {"<<": 1}
 
 
-def test_a_key_that_stands_twice_is_refused_and_both_places_are_named() -> None:
+def test_a_duplicate_key_is_refused_with_both_positions() -> None:
     """The first one counts for what is checked next; problems inside the second are still found."""
     node, problems = _read("a:\n  id: 1\n  id: {x: !t 2}\n")
     assert node is not None
@@ -240,7 +240,7 @@ def test_byte_order_marks_and_windows_line_ends_do_not_matter() -> None:
         ('a: "x\\0y"', ("character", 1, 4)),
     ],
 )
-def test_what_is_no_text_is_refused_with_its_place(text: str | bytes, expected: tuple[str, int, int]) -> None:
+def test_what_is_not_text_is_refused_with_its_place(text: str | bytes, expected: tuple[str, int, int]) -> None:
     """Bytes that are not UTF-8, control characters and halves of surrogate pairs, escaped or not."""
     assert _place(_only(text)) == expected
 
@@ -345,7 +345,7 @@ def test_a_broken_text_in_braces_is_explained_by_what_came_further() -> None:
     assert "expected , or ]" in _only("[a, b").message
 
 
-def test_a_billion_laughs_are_refused_one_by_one() -> None:
+def test_each_alias_of_a_billion_laughs_is_refused() -> None:
     """Aliases are not followed, so nothing grows."""
     lines = ["a: &a [lol,lol,lol,lol,lol,lol,lol,lol,lol]"]
     lines += [f"{c}: &{c} [{','.join([f'*{b}'] * 9)}]" for b, c in zip("abcdefg", "bcdefgh", strict=True)]
@@ -363,7 +363,7 @@ def test_a_bomb_that_is_walked_is_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["[" * 20_000 + "]" * 20_000, "- " * 20_000 + "x", "[a, " * 20_000])
-def test_a_list_20_000_deep_is_refused_at_its_51st_level(text: str) -> None:
+def test_a_list_20_000_levels_deep_is_refused_at_level_51(text: str) -> None:
     """The rest is not looked at."""
     problem = _only(text)
     assert problem.code == "too_deep"
@@ -408,7 +408,7 @@ def test_what_is_too_large_is_refused(text: str, code: str) -> None:
     assert _only(text).code == code
 
 
-def test_a_text_with_too_many_problems_is_given_up() -> None:
+def test_a_text_with_too_many_problems_is_abandoned() -> None:
     """A hundred are enough to work on."""
     _, problems = _read("a: 1\n" * 5000)
     assert len(problems) == 101

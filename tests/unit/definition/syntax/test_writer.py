@@ -138,7 +138,7 @@ def test_a_key_longer_than_yaml_allows_on_a_line_is_marked() -> None:
 
 
 @pytest.mark.parametrize("value", [{1, 2}, b"x", [object()]])
-def test_what_is_no_json_is_not_written(value: Any) -> None:
+def test_what_is_not_json_is_not_written(value: Any) -> None:
     """It is a mistake of the caller."""
     with pytest.raises(TypeError):
         to_yaml(value)

@@ -230,7 +230,7 @@ JOB = template("single", step_type="Spark")
         ("type: round", "template_cycle", "a template contains itself: round -> round", ""),
     ],
 )
-def test_a_template_that_cannot_be_expanded_is_told_with_what_was_meant(
+def test_a_template_that_cannot_be_expanded_is_reported_with_what_was_meant(
     template_step: str, code: str, message: str, hint: str
 ) -> None:
     """At the template step."""

@@ -113,7 +113,7 @@ definition:
         ),
     ],
 )
-def test_what_is_wrong_with_a_template_is_told_with_its_place(text: str, code: str, message: str) -> None:
+def test_what_is_wrong_with_a_template_is_reported_with_its_place(text: str, code: str, message: str) -> None:
     """All at once, none of them as a crash."""
     found, problems = _read(text)
     assert found is None

@@ -35,7 +35,7 @@ def test_a_server_listens_on_the_loopback_alone(tmp_path: Path) -> None:
     assert conf["spark.master"] == "spark://m:7077"
 
 
-def test_a_server_of_others_is_told_of_the_lake(tmp_path: Path) -> None:
+def test_an_external_server_gets_the_settings_of_the_lake(tmp_path: Path) -> None:
     """What the step says wins."""
     conf = remote_conf(load(tmp_path, {}), {"spark.sql.defaultCatalog": "other"})
     assert conf["spark.sql.defaultCatalog"] == "other"

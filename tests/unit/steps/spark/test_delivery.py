@@ -220,7 +220,7 @@ def test_a_table_that_took_the_branch_but_is_no_target_is_named(context: FakeCon
 @pytest.mark.parametrize(
     ("error", "state"), [(DeliverySuperseded(), State.FATAL_ERROR), (StoreUnavailable(), State.PLATFORM_ERROR)]
 )
-def test_a_delivery_that_is_refused_is_final_and_a_database_that_is_away_is_not(
+def test_a_delivery_that_is_refused_is_final_and_a_database_that_is_unavailable_is_not(
     context: FakeContext, error: Exception, state: State
 ) -> None:
     """The engine retries the latter."""

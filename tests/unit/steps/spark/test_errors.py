@@ -37,7 +37,7 @@ def _other(message: str, stack: str | None = None) -> Exception:
     return SparkException(message, server_stacktrace=stack)
 
 
-def test_an_error_of_the_user_is_told_in_one_line(tmp_path: Path) -> None:
+def test_an_error_of_the_user_is_reported_in_one_line(tmp_path: Path) -> None:
     """Without the plan; that and Java's stack stand in the log. It is not tried again."""
     context = FakeContext(tmp_path)
     failed = _raised(context, _analysis(PLAN, "x\n\tat y"))

@@ -35,7 +35,7 @@ def test_progress_is_logged_at_most_every_so_often_and_when_it_changes() -> None
     assert progress.operation == "op-2"
 
 
-def test_progress_is_told_when_a_stage_ends_and_otherwise_seldom() -> None:
+def test_progress_is_reported_when_a_stage_ends_and_otherwise_seldom() -> None:
     """Never in the first second; every line is kept, so there are few."""
     now = 0.0
     lines: list[str] = []
@@ -80,12 +80,12 @@ def test_progress_tells_rows_and_which_statement_it_is() -> None:
     ]
 
 
-def test_sizes_are_told_in_units_of_a_thousand() -> None:
+def test_sizes_are_reported_in_units_of_a_thousand() -> None:
     """Bytes are whole."""
     assert [size(999), size(1_000), size(2_500_000)] == ["999 B", "1.0 kB", "2.5 MB"]
 
 
-def test_what_nobody_tells_is_left_out() -> None:
+def test_what_nobody_tells_is_omitted() -> None:
     """It is not nothing."""
     done = Done("SELECT 1", 0.1234, None, None)
     assert usage_artifact(None, [done]) == {"statements": [{"statement": "SELECT 1", "seconds": 0.123}]}

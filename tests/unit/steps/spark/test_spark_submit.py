@@ -110,7 +110,7 @@ def test_a_program_that_ended_on_another_branch_runs_again(settings: Settings, m
     assert (settings.project / "runs").read_text().split() == ["once"] * 3
 
 
-def test_an_event_log_of_the_users_own_is_left_to_him(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_log_that_the_user_sets_is_left_alone(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then nobody tells here what was read."""
     install(settings.project, SHOW, monkeypatch)
     _, said = _run(settings, {"application": "job.py", "conf": {"spark.eventLog.dir": "s3://logs"}})

@@ -50,7 +50,7 @@ def test_a_value_that_sql_does_not_know_is_refused_by_name() -> None:
         literal(2**70, "p")
 
 
-def test_a_text_cannot_leave_its_quotes() -> None:
+def test_a_text_cannot_escape_its_quotes() -> None:
     """The statement stays one, with one text in it."""
     [sql] = _bound("SELECT :p", p="'; DROP TABLE t; --")
     assert [statement.sql for statement in split(sql, "spark")] == [sql]

@@ -48,7 +48,7 @@ def test_a_condition_that_does_not_hold_fires_nothing() -> None:
     assert judged(condition="params.getFromSignal('x', 'n') > 5") is None
 
 
-def test_a_unique_id_is_the_same_when_the_signals_are_looked_at_again() -> None:
+def test_a_unique_id_is_the_same_when_the_signals_are_examined_again() -> None:
     """But no two are the same."""
     params = {name: {"type": "STRING", "expression": "params.nextUniqueId()"} for name in ("a", "b")}
     first, second = judged(params=params), judged(params=params)

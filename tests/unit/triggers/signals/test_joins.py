@@ -38,7 +38,7 @@ def test_one_signal_comes_together_with_itself() -> None:
     assert ids(join(trigger(a=[]), {"a": arrived(1, 1)})) == [{"a": 1}, {"a": 2}]
 
 
-def test_signals_that_wait_too_long_are_given_up() -> None:
+def test_signals_that_wait_too_long_are_abandoned() -> None:
     """The oldest go, and are counted."""
     joined = join(trigger(a=[], b=[]), {"a": arrived(*range(joins.MOST + 3)), "b": []})
     assert joined.given_up == 3

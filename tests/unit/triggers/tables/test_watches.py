@@ -118,7 +118,7 @@ def test_operations_are_those_of_captures() -> None:
     assert rules_of(chosen).operations == set(Operation) - {Operation.REPLACE}
 
 
-def test_an_operation_that_is_none_is_told_when_it_is_pushed() -> None:
+def test_an_operation_that_is_none_is_reported_when_it_is_pushed() -> None:
     """Name the words that can stand there."""
     text = "Trigger: {incremental: {source_tables: t, data_operations: replace}}\nWorkflow: {id: w, jobs: []}"
     problem = load(text, name="test", vocabulary=installed()).problems[0]

@@ -1,6 +1,6 @@
 """The syntax of Java's regular expressions, translated to that of the ``regex`` package.
 
-Java's syntax is parsed completely and every part is written anew, instead of relying on what the two dialects have in
+Java's syntax is parsed completely and every part is translated, instead of relying on what the two dialects have in
 common: anchors, line ends and letters of either case become sets and look-arounds.
 """
 

@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.UUID;
 
 /**
- * Speaks with a calve server. It may be used by many threads at once.
+ * A client of a calve server; it is thread-safe.
  *
  * <pre>{@code
  * CalveClient client = new CalveClient("http://127.0.0.1:8765");
@@ -18,8 +18,8 @@ import java.util.UUID;
  * Instance ended = client.await(started, Duration.ofMinutes(10));
  * }</pre>
  *
- * <p>Reads are asked again when no answer comes, and so are starts, under the same request id: a lost answer starts
- * nothing twice. What the server refuses is thrown as {@link CalveException}.
+ * <p>Reads are repeated if there is no response, and so are starts, with the same request id, so that nothing is
+ * started twice. If the server refuses a request, the client throws {@link CalveException}.
  */
 public final class CalveClient {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -28,27 +28,27 @@ public final class CalveClient {
 
     private final Server server;
 
-    /** Makes a client of a server that asks nobody who he is. */
+    /** Creates a client of a server that requires no authentication. */
     public CalveClient(String url) {
         this(url, null);
     }
 
-    /** Makes a client that shows an API token. */
+    /** Creates a client that authenticates with an API token. */
     public CalveClient(String url, String token) {
         server = new Server(url, token);
     }
 
-    /** Keeps a workflow as the next version. */
+    /** Pushes a workflow as its next version. */
     public JsonNode push(Workflow workflow) {
         return pushJson(workflow.toJson());
     }
 
-    /** Keeps a definition in JSON as the next version of its workflow. */
+    /** Pushes a definition in JSON as the next version of its workflow. */
     public JsonNode pushJson(String definition) {
         return server.ask("POST", Server.path("workflows"), definition, "application/json", false);
     }
 
-    /** Keeps a definition in YAML as the next version of its workflow. */
+    /** Pushes a definition in YAML as the next version of its workflow. */
     public JsonNode pushYaml(String definition) {
         return server.ask("POST", Server.path("workflows", "yaml"), definition, "application/x-yaml", false);
     }
@@ -58,12 +58,12 @@ public final class CalveClient {
         return server.get(Server.path("workflows", workflowId, "versions", "active"));
     }
 
-    /** Forgets a workflow and everything that it has done. */
+    /** Deletes a workflow with its versions, instances and logs. */
     public void delete(String workflowId) {
         server.ask("DELETE", Server.path("workflows", workflowId), null, null, false);
     }
 
-    /** Starts the active version of a workflow with its own params. */
+    /** Starts the active version of a workflow. */
     public Instance start(String workflowId) {
         return start(workflowId, Map.of());
     }
@@ -73,7 +73,7 @@ public final class CalveClient {
         return start(workflowId, params, UUID.randomUUID().toString());
     }
 
-    /** Starts a workflow under a request id of the caller's own: repeated, it is the same instance. */
+    /** Starts a workflow with a given request id; repeating it returns the same instance. */
     public Instance start(String workflowId, Map<String, ?> params, String requestId) {
         Map<String, Object> request = new LinkedHashMap<>();
         request.put("initiator", Map.of("type", "MANUAL"));
@@ -84,7 +84,7 @@ public final class CalveClient {
         return Instance.of(server.ask("POST", place, body, "application/json", true));
     }
 
-    /** Returns how an instance stands. */
+    /** Returns the current state of an instance. */
     public Instance instance(String workflowId, long instanceId) {
         return Instance.of(server.get(Server.path("workflows", workflowId, "instances", instanceId)));
     }
@@ -99,7 +99,7 @@ public final class CalveClient {
         return act("kill", workflowId, instanceId);
     }
 
-    /** Returns an instance once it is over, or as it stands when the time is up. */
+    /** Waits until an instance has ended or the time limit has passed, and returns it. */
     public Instance await(Instance started, Duration timeout) {
         long end = System.nanoTime() + timeout.toNanos();
         Duration pause = FIRST_LOOK;

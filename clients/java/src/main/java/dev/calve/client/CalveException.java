@@ -1,6 +1,6 @@
 package dev.calve.client;
 
-/** The server refused something, or did not answer. */
+/** The server refused a request, or did not respond. */
 public final class CalveException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
@@ -22,17 +22,17 @@ public final class CalveException extends RuntimeException {
         this.remedy = "";
     }
 
-    /** Returns which error it is, such as {@code workflow_missing}; the same codes as everywhere in calve. */
+    /** Returns the error code, such as {@code workflow_missing}; the codes are the same as in the REST API. */
     public String code() {
         return code;
     }
 
-    /** Returns what to do about it; may be empty. */
+    /** Returns what to do; may be empty. */
     public String remedy() {
         return remedy;
     }
 
-    /** Returns the HTTP status; 0 if no answer came. */
+    /** Returns the HTTP status; 0 if there was no response. */
     public int status() {
         return status;
     }

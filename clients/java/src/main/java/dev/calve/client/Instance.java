@@ -4,13 +4,13 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.util.Set;
 
 /**
- * An instance of a workflow, as the server told of it.
+ * An instance of a workflow, as the server returned it.
  *
- * @param workflowId which workflow
+ * @param workflowId the id of the workflow
  * @param instanceId its number
- * @param runId the number of its run; a restart makes another one
- * @param status CREATED, IN_PROGRESS, SUCCEEDED …; of a start, what became of it
- * @param document everything that was told
+ * @param runId the number of its run; each restart creates one
+ * @param status CREATED, IN_PROGRESS, SUCCEEDED …; after a start, its result
+ * @param document the whole document
  */
 public record Instance(String workflowId, long instanceId, long runId, String status, JsonNode document) {
     private static final Set<String> OVER = Set.of("SUCCEEDED", "FAILED", "STOPPED", "TIMED_OUT");
@@ -24,12 +24,12 @@ public record Instance(String workflowId, long instanceId, long runId, String st
                 document);
     }
 
-    /** Tells whether nothing more happens with it. */
+    /** Tells whether it has ended. */
     public boolean isOver() {
         return OVER.contains(status);
     }
 
-    /** Tells whether all went well. */
+    /** Tells whether it succeeded. */
     public boolean hasSucceeded() {
         return "SUCCEEDED".equals(status);
     }

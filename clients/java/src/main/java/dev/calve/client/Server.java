@@ -14,7 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Set;
 
-/** One server over HTTP: asks, and asks again where that can do no harm. */
+/** Sends requests to one server, and repeats those that are safe to repeat. */
 final class Server {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String API = "/api/v3";
@@ -34,7 +34,7 @@ final class Server {
         this.token = token;
     }
 
-    /** Returns a path below the API, each part of it escaped. */
+    /** Returns a path of the API, with each part escaped. */
     static String path(Object... parts) {
         StringBuilder path = new StringBuilder(API);
         for (Object part : parts) {
@@ -47,7 +47,7 @@ final class Server {
         return ask("GET", place, null, null, true);
     }
 
-    /** Asks something; what is repeatable is asked again if no answer comes. */
+    /** Sends a request; a repeatable one is sent again if there is no response. */
     JsonNode ask(String method, String place, String body, String type, boolean isRepeatable) {
         HttpRequest request = request(method, place, body, type);
         Duration pause = FIRST_PAUSE;
@@ -102,7 +102,7 @@ final class Server {
             body = JSON.readTree(answer.body().isEmpty() ? "{}" : answer.body());
         } catch (JsonProcessingException error) {
             throw new CalveException(
-                    answer.statusCode(), "server_error", place + ": the answer is no JSON.", "Check the address.");
+                    answer.statusCode(), "server_error", place + ": the response is not JSON.", "Check the address.");
         }
         if (isGood) {
             return body;

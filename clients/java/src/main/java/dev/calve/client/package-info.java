@@ -1,2 +1,2 @@
-/** A calve server: push, start, wait. */
+/** A client of a calve server: pushes workflows, starts them, and waits for instances. */
 package dev.calve.client;

@@ -3,24 +3,24 @@ package dev.calve.dsl;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Where a step leads to, and under which conditions. */
+/** The conditional edges from a step. */
 public final class Branch {
     private final Map<String, Object> ways = new LinkedHashMap<>();
 
     private Branch() {}
 
-    /** Returns a branch that leads to a chain of steps if a condition holds. */
+    /** Returns a branch to a chain of steps, which run if a condition is true. */
     public static Branch when(String condition, String... steps) {
         return new Branch().or(condition, steps);
     }
 
-    /** Leads to a chain of steps if another condition holds. */
+    /** Adds a chain of steps, which run if another condition is true. */
     public Branch or(String condition, String... steps) {
         ways.put("IF " + condition, chain(steps));
         return this;
     }
 
-    /** Leads to a chain of steps if no condition holds. */
+    /** Adds a chain of steps, which run if no condition is true. */
     public Branch otherwise(String... steps) {
         ways.put("OTHERWISE", chain(steps));
         return this;

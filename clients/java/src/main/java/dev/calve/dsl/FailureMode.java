@@ -1,11 +1,11 @@
 package dev.calve.dsl;
 
-/** What the failure of a step means for its workflow. */
+/** How the failure of a step affects its workflow. */
 public enum FailureMode {
-    /** The workflow fails once the other steps that run have ended. */
+    /** The workflow fails when the other running steps have ended. */
     FAIL_AFTER_RUNNING,
-    /** The workflow fails at once. */
+    /** The workflow fails immediately. */
     FAIL_IMMEDIATELY,
-    /** The workflow goes on. */
+    /** The workflow continues. */
     IGNORE_FAILURE
 }

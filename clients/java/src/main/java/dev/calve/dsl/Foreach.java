@@ -13,13 +13,13 @@ public final class Foreach extends Loop<Foreach> {
         return new Foreach(id);
     }
 
-    /** Goes through a list; the steps inside see the item as a param of that name. */
+    /** Iterates over a list; the steps inside see the item as a param with that name. */
     public Foreach over(String name, List<?> items) {
         Params.put(loopParams, name, items);
         return this;
     }
 
-    /** Goes through what an expression gives. */
+    /** Iterates over the list that an expression returns. */
     public Foreach over(String name, ParamType type, String expression) {
         Params.putExpression(loopParams, name, type, expression);
         return this;

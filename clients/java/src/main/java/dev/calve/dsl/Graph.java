@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Steps and the order between them. */
+/** Steps and the edges between them. */
 final class Graph {
     private final List<Step<?>> steps = new ArrayList<>();
     private final List<Object> edges = new ArrayList<>();
@@ -28,7 +28,7 @@ final class Graph {
 
     void writeTo(Map<String, Object> fields) {
         if (isSequential && !edges.isEmpty()) {
-            throw new IllegalStateException("The steps are sequential: leave the chains and branches out.");
+            throw new IllegalStateException("The steps are sequential: remove the chains and branches.");
         }
         fields.put("jobs", steps.stream().map(Step::described).toList());
         if (isSequential) {

@@ -15,12 +15,12 @@ public final class Job extends Step<Job> {
         return new Job(id, type);
     }
 
-    /** Returns a job that does nothing. */
+    /** Returns a job that does nothing and succeeds. */
     public static Job noop(String id) {
         return of(id, "NoOp");
     }
 
-    /** Returns a job that runs a statement on Spark. */
+    /** Returns a job that runs SQL on Spark. */
     public static Job spark(String id, String script) {
         return of(id, "Spark").config("spark", Map.of("script", script));
     }
@@ -35,22 +35,22 @@ public final class Job extends Step<Job> {
         return of(id, "IpCapture").config("ip_capture", Map.of("source_tables", List.of(sourceTables)));
     }
 
-    /** Returns a step that moves the checkpoint of a capture on. */
+    /** Returns a step that commits a capture, which moves the checkpoint. */
     public static Job ipCommit(String id, String captureStep) {
         return of(id, "IpCommit").config("ip_commit", Map.of("capture_step", captureStep));
     }
 
-    /** Configures the job under the key of its type, such as {@code spark}. */
+    /** Sets the config map of the job, which is named after its type, such as {@code spark}. */
     public Job config(String key, Map<String, ?> values) {
         return with(key, values);
     }
 
-    /** Names the tables that the job writes, which are then written exactly once. */
+    /** Sets the tables that the job writes exactly once. */
     public Job targets(String... tables) {
         return with("targets", List.of(tables));
     }
 
-    /** Says how often the job is tried again. */
+    /** Sets how often the job is retried. */
     public Job retryPolicy(Map<String, ?> policy) {
         return with("retry_policy", policy);
     }

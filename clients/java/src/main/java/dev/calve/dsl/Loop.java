@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A step with steps inside that run again and again.
+ * A step that runs the steps inside it repeatedly.
  *
  * @param <T> the kind of loop itself
  */
@@ -17,25 +17,25 @@ public abstract sealed class Loop<T extends Loop<T>> extends Step<T> permits For
         super(keyword, id);
     }
 
-    /** Adds steps inside. */
+    /** Adds steps to the loop. */
     public final T jobs(Step<?>... steps) {
         inside.add(List.of(steps));
         return self();
     }
 
-    /** Lets the steps inside run one after the other. */
+    /** Runs the steps inside one after the other. */
     public final T sequential() {
         inside.sequential();
         return self();
     }
 
-    /** Lets steps inside follow each other. */
+    /** Adds edges between consecutive steps inside. */
     public final T chain(String... steps) {
         inside.chain(steps);
         return self();
     }
 
-    /** Lets a step inside lead to others under conditions. */
+    /** Adds conditional edges from a step inside. */
     public final T branch(String step, Branch branch) {
         inside.branch(step, branch);
         return self();

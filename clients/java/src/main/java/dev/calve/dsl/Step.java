@@ -23,27 +23,27 @@ public abstract sealed class Step<T extends Step<T>> permits Job, Subworkflow, L
 
     abstract T self();
 
-    /** Returns the id, unique in the whole workflow. */
+    /** Returns the id, which is unique in the workflow. */
     public final String id() {
         return id;
     }
 
-    /** Gives the step a name for people. */
+    /** Sets the title of the step, for people. */
     public final T name(String name) {
         return with("name", name);
     }
 
-    /** Says what the step is for. */
+    /** Sets the description of the step. */
     public final T description(String description) {
         return with("description", description);
     }
 
-    /** Says what the failure of the step means for the workflow. */
+    /** Sets how the failure of the step affects the workflow. */
     public final T failureMode(FailureMode mode) {
         return with("failure_mode", mode.name());
     }
 
-    /** Tags the step; a tag's limit counts all steps that have it. */
+    /** Adds tags to the step; the limit of a tag counts all steps that have it. */
     public final T tags(String... tags) {
         return with("tags", List.of(tags));
     }
@@ -53,13 +53,13 @@ public abstract sealed class Step<T extends Step<T>> permits Job, Subworkflow, L
         return with("timeout", timeout);
     }
 
-    /** Gives the step a param; a text may hold {@code ${other}}. */
+    /** Adds a param; a text may contain {@code ${other}}. */
     public final T param(String name, Object value) {
         Params.put(fields, name, value);
         return self();
     }
 
-    /** Gives the step a param whose value is an expression. */
+    /** Adds a param whose value is an expression. */
     public final T expression(String name, ParamType type, String expression) {
         Params.putExpression(fields, name, type, expression);
         return self();

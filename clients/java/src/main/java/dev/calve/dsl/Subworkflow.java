@@ -12,17 +12,17 @@ public final class Subworkflow extends Step<Subworkflow> {
         return new Subworkflow(id, workflowId);
     }
 
-    /** Runs a version: {@code active}, {@code latest}, {@code default}, or a number. */
+    /** Sets the version to run: {@code active}, {@code latest}, {@code default}, or a number. */
     public Subworkflow version(String version) {
         return with("version", version);
     }
 
-    /** Says whether the step waits for the end; it does unless told. */
+    /** Sets whether the step waits for the end. Default: true. */
     public Subworkflow sync(boolean sync) {
         return with("sync", sync);
     }
 
-    /** Passes on only the params of the step, not all of the workflow. */
+    /** Passes only the params of the step to the workflow, not all params of this workflow. */
     public Subworkflow explicitParams() {
         return with("explicit_params", true);
     }

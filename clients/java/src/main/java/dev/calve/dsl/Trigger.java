@@ -14,34 +14,34 @@ public final class Trigger {
         place = isNested ? nested(value) : fields;
     }
 
-    /** Returns a trigger at the times of a schedule: {@code "@daily"}, {@code "0 5 * * *"}. */
+    /** Returns a trigger that fires on a schedule: {@code "@daily"}, {@code "0 5 * * *"}. */
     public static Trigger cron(String schedule) {
         return new Trigger("cron", schedule, false);
     }
 
-    /** Returns a trigger that comes again and again after a span of time, such as {@code "15m"}. */
+    /** Returns a trigger that fires at a fixed interval, such as {@code "15m"}. */
     public static Trigger interval(String every) {
         return new Trigger("interval", every, false);
     }
 
-    /** Returns a trigger that comes with a signal. */
+    /** Returns a trigger that fires when a signal arrives. */
     public static Trigger signal(String name) {
         return new Trigger("signal", name, false);
     }
 
-    /** Returns a trigger that comes when tables hold changes which the workflow has not committed. */
+    /** Returns a trigger that fires when tables have changes that the workflow has not committed. */
     public static Trigger incremental(String... sourceTables) {
         Map<String, Object> about = new LinkedHashMap<>();
         about.put("source_tables", List.of(sourceTables));
         return new Trigger("incremental", about, true);
     }
 
-    /** Sets the time zone of a schedule; UTC unless told. */
+    /** Sets the time zone of a schedule. Default: UTC. */
     public Trigger timezone(String timezone) {
         return with("timezone", timezone);
     }
 
-    /** Starts at a random moment up to so much later. */
+    /** Sets the maximum random delay of a start. */
     public Trigger fuzzyMaxDelay(String delay) {
         return with("fuzzy_max_delay", delay);
     }

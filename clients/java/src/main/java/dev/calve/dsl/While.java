@@ -1,6 +1,6 @@
 package dev.calve.dsl;
 
-/** A loop whose steps run again while its condition holds. */
+/** A loop that repeats its steps while its condition is true. */
 public final class While extends Loop<While> {
     private While(String id, String condition) {
         super("while", id);
@@ -12,7 +12,7 @@ public final class While extends Loop<While> {
         return new While(id, condition);
     }
 
-    /** Gives a loop param its first value; a param of that name of a step inside gives the next. */
+    /** Sets the initial value of a loop param; a param with that name of a step inside sets the next value. */
     public While first(String name, Object value) {
         Params.put(loopParams, name, value);
         return this;

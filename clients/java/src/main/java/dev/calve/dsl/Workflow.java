@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.Objects;
 
 /**
- * A workflow, described step by step.
+ * A workflow.
  *
  * <pre>{@code
  * Workflow workflow = Workflow.of("demo.pipeline")
@@ -44,23 +44,23 @@ public final class Workflow {
         return id;
     }
 
-    /** Gives the workflow a name for people. */
+    /** Sets the title of the workflow, for people. */
     public Workflow name(String name) {
         return with("name", name);
     }
 
-    /** Says what the workflow is for, in Markdown. */
+    /** Sets the description of the workflow, in Markdown. */
     public Workflow description(String text) {
         description = text;
         return this;
     }
 
-    /** Says who owns the workflow. */
+    /** Sets the owner of the workflow. */
     public Workflow owner(String owner) {
         return with("owner", owner);
     }
 
-    /** Tags the workflow. */
+    /** Adds tags to the workflow. */
     public Workflow tags(String... tags) {
         return with("tags", List.of(tags));
     }
@@ -70,29 +70,29 @@ public final class Workflow {
         return with("timeout", timeout);
     }
 
-    /** Says what happens when the workflow is started while it runs. */
+    /** Sets what happens when the workflow is started while it runs. */
     public Workflow runStrategy(RunStrategy strategy) {
         return with("run_strategy", strategy.name());
     }
 
-    /** Lets up to so many instances run at once. */
+    /** Sets the run strategy PARALLEL, with a maximum number of concurrent instances. */
     public Workflow parallel(int instances) {
         return with("run_strategy", instances);
     }
 
-    /** Adds what starts the workflow. */
+    /** Adds triggers. */
     public Workflow trigger(Trigger... more) {
         triggers.addAll(List.of(more));
         return this;
     }
 
-    /** Gives the workflow a param, which a start may change. */
+    /** Adds a param, which a start may override. */
     public Workflow param(String name, Object value) {
         Params.put(fields, name, value);
         return this;
     }
 
-    /** Gives the workflow a param whose value is an expression. */
+    /** Adds a param whose value is an expression. */
     public Workflow expression(String name, ParamType type, String expression) {
         Params.putExpression(fields, name, type, expression);
         return this;
@@ -104,25 +104,25 @@ public final class Workflow {
         return this;
     }
 
-    /** Lets the steps run one after the other; without any order, all start at once. */
+    /** Runs the steps one after the other; without any order, all steps run in parallel. */
     public Workflow sequential() {
         graph.sequential();
         return this;
     }
 
-    /** Lets steps follow each other. */
+    /** Adds edges between consecutive steps. */
     public Workflow chain(String... steps) {
         graph.chain(steps);
         return this;
     }
 
-    /** Lets a step lead to others under conditions. */
+    /** Adds conditional edges from a step. */
     public Workflow branch(String step, Branch branch) {
         graph.branch(step, branch);
         return this;
     }
 
-    /** Returns the definition as a server takes it. */
+    /** Returns the definition as JSON, as a server accepts it. */
     public String toJson() {
         Map<String, Object> workflow = new LinkedHashMap<>(fields);
         graph.writeTo(workflow);
@@ -137,7 +137,7 @@ public final class Workflow {
         try {
             return JSON.writeValueAsString(document);
         } catch (JsonProcessingException error) {
-            throw new IllegalArgumentException("Something in " + id + " has no form in JSON.", error);
+            throw new IllegalArgumentException("A value in " + id + " cannot be written as JSON.", error);
         }
     }
 

@@ -1,2 +1,2 @@
-/** Workflows described in Java: {@link dev.calve.dsl.Workflow} gives the definition that a server takes. */
+/** Workflows described in Java: {@link dev.calve.dsl.Workflow} builds the definition that is pushed to a server. */
 package dev.calve.dsl;
