@@ -33,7 +33,7 @@ packages = ["{POSTGRES}"]
 # A JVM of the tests runs for minutes, on two cores: to optimise its code would take longer than it saves.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # noqa: TID251 - for their Sparks
 
-collect_ignore = ["integrations"]
+collect_ignore = ["keycloak"]
 """Other people's servers, which are fetched first: run if they are named, by ``make test-integrations``."""
 
 # A landing is judged by the same examples each time, and never by how fast they are made.
