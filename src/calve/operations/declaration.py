@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
-from enum import StrEnum
+from enum import Enum, StrEnum
 from functools import cached_property, wraps
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
@@ -58,6 +58,8 @@ class Argument:
 def jsonable(value: Any) -> Any:
     """Return a value in JSON's types: times as text, decimals as numbers."""
     match value:
+        case Enum():
+            return jsonable(value.value)
         case None | bool() | int() | float() | str():
             return value
         case Mapping():
