@@ -71,7 +71,7 @@ CalveError
     ├── StoreBusy                another process schedules on this database
     ├── StoreDamaged             its file is damaged
     ├── StoreLost                its file was deleted or replaced while in use
-    └── StoreSchemaUnknown       it was written by a newer calve, or before the first release
+    └── StoreSchemaUnknown       it was written by a newer calve, or long before the first release
 
 The docstring of a class is its default message, ``code`` is for programs, ``remedy`` says what to do, and
 ``context`` contains the values.
@@ -596,7 +596,7 @@ class StoreLost(StoreError):
 
 
 class StoreSchemaUnknown(StoreError):
-    """The state database was written by a newer calve, or by one before the first release."""
+    """The state database was written by a newer calve, or long before the first release."""
 
     code = "store_schema_unknown"
     is_passing = False

@@ -11,8 +11,9 @@ import pytest
 from sqlalchemy import delete, update
 from tests.behaviour.engine.values import attempt_of, pushed, running
 from tests.engines import DONE, FATAL_ERROR, Playground, live
-from tests.servers import Site, site_on
+from tests.servers import Site, services_on, site_on
 
+from calve.access import LOOPBACK
 from calve.app import log_uploads
 from calve.app.log_uploads import LogUploads, RetentionWithFiles, uploads_on
 from calve.cli import entry
@@ -21,6 +22,7 @@ from calve.engine import Changes, LogChunk, LogExtent, LogLimits, Outcome, StepC
 from calve.engine.logs import Spool
 from calve.errors import LakeError, RequestInvalid
 from calve.lake import Files
+from calve.operations import Caller, Operations
 from calve.retention import Ages, Pruner, RecordKind
 from calve.settings import StepLogSettings
 from calve.store import SqlEngineState
@@ -216,6 +218,15 @@ def doors(
     with site_on(small) as site:
         monkeypatch.setenv("CALVE_URL", site.url)
         yield Doors(site, capsys)
+
+
+def test_the_same_call_reads_a_log_here_and_there(doors: Doors) -> None:
+    """Its first part, if no other is asked for."""
+    with Client(doors.site.url) as client:
+        there = client.get_logs("w", 1, "job")
+    here = Operations(Caller(services_on(doors.site.playground), LOOPBACK)).get_logs("w", 1, "job")
+    assert there == here
+    assert there["text"].startswith("line 0000\n")
 
 
 LEFT_OUT = "… 7,000 bytes of the log are left out here …\n"

@@ -16,6 +16,7 @@ from calve.engine import MOST, PAGE, Attempt, LogPage, LogReader
 from calve.operations import check_log_part, matches_json, reader_of, step_address
 
 _OFTEN = 0.5
+_JSON = "application/json"
 _TEXT = {"content": {"text/plain": {"schema": {"type": "string"}}}}
 
 
@@ -42,7 +43,7 @@ def get_logs(
         return Stream(call, _followed(call, found, start), media_type="text/plain")
     if tail is not None:
         return _page(reader.tail(tail), accept)
-    if offset is not None or limit is not None:
+    if offset is not None or limit is not None or _JSON in accept:
         return _page(reader.page(offset or 0, limit or PAGE), accept)
     return _whole(reader)
 
@@ -51,7 +52,7 @@ SPECIAL = Special(get_logs, answers=_TEXT)
 
 
 def _page(page: LogPage, accept: str) -> Response:
-    if "application/json" in accept:
+    if _JSON in accept:
         return Document(asdict(page))
     about = {"Offset": page.offset, "Next-Offset": page.next_offset, "Size": page.size, "Left-Out": page.left_out}
     return PlainTextResponse(page.text, headers={f"X-Log-{name}": str(value) for name, value in about.items()})

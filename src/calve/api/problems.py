@@ -191,7 +191,8 @@ async def _of_validation(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - the same
     details = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()]
     message = details[0] if details else "The request is invalid."
-    remedy = "" if _is_json(request) else "Send the body as JSON, with the header content-type: application/json."
+    is_unread = not _is_json(request) and any(one["loc"][0] == "body" for one in error.errors())
+    remedy = "Send the body as JSON, with the header content-type: application/json." if is_unread else ""
     return _answered(request, Problem(400, message, errors.RequestInvalid.code, remedy, details))
 
 

@@ -167,7 +167,7 @@ class Connection(AbstractContextManager["Connection"]):
         match definition:
             case Path():
                 return self._push_file(definition)
-            case str() if "\n" not in definition and _is_definition(definition):
+            case str() if _is_file(definition):
                 return self._push_file(Path(definition))
             case str() | Mapping():
                 return self.operations.push(definition)
@@ -287,4 +287,9 @@ def _id_of(change: Change | str) -> str:
 
 def _is_definition(text: str) -> bool:
     """Tell whether a text is a definition or the path of its file, rather than the id of a workflow."""
-    return "\n" in text or Path(text).suffix in SUFFIXES
+    return ":" in text or _is_file(text)
+
+
+def _is_file(text: str) -> bool:
+    """Tell whether a text is the path of a definition's file, rather than a definition."""
+    return "\n" not in text and Path(text).suffix in SUFFIXES

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
-from enum import StrEnum
+from enum import Enum, StrEnum
 from functools import cached_property, wraps
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 from calve.errors import RequestInvalid
@@ -58,6 +58,8 @@ class Argument:
 def jsonable(value: Any) -> Any:
     """Return a value in JSON's types: times as text, decimals as numbers."""
     match value:
+        case Enum():
+            return jsonable(value.value)
         case None | bool() | int() | float() | str():
             return value
         case Mapping():
@@ -235,6 +237,24 @@ class Operation:
         return {**beside, body.name: request(body.type, **inside)}
 
     @cached_property
+    def _numbers(self) -> dict[str, TypeAdapter[int]]:
+        """The validators of the numbers in the path."""
+        found = (one for one in self.parameters if one.place is Place.PATH and one.type is int)
+        return {one.name: TypeAdapter(Annotated[int, one.field]) for one in found}
+
+    def check_numbers(self, arguments: Mapping[str, Any]) -> None:
+        """Refuse numbers that cannot be in the path, in the words of a server; a name that cannot be names nothing.
+
+        Raises:
+            RequestInvalid: a number is too small or too large.
+        """
+        for name in self._numbers.keys() & arguments.keys():
+            try:
+                self._numbers[name].validate_python(arguments[name])
+            except ValidationError as error:
+                raise RequestInvalid(f"path.{name}: {error.errors()[0]['msg']}") from None
+
+    @cached_property
     def is_paged(self) -> bool:
         """Tell whether it returns a list page by page."""
         return any(one.place is Place.PAGE for one in self.parameters)
@@ -283,6 +303,7 @@ class Topic:
     def perform(self, operation: Operation, arguments: dict[str, Any]) -> Any:
         """Check the permission, and perform the operation; the client overrides this, and sends a request."""
         operation.check(self.call, arguments)
+        operation.check_numbers(arguments)
         return operation.function(self, **arguments)
 
     def pages(self, listed: Callable[..., Document], *, limit: int = _MANY, **given: Any) -> Iterator[Document]:

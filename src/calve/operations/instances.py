@@ -329,6 +329,14 @@ class Controls(Topic):
         return _asked(self.call, Address(workflow_id, instance_id, number_of(run_id)), Action.UNBLOCK, _unblock)
 
 
+def _status(name: str) -> RunStatus:
+    try:
+        return RunStatus(name.upper())
+    except ValueError:
+        known = ", ".join(RunStatus)
+        raise RequestInvalid(f"{name!r} is not the status of an instance.", remedy=f"Use one of {known}.") from None
+
+
 def _of_workflow(call: Caller, workflow_id: str, version: int, action: str, message: str) -> Document:
     event = action_event(action, call.name, call.engine.tools.clock(), message)
     return models.WorkflowAction(workflow_id=workflow_id, workflow_version_id=version, timeline_event=event).as_json()
@@ -404,7 +412,7 @@ class Instances(Topic):
             limit: the maximum number of instances.
             filters: ``since``, ``until``, ``tag``, ``initiator``, ``version`` and ``param``, as for ``list_instances``.
         """
-        chosen = [RunStatus(status) for status in statuses] or None
+        chosen = [_status(name) for name in statuses] or None
         found = self.pages(self.list_instances, workflow_id=workflow_id, statuses=chosen, **filters)
         return found if limit is None else (one for one, _ in zip(found, range(limit), strict=False))
 

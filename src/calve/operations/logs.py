@@ -111,10 +111,10 @@ class Logs(Topic):
         """Return the log of an attempt of a step, the newest unless another is given.
 
         Without ``offset``, ``tail`` or ``find`` it is the whole log as text, with a line in place of parts that are not
-        kept. With ``offset`` or ``tail`` it is a part, which the headers ``X-Log-Offset``, ``X-Log-Next-Offset``,
-        ``X-Log-Size`` and ``X-Log-Left-Out`` describe, or with ``Accept: application/json`` the keys of an object.
-        ``find`` returns the lines that contain a text, with their offsets and numbers, and ``next_offset`` if there is
-        more to search.
+        kept; with ``Accept: application/json``, its first part. With ``offset`` or ``tail`` it is a part, which the
+        headers ``X-Log-Offset``, ``X-Log-Next-Offset``, ``X-Log-Size`` and ``X-Log-Left-Out`` describe, or with
+        ``Accept: application/json`` the keys of an object. ``find`` returns the lines that contain a text, with their
+        offsets and numbers, and ``next_offset`` if there is more to search.
         """
         address = step_address(workflow_id, instance_id, step_id, run)
         _, reader = reader_of(self.call, address, attempt)

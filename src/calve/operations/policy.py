@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from calve.access import ANONYMOUS, Permission, Principal, allows, allows_somewhere
-from calve.errors import Forbidden, Unauthenticated
+from calve.errors import AccessError, Forbidden, Unauthenticated
 from calve.namespaces import ROOT, namespace_of
 
 
@@ -45,7 +45,7 @@ class Policy:
                 require(principal, self.permission, ROOT)
             case PermissionScope.SOMEWHERE:
                 if not allows_somewhere(principal, self.permission):
-                    raise (Unauthenticated() if principal == ANONYMOUS else Forbidden())
+                    raise _refusal(principal, f"{self.permission.value} in any namespace")
             case _:
                 assert_never(self.scope)
 
@@ -74,7 +74,9 @@ def require(principal: Principal, permission: Permission, namespace: str) -> Non
     """
     if allows(principal, permission, namespace):
         return
-    if principal == ANONYMOUS:
-        raise Unauthenticated
     where = f" in {namespace}" if namespace else ""
-    raise Forbidden(f"{principal.name} may not {permission.value}{where}.")
+    raise _refusal(principal, f"{permission.value}{where}")
+
+
+def _refusal(principal: Principal, action: str) -> AccessError:
+    return Unauthenticated() if principal == ANONYMOUS else Forbidden(f"{principal.name} may not {action}.")

@@ -6,14 +6,14 @@ A new database gets the current tables and the newest revision. Alembic is impor
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Connection, MetaData, String, Table, insert, inspect, select
+from sqlalchemy import Column, Connection, MetaData, String, Table, delete, insert, inspect, select
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from calve.errors import StoreSchemaUnknown
 from calve.store.database import Database
 
-FIRST = "0010"
-"""The revision of the first release; databases of earlier ones cannot be upgraded."""
+FIRST = "0009"
+"""The last revision before the first release, where the first migration starts; earlier ones cannot be upgraded."""
 HEAD = "0010"
 """The newest revision in ``migrations/versions``; a test compares it with Alembic's answer."""
 VERSION_TABLE = "calve_version"
@@ -27,7 +27,7 @@ def migrate(database: Database) -> None:
     """Create or upgrade the schema unless it is current; of several processes, one does it and the others wait.
 
     Raises:
-        StoreSchemaUnknown: the database was written by a newer calve, or by one before the first release.
+        StoreSchemaUnknown: the database was written by a newer calve, or long before the first release.
     """
     if is_at_head(database):
         return
@@ -39,6 +39,8 @@ def migrate(database: Database) -> None:
             _create(connection, has_version=not is_new)
         elif current != HEAD:
             _check(current, database)
+            if current == FIRST:  # for Alembic, the first migration starts from nothing
+                connection.execute(delete(_version))
             _upgrade(connection)
 
 
@@ -63,7 +65,7 @@ def _check(current: str, database: Database) -> None:
     """Refuse a schema that cannot be upgraded.
 
     Raises:
-        StoreSchemaUnknown: it is newer, or older than the first release.
+        StoreSchemaUnknown: it is newer, or older than ``FIRST``.
     """
     if current > HEAD:
         raise StoreSchemaUnknown(

@@ -175,7 +175,7 @@ def open_store(url: str) -> Store:
         SettingsInvalid: the URL is neither of SQLite nor of PostgreSQL.
         EnvironmentUnfit: the driver for PostgreSQL is not installed.
         StoreUnavailable: the database cannot be reached.
-        StoreSchemaUnknown: it was written by a newer calve, or by one before the first release.
+        StoreSchemaUnknown: it was written by a newer calve, or long before the first release.
     """
     database = Database(url)
     try:

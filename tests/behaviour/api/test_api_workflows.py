@@ -187,6 +187,8 @@ def test_errors_have_two_forms(site: Site) -> None:
     assert "/api/v3/workflows/w/instances/1" in page.json()["remedy"]
     form = site.client.post("/api/v3/tag-permits", content=b"{}", headers={"content-type": "text/plain"})
     assert (form.status_code, "content-type: application/json" in form.json()["remedy"]) == (400, True)
+    path = site.put("/workflows/w/versions/zz/actions/activate", None, 400)
+    assert (path["message"].partition(":")[0], path["remedy"]) == ("path.version", "")
     assert site.put("/workflows", {}, 405)["code"] == "method_not_allowed"
     assert site.post("/tag-permits", {"tag": "x"}, 400)["code"] == "request_invalid"
     broken = site.client.post("/api/v3/tag-permits", content="{", headers={"content-type": "application/json"})

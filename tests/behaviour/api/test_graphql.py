@@ -99,6 +99,13 @@ def test_what_is_pushed_and_started_can_be_asked_about(site: Site) -> None:
     assert instance["runs"] == [{"runId": 1}]
 
 
+@pytest.mark.parametrize("number", ["99999999999999999999", '"one"'])
+def test_a_number_that_no_instance_can_have_is_refused(site: Site, number: str) -> None:
+    """Rather than answered as a failure of the server."""
+    code, message = refusal(site, f'{{ instance(workflowId: "team.w", instanceId: {number}) {{ status }} }}')
+    assert (code, "is not an integer of 64 bits" in message) == ("request_invalid", True)
+
+
 def test_of_a_log_its_end_is_given(site: Site) -> None:
     """One answer may hold those of many steps."""
 

@@ -75,6 +75,13 @@ def test_a_change_is_committed_when_its_block_ends(lake: Connection) -> None:
     assert lake.checkpoints("daily")[0]["consumer"] == "daily"
 
 
+def test_a_record_holds_plain_values(lake: Connection) -> None:
+    """Those of JSON, also without a server."""
+    with lake.capture("db.events", consumer="daily"):
+        pass
+    assert {type(value) for value in lake.captures()[0].values()} <= {str, int, bool, list, type(None)}
+
+
 def test_a_change_is_abandoned_when_its_block_fails(lake: Connection) -> None:
     """The error is the user's own, and the next capture starts from the same checkpoint."""
     with pytest.raises(ZeroDivisionError), lake.capture("db.events", consumer="daily"):
@@ -168,9 +175,18 @@ def test_a_workflow_is_pushed_and_run(project: Connection, tmp_path: Path) -> No
         noop("only")
     assert project.run(workflow).status == "SUCCEEDED"
     assert project.run(str(tmp_path / "demo.yaml")).succeeded
-    assert [one["workflow_id"] for one in project.instances()] == ["demo", "described", "demo"]
+    assert project.run('{"Workflow": {"id": "line", "jobs": [{"job": {"id": "a", "type": "NoOp"}}]}}').succeeded
+    assert [one["workflow_id"] for one in project.instances()] == ["line", "demo", "described", "demo"]
     assert "described" in project.instances("described")._repr_html_()
     assert [name for name in project.instances().columns if name not in project.instances()[0]] == []
+
+
+def test_instances_are_listed_by_status(project: Connection) -> None:
+    """In any case of letters, as the command does; an unknown one is an error of calve."""
+    project.run(PIPELINE)
+    assert len(project.instances(statuses=["succeeded"])) == len(project.instances(statuses=["SUCCEEDED"])) == 1
+    with pytest.raises(RequestInvalid, match="'DONE' is not the status of an instance"):
+        project.instances(statuses=["DONE"])
 
 
 def test_a_file_is_read_as_the_command_reads_it(project: Connection, tmp_path: Path) -> None:

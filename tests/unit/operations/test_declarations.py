@@ -12,6 +12,7 @@ from calve.client import Client
 from calve.definition.model import DATA_OPERATIONS, Properties
 from calve.errors import Forbidden
 from calve.operations import Caller, Operation, Operations, Place, declared
+from calve.operations.captures import CaptureRequest
 from calve.operations.requests import PropertiesRequest
 
 ALL = [one for _, one in declared()]
@@ -65,6 +66,16 @@ def test_who_lacks_the_permission_is_refused_before_anything_is_done() -> None:
         (Permission.RUN, "team.w", False),
         (Permission.EDIT, "", False),
     ]
+
+
+def test_a_refusal_says_which_permission_is_missing() -> None:
+    """Also if it is missing in every namespace."""
+    nobody: Any = None
+    caller = Caller(nobody, Principal("ann", PrincipalKind.USER, {"team": Role.VIEWER}))
+    with pytest.raises(Forbidden, match=r"^ann may not run in team\.$"):
+        Operations(caller).stop_workflow("team.w")
+    with pytest.raises(Forbidden, match=r"^ann may not run in any namespace\.$"):
+        Operations(caller).capture_changes(CaptureRequest(tables=["db.t"], consumer="team.w"))
 
 
 def test_what_needs_no_services_is_answered() -> None:

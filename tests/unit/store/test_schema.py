@@ -11,6 +11,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex
 
 from calve.errors import StoreError, StoreSchemaUnknown
+from calve.lake import TableName
 from calve.store import open_store, schema, tables
 
 
@@ -100,15 +101,75 @@ def test_a_new_schema_that_fails_leaves_nothing(url: str, tmp_path: Path, monkey
     connection.close()
 
 
-def test_a_schema_before_the_first_release_is_refused(url: str, tmp_path: Path) -> None:
+OLD = Path(__file__).parents[2] / "data" / "schema_0009.sql"
+ROWS = """
+INSERT INTO capture VALUES ('c1', 'demo.daily', 1, NULL, 'committed', '2026-01-01T00:00:00+00:00',
+    '2026-01-01T00:01:00+00:00', NULL,
+    '[{"table": ["lake", "db", "events"], "expected_version": 0, "position": 0, "to": {"table_uuid": "u",
+       "snapshot_id": 1, "sequence_number": 1, "next_row_id": null, "schema_id": 0, "timestamp_ms": 1,
+       "pending": null}}]',
+    '{"files": [["lake", "m.avro"]], "tables": [["lake", "icdc", "e"]], "tags": [[["lake", "db", "events"], "t"]]}',
+    '{}');
+INSERT INTO alert_message VALUES ('m1', 'hook', '{"to": ["ann@example.com"], "mention": ["ben"]}',
+    '{"key": "k", "type": "STEP_FAILURE", "workflow_id": "w", "at": 1}', 'sent', 1, '', 1, 1, 1);
+INSERT INTO log_chunk VALUES (x'01', 0, 'one' || char(10) || 'two' || char(10), NULL, NULL, NULL);
+INSERT INTO log_chunk VALUES (x'01', 1, 'drei äpfel' || char(10), NULL, NULL, NULL);
+INSERT INTO log_chunk VALUES (x'02', 0, 'kept', 7, 8, 4);
+INSERT INTO delivery_branch VALUES ('b', 'lake', 'db.t', 's', 'c1', 'r', '', 'a', 'published',
+    '2026-01-01T00:00:00+00:00', '2026-01-01T00:00:00+00:00', NULL, NULL, NULL);
+INSERT INTO worker VALUES ('x', 'h', 1, 1, 1, 4, 0, 0);
+"""
+
+
+def _old(file: Path) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.executescript(OLD.read_text() + ROWS)
+    connection.close()
+
+
+def _described(file: Path) -> dict[str, set[tuple[object, ...]]]:
+    """Return the columns of each table, and the statements of the indexes."""
+    with sqlite3.connect(file) as connection:
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        found = {name: {column[1:] for column in connection.execute(f'PRAGMA table_info("{name}")')} for name in names}
+        query = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
+        found["indexes"] = {(name, " ".join(sql.split())) for name, sql in connection.execute(query)}
+    connection.close()
+    return found
+
+
+def test_the_last_schema_before_the_first_release_is_upgraded(url: str, tmp_path: Path) -> None:
+    """It becomes the schema of a new database, and what is stored can be read."""
+    _old(tmp_path / "calve.db")
+    with open_store(url) as store:
+        [capture] = store.captures.captures()
+        table = TableName("lake", ("db",), "events")
+        assert [move.table for move in capture.moves] == [table]
+        assert capture.artifacts.tables == (TableName("lake", ("icdc",), "e"),)
+        assert capture.artifacts.tags == ((table, "t"),)
+        [alert] = store.alerts.messages()
+        assert (alert.message.route.to, alert.message.route.mention) == (("ann@example.com",), ("ben",))
+        with store._database.read() as connection:
+            chunks = connection.execute(text("SELECT start, size, line FROM log_chunk ORDER BY attempt_uuid, number"))
+            assert [tuple(chunk) for chunk in chunks] == [(0, 8, 0), (8, 12, 2), (7, 4, 8)]
+            assert connection.scalar(text("SELECT version FROM worker")) == ""
+    open_store(f"sqlite:///{tmp_path}/new.db").close()
+    upgraded, new = _described(tmp_path / "calve.db"), _described(tmp_path / "new.db")
+    del upgraded["calve_version"], new["calve_version"]
+    assert {name: tuple(sorted(map(str, found))) for name, found in upgraded.items()} == {
+        name: tuple(sorted(map(str, found))) for name, found in new.items()
+    }
+
+
+def test_a_schema_long_before_the_first_release_is_refused(url: str, tmp_path: Path) -> None:
     """The error names the file, and says what to do with it."""
     file = tmp_path / "calve.db"
     with sqlite3.connect(file) as connection:
         connection.execute("CREATE TABLE calve_version (version_num VARCHAR(32) NOT NULL)")
-        connection.execute("INSERT INTO calve_version VALUES ('0009')")
+        connection.execute("INSERT INTO calve_version VALUES ('0008')")
     connection.close()
-    with pytest.raises(StoreSchemaUnknown, match="has schema 0009 of an unreleased calve") as caught:
+    with pytest.raises(StoreSchemaUnknown, match="has schema 0008 of an unreleased calve") as caught:
         open_store(url)
     assert caught.value.remedy is not None
     assert f"move {file} away" in caught.value.remedy
-    assert caught.value.context == {"revision": "0009", "known": schema.HEAD}
+    assert caught.value.context == {"revision": "0008", "known": schema.HEAD}

@@ -1,6 +1,7 @@
 """Values of GraphQL's types: numbers of 64 bits, JSON, and the caller."""
 
 import inspect
+from contextlib import suppress
 from typing import Any, NewType, TypeVar
 
 import strawberry
@@ -8,6 +9,7 @@ from strawberry.scalars import JSON
 from strawberry.schema.config import StrawberryConfig
 
 from calve.api.caller import WebCaller
+from calve.errors import RequestInvalid
 
 Info = strawberry.Info[WebCaller, None]
 """The context of a resolver: ``info.context`` is the caller."""
@@ -18,9 +20,22 @@ Listening = strawberry.Info[dict[str, WebCaller], None]
 Long = NewType("Long", int)
 """An integer of 64 bits: instance numbers, times in milliseconds."""
 
+
+def _long(given: Any) -> int:
+    """Return the integer that a caller has sent, as a number or as text.
+
+    Raises:
+        RequestInvalid: it is not an integer of 64 bits.
+    """
+    with suppress(ValueError, TypeError, OverflowError):
+        if -(2**63) <= (number := int(given)) < 2**63:
+            return number
+    raise RequestInvalid(f"{given!r} is not an integer of 64 bits.")
+
+
 CONFIG = StrawberryConfig(
     scalar_map={
-        Long: strawberry.scalar(name="Long", description="An integer of 64 bits.", serialize=int, parse_value=int)
+        Long: strawberry.scalar(name="Long", description="An integer of 64 bits.", serialize=int, parse_value=_long)
     }
 )
 
