@@ -31,6 +31,7 @@ from calve.access import Principal, PrincipalKind, Role
 from calve.app import tables_on
 from calve.capture.inspection import MetadataCache, TableHistory
 from calve.lake import Lake, TableName
+from calve.lineage import Direction, Edge
 from calve.web.pages.tables import rest_of_sentence
 
 EVENTS = "/tables/db.events"
@@ -323,6 +324,17 @@ def test_a_table_without_commits_has_pages(client: TestClient, table_lake: Table
     assert "no commits yet" in page_of(client, EVENTS).one("main").text
     for tab in TABS:
         page_of(client, EVENTS + tab)
+
+
+def test_of_many_writers_the_first_are_shown(client: TestClient, table_lake: TableLake, playground: Playground) -> None:
+    """A thousand would take the browser longer than a person reads; the lineage has them all."""
+    table_lake.create("db.events")
+    name = table_lake.lake.parse("db.events")
+    edges = [Edge(f"demo.w{number}", "s", Direction.WRITE, name, 1_000, 1, "uuid") for number in range(60)]
+    playground.store.lineage.keep(edges)
+    page = page_of(client, f"{EVENTS}/about")
+    assert len([one for one in page.all("b") if one.text.startswith("demo.w")]) == 50
+    assert "10 more in the lineage" in page.one("main").text
 
 
 def write_evil(table_lake: TableLake) -> None:
