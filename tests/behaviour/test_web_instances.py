@@ -238,6 +238,42 @@ def test_what_is_missing_is_a_page_too(client: TestClient) -> None:
     assert "77" in answer_of(answer).one("main").text
 
 
+LARGE = "9" * 20
+"""A number that no column of the state database can hold."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/workflows/demo.flow/instances/{LARGE}",
+        f"/workflows/demo.flow/instances/-{LARGE}",
+        f"/workflows/demo.flow/instances/{LARGE}/restart",
+        f"/workflows/demo.flow/instances/{LARGE}/iterations/loop",
+        f"/live/workflows/demo.flow/instances/{LARGE}",
+        f"/live/workflows/demo.flow/instances/1?after={LARGE}",
+    ],
+)
+def test_a_number_that_is_too_large_is_a_bad_request(client: TestClient, path: str) -> None:
+    """On every page that has the number of an instance in its address, and on its stream."""
+    assert client.get(path).status_code == 400
+
+
+@pytest.mark.parametrize("path", [f"loop/{LARGE}/inside", f"loop/1/{LARGE}"])
+def test_an_iteration_with_too_large_a_number_is_a_bad_request_too(client: TestClient, path: str) -> None:
+    """On the page, which says how a path is written, and of the API."""
+    answer = client.get(f"{PAGE}?step={path}")
+    assert answer.status_code == 400
+    assert "loop/3/job" in _text(answer_of(answer))
+    assert client.get(f"/api/v3{PAGE}/steps/{quote(path, safe='')}", headers=JSON).status_code == 400
+
+
+def test_a_status_that_iterations_do_not_have_is_refused(client: TestClient) -> None:
+    """By a sentence that names the field, as for other filters."""
+    answer = client.get(f"{LOOP}?status=NOPE")
+    assert answer.status_code == 400
+    assert "query.status: Input should be" in _text(answer_of(answer))
+
+
 def test_programs_can_ask_whether_the_page_is_there(client: TestClient) -> None:
     """As ``calve run`` does before it prints the address."""
     assert client.head(PAGE).status_code == 200

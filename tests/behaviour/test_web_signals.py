@@ -54,6 +54,12 @@ def client(playground: Playground) -> Iterator[TestClient]:
         yield client
 
 
+def test_the_number_of_a_signal_is_a_number(client: TestClient) -> None:
+    """Another word does not lead to the latest one."""
+    assert client.get("/signals/demo.ready/instances/latest").status_code == 200
+    assert client.get("/signals/demo.ready/instances/one").status_code == 400
+
+
 def _actions(page: Parsed) -> set[str]:
     """Return which operations a page offers."""
     found = (one.partition("?")[0].removeprefix("/actions/") for one in page.links if one.startswith("/actions/"))

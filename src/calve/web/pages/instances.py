@@ -19,6 +19,7 @@ from calve.web.frame import may
 from calve.web.graph import Edge
 from calve.web.graph_svg import NodeText, arrange, graph_svg
 from calve.web.page import Page, Pages
+from calve.web.pages.parts import InstanceId
 
 pages = Pages("instances", is_slow=True)
 
@@ -43,7 +44,7 @@ _Number = Annotated[int | None, Query(ge=1, lt=2**31)]
 def instance(
     call: Call,
     workflow_id: str,
-    instance_id: int,
+    instance_id: InstanceId,
     *,
     run: _Number = None,
     step: _Text = "",
@@ -355,7 +356,7 @@ def _attempts(operations: Operations, document: Document, path: str, step: Docum
 
 
 @pages.get("/workflows/{workflow_id}/instances/{instance_id}/restart", "restart_page", RUN)
-def restart(call: Call, request: Request, workflow_id: str, instance_id: int, step: _Text = "") -> Page:
+def restart(call: Call, request: Request, workflow_id: str, instance_id: InstanceId, step: _Text = "") -> Page:
     """Show which steps a restart would run again and which it would keep, and ask for confirmation."""
     operations = Operations(call)
     plan = operations.plan_restart(workflow_id, instance_id, step or None)
