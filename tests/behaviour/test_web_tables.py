@@ -308,7 +308,7 @@ def test_lag_over_time_says_who_will_be_too_late(
     assert len(page.all("svg", class_="chart")) == 1
     assert [one.text for one in page.all("table", hidden="")[0:1]] != []
     heads = [one.text for one in page.all("th") if "scope" not in one.attributes]
-    assert heads == ["time", "may be removed up to", "newest snapshot", "demo.daily/take", "other.hourly"]
+    assert heads == ["time (UTC)", "may be removed up to", "newest snapshot", "demo.daily/take", "other.hourly"]
     (history,) = rest(client, f"{EVENTS}/lag-history?consumer=other.hourly")["consumers"]
     (sample,) = history["samples"]
     row = [one.text for one in page.all("tr")[1:2]]
