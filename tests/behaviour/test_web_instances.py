@@ -66,6 +66,12 @@ def test_every_part_has_an_address(client: TestClient, query: str) -> None:
     answer_of(client.get(PAGE + query))
 
 
+def test_the_step_comes_before_the_history(client: TestClient) -> None:
+    """On a narrow screen, that is the order; beside each other, the history is below the steps."""
+    ids = [one.attributes.get("id") for one in answer_of(client.get(PAGE)).elements]
+    assert ids.index("steps") < ids.index("step") < ids.index("history")
+
+
 def test_the_params_say_where_they_come_from(client: TestClient) -> None:
     """Those of the definition and those of the system are told apart."""
     page = answer_of(client.get(f"{PAGE}?step=load&tab=params"))

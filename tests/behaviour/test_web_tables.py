@@ -31,7 +31,7 @@ from calve.access import Principal, PrincipalKind, Role
 from calve.app import tables_on
 from calve.capture.inspection import MetadataCache, TableHistory
 from calve.lake import Lake, TableName
-from calve.web.pages.tables import rest_of_sentence
+from calve.web.pages.tables import forecast, rest_of_sentence
 
 EVENTS = "/tables/db.events"
 TABS = {
@@ -305,6 +305,7 @@ def test_lag_over_time_says_who_will_be_too_late(
     tables_on(lakeside.lake, playground.store).take_samples()
     page = page_of(client, f"{EVENTS}/lag?days=1")
     assert "demo.daily/take loses history in 4 d" in page.all("p")[0].text
+    assert "Run it, or keep snapshots longer." in page.all("p")[0].text
     assert len(page.all("svg", class_="chart")) == 1
     assert [one.text for one in page.all("table", hidden="")[0:1]] != []
     heads = [one.text for one in page.all("th") if "scope" not in one.attributes]
@@ -313,6 +314,18 @@ def test_lag_over_time_says_who_will_be_too_late(
     (sample,) = history["samples"]
     row = [one.text for one in page.all("tr")[1:2]]
     assert f"{sample['current_at'] / 1_000:.0f}" in row[0]
+
+
+@pytest.mark.parametrize(
+    ("left", "begins", "is_soon"),
+    [(None, "", False), (0, "Some of the history", True), (9, "At the pace", True), (10, "At the pace", False)],
+)
+def test_a_loss_that_is_far_away_is_no_warning(left: int | None, begins: str, is_soon: bool) -> None:  # noqa: FBT001
+    """It is one while snapshots of today are still kept."""
+    consumers = [{"consumer": "demo.daily/take", "unrecoverable_in": left}]
+    told = forecast({"consumers": consumers, "max_snapshot_age_ms": 10})
+    assert told["forecast"].startswith(begins)
+    assert told["is_soon"] == is_soon
 
 
 def test_a_table_without_commits_has_pages(client: TestClient, lakeside: Lakeside) -> None:

@@ -87,7 +87,7 @@ def instance(
         "wait": next((one for one in document["waiting"] if one["path"] == chosen), None),
     }
     # While a log is searched, the stream leaves out the step: each event would repeat the search.
-    regions = ("summary", "steps") if tab == "log" and find else ("summary", "steps", "step")
+    regions = ("summary", "steps", "history") if tab == "log" and find else ("summary", "steps", "step", "history")
     title = f"Instance {instance_id}"
     return Page("instances/show.html", title, document, values, here="workflows", regions=regions)
 

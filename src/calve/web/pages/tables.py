@@ -151,7 +151,7 @@ def lag(call: Call, table: str, days: Annotated[int, Query(ge=1, le=90)] = 7) ->
     """Show the lag of consumers against the expiry of snapshots over time, and when history would be lost."""
     operations = Operations(call)
     about, history = operations.table(table), operations.table_lag_history(table, days=days)
-    return _shown(about, "lag", history, days=days, chart=_lag_chart(history), forecast=_forecast(history))
+    return _shown(about, "lag", history, days=days, chart=_lag_chart(history), **forecast(history))
 
 
 def _lag_chart(history: Document) -> Document | None:
@@ -185,15 +185,20 @@ def _rows(times: Sequence[int], lines: Sequence[Mapping[float, float]]) -> list[
     return [["" if one is None else f"{one / 1_000:.0f}" for one in row] for row in found]
 
 
-def _forecast(history: Document) -> str:
-    """Return a sentence about the consumer that will lose history first; empty if none will."""
+def forecast(history: Document) -> Document:
+    """Return a sentence about the consumer that will lose history first, and whether that is soon; empty if none will.
+
+    Soon is before all snapshots of today have expired.
+    """
     found = [(one["unrecoverable_in"], one["consumer"]) for one in history["consumers"]]
     soon = min(((left, name) for left, name in found if left is not None), default=None)
     if soon is None:
-        return ""
-    if soon[0] <= 0:
-        return f"Some of the history that {soon[1]} needs may be gone already."
-    return f"At the pace of the last 7 days, {soon[1]} loses history in {duration(soon[0])}."
+        return {"forecast": "", "is_soon": False}
+    left, name = soon
+    if left <= 0:
+        return {"forecast": f"Some of the history that {name} needs may be gone already.", "is_soon": True}
+    sentence = f"At the pace of the last 7 days, {name} loses history in {duration(left)}."
+    return {"forecast": sentence, "is_soon": left < history["max_snapshot_age_ms"]}
 
 
 @pages.get("/tables/{table}/lateness", "table_lateness_page", READ_SOMEWHERE)
