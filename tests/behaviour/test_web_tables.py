@@ -76,6 +76,15 @@ def test_tables_are_listed_with_what_their_consumers_have_not_processed(client: 
     assert "No table has" in page_of(client, "/tables?search=%3Cb%3E").one("main").text
 
 
+@pytest.mark.parametrize("name", ["sla/sh", "with space", "ünï", "q?#&+;\"'"])
+def test_a_table_of_any_name_has_its_pages(client: TestClient, lakeside: Lakeside, name: str) -> None:
+    """The link in the list leads to it, and it to its tabs."""
+    append(lakeside.create(f"db.{name}"), 0)
+    (row,) = (link for link in page_of(client, "/tables?all=true").links if link.startswith("/tables/db"))
+    for address in (row, *(link for link in page_of(client, row).links if link.startswith(f"{row}/"))):
+        assert page_of(client, address).one("h1").text == f"db.{name}"
+
+
 def test_lists_without_tables_teach_the_next_command(client: TestClient) -> None:
     """In use, or in the catalogs."""
     for path in ("/tables", "/tables?all=true"):
