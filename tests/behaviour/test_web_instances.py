@@ -125,6 +125,27 @@ def test_the_log_begins_with_its_end(client: TestClient, playground: Playground)
     }
 
 
+def test_a_page_has_no_more_of_a_log_than_its_end(client: TestClient, playground: Playground) -> None:
+    """However long its lines are; the element loads what is before."""
+    found = client.get(f"/api/v3{PAGE}/steps/extract", headers=JSON).json()
+    for number in range(40):
+        playground.state.append_log(LogChunk(found["step_instance_uuid"], number * 10_000, "é" * 5_000))
+    written = answer_of(client.get(f"{PAGE}?step=extract&tab=log")).one("pre", class_="log")
+    assert written.attributes["data-next-offset"] == "400000"
+    assert 400_000 - int(written.attributes["data-offset"]) == len(written.text.encode()) <= 65_536
+
+
+def test_a_long_value_is_opened_by_those_who_want_it(client: TestClient, playground: Playground) -> None:
+    """Its beginning is shown beside the others; a list of instances has only that."""
+    path = "/api/v3/workflows/demo.flow/versions/active/actions/start"
+    assert client.post(path, json={"run_params": {"day": "7" * 9_000}}).status_code == 200
+    playground.settle()
+    whole = answer_of(client.get("/workflows/demo.flow/instances/2"))
+    assert [one.text for one in whole.all("summary") if "9,000 characters" in one.text]
+    assert "7" * 9_000 in {one.text for one in whole.all("code")}
+    assert "7" * 9_000 not in client.get("/instances").text
+
+
 def _text(page: Parsed) -> str:
     return " ".join(page.one("main").text.split())
 

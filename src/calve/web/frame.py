@@ -61,6 +61,7 @@ def environment() -> Environment:
         tone=tone_of,
         words=formats.words,
         shown=formats.shown,
+        brief=formats.brief,
         duration=formats.duration,
         size=formats.size,
         number=formats.number,

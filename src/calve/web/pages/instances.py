@@ -26,7 +26,8 @@ pages = Pages("instances", is_slow=True)
 Document = dict[str, Any]
 _OVER = frozenset({"SUCCEEDED", "FAILED", "STOPPED", "TIMED_OUT"})
 _VIEWS = ("graph", "time", "list")
-_LOG_LINES = 400
+_LOG_BYTES = 65_536
+"""Maximum size of the end of a log that is part of a page; ``<log-tail>`` loads pages of the same size."""
 _STEP_ACTIONS = {
     "STOP": ("stop_step", "Stop"),
     "KILL": ("kill_step", "Kill"),
@@ -336,7 +337,7 @@ def _log(operations: Operations, document: Document, path: str, step: Document |
         if find:
             found = operations.find_in_log(*which, find, ignore_case=True, **place)
         else:
-            found = operations.log_page(*which, tail=_LOG_LINES, **place)
+            found = operations.log_page(*which, offset=-_LOG_BYTES, limit=_LOG_BYTES, **place)
     except CalveError:
         return None
     return {**found, **place}
