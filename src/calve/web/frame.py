@@ -62,6 +62,7 @@ def environment() -> Environment:
         words=formats.words,
         shown=formats.shown,
         brief=formats.brief,
+        cause=formats.cause,
         duration=formats.duration,
         size=formats.size,
         number=formats.number,
