@@ -98,7 +98,8 @@ def page() -> Markup:
         '<section class="panel"><h2>Chart</h2><metric-chart id="chart" time><table><caption>Lag</caption>'
         '<thead><tr><th>time</th><th data-tone="late">orders</th><th>members</th></tr></thead><tbody>{points}</tbody>'
         '</table></metric-chart></section><section class="panel"><h2>Times</h2><p><since-time><time id="past"'
-        ' datetime="2020-01-01T00:00:00Z">2020</time></since-time></p><table data-list><tbody>'
+        ' datetime="2020-01-01T00:00:00Z">2020</time></since-time> <since-time clock><time id="clock"'
+        ' datetime="2020-01-01T00:00:00Z">2020-01-01 00:00 UTC</time></since-time></p><table data-list><tbody>'
         '<tr><td><a href="?row=1">first</a></td></tr><tr><td><a href="?row=2">second</a></td></tr></tbody></table>'
         '</section><section class="panel"><h2>Charts {sparkline}</h2>{spans}<div class="two"><div>{lateness}</div>'
         "<div>{lag}</div></div></section></main></body></html>"

@@ -36,6 +36,18 @@ _VIOLATIONS = """async ([within, runOnly]) => {
   const { violations } = await axe.run(within, { resultTypes: ["violations"], runOnly });
   return violations.map(({ id, nodes }) => [id, ...nodes.slice(0, 3).map((node) => node.html + node.failureSummary)]);
 }"""
+_CLIPPED = """() => {
+  const context = document.createElement("canvas").getContext("2d"), room = 16; // a spinner, or a button that clears
+  const clips = (field) => {
+    const style = getComputedStyle(field);
+    context.font = style.font;
+    const free = field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - room;
+    return context.measureText(field.placeholder).width > free;
+  };
+  return [...document.querySelectorAll("main input[placeholder]")].filter((one) => one.checkVisibility() && clips(one))
+    .map((one) => one.placeholder);
+}"""
+"""The placeholders that are wider than their fields."""
 _REPORTING = """addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI, sourceFile }) =>
   console.error(`The policy was violated: ${violatedDirective} ${blockedURI} in ${sourceFile}`))"""
 
@@ -116,6 +128,7 @@ class Watched:
         found = [(name, one) for one in self._violations(within, rules)]
         if self.page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
             found.append((name, "is wider than the window"))
+        found += [(name, f"the placeholder {one} is clipped") for one in self.page.evaluate(_CLIPPED)]
         self.page.emulate_media(color_scheme=OTHER[self.theme])
         contrast = {"type": "rule", "values": ["color-contrast"]}
         found += [(f"{name} when {OTHER[self.theme]}", one) for one in self._violations(within, contrast)]

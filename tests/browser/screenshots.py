@@ -63,7 +63,7 @@ class Picture:
 
 _FAILED = "/workflows/{workflow_id}/instances/{instance_id}?step=merge"
 PICTURES = (
-    Picture("home", "/", 666, "Waiting for a person"),
+    Picture("home", "/", 690, "Waiting for a person"),
     Picture("instance", _FAILED, 870, "Is a restart safe?"),
     Picture("table", "/tables/{table}", 1_040, "playback.daily/capture"),
     Picture("instance-dark", _FAILED, 870, "Is a restart safe?", "dark"),

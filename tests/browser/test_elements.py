@@ -143,6 +143,7 @@ def test_a_log_is_read_in_pages_from_its_end(page: Page, gallery: Gallery) -> No
     assert "line 10 of" not in (pages.text_content() or "")
     expect(page.locator("#log .ansi-1.bold")).to_have_text("line 3990")
     page.locator("#log .earlier").click()
+    expect(page.locator("#log .earlier")).to_have_text("Earlier: 32 kB")
     page.locator("#log .earlier").click()
     expect(pages).to_contain_text("line 10 of the log")
     gallery.log += f"and {HOSTILE}\n"
@@ -257,6 +258,23 @@ def test_times_are_relative(page: Page) -> None:
         "document.querySelector('#past').setAttribute('datetime', new Date(Date.now() - 65000).toISOString())"
     )
     expect(page.locator("#past")).to_have_text("1 min ago")
+
+
+@pytest.mark.parametrize(
+    ("zone", "own"), [("America/New_York", "2019-12-31 19:00 GMT−5"), ("Etc/UTC", "2020-01-01 00:00 UTC")]
+)
+def test_times_are_those_of_the_reader(browser: Browser, gallery: Gallery, zone: str, own: str) -> None:
+    """The whole of a time is in their zone; when pointed at, in UTC too. A live update changes nothing of that."""
+    page = browser.new_page(timezone_id=zone)
+    page.goto(gallery.address)
+    utc = "2020-01-01 00:00 UTC"
+    past, clock = page.locator("#past"), page.locator("#clock")
+    expect(clock).to_have_text(own)
+    expect(clock).to_have_attribute("title", utc)
+    expect(past).to_have_attribute("title", utc if own == utc else f"{own} · {utc}")
+    page.evaluate(f"document.querySelector('#clock').textContent = '{utc}'")
+    expect(clock).to_have_text(own)
+    page.close()
 
 
 def test_a_chart_is_drawn_or_stays_a_table(page: Page) -> None:

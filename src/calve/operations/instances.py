@@ -62,6 +62,8 @@ _INSTANCE = "/workflows/{workflow_id}/instances/{instance_id}"
 _STEP = f"{_INSTANCE}/steps/{{step_id:path}}"
 _ACCEPTED = "The action is accepted and is still running. Please check it again."
 _OFTEN = 0.2
+_LONGEST_TIME = 18
+"""Maximum number of digits of a time in milliseconds that the state database can compare."""
 
 
 class Starts(Topic):
@@ -575,8 +577,10 @@ def milliseconds(given: str | None) -> int | None:
     Raises:
         RequestInvalid: it is not a time.
     """
-    if given is None or given.isdecimal():
-        return None if given is None else int(given)
+    if given is None:
+        return None
+    if given.isdecimal() and len(given) <= _LONGEST_TIME:
+        return int(given)
     try:
         time_ = datetime.fromisoformat(given)
     except ValueError:

@@ -88,6 +88,8 @@ class Tables(Topic):
         """List the tables that consumers, deliveries and triggers use, or all tables of the catalogs, by name."""
         tables = self.call.tables
         uses = tables.all(namespace) if is_all else tables.known()
+        if workflow_id is not None:
+            uses = self._with_lineage_of(workflow_id, uses)
         found = [
             (name, use)
             for use in uses
@@ -113,6 +115,17 @@ class Tables(Topic):
         seen = [one for one in edges if self.call.may_read(one.workflow_id)]
         read, written = ({_step_of(one) for one in seen if one.direction is each} for each in Direction)
         return use.with_steps(read, written)
+
+    def _with_lineage_of(self, workflow_id: str, uses: list[TableUse]) -> list[TableUse]:
+        """Return who uses tables, including what the steps of a workflow have read and written, by name."""
+        kept = self.call.services.lineage
+        edges = kept.edges([workflow_id], [], MOST_EDGES) if kept and self.call.may_read(workflow_id) else []
+        may_see, known = self.call.tables.may_see(), {one.table: one for one in uses}
+        for table in {edge.table for edge in edges if may_see(edge.table)}:
+            own = [edge for edge in edges if edge.table == table]
+            read, written = ({_step_of(one) for one in own if one.direction is each} for each in Direction)
+            known[table] = known.get(table, TableUse(table)).with_steps(read, written)
+        return [known[table] for table in sorted(known)]
 
     @operation(
         "GET /tables/{table}/snapshots", READ_SOMEWHERE, id="list_table_snapshots", answer=shapes.Page, is_slow=True

@@ -1,9 +1,12 @@
 """The formats of times, sizes, numbers and statuses on pages; ``legend`` has the tones of statuses. Pure."""
 
 import json
+import re
 from datetime import UTC, datetime
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
+_BRIEF = 300
+_CONDITION = re.compile(r"\A\[[A-Z0-9_.]+\] (?=\S)")
 _UNITS = ("kB", "MB", "GB", "TB", "PB", "EB")
 _SCALES = ((1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M"), (10_000, "k"))
 
@@ -16,6 +19,16 @@ def words(status: object) -> str:
 def shown(value: object) -> str:
     """Return the value of a param as text: a string as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def brief(text: str) -> str:
+    """Return a text for a list, which shows only the beginning of a long one."""
+    return text if len(text) <= _BRIEF else f"{text[:_BRIEF]}…"
+
+
+def cause(error: str) -> str:
+    """Return an error for a list, without the name of the condition with which Spark begins."""
+    return brief(_CONDITION.sub("", error))
 
 
 def since(then: int, now: int) -> str:

@@ -61,6 +61,8 @@ def environment() -> Environment:
         tone=tone_of,
         words=formats.words,
         shown=formats.shown,
+        brief=formats.brief,
+        cause=formats.cause,
         duration=formats.duration,
         size=formats.size,
         number=formats.number,
@@ -68,6 +70,7 @@ def environment() -> Environment:
         clock=formats.clock,
         since=_since,
     )
+    made.tests["partial"] = _is_partial
     made.globals.update(
         static=static_files.address,
         elements=static_files.elements,
@@ -83,6 +86,11 @@ def environment() -> Environment:
 @pass_context
 def _since(context: "Context", then: int) -> str:
     return formats.since(then, context["now"])
+
+
+def _is_partial(info: "Mapping[str, Any]") -> bool:
+    """Tell whether a page shows only a part of a list, by its ``page_info``."""
+    return bool(info["has_previous_page"] or info["has_next_page"])
 
 
 @pass_context

@@ -183,7 +183,7 @@ def _address(request: Request, **more: Any) -> str:
     return f"{url.path}?{url.query}".removesuffix("?")
 
 
-_After = Annotated[int, Query(ge=0)]
+_After = Annotated[int, Query(ge=0, lt=2**63)]
 _LastEventId = Annotated[str | None, Header(max_length=20)]
 
 

@@ -287,6 +287,11 @@ def test_lineage_is_followed_both_ways(site: Site, table_lake: TableLake, playgr
     site.get("/lineage?table=db.nothing", 404)
     found = site.get("/tables/db.events")
     assert (found["written_by"], found["read_by"]) == (["demo.daily/step"], ["other.agg"])
+    of_workflow = site.get("/tables?workflow_id=demo.daily")["elements"]
+    assert [(one["table"], one["written_by"], "demo.daily" in one["read_by"]) for one in of_workflow] == [
+        ("db.events", ["demo.daily/step"], False),
+        ("db.raw", [], True),
+    ]
 
 
 def test_lineage_ends_where_the_rights_end(playground: Playground, table_lake: TableLake) -> None:
@@ -300,4 +305,5 @@ def test_lineage_ends_where_the_rights_end(playground: Playground, table_lake: T
             assert {one["workflow_id"] for one in found["edges"]} == {"other.agg"}
             assert "table:db.raw" not in {one["id"] for one in found["nodes"]}
         assert site.get("/lineage?workflow=demo.daily")["edges"] == []
+        assert site.get("/tables?workflow_id=demo.daily")["elements"] == []
         assert site.get("/tables/db.events")["written_by"] == []

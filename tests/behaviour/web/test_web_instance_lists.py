@@ -80,6 +80,15 @@ def test_instances_are_filtered(client: TestClient, place: str, query: str, numb
     assert {value for _, value in parse_qsl(query)} <= shown | selected
 
 
+@pytest.mark.parametrize("query", ["status=NOPE", "status=FAILED,NOPE", f"from={'9' * 20}", "to=soon", "version=x"])
+@pytest.mark.parametrize("place", LISTS)
+def test_a_filter_that_means_nothing_is_refused(client: TestClient, place: str, query: str) -> None:
+    """On a page that names it; a list without the filter would look like an answer."""
+    answer = client.get(f"{place}&{query}")
+    assert answer.status_code == 400
+    assert query.rpartition("=")[2].rpartition(",")[2] in answer_of(answer).one("main").text or "version" in query
+
+
 def test_the_page_is_the_document_of_the_api(client: TestClient) -> None:
     """For those who accept JSON; its pages follow one another with their filters."""
     for query in ("", "?status=FAILED", "?workflow_id=other.b", "?workflow_id=sales.a&tag=gold"):

@@ -66,6 +66,12 @@ def test_every_part_has_an_address(client: TestClient, query: str) -> None:
     answer_of(client.get(PAGE + query))
 
 
+def test_the_step_comes_before_the_history(client: TestClient) -> None:
+    """On a narrow screen, that is the order; beside each other, the history is below the steps."""
+    ids = [one.attributes.get("id") for one in answer_of(client.get(PAGE)).elements]
+    assert ids.index("steps") < ids.index("step") < ids.index("history")
+
+
 def test_the_params_say_where_they_come_from(client: TestClient) -> None:
     """Those of the definition and those of the system are told apart."""
     page = answer_of(client.get(f"{PAGE}?step=load&tab=params"))
@@ -117,6 +123,27 @@ def test_the_log_begins_with_its_end(client: TestClient, playground: Playground)
         "data-next-offset": "15",
         "data-size": "15",
     }
+
+
+def test_a_page_has_no_more_of_a_log_than_its_end(client: TestClient, playground: Playground) -> None:
+    """However long its lines are; the element loads what is before."""
+    found = client.get(f"/api/v3{PAGE}/steps/extract", headers=JSON).json()
+    for number in range(40):
+        playground.state.append_log(LogChunk(found["step_instance_uuid"], number * 10_000, "é" * 5_000))
+    written = answer_of(client.get(f"{PAGE}?step=extract&tab=log")).one("pre", class_="log")
+    assert written.attributes["data-next-offset"] == "400000"
+    assert 400_000 - int(written.attributes["data-offset"]) == len(written.text.encode()) <= 65_536
+
+
+def test_a_long_value_is_opened_by_those_who_want_it(client: TestClient, playground: Playground) -> None:
+    """Its beginning is shown beside the others; a list of instances has only that."""
+    path = "/api/v3/workflows/demo.flow/versions/active/actions/start"
+    assert client.post(path, json={"run_params": {"day": "7" * 9_000}}).status_code == 200
+    playground.settle()
+    whole = answer_of(client.get("/workflows/demo.flow/instances/2"))
+    assert [one.text for one in whole.all("summary") if "9,000 characters" in one.text]
+    assert "7" * 9_000 in {one.text for one in whole.all("code")}
+    assert "7" * 9_000 not in client.get("/instances").text
 
 
 def _text(page: Parsed) -> str:
@@ -236,6 +263,42 @@ def test_what_is_missing_is_a_page_too(client: TestClient) -> None:
     answer = client.get("/workflows/demo.flow/instances/77")
     assert answer.status_code == 404
     assert "77" in answer_of(answer).one("main").text
+
+
+LARGE = "9" * 20
+"""A number that no column of the state database can hold."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/workflows/demo.flow/instances/{LARGE}",
+        f"/workflows/demo.flow/instances/-{LARGE}",
+        f"/workflows/demo.flow/instances/{LARGE}/restart",
+        f"/workflows/demo.flow/instances/{LARGE}/iterations/loop",
+        f"/live/workflows/demo.flow/instances/{LARGE}",
+        f"/live/workflows/demo.flow/instances/1?after={LARGE}",
+    ],
+)
+def test_a_number_that_is_too_large_is_a_bad_request(client: TestClient, path: str) -> None:
+    """On every page that has the number of an instance in its address, and on its stream."""
+    assert client.get(path).status_code == 400
+
+
+@pytest.mark.parametrize("path", [f"loop/{LARGE}/inside", f"loop/1/{LARGE}"])
+def test_an_iteration_with_too_large_a_number_is_a_bad_request_too(client: TestClient, path: str) -> None:
+    """On the page, which says how a path is written, and of the API."""
+    answer = client.get(f"{PAGE}?step={path}")
+    assert answer.status_code == 400
+    assert "loop/3/job" in _text(answer_of(answer))
+    assert client.get(f"/api/v3{PAGE}/steps/{quote(path, safe='')}", headers=JSON).status_code == 400
+
+
+def test_a_status_that_iterations_do_not_have_is_refused(client: TestClient) -> None:
+    """By a sentence that names the field, as for other filters."""
+    answer = client.get(f"{LOOP}?status=NOPE")
+    assert answer.status_code == 400
+    assert "query.status: Input should be" in _text(answer_of(answer))
 
 
 def test_programs_can_ask_whether_the_page_is_there(client: TestClient) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 from tests.access_setup import LOCAL, PASSWORD
-from tests.pages import GUARDED, parse
+from tests.pages import GUARDED, answer_of, parse
 from tests.projects import WebProject, crawl, filled_project
 
 from calve.access import csrf_of, parse_grants
@@ -19,7 +19,7 @@ _OWN_FORMS = {"/actions/theme", "/actions/sign-out"}
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebProject]:
     """Give a project with data, where everybody has to sign in."""
     with filled_project(tmp_path_factory.mktemp("project"), _GUARDED, commits=8, runs=2) as filled:
-        for name, grant in (("vic", "viewer@playback"), ("eve", "editor@playback")):
+        for name, grant in (("vic", "viewer@playback"), ("eve", "editor@playback"), ("root", "admin")):
             filled.project.accounts.add_user(name, PASSWORD, parse_grants([grant]), LOCAL)
         yield filled
 
@@ -66,6 +66,40 @@ def test_a_forged_form_is_refused(viewer: TestClient, made: WebProject) -> None:
     answers = {one.id: [viewer.post(f"/actions/{one.id}", data=form).status_code for form in forms] for one in GUARDED}
     assert len(answers) > 40
     assert {name: found for name, found in answers.items() if found != [403, 403, 403]} == {}
+
+
+_LISTS = {
+    "/workflows": "zzz",
+    "/workflows?tag=gold": "zzz",
+    "/workflows/playback.daily?tab=runs": "last",
+    "/instances": "last",
+    "/search?q=playback": "last",
+    "/tables": "zzz",
+    "/tables/playback.playback_table/snapshots": "1",
+    "/captures": "zzz",
+    "/lineage": "zzz",
+    "/signals": "last",
+    "/approvals": "zzz",
+    "/breakpoints": "zzz",
+    "/users": "zzz",
+    "/tokens": "zzz",
+    "/tag-permits": "zzz",
+}
+"""Lists, each with a cursor after its end; "last" is that of its last page."""
+
+
+@pytest.mark.parametrize("address", _LISTS)
+def test_a_page_after_the_end_of_a_list_says_so(made: WebProject, address: str) -> None:
+    """It does not say that there is nothing yet, nor how to begin; it leads back to the first page."""
+    with _signed_in(made, "root") as client:
+        cursor = _LISTS[address]
+        if cursor == "last":
+            document = client.get(address, headers={"accept": "application/json"}).json()
+            cursor = document["page_info"]["end_cursor"]
+        page = answer_of(client.get(f"{address}{'&' if '?' in address else '?'}cursor={cursor}"))
+        main = " ".join(page.one("main").text.split())
+        assert "The list ends before this page." in main
+        assert "First page" in main
 
 
 def test_nothing_of_another_namespace_is_on_a_page(viewer: TestClient, made: WebProject) -> None:

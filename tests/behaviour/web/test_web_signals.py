@@ -54,6 +54,18 @@ def client(playground: Playground) -> Iterator[TestClient]:
         yield client
 
 
+def test_a_job_template_is_shown_as_yaml(client: TestClient) -> None:
+    """As definitions of workflows are."""
+    (code,) = answer_of(client.get("/job-templates/incremental")).all("pre", class_="code")
+    assert "job_type: incremental\n" in code.text
+
+
+def test_the_number_of_a_signal_is_a_number(client: TestClient) -> None:
+    """Another word does not lead to the latest one."""
+    assert client.get("/signals/demo.ready/instances/latest").status_code == 200
+    assert client.get("/signals/demo.ready/instances/one").status_code == 400
+
+
 def _actions(page: Parsed) -> set[str]:
     """Return which operations a page offers."""
     found = (one.partition("?")[0].removeprefix("/actions/") for one in page.links if one.startswith("/actions/"))

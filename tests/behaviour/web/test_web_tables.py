@@ -32,7 +32,7 @@ from calve.app import tables_on
 from calve.capture.inspection import MetadataCache, TableHistory
 from calve.lake import Lake, TableName
 from calve.lineage import Direction, Edge
-from calve.web.pages.tables import rest_of_sentence
+from calve.web.pages.tables import forecast, rest_of_sentence
 
 EVENTS = "/tables/db.events"
 TABS = {
@@ -77,6 +77,15 @@ def test_tables_are_listed_with_what_their_consumers_have_not_processed(
     assert "no consumer" in everything.all("tr")[2].text
     assert [one.text for one in page_of(client, "/tables?all=true&search=OTHER").all("b")] == ["db.other"]
     assert "No table has" in page_of(client, "/tables?search=%3Cb%3E").one("main").text
+
+
+@pytest.mark.parametrize("name", ["sla/sh", "with space", "ünï", "q?#&+;\"'"])
+def test_a_table_of_any_name_has_its_pages(client: TestClient, table_lake: TableLake, name: str) -> None:
+    """The link in the list leads to it, and it to its tabs."""
+    append(table_lake.create(f"db.{name}"), 0)
+    (row,) = (link for link in page_of(client, "/tables?all=true").links if link.startswith("/tables/db"))
+    for address in (row, *(link for link in page_of(client, row).links if link.startswith(f"{row}/"))):
+        assert page_of(client, address).one("h1").text == f"db.{name}"
 
 
 def test_lists_without_tables_teach_the_next_command(client: TestClient) -> None:
@@ -308,14 +317,27 @@ def test_lag_over_time_says_who_will_be_too_late(
     tables_on(table_lake.lake, playground.store).take_samples()
     page = page_of(client, f"{EVENTS}/lag?days=1")
     assert "demo.daily/take loses history in 4 d" in page.all("p")[0].text
+    assert "Run it, or keep snapshots longer." in page.all("p")[0].text
     assert len(page.all("svg", class_="chart")) == 1
     assert [one.text for one in page.all("table", hidden="")[0:1]] != []
     heads = [one.text for one in page.all("th") if "scope" not in one.attributes]
-    assert heads == ["time", "may be removed up to", "newest snapshot", "demo.daily/take", "other.hourly"]
+    assert heads == ["time (UTC)", "may be removed up to", "newest snapshot", "demo.daily/take", "other.hourly"]
     (history,) = rest(client, f"{EVENTS}/lag-history?consumer=other.hourly")["consumers"]
     (sample,) = history["samples"]
     row = [one.text for one in page.all("tr")[1:2]]
     assert f"{sample['current_at'] / 1_000:.0f}" in row[0]
+
+
+@pytest.mark.parametrize(
+    ("left", "begins", "is_soon"),
+    [(None, "", False), (0, "Some of the history", True), (9, "At the pace", True), (10, "At the pace", False)],
+)
+def test_a_loss_that_is_far_away_is_no_warning(left: int | None, begins: str, is_soon: bool) -> None:  # noqa: FBT001
+    """It is one while snapshots of today are still kept."""
+    consumers = [{"consumer": "demo.daily/take", "unrecoverable_in": left}]
+    told = forecast({"consumers": consumers, "max_snapshot_age_ms": 10})
+    assert told["forecast"].startswith(begins)
+    assert told["is_soon"] == is_soon
 
 
 def test_a_table_without_commits_has_pages(client: TestClient, table_lake: TableLake) -> None:

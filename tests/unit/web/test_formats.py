@@ -66,3 +66,17 @@ def test_times_are_in_utc() -> None:
     """For programs as ISO 8601, for people without seconds."""
     assert formats.moment(NOW) == "2026-03-26T06:12:00Z"
     assert formats.clock(NOW) == "2026-03-26 06:12"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        ("[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column cannot be resolved.", "A column cannot be resolved."),
+        ("[TABLE_MISSING]", "[TABLE_MISSING]"),
+        ("[a] is no condition", "[a] is no condition"),
+        ("x" * 400, "x" * 300 + "…"),
+    ],
+)
+def test_an_error_in_a_list_begins_with_what_it_says(error: str, text: str) -> None:
+    """It leaves out the name of Spark's condition, which would fill the line, and the end of a long one."""
+    assert formats.cause(error) == text

@@ -9,7 +9,7 @@ from calve.engine.model import Attempt, Json, Run
 from calve.engine.ports import Instances
 from calve.errors import RequestInvalid, WorkflowMissing
 
-_PATH = re.compile(r"(?:\D[^/]*/(?:\d+/)?)*\D[^/]*/")
+_PATH = re.compile(r"(?:\D[^/]*/(?:\d{1,18}/)?)*\D[^/]*/")
 """Step ids, each optionally followed by an iteration number; the last part is a step id."""
 _LOOPS = ("maestro_foreach", "maestro_while")
 

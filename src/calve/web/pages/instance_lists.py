@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from calve.api import Call, Paged
 from calve.engine import RunStatus
+from calve.errors import RequestInvalid
 from calve.operations import READ_SOMEWHERE, Operations, Page as Part
 from calve.web.page import Page, Pages
 
@@ -43,8 +44,15 @@ class InstanceFilters:
 
     @property
     def statuses(self) -> list[RunStatus]:
-        """The given statuses, without unknown ones."""
-        return [RunStatus(one) for one in self.status.split(",") if one in list(RunStatus)]
+        """The given statuses.
+
+        Raises:
+            RequestInvalid: one of them is unknown.
+        """
+        given = [one for one in self.status.split(",") if one]
+        if unknown := next((one for one in given if one not in list(RunStatus)), None):
+            raise RequestInvalid(f"{unknown!r} is not a status.", remedy=f"The statuses are {', '.join(RunStatus)}.")
+        return [RunStatus(one) for one in given]
 
     def query(self) -> dict[str, Any]:
         """Return the filters that are set, by their names in the address."""

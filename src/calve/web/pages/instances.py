@@ -19,13 +19,15 @@ from calve.web.frame import may
 from calve.web.graph import Edge
 from calve.web.graph_svg import NodeText, arrange, graph_svg
 from calve.web.page import Page, Pages
+from calve.web.pages.parts import InstanceId
 
 pages = Pages("instances", is_slow=True)
 
 Document = dict[str, Any]
 _OVER = frozenset({"SUCCEEDED", "FAILED", "STOPPED", "TIMED_OUT"})
 _VIEWS = ("graph", "time", "list")
-_LOG_LINES = 400
+_LOG_BYTES = 65_536
+"""Maximum size of the end of a log that is part of a page; ``<log-tail>`` loads pages of the same size."""
 _STEP_ACTIONS = {
     "STOP": ("stop_step", "Stop"),
     "KILL": ("kill_step", "Kill"),
@@ -43,7 +45,7 @@ _Number = Annotated[int | None, Query(ge=1, lt=2**31)]
 def instance(
     call: Call,
     workflow_id: str,
-    instance_id: int,
+    instance_id: InstanceId,
     *,
     run: _Number = None,
     step: _Text = "",
@@ -86,7 +88,7 @@ def instance(
         "wait": next((one for one in document["waiting"] if one["path"] == chosen), None),
     }
     # While a log is searched, the stream leaves out the step: each event would repeat the search.
-    regions = ("summary", "steps") if tab == "log" and find else ("summary", "steps", "step")
+    regions = ("summary", "steps", "history") if tab == "log" and find else ("summary", "steps", "step", "history")
     title = f"Instance {instance_id}"
     return Page("instances/show.html", title, document, values, here="workflows", regions=regions)
 
@@ -335,7 +337,7 @@ def _log(operations: Operations, document: Document, path: str, step: Document |
         if find:
             found = operations.find_in_log(*which, find, ignore_case=True, **place)
         else:
-            found = operations.log_page(*which, tail=_LOG_LINES, **place)
+            found = operations.log_page(*which, offset=-_LOG_BYTES, limit=_LOG_BYTES, **place)
     except CalveError:
         return None
     return {**found, **place}
@@ -355,7 +357,7 @@ def _attempts(operations: Operations, document: Document, path: str, step: Docum
 
 
 @pages.get("/workflows/{workflow_id}/instances/{instance_id}/restart", "restart_page", RUN)
-def restart(call: Call, request: Request, workflow_id: str, instance_id: int, step: _Text = "") -> Page:
+def restart(call: Call, request: Request, workflow_id: str, instance_id: InstanceId, step: _Text = "") -> Page:
     """Show which steps a restart would run again and which it would keep, and ask for confirmation."""
     operations = Operations(call)
     plan = operations.plan_restart(workflow_id, instance_id, step or None)

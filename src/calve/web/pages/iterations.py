@@ -1,7 +1,7 @@
 """The iterations of a loop: all of them as a grid of letters, and a page of them with params and errors."""
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated
 from urllib.parse import quote, urlencode
 
 from fastapi import Query
@@ -13,14 +13,15 @@ from calve.engine import RunStatus
 from calve.operations import READ, Operations
 from calve.web.legend import legend_json, legend_list, status_legend
 from calve.web.page import Page, Pages
+from calve.web.pages.parts import InstanceId
 
 pages = Pages("iterations", is_slow=True)
 _EVERY = 3.0
 """Minimum number of seconds between two messages of the stream: each contains the letters of all iterations."""
-_Status = Annotated[RunStatus | Literal[""], Query()]
+_Status = Annotated[RunStatus | None, BeforeValidator(lambda text: text or None), Query()]
 _Param = Annotated[str, Query(max_length=1_000)]
 _Number = Annotated[Annotated[int, Field(ge=1, lt=2**31)] | None, BeforeValidator(lambda text: text or None)]
-"""An empty field of a form is None."""
+"""As for the status, an empty field of a form is None."""
 
 
 @pages.get(
@@ -33,11 +34,11 @@ _Number = Annotated[Annotated[int, Field(ge=1, lt=2**31)] | None, BeforeValidato
 def iterations(
     call: Call,
     workflow_id: str,
-    instance_id: int,
+    instance_id: InstanceId,
     loop: str,
     page: Paged,
     *,
-    status: _Status = "",
+    status: _Status = None,
     at: _Number = None,
     run: _Number = None,
     param: _Param = "",
@@ -45,7 +46,7 @@ def iterations(
     """Show the iterations of a loop in a run, by default the latest: all, or those that match the filters."""
     operations = Operations(call)
     part = page if at is None else replace(page, cursor=str(at - 1))
-    statuses, params = [RunStatus(status)] if status else None, [param] if param else None
+    statuses, params = [status] if status else None, [param] if param else None
     document = operations.list_iterations(workflow_id, instance_id, loop, part, statuses, params, run)
     legend = status_legend(document["legend"])
     instance = instance_page(workflow_id, instance_id)

@@ -1,11 +1,15 @@
-"""Paging of lists that an operation returns as a whole."""
+"""What several pages share: the number of an instance, and the paging of lists that an operation returns as a whole."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
+
+from fastapi import Path
 
 from calve.operations import Page as Part, page_of_list
 
 Document = dict[str, Any]
+InstanceId = Annotated[int, Path(ge=0, lt=2**63)]
+"""A number that the state database can look up; instance 0 does not exist."""
 
 
 def part_of(rows: Sequence[Document], part: Part, *keys: str) -> Document:

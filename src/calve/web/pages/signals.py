@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import Query
+from fastapi import Path, Query
 
 from calve.api import Call, Paged
 from calve.operations import READ_SOMEWHERE, Operations
@@ -14,6 +14,7 @@ pages = Pages("signals", is_slow=True)
 _EVERY = 2.0
 _HOUR = 3_600_000
 _Name = Annotated[str, Query(max_length=256)]
+_Number = Annotated[str, Path(pattern="^(?i:latest|[0-9]{1,18})$")]
 
 
 @pages.get("/signals", "signals_page", READ_SOMEWHERE, live=True, every=_EVERY)
@@ -25,7 +26,7 @@ def signals(call: Call, page: Paged, name: _Name = "") -> Page:
 
 
 @pages.get("/signals/{name:path}/instances/{number}", "signal_page", READ_SOMEWHERE)
-def signal(call: Call, name: str, number: str) -> Page:
+def signal(call: Call, name: str, number: _Number) -> Page:
     """Show a signal: who sent it, and what it started or released."""
     document = Operations(call).lineage(name, number)
     return Page("signals/signal.html", f"{name} {document['signal']['seq_id']}", document, here="more")

@@ -95,7 +95,7 @@ def _column_label(column: Mapping[str, Any]) -> str:
     if column["commits"] > 1:
         return f"{clock(column['at'])[:10]} {number(column['commits'])} commits: {column['operation']}"
     who = column["written_by"].get("attempt", "")
-    return f"{clock(column['at'])} {column['operation']}" + (f" by {who}" if who else "")
+    return f"{clock(column['at'])} UTC {column['operation']}" + (f" by {who}" if who else "")
 
 
 def _checkpoint(part: Part, drawn: Document) -> int:

@@ -82,25 +82,6 @@ def _shown(about: Document, tab: str, document: Any, **values: Any) -> Page:
     return Page(f"tables/{tab}.html", about["table"], document, common | values, here="tables", regions=("tab",))
 
 
-@pages.get("/tables/{table}", "table_page", READ_SOMEWHERE, live=True, every=SELDOM)
-def changes(call: Call, table: str, consumer: _Text = "", skip_commits: _Skip = 0, skip_partitions: _Skip = 0) -> Page:
-    """Show which commits changed which partitions, and which of them a consumer has processed."""
-    operations = Operations(call)
-    about = operations.table(table)
-    chosen = consumer or _most_behind(about)
-    part = Part(about["table"], chosen, skip_commits, skip_partitions)
-    drawn = _few_changes(operations, about, chosen) if part.is_newest else None
-    newest = operations.table_snapshots(table, ListPage(limit=_NEWEST))["elements"]
-    values = {
-        "consumer": chosen,
-        "consumers": sorted({*about["consumers"], *([chosen] if chosen else [])}),
-        "grid": grid_of(part, drawn),
-        "newest": newest,
-        "late": _late(operations, about) if drawn is not None else None,
-    }
-    return _shown(about, "changes", about, **values)
-
-
 def _most_behind(about: Document) -> str:
     """Return the consumer whose map is shown by default: the most urgent one, else the first."""
     worst = _worst(about["lag"])
@@ -119,7 +100,7 @@ def _few_changes(operations: Operations, about: Document, consumer: str) -> Docu
     return drawn if drawn["partition_count"] <= _FEW_PARTITIONS and not drawn["unread"] else None
 
 
-@pages.get("/tables/{table}/changes", "table_map", READ_SOMEWHERE)
+@pages.get("/tables/{table:path}/changes", "table_map", READ_SOMEWHERE)
 def table_map(
     call: Call, request: Request, table: str, consumer: _Text = "", skip_commits: _Skip = 0, skip_partitions: _Skip = 0
 ) -> Response:
@@ -139,19 +120,19 @@ def _packed(request: Request, document: Document) -> Response:
     return Response(content, media_type="application/json", headers=headers)
 
 
-@pages.get("/tables/{table}/consumers", "table_consumers_page", READ_SOMEWHERE, live=True, every=SELDOM)
+@pages.get("/tables/{table:path}/consumers", "table_consumers_page", READ_SOMEWHERE, live=True, every=SELDOM)
 def consumers(call: Call, table: str) -> Page:
     """Show the lag of each consumer and when its history expires, and let users move checkpoints."""
     about = Operations(call).table(table)
     return _shown(about, "consumers", about)
 
 
-@pages.get("/tables/{table}/lag", "table_lag_page", READ_SOMEWHERE, live=True, every=SELDOM)
+@pages.get("/tables/{table:path}/lag", "table_lag_page", READ_SOMEWHERE, live=True, every=SELDOM)
 def lag(call: Call, table: str, days: Annotated[int, Query(ge=1, le=90)] = 7) -> Page:
     """Show the lag of consumers against the expiry of snapshots over time, and when history would be lost."""
     operations = Operations(call)
     about, history = operations.table(table), operations.table_lag_history(table, days=days)
-    return _shown(about, "lag", history, days=days, chart=_lag_chart(history), forecast=_forecast(history))
+    return _shown(about, "lag", history, days=days, chart=_lag_chart(history), **forecast(history))
 
 
 def _lag_chart(history: Document) -> Document | None:
@@ -185,18 +166,23 @@ def _rows(times: Sequence[int], lines: Sequence[Mapping[float, float]]) -> list[
     return [["" if one is None else f"{one / 1_000:.0f}" for one in row] for row in found]
 
 
-def _forecast(history: Document) -> str:
-    """Return a sentence about the consumer that will lose history first; empty if none will."""
+def forecast(history: Document) -> Document:
+    """Return a sentence about the consumer that will lose history first, and whether that is soon; empty if none will.
+
+    Soon is before all snapshots of today have expired.
+    """
     found = [(one["unrecoverable_in"], one["consumer"]) for one in history["consumers"]]
     soon = min(((left, name) for left, name in found if left is not None), default=None)
     if soon is None:
-        return ""
-    if soon[0] <= 0:
-        return f"Some of the history that {soon[1]} needs may be gone already."
-    return f"At the pace of the last 7 days, {soon[1]} loses history in {duration(soon[0])}."
+        return {"forecast": "", "is_soon": False}
+    left, name = soon
+    if left <= 0:
+        return {"forecast": f"Some of the history that {name} needs may be gone already.", "is_soon": True}
+    sentence = f"At the pace of the last 7 days, {name} loses history in {duration(left)}."
+    return {"forecast": sentence, "is_soon": left < history["max_snapshot_age_ms"]}
 
 
-@pages.get("/tables/{table}/lateness", "table_lateness_page", READ_SOMEWHERE)
+@pages.get("/tables/{table:path}/lateness", "table_lateness_page", READ_SOMEWHERE)
 def late(
     call: Call,
     table: str,
@@ -273,7 +259,7 @@ def rest_of_sentence(asked: Mapping[str, Any], enough: Mapping[str, Any], window
     return f"{missed}; {enough['days']} days miss none{again}."
 
 
-@pages.get("/tables/{table}/snapshots", "table_snapshots_page", READ_SOMEWHERE, live=True, every=SELDOM)
+@pages.get("/tables/{table:path}/snapshots", "table_snapshots_page", READ_SOMEWHERE, live=True, every=SELDOM)
 def snapshots(call: Call, table: str, page: Paged, snapshot: _Text = "", consumer: _Text = "") -> Page:
     """List the snapshots, newest first; and for the selected one, the captures that considered it."""
     operations = Operations(call)
@@ -307,8 +293,28 @@ def _captures_of(operations: Operations, table: str, snapshot: Document, consume
     ]
 
 
-@pages.get("/tables/{table}/about", "table_about_page", READ_SOMEWHERE)
+@pages.get("/tables/{table:path}/about", "table_about_page", READ_SOMEWHERE)
 def about(call: Call, table: str) -> Page:
     """Show who reads and writes a table, its columns, and how long its history is kept."""
     found = Operations(call).table(table)
     return _shown(found, "about", found)
+
+
+# After those below it: the name of a table may have slashes.
+@pages.get("/tables/{table:path}", "table_page", READ_SOMEWHERE, live=True, every=SELDOM)
+def changes(call: Call, table: str, consumer: _Text = "", skip_commits: _Skip = 0, skip_partitions: _Skip = 0) -> Page:
+    """Show which commits changed which partitions, and which of them a consumer has processed."""
+    operations = Operations(call)
+    about = operations.table(table)
+    chosen = consumer or _most_behind(about)
+    part = Part(about["table"], chosen, skip_commits, skip_partitions)
+    drawn = _few_changes(operations, about, chosen) if part.is_newest else None
+    newest = operations.table_snapshots(table, ListPage(limit=_NEWEST))["elements"]
+    values = {
+        "consumer": chosen,
+        "consumers": sorted({*about["consumers"], *([chosen] if chosen else [])}),
+        "grid": grid_of(part, drawn),
+        "newest": newest,
+        "late": _late(operations, about) if drawn is not None else None,
+    }
+    return _shown(about, "changes", about, **values)

@@ -6,7 +6,9 @@ from urllib.parse import urlencode
 from fastapi import Query
 
 from calve.api import Call, Paged
+from calve.definition import to_yaml
 from calve.operations import READ_EVERYWHERE, READ_SOMEWHERE, Operations
+from calve.web.highlight import yaml_html
 from calve.web.page import Page, Pages
 from calve.web.pages.parts import part_of
 
@@ -56,4 +58,5 @@ def job_templates(call: Call) -> Page:
 def job_template(call: Call, name: str, version: _Text = "default") -> Page:
     """Show a job template."""
     document = Operations(call).template(name, version)
-    return Page("workers/template.html", name, document, {"version": version}, here="more")
+    values = {"version": version, "code": yaml_html(to_yaml(document["definition"]))}
+    return Page("workers/template.html", name, document, values, here="more")

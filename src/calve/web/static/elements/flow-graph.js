@@ -9,6 +9,7 @@ const CSS = `
   .tools { position: absolute; right: 8px; bottom: 8px; display: flex; gap: 4px; opacity: .85 }
   :host(:hover) .tools, :host(:focus-within) .tools { opacity: 1 }
   .tools button { min-width: 28px; min-height: 24px; padding: 2px 6px; font-size: .75rem }
+  @media (max-width: 800px) { .tools { position: static; justify-content: end; padding: 4px 8px 8px } }
   @media print { .tools { display: none } .stage { transform: none !important } .view { height: auto !important } }
 `;
 const HTML = `
