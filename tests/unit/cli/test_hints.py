@@ -25,6 +25,7 @@ NOT_COMMANDS = {
     "makes",
     "refuses",
     "resolves",
+    "started",
     "tries",
     "wrote",
 }
