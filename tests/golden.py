@@ -13,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -163,16 +164,23 @@ _AS_GOLDEN = {**os.environ, "LOGNAME": "golden"}  # noqa: TID251 - what the comm
 _CAPTURED: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 120, "env": _AS_GOLDEN}
 
 
-def play(folder: Path, python: str = sys.executable) -> dict[str, Any]:
-    """Play the scenario in an empty folder; return the answers by name."""
+Command = Callable[[list[str], str], tuple[int, str]]
+"""Runs a command with a standard input; returns its exit code and what it printed."""
+
+
+def play(folder: Path, python: str = sys.executable, command: Command | None = None) -> dict[str, Any]:
+    """Play the scenario in an empty folder; return the answers by name.
+
+    Without ``command``, each command runs in a process of its own, of any version.
+    """
     answers: dict[str, Any] = {}
+    perform = command or partial(_process, folder, python)
     for file in DATA.glob("*.yaml"):
         shutil.copy(file, folder)
     _make_table(folder, python)
     for name, line in COMMANDS:
-        command = [python, "-m", "calve", *line.split(), "--json"]
-        done = subprocess.run(command, check=False, cwd=folder, input=TYPED.get(name, ""), **_CAPTURED)
-        answers[name] = {"exit": done.returncode, "printed": _parsed(done.stdout)}
+        code, printed = perform([*line.split(), "--json"], TYPED.get(name, ""))
+        answers[name] = {"exit": code, "printed": _parsed(printed)}
     with _server(folder, python) as client:
         for name, method, path, body in REQUESTS:
             given = {"content": (DATA / body).read_bytes()} if isinstance(body, str) else {"json": body}
@@ -181,6 +189,11 @@ def play(folder: Path, python: str = sys.executable) -> dict[str, Any]:
         for name, query in QUERIES:
             answers[name] = {"body": client.post("/graphql", json={"query": query}).json()}
     return answers
+
+
+def _process(folder: Path, python: str, words: list[str], typed: str) -> tuple[int, str]:
+    done = subprocess.run([python, "-m", "calve", *words], check=False, cwd=folder, input=typed, **_CAPTURED)
+    return done.returncode, done.stdout
 
 
 _TABLE = """
