@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from calve.app.host import new_id, utc_now
 from calve.errors import RequestInvalid
 from calve.folders import close_to_others
+from calve.imports import take_turns
 from calve.namespaces import ROOT, namespace_of
 from calve.settings import Settings, load
 from calve.store import Store, open_store
@@ -39,6 +40,7 @@ def open_lake(settings: Settings) -> "Iterator[Lake]":
     """Open the lake of a project; each catalog is opened when it is first used."""
     from calve.lake import Lake
 
+    take_turns()  # here, since whatever starts threads has opened a lake before
     _close_home(settings)
     lake = Lake(settings)
     try:

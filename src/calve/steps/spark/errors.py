@@ -14,7 +14,7 @@ from calve.steps.sql import offset_of
 _LOST = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED"})
 _GONE = ("INVALID_HANDLE.SESSION", "INVALID_HANDLE.OPERATION", "RETRIES_EXCEEDED", "RESPONSE_ALREADY_RECEIVED")
 LOST = (
-    "Spark ended while this ran, or cannot be reached. The step is retried, with a new Spark if calve started it; "
+    "Spark ended while this ran, or cannot be reached. The step is retried, with a new Spark if this one was calve's; "
     "the last lines that Spark printed are in the log of the step."
 )
 _STACK = re.compile(r"\s*(?:JVM stacktrace:|Driver stacktrace:|\n\tat ).*|;\n['+!:A-Z ].*", re.DOTALL)
