@@ -12,6 +12,7 @@ CalveError
 │   ├── CatalogUnknown
 │   ├── NotSupportedByCatalog
 │   ├── LakeUnavailable          a catalog or an object store is not available
+│   ├── LakeRefused              an object store rejects the credentials, or denies access
 │   ├── TableMissing
 │   │   └── TableIsView
 │   ├── TableEncrypted
@@ -165,6 +166,12 @@ class LakeUnavailable(LakeError):
 
     code = "lake_unavailable"
     is_passing = True
+
+
+class LakeRefused(LakeError):
+    """An object store rejects the credentials, or denies access."""
+
+    code = "lake_refused"
 
 
 class TableMissing(LakeError):
