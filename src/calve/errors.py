@@ -10,6 +10,7 @@ CalveError
 ├── SqlFailed                    a statement of ``calve sql`` failed
 ├── LakeError                    a table, its catalog or its files
 │   ├── CatalogUnknown
+│   ├── CatalogRefused           a catalog rejects the credentials, or a request
 │   ├── NotSupportedByCatalog
 │   ├── LakeUnavailable          a catalog or an object store is not available
 │   ├── LakeRefused              an object store rejects the credentials, or denies access
@@ -153,6 +154,12 @@ class CatalogUnknown(LakeError):
     """The catalog does not exist."""
 
     code = "catalog_unknown"
+
+
+class CatalogRefused(LakeError):
+    """A catalog rejects the credentials, or a request."""
+
+    code = "catalog_refused"
 
 
 class NotSupportedByCatalog(LakeError):

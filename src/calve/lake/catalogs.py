@@ -213,6 +213,10 @@ class Catalog(ABC):
         content = files.read(location)
         with decoding(location):
             metadata = raw.decode(content, files.max_bytes)
+        self._check_version(table, metadata)
+        return LoadedTable(table, metadata, location, files)
+
+    def _check_version(self, table: TableName, metadata: raw.Metadata) -> None:
         version = metadata["format-version"]
         if version not in KNOWN_FORMAT_VERSIONS:
             raise FormatVersionUnknown(
@@ -221,7 +225,6 @@ class Catalog(ABC):
                 table=str(table),
                 format_version=version,
             )
-        return LoadedTable(table, metadata, location, files)
 
     def near(self, table: TableName) -> list[str]:
         """Return the names of tables similar to a wrong one, the likeliest first."""

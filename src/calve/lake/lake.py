@@ -63,6 +63,11 @@ class Lake:
             from calve.lake.sql_catalog import SqlCatalog
 
             return SqlCatalog(name, definition.properties, location=location, max_bytes=max_bytes)
+        if definition.kind == "rest":
+            from calve.lake.rest_catalog import RestCatalog
+
+            namespace = self.settings.capture.namespace
+            return RestCatalog(name, definition.properties, location=location, namespace=namespace, max_bytes=max_bytes)
         from calve.lake.pyiceberg_catalog import PyIcebergCatalog
 
         return PyIcebergCatalog(name, definition.properties, location=location, max_bytes=max_bytes)

@@ -1,4 +1,4 @@
-"""Catalogs that are reached through PyIceberg: REST, Hive, Glue and the like."""
+"""Catalogs that are reached through PyIceberg: Hive, Glue and the like."""
 
 import random
 import time
@@ -25,7 +25,6 @@ from calve.lake.table_name import TableName
 if TYPE_CHECKING:
     from pydantic import ValidationError as InvalidResponse
     from pyiceberg.table import Table
-    from pyiceberg.table.update import TableRequirement, TableUpdate
 
 _ATTEMPTS = 8
 _LOADERS = 8
@@ -81,73 +80,40 @@ class PyIcebergCatalog(Catalog):
 
     def create_tag(self, table: TableName, tag: str, snapshot_id: int, max_age_ms: int) -> None:
         """Tag a snapshot, by the catalog's own commit."""
-        from pyiceberg.table.refs import SnapshotRefType
-        from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
 
         def commit(known: "Table") -> bool:
             metadata = self._loaded(table, known).metadata
             if raw.with_tag(metadata, tag, snapshot_id, max_age_ms) is metadata:
                 return False
-            # Hive and Glue: PyIceberg writes the metadata itself, and refuses format v3; ``_takes_updates`` has
-            # refused it before.
-            if not self._takes_updates(table, metadata):
-                known.manage_snapshots().create_tag(snapshot_id, tag, max_age_ms).commit()
-                return True
-            held = raw.refs(metadata).get(tag, {}).get("snapshot-id")
-            update = SetSnapshotRefUpdate(
-                **{"ref-name": tag, "snapshot-id": snapshot_id, "max-ref-age-ms": max_age_ms},
-                type=SnapshotRefType.TAG,
-            )
-            # The tag's own old value makes this a compare-and-set: two captures cannot overwrite each other's lease.
-            required = (
-                AssertTableUUID(uuid=known.metadata.table_uuid),
-                AssertRefSnapshotId(ref=tag, **{"snapshot-id": held}),
-            )
-            self.pyiceberg().commit_table(known, required, (update,))
+            # PyIceberg writes the metadata itself, and refuses format v3.
+            self._check_taggable(table, metadata)
+            known.manage_snapshots().create_tag(snapshot_id, tag, max_age_ms).commit()
             return True
 
         self._commit(table, commit)
 
     def drop_tag(self, table: TableName, tag: str) -> bool:
         """Remove a tag, by the catalog's own commit."""
-        from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotRefUpdate
 
         def commit(known: "Table") -> bool:
             metadata = self._loaded(table, known).metadata
             if raw.without_tag(metadata, tag) is metadata:
                 return False
-            if self._takes_updates(table, metadata):
-                update = RemoveSnapshotRefUpdate(**{"ref-name": tag})
-                required = (AssertTableUUID(uuid=known.metadata.table_uuid),)
-                self.pyiceberg().commit_table(known, required, (update,))
-            else:
-                known.manage_snapshots().remove_tag(tag).commit()
+            self._check_taggable(table, metadata)
+            known.manage_snapshots().remove_tag(tag).commit()
             return True
 
         return self._commit(table, commit)
 
-    def change(self, table: TableName, decide: Decide) -> bool:
-        """Change snapshots, branches and properties; only REST catalogs do that in one commit for us."""
-        from pyiceberg.catalog.rest import RestCatalog
-
-        if not isinstance(self.pyiceberg(), RestCatalog):
-            raise NotSupportedByCatalog(
-                f"{table}: only SQL and REST catalogs can change a branch and a property in one commit; "
-                f"{self.name} is neither.",
-                remedy="Deliver to a table in an SQL or REST catalog, or remove it from the step's targets.",
-                table=str(table),
-                catalog=self.name,
-            )
-
-        def commit(known: "Table") -> bool:
-            metadata = self._loaded(table, known).metadata
-            change = decide(metadata)
-            if change is None:
-                return False
-            self.pyiceberg().commit_table(known, _requirements(metadata, change), _updates(metadata, change))
-            return True
-
-        return self._commit(table, commit)
+    def change(self, table: TableName, decide: Decide) -> bool:  # noqa: ARG002 - used where it is possible
+        """Refuse: these catalogs do not change a branch and a property in one commit for us."""
+        raise NotSupportedByCatalog(
+            f"{table}: only SQL and REST catalogs can change a branch and a property in one commit; "
+            f"{self.name} is neither.",
+            remedy="Deliver to a table in an SQL or REST catalog, or remove it from the step's targets.",
+            table=str(table),
+            catalog=self.name,
+        )
 
     def namespace_location(self, namespace: tuple[str, ...]) -> str | None:
         """Return the ``location`` property of a namespace."""
@@ -182,7 +148,7 @@ class PyIcebergCatalog(Catalog):
             try:
                 return self.pyiceberg().load_table(table.identifier)
             except (NoSuchTableError, NoSuchNamespaceError) as error:
-                raise (self._is_view(table) if self._has_view(table) else self._missing(table)) from error
+                raise self._missing(table) from error
             except (InvalidResponse, ValidationError) as error:
                 if isinstance(error, InvalidResponse) and not _is_of_version(error):
                     found = error.errors(include_url=False, include_input=False)[0]
@@ -194,22 +160,10 @@ class PyIcebergCatalog(Catalog):
                     table=str(table),
                 ) from error
 
-    def _has_view(self, table: TableName) -> bool:
-        """Tell whether a view of that name exists, if the catalog can tell."""
-        try:
-            return self.pyiceberg().view_exists(table.identifier)
-        except NotImplementedError:  # only REST catalogs tell
-            return False
-
     def _loaded(self, table: TableName, known: "Table") -> LoadedTable:
         return self._read(table, known.metadata_location, Files(known.io.properties, max_bytes=self.files.max_bytes))
 
-    def _takes_updates(self, table: TableName, metadata: raw.Metadata) -> bool:
-        """Tell whether the catalog itself writes metadata, so that PyIceberg's limits do not matter."""
-        from pyiceberg.catalog.rest import RestCatalog
-
-        if isinstance(self.pyiceberg(), RestCatalog):
-            return True
+    def _check_taggable(self, table: TableName, metadata: raw.Metadata) -> None:
         if metadata["format-version"] >= 3:
             raise NotSupportedByCatalog(
                 f"{table} has format version 3: only SQL and REST catalogs can tag such tables.",
@@ -217,7 +171,6 @@ class PyIcebergCatalog(Catalog):
                 table=str(table),
                 catalog=self.name,
             )
-        return False
 
     def _commit(self, table: TableName, commit: Callable[["Table"], bool]) -> bool:
         from pyiceberg.exceptions import CommitFailedException
@@ -247,41 +200,3 @@ class PyIcebergCatalog(Catalog):
 def _is_of_version(error: "InvalidResponse") -> bool:
     """Tell whether metadata cannot be read because of its format version."""
     return any(found["type"] == "union_tag_invalid" for found in error.errors(include_url=False, include_input=False))
-
-
-def _requirements(metadata: raw.Metadata, change: raw.TableCommit) -> "tuple[TableRequirement, ...]":
-    """Require that the table is the same one, and that no branch concerned has moved."""
-    from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID
-
-    # main in any case: the change was decided from metadata as a whole, and refs are all that REST can compare
-    # (decision 0014).
-    branches = dict.fromkeys((raw.MAIN_BRANCH, *change.branches, *change.dropped))
-    return (
-        AssertTableUUID(uuid=metadata["table-uuid"]),
-        *(AssertRefSnapshotId(ref=name, **{"snapshot-id": raw.branch_head(metadata, name)}) for name in branches),
-    )
-
-
-def _updates(metadata: raw.Metadata, change: raw.TableCommit) -> "tuple[TableUpdate, ...]":
-    from pyiceberg.table.refs import SnapshotRefType
-    from pyiceberg.table.snapshots import Snapshot
-    from pyiceberg.table.update import (
-        AddSnapshotUpdate,
-        RemoveSnapshotRefUpdate,
-        SetPropertiesUpdate,
-        SetSnapshotRefUpdate,
-    )
-
-    updates: list[TableUpdate] = []
-    if change.snapshot is not None:
-        updates.append(AddSnapshotUpdate(snapshot=Snapshot.model_validate(change.snapshot)))
-    known = raw.refs(metadata)
-    for name, snapshot_id in change.branches.items():
-        kept = {key: value for key, value in known.get(name, {}).items() if key not in {"type", "snapshot-id"}}
-        age = {} if change.branch_age_ms is None or name in known else {"max-ref-age-ms": change.branch_age_ms}
-        place = {"ref-name": name, "snapshot-id": snapshot_id, **kept, **age}
-        updates.append(SetSnapshotRefUpdate(**place, type=SnapshotRefType.BRANCH))
-    updates += [RemoveSnapshotRefUpdate(**{"ref-name": name}) for name in change.dropped if name in known]
-    if change.properties:
-        updates.append(SetPropertiesUpdate(updates=dict(change.properties)))
-    return tuple(updates)

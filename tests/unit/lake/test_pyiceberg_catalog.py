@@ -312,11 +312,11 @@ def test_a_rest_catalog_that_is_busy_or_gone_is_told_apart(rest: Catalog, server
         rest.load(REST_TABLE)
 
 
-def test_a_rest_namespace_says_where_new_tables_go(rest: Catalog) -> None:
-    """Without a location of its own, and a warehouse that is a mere name, nobody knows."""
+def test_a_rest_namespace_says_where_new_tables_go(rest: Catalog, server: _Server) -> None:
+    """Without a location of its own, and a warehouse that is a mere name, the catalog is asked for one."""
     assert rest.location_for(REST_TABLE) == "s3://b/db/t"
-    with pytest.raises(SettingsInvalid, match="has no location"):
-        rest.location_for(TableName("rest", ("other",), "t"))
+    assert rest.location_for(TableName("rest", ("other",), "t")) == server.metadata["location"]
+    assert server.commits[0]["stage-create"]
 
 
 def test_a_rest_catalog_that_does_not_answer_is_named(tmp_path: Path) -> None:
