@@ -168,7 +168,7 @@ Command = Callable[[list[str], str], tuple[int, str]]
 """Runs a command with a standard input; returns its exit code and what it printed."""
 
 
-def play(folder: Path, python: str = sys.executable, command: Command | None = None) -> dict[str, Any]:
+def play(folder: Path, python: str = sys.executable, *, command: Command | None = None) -> dict[str, Any]:
     """Play the scenario in an empty folder; return the answers by name.
 
     Without ``command``, each command runs in a process of its own, of any version.
