@@ -11,6 +11,7 @@ CalveError
 ├── LakeError                    a table, its catalog or its files
 │   ├── CatalogUnknown
 │   ├── NotSupportedByCatalog
+│   ├── ProofFailed              a catalog does not do what calve asks of it
 │   ├── LakeUnavailable          a catalog or an object store is not available
 │   ├── TableMissing
 │   │   └── TableIsView
@@ -158,6 +159,13 @@ class NotSupportedByCatalog(LakeError):
     """This kind of catalog does not support that."""
 
     code = "not_supported_by_catalog"
+
+
+class ProofFailed(LakeError):
+    """The catalog does not do what calve asks of it."""
+
+    code = "proof_failed"
+    default_remedy = "Send us the report: calve doctor --prove CATALOG --report proof.md"
 
 
 class LakeUnavailable(LakeError):
