@@ -1,5 +1,6 @@
 """Catalogs that are wrong on purpose: a proof must fail, at the right check, and only there."""
 
+import signal
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from tests.catalog_proofs import ToldProof, left_in, project, rows_in
 
 from calve.capture import Source
-from calve.conformance import Outcome
+from calve.conformance import CHECKS, Outcome
 from calve.errors import NotSupportedByCatalog, TableMissing
 from calve.lake import LoadedTable, SqlCatalog, TableName
 from calve.lake.catalogs import Decide
@@ -170,3 +171,26 @@ def test_what_a_catalog_does_not_support_is_no_failure(tmp_path: Path) -> None:
     unsupported = told.outcomes(Outcome.NOT_SUPPORTED)
     assert list(unsupported) == ["deliver", "two_writers", "view"]
     assert told.outcomes(Outcome.SKIPPED)["replay"] == "deliver is not supported by this catalog"
+
+
+class Hanging(SqlCatalog):
+    """Does not answer to a drop until Ctrl-C is pressed."""
+
+    def drop(self, table: TableName) -> bool:
+        """Wait for Ctrl-C, here of the impatient."""
+        signal.raise_signal(signal.SIGINT)
+        return super().drop(table)
+
+
+def test_ctrl_c_while_cleaning_up_names_what_is_left(tmp_path: Path) -> None:
+    """With the statements that remove it."""
+    settings = project(tmp_path)
+    told = ToldProof(settings, Hanging)
+    proof = told.prove(checks=CHECKS[:5])
+    (namespace,) = {row[0] for row in rows_in(settings.catalogs["prod"].properties["uri"])}
+    assert {left.why for left in proof.leftovers} == {"stopped"}
+    assert [left.what.split(".")[0] for left in proof.leftovers] == ["the table prod", f"the namespace {namespace}"]
+    cleanup = told.told[-1]
+    assert (cleanup.check, cleanup.outcome) == ("cleanup", Outcome.FAILED)
+    assert f"DROP TABLE `prod`.`{namespace}`.`events_" in cleanup.remedy
+    assert f"DROP NAMESPACE `prod`.`{namespace}`" in cleanup.remedy

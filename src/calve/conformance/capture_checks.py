@@ -163,7 +163,8 @@ def drop(workspace: Workspace) -> str:
     problems = [problem for one in collected for problem in one.problems]
     demand(not problems, f"Tables of captures could not be removed: {'; '.join(problems)}")
     demand(not workspace.catalog.exists(name), f"{name} was dropped, but the catalog says that it still exists.")
-    gone = [path for path in files if not workspace.catalog.files.exists(path)]
+    source = workspace.catalog.load(events.name).files
+    gone = [path for path in files if not source.exists(path)]
     demand(
         not gone,
         f"Dropping {name} deleted {len(gone)} of {len(files)} files of its source: this catalog purges tables that are "

@@ -13,8 +13,8 @@ from calve.conformance.model import Leftover, Skipped
 from calve.conformance.scratch_table import ScratchTable
 from calve.conformance.table_checks import list_tables
 from calve.conformance.workspace import Workspace
-from calve.errors import LakeError, NotSupportedByCatalog, ProofFailed, TableMissing
-from calve.lake import local_path
+from calve.errors import LakeError, NotSupportedByCatalog, ProofFailed, SettingsInvalid, TableMissing
+from calve.lake import TableName, local_path
 from calve.texts import quoted
 
 if TYPE_CHECKING:
@@ -86,19 +86,26 @@ def _collect(workspace: Workspace) -> None:
 
 def _drop(workspace: Workspace, table: ScratchTable) -> None:
     """Drop a table and delete its folder, which is its own if the table's name is part of the path."""
-    from pyiceberg.io import load_file_io
-
     try:
         location = str(workspace.catalog.load(table.name).metadata["location"])
-        io = table.load().io
-    except TableMissing:  # it was not created after all, but some of its files may have been
-        location = workspace.catalog.location_for(table.name)
-        io = load_file_io(workspace.catalog.properties, location)
+    except TableMissing:
+        _delete_remains(workspace, table.name)
+        return
+    io = table.load().io
     workspace.catalog.drop(table.name)
     if table.name.name not in location:
         raise LakeError(f"{location} is not a folder of its own, so its files are left.", path=location)
     workspace.folders.add(location.rstrip("/").rpartition("/")[0])
     _delete_folder(io, location)
+
+
+def _delete_remains(workspace: Workspace, name: TableName) -> None:
+    """Delete the files of a table that was not created after all."""
+    from pyiceberg.io import load_file_io
+
+    with suppress(SettingsInvalid):  # the catalog alone knows where its tables would be
+        location = workspace.catalog.location_for(name)
+        _delete_folder(load_file_io(workspace.catalog.properties, location), location)
 
 
 def _delete_folder(io: "FileIO", location: str) -> None:

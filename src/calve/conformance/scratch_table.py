@@ -184,6 +184,10 @@ def _arrow(table: "Table", added: Rows) -> "pa.Table":
 
 
 def _is_in(ids: Collection[int]) -> str:
+    """Return a predicate; of ids without a gap one that the statistics of a file can answer, so that it is dropped."""
+    first, last = min(ids), max(ids)
+    if len(set(ids)) == last - first + 1:
+        return f"id >= {first} AND id <= {last}"
     return f"id IN ({', '.join(map(str, sorted(ids)))})"
 
 

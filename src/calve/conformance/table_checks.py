@@ -15,6 +15,7 @@ from calve.errors import JarsUnavailable, JavaMissing
 from calve.lake import (
     MAIN_BRANCH,
     Catalog,
+    Files,
     LoadedTable,
     Metadata,
     TableCommit,
@@ -131,7 +132,8 @@ def write_at_once(workspace: Workspace) -> str:
     table = workspace.table("counter")
     table.create()
     barrier = Barrier(2)
-    writers = [_Writer(workspace.catalog, table.name, barrier) for _ in range(2)]
+    files = workspace.catalog.load(table.name).files
+    writers = [_Writer(workspace.catalog, table.name, files, barrier) for _ in range(2)]
     with ThreadPoolExecutor(len(writers)) as pool:
         for done in [pool.submit(writer.run) for writer in writers]:
             done.result()
@@ -153,6 +155,7 @@ class _Writer:
 
     catalog: Catalog
     table: TableName
+    files: Files
     barrier: Barrier
     tries: int = 0
     _is_first: bool = field(default=True)
@@ -173,11 +176,10 @@ class _Writer:
             self._is_first = False
             with suppress(BrokenBarrierError):  # the other writer has failed, or is slow
                 self.barrier.wait(_TOGETHER_SECONDS)
-        files = self.catalog.files
-        source = Source(LoadedTable(self.table, metadata, "", files))
+        source = Source(LoadedTable(self.table, metadata, "", self.files))
         new = append_snapshot(source, branch_head(metadata), (), now_ms(), {})
         for path, content in new.files.items():
-            files.write(path, content)
+            self.files.write(path, content)
         counted = int(metadata.get("properties", {}).get(_COUNTER, 0)) + 1
         return TableCommit(
             snapshot=new.snapshot,
