@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import create_engine, text
 
 from calve.conformance import CHECKS, Check, CheckResult, Outcome, Proof, ProofOptions, prove
-from calve.lake import Lake, SqlCatalog
+from calve.lake import Catalog, Lake
 from calve.settings import Settings, load
 
 QUIET = ProofOptions(uses_spark=False)
@@ -33,7 +33,7 @@ class ToldProof:
     """Carries out proofs, and keeps what they tell."""
 
     settings: Settings
-    catalog_class: type[SqlCatalog] | None = None
+    catalog_class: type[Catalog] | None = None
     """The class of the catalog instead of calve's own."""
     told: list[CheckResult] = field(default_factory=list)
 
