@@ -12,7 +12,7 @@ from calve.cli import entry
 from calve.conformance import CHECKS, CLEANUP, Check, Outcome, ProofOptions, Workspace, proof_document, proof_markdown
 from calve.errors import CatalogUnknown, RequestInvalid
 from calve.lake import TableName
-from calve.settings import Settings
+from calve.settings import Settings, load
 
 NAMES = [check.name for check in (*CHECKS, CLEANUP)]
 
@@ -39,6 +39,24 @@ def test_a_catalog_that_works_passes_and_nothing_is_left(settings: Settings, tmp
     assert rows_in(_uri(settings)) == []
     assert left_in(tmp_path / "warehouse") == []
     assert not settings.home.exists()
+
+
+def test_a_location_for_captures_is_used_and_cleaned_up(tmp_path: Path) -> None:
+    """It is part of what is proved."""
+    project(tmp_path)
+    with (tmp_path / "calve.toml").open("a") as file:
+        file.write(f'[capture]\nlocation = "{tmp_path}/captures"\n')
+    settings, seen = load(tmp_path, {}), list[str]()
+
+    def look(workspace: Workspace) -> str:
+        seen.extend(left_in(tmp_path / "captures"))
+        return workspace.namespace
+
+    told = ToldProof(settings)
+    told.prove(checks=[*CHECKS[:7], Check("look", "Files are there.", look)])
+    assert len(seen) >= 5
+    assert told.told[-1].outcome is Outcome.PASSED
+    assert left_in(tmp_path / "captures") == []
 
 
 def test_two_proofs_have_namespaces_of_their_own(tmp_path: Path) -> None:
@@ -187,13 +205,13 @@ def test_texts_of_errors_are_masked(tmp_path: Path) -> None:
     def fail(_: Workspace) -> str:
         raise OSError(
             "GET https://me:pw@10.1.2.3/v1?key=k failed for s3.eu.canary.internal (10.1.2.3): Bearer abc.def-ghi "
-            f"{tmp_path}/warehouse"
+            f"{tmp_path}/warehouse java.net.ConnectException"
         )
 
     settings = project(tmp_path)
     proof = ToldProof(settings).prove(checks=[Check("broken", "A check fails.", fail)])
     (found, _) = proof_document(proof, settings)["checks"]
-    assert found["detail"] == "GET https://*** failed for *** (***): Bearer *** ***"
+    assert found["detail"] == "GET https://*** failed for *** (***): Bearer *** *** java.net.ConnectException"
     assert (found["outcome"], found["code"]) == ("failed", "OSError")
 
 

@@ -129,6 +129,9 @@ def _drop_namespace(workspace: Workspace) -> None:
         return
     if left := list_tables(workspace):
         raise LakeError(f"It still has the tables {', '.join(left)}.")
+    with suppress(SettingsInvalid):
+        any_table = TableName(workspace.catalog_name, namespace, "any")
+        workspace.folders.add(workspace.catalog.location_for(any_table).rpartition("/")[0])
     catalog.drop_namespace(namespace)
     for location in workspace.folders:
         folder = local_path(location)

@@ -26,12 +26,17 @@ _ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][\w+.-]*://)[^\s'\"`,;)\]}]+")
 _HOST = re.compile(
     r"\b\d{1,3}(?:\.\d{1,3}){3}\b"
     r"|\b(?:[0-9a-f]{0,4}:){3,7}[0-9a-f]{1,4}\b"
-    r"|\b(?:[\w-]+\.)+(?:com|net|org|io|dev|cloud|internal|local|lan|corp|example|test)\b",
+    r"|\b(?:[\w-]+\.)+(?:com|net|org|io|dev|cloud|internal|local|lan|corp|example|test)\b(?!\.\w)",
     re.IGNORECASE,
 )
-"""Addresses of machines that no property names: those that a name was resolved to, or a server sent."""
+"""Addresses of machines that no property names: those that a name was resolved to, or a server sent.
+
+``java.net.ConnectException`` is none.
+"""
 _SECRET = re.compile("secret|password|token|key|credential", re.IGNORECASE)
 """Settings of Spark whose values are masked."""
+_TOLD = frozenset({"detail", "remedy", "what", "why", "by_hand"})
+"""The texts of a report that may quote a catalog."""
 _BEARER = re.compile(r"\b(?P<kind>Bearer|Basic) +[\w.~+/=-]+", re.IGNORECASE)
 
 
@@ -145,15 +150,9 @@ def _shown(value: str) -> str:
     return f"{scheme}://{HIDDEN}" if separator and re.fullmatch(r"[\w+.-]+", scheme) else HIDDEN
 
 
-def _masked(value: Any, mask: Mask) -> Any:
-    """Return a document with everything masked in its texts."""
-    match value:
-        case dict():
-            return {key: _masked(item, mask) for key, item in value.items()}
-        case str() if not isinstance(value, Outcome):
-            return _without_hosts(mask(value))
-        case _:
-            return value
+def _masked(document: Mapping[str, Any], mask: Mask) -> dict[str, Any]:
+    """Return a document with everything masked in what a catalog may have said."""
+    return {key: _without_hosts(mask(value)) if key in _TOLD else value for key, value in document.items()}
 
 
 def _without_hosts(text: str) -> str:

@@ -46,7 +46,7 @@ class Workspace:
     """Whether the namespace, if it exists, was created by this proof, or left empty by an earlier one."""
     tables: dict[str, ScratchTable] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
-    """The folders in which the folders of tables were."""
+    """The folders in which the folders of tables are; they are removed if they are empty."""
     staging: "Staging | None" = None
     """The delivery that is repeated."""
     leftovers: list[Leftover] = field(default_factory=list)
