@@ -32,7 +32,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         "spark",
-        "Spark starts, or is reached, and finds the same namespace through the settings that calve derives for it.",
+        "Spark starts, or is reached, and finds the same namespace through the settings that are derived for it.",
         table_checks.start_spark,
         ("namespace",),
     ),

@@ -197,7 +197,7 @@ CHECKS: dict[str, Callable[[State], Iterator[Finding]]] = {
 
 @click.command()
 @click.option("--only", multiple=True, type=click.Choice(list(CHECKS)), help="Check only this; repeatable.")
-@click.option("--prove", metavar="CATALOG", help="Prove that this catalog does all that calve asks of it.")
+@click.option("--prove", metavar="CATALOG", help="Prove that this catalog does all that captures and deliveries need.")
 @click.option(
     "--namespace", metavar="NAME", help="With --prove, the scratch namespace; by default a new one, calve_proof_…"
 )
