@@ -34,6 +34,13 @@ MARK = "calve.proof"
 """The property of a scratch namespace by which a later proof knows that it may use it."""
 _COUNTER = "calve.proof.commits"
 _ROUNDS = 4
+_FEW_ROWS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+"""Settings of the session: tables of a few rows repay neither compiled code nor many tasks."""
 _TOGETHER_SECONDS = 20.0
 
 
@@ -81,6 +88,8 @@ def start_spark(workspace: Workspace) -> str | Skipped:
         spark = session(workspace.lake.settings, "calve doctor", workspace.say)
     except (JavaMissing, JarsUnavailable) as error:
         return Skipped(f"Spark cannot run here. {error.message}")
+    for key, value in _FEW_ROWS.items():
+        spark.conf.set(key, value)
     listed = spark.sql(f"SHOW TABLES IN {quoted(workspace.catalog_name, workspace.namespace)}").collect()
     demand(not listed, f"Spark finds {len(listed)} tables in the new namespace {workspace.namespace}.")
     workspace.spark = spark
