@@ -12,6 +12,7 @@ CalveError
 │   ├── CatalogUnknown
 │   ├── CatalogRefused           a catalog rejects the credentials, or a request
 │   ├── NotSupportedByCatalog
+│   ├── ProofFailed              a catalog does not do what calve asks of it
 │   ├── LakeUnavailable          a catalog or an object store is not available
 │   ├── LakeRefused              an object store rejects the credentials, or denies access
 │   ├── TableMissing
@@ -166,6 +167,13 @@ class NotSupportedByCatalog(LakeError):
     """This kind of catalog does not support that."""
 
     code = "not_supported_by_catalog"
+
+
+class ProofFailed(LakeError):
+    """The catalog does not do what calve asks of it."""
+
+    code = "proof_failed"
+    default_remedy = "Send us the report: calve doctor --prove CATALOG --report proof.md"
 
 
 class LakeUnavailable(LakeError):

@@ -19,6 +19,7 @@ from calve.capture.model import SnapshotStep
 from calve.capture.ranges import Range
 from calve.cli.commands.doctor import CHECKS, Finding
 from calve.cli.entry import COMMANDS, calve as cli
+from calve.conformance import CHECKS as PROOFS, CLEANUP, CheckResult, Leftover
 from calve.definition import installed, load
 from calve.errors import CalveError
 
@@ -36,6 +37,8 @@ REPORTS = (
     Checkpoint,
     StoredCheckpoint,
     Finding,
+    CheckResult,
+    Leftover,
 )
 INTERNAL = {(Range, "kind"), (StoredCheckpoint, "checkpoint")}
 """Fields that ``--json`` does not print by their name."""
@@ -128,6 +131,12 @@ def test_every_check_of_doctor_is_described() -> None:
     """cli.md names every check that ``calve doctor --only`` takes."""
     section = _section(_read("reference/cli.md"), "calve doctor")
     assert [check for check in CHECKS if f"`{check}`" not in section] == []
+
+
+def test_every_check_of_a_proof_is_described() -> None:
+    """The table of the page about proofs has each check in its order, and what it proves."""
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", _read("howto/prove-a-catalog.md"), flags=re.MULTILINE)
+    assert rows == [(check.name, check.proves) for check in (*PROOFS, CLEANUP)]
 
 
 @pytest.mark.parametrize("script", ["settings_docs", "ways"])

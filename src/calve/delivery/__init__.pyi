@@ -8,3 +8,4 @@ from .model import (
     Staging as Staging,
     StoredBranch as StoredBranch,
 )
+from .snapshots import append_snapshot as append_snapshot

@@ -14,6 +14,7 @@ from .metadata import (
     TableCommit as TableCommit,
     ancestors as ancestors,
     branch_head as branch_head,
+    decode as decode,
     metadata_folder as metadata_folder,
     snapshots_by_id as snapshots_by_id,
 )

@@ -197,13 +197,54 @@ CHECKS: dict[str, Callable[[State], Iterator[Finding]]] = {
 
 @click.command()
 @click.option("--only", multiple=True, type=click.Choice(list(CHECKS)), help="Check only this; repeatable.")
+@click.option("--prove", metavar="CATALOG", help="Prove that this catalog does all that captures and deliveries need.")
+@click.option(
+    "--namespace", metavar="NAME", help="With --prove, the scratch namespace; by default a new one, calve_proof_…"
+)
+@click.option("--no-spark", is_flag=True, help="With --prove, start no Spark; what needs it is skipped.")
+@click.option("--keep", is_flag=True, help="With --prove, keep the scratch namespace and all that is in it.")
+@click.option(
+    "--report",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With --prove, also write the report into FILE, as Markdown.",
+)
 @json_option
 @click.pass_obj
-def doctor(state: State, only: tuple[str, ...]) -> int:
-    """Check this installation: Python, SQLite, settings, Java, folders, databases, catalogs and isolation.
+def doctor(
+    state: State,
+    only: tuple[str, ...],
+    prove: str | None,
+    namespace: str | None,
+    report: Path | None,
+    *,
+    no_spark: bool,
+    keep: bool,
+) -> int:
+    r"""Check this installation, or prove a catalog.
 
-    It checks this machine, whether or not CALVE_URL names a server. The exit code is 1 if something is wrong.
+    \b
+      calve doctor
+      calve doctor --prove prod --report proof.md
+
+    Without --prove, it checks this machine, whether or not CALVE_URL names a server: Python, SQLite, settings, Java,
+    folders, databases, catalogs and isolation.
+
+    With --prove, it does in a scratch namespace of the catalog what calve does with tables: it creates, appends,
+    captures, reads, delivers, commits from two writers at once, leases, expires and drops. Then it removes everything
+    that it made, also after Ctrl-C. It does not touch the state of the project. The report masks secrets and host
+    names, so you can send it to us.
+
+    The exit code is 1 if something is wrong, or a check failed.
     """
+    if prove is not None:
+        if only:
+            raise click.UsageError("--only is for the checks of the installation, --prove for a catalog.")
+        from calve.cli.commands.proof import prove_catalog
+
+        return prove_catalog(state, prove, namespace, report, uses_spark=not no_spark, keeps=keep)
+    if namespace is not None or report or no_spark or keep:
+        raise click.UsageError("--namespace, --no-spark, --keep and --report need --prove.")
     findings = [finding for name in only or CHECKS for finding in _checked(state, name)]
     if state.json:
         print_json([asdict(finding) for finding in findings])
