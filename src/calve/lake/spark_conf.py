@@ -85,12 +85,8 @@ def catalog_conf(name: str, catalog: CatalogSettings) -> dict[str, str]:
             kind = {"type": "hive"} | _kept(given, "uri", "warehouse")
         case "glue":
             kind = {"type": "glue", "io-impl": _S3_IO} | _kept(given, "warehouse")
-        case other:
-            raise SettingsInvalid(
-                f"catalogs.{name}: Spark does not support the catalog type {other!r}.",
-                remedy="Known types are sql, rest, hive and glue.",
-                catalog=name,
-            )
+        case other:  # the settings refuse it
+            raise AssertionError(other)
     if catalog.kind != "rest" and given.get("warehouse", "").startswith("s3"):
         kind["io-impl"] = _S3_IO
     # Without the cache, Spark sees immediately what others commit.

@@ -90,11 +90,9 @@ def test_each_kind_of_catalog_is_translated(given: dict[str, str], derived: dict
     assert conf == {f"{prefix}.{key}": value for key, value in ({"cache-enabled": "false"} | derived).items()}
 
 
-@pytest.mark.parametrize(
-    "given", [{"type": "dynamodb"}, {}, {"uri": "sqlite://"}, {"uri": "postgresql:///db"}, {"type": "sql"}]
-)
+@pytest.mark.parametrize("given", [{"uri": "sqlite://"}, {"uri": "postgresql:///db"}, {"type": "sql"}])
 def test_what_spark_cannot_reach_is_refused(given: dict[str, str]) -> None:
-    """Unknown kinds, and databases without an address, name the catalog."""
+    """The error about a database without an address names the catalog."""
     with pytest.raises(SettingsInvalid, match=r"catalogs\.odd"):
         catalog_conf("odd", CatalogSettings.model_validate(given))
 
