@@ -213,6 +213,22 @@ def test_what_steps_reach_is_set(load: Load, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("table", "problem"),
+    [
+        ("type = 'hadoop'\nwarehouse = '/w'", "swapped atomically"),
+        ("type = 'in-memory'", "in-memory is not a type of catalog: use one of sql, rest, hive, glue"),
+        ("uri = 'mongodb://h'", "needs a type: use one of sql, rest, hive, glue"),
+    ],
+)
+def test_a_type_of_catalog_that_is_not_supported_is_refused(load: Load, table: str, problem: str) -> None:
+    """The settings are where it is noticed, so that no command goes half the way."""
+    with pytest.raises(SettingsInvalid, match=problem) as error:
+        load(f"[catalogs.odd]\n{table}")
+    assert error.value.message.startswith("catalogs.odd: ")
+    assert "line 1" in error.value.message
+
+
+@pytest.mark.parametrize(
     ("toml", "named", "near"),
     [
         ('[store]\nulr = "x"', "store.ulr", "store.url"),

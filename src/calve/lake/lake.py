@@ -59,6 +59,14 @@ class Lake:
             )
         definition = self.settings.catalogs[name]
         location, max_bytes = self.settings.capture.location, self.settings.lake.max_metadata_bytes
+        if definition.kind == "hive":
+            from calve.lake.hive_catalog import HiveCatalog
+
+            return HiveCatalog(name, definition.properties, location=location, max_bytes=max_bytes)
+        if definition.kind == "glue":
+            from calve.lake.glue_catalog import GlueCatalog
+
+            return GlueCatalog(name, definition.properties, location=location, max_bytes=max_bytes)
         if definition.kind == "sql":
             from calve.lake.sql_catalog import SqlCatalog
 

@@ -87,12 +87,8 @@ def catalog_conf(name: str, catalog: CatalogSettings, location: str | None = Non
             kind = {"type": "hive"} | _kept(given, "uri", "warehouse")
         case "glue":
             kind = {"type": "glue", "io-impl": _S3_IO} | _kept(given, "warehouse")
-        case other:
-            raise SettingsInvalid(
-                f"catalogs.{name}: Spark does not support the catalog type {other!r}.",
-                remedy="Known types are sql, rest, hive and glue.",
-                catalog=name,
-            )
+        case other:  # the settings refuse it
+            raise AssertionError(other)
     if catalog.kind != "rest" and (implementation := _io(given.get("warehouse", ""), location or "")):
         kind["io-impl"] = implementation
     # Without the cache, Spark sees immediately what others commit.

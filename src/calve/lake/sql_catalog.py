@@ -1,11 +1,8 @@
 """Catalogs in an SQL database: the tables that Iceberg's JDBC catalog and PyIceberg's ``SqlCatalog`` share.
 
-Read and written directly, because PyIceberg validates the whole metadata at every step and cannot commit to
-format version 3; a table's pointer is one row, and a commit is one compare-and-set on it.
+A table's pointer is one row, and a commit is one compare-and-set on it.
 """
 
-import random
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -35,11 +32,12 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.sql.elements import ColumnElement
 
-from calve.errors import LakeError, LakeUnavailable, NotSupportedByCatalog, SettingsInvalid, SourceBusy
+from calve.errors import LakeError, LakeUnavailable, NotSupportedByCatalog, SettingsInvalid
 from calve.folders import is_refusal, not_writable
 from calve.lake import metadata as raw
-from calve.lake.catalogs import Catalog, Decide, LoadedTable, wall_clock_ms
+from calve.lake.catalogs import LoadedTable, wall_clock_ms
 from calve.lake.metadata_checks import MAX_METADATA_BYTES, decoding
+from calve.lake.pointer_catalog import PointerCatalog, taken
 from calve.lake.table_name import TableName
 
 _SCHEMA = MetaData()
@@ -61,13 +59,11 @@ _NAMESPACES = Table(
     Column("property_key", String(255), primary_key=True),
     Column("property_value", String(1000)),
 )
-_ATTEMPTS = 8
 _NAMES = 5_000
 """How many names one query asks for; databases limit what a statement may hold."""
-Edit = Callable[[raw.Metadata], raw.Metadata]
 
 
-class SqlCatalog(Catalog):
+class SqlCatalog(PointerCatalog):
     """A catalog in SQLite or PostgreSQL."""
 
     def __init__(
@@ -87,13 +83,13 @@ class SqlCatalog(Catalog):
             self._engine = _open(url)
             self._has_types = _prepare(self._engine)
 
-    def load(self, table: TableName) -> LoadedTable:
-        """Return a table's current metadata: one query, one file."""
+    def pointer(self, table: TableName) -> str:
+        """Return the location of a table's current metadata."""
         with self._connection() as connection:
             location = connection.scalar(select(_TABLES.c.metadata_location).where(self._row(table, "TABLE")))
         if location is None:
             raise self._view_or_missing(table)
-        return self._read(table, location, self.files)
+        return str(location)
 
     def exists(self, table: TableName) -> bool:
         """Tell whether a table exists."""
@@ -139,7 +135,7 @@ class SqlCatalog(Catalog):
                 catalog=self.name,
             )
         if self._exists(view, "VIEW") or self._exists(view, "TABLE"):
-            raise _taken(view)
+            raise taken(view)
         metadata = raw.view(
             sql=sql,
             schema=schema,
@@ -156,41 +152,6 @@ class SqlCatalog(Catalog):
     def drop_view(self, view: TableName) -> bool:
         """Remove a view from the catalog, keeping its file."""
         return self._has_types and self._execute(delete(_TABLES).where(self._row(view, "VIEW"))) > 0
-
-    def create_tag(self, table: TableName, tag: str, snapshot_id: int, max_age_ms: int) -> None:
-        """Tag a snapshot, whatever the table's format version."""
-        self.commit(table, lambda metadata: raw.with_tag(metadata, tag, snapshot_id, max_age_ms))
-
-    def drop_tag(self, table: TableName, tag: str) -> bool:
-        """Remove a tag."""
-        return self.commit(table, lambda metadata: raw.without_tag(metadata, tag))
-
-    def change(self, table: TableName, decide: Decide) -> bool:
-        """Change snapshots, branches and properties, whatever the table's format version."""
-
-        def edit(metadata: raw.Metadata) -> raw.Metadata:
-            change = decide(metadata)
-            return metadata if change is None else raw.changed(metadata, change, self._now_ms())
-
-        return self.commit(table, edit)
-
-    def commit(self, table: TableName, edit: Edit) -> bool:
-        """Replace a table's metadata by an edit of it; tell whether the edit changed anything.
-
-        The edit is made again if another writer commits in between.
-
-        Raises:
-            SourceBusy: that happened too often.
-        """
-        for attempt in range(_ATTEMPTS):
-            base = self.load(table)
-            edited = edit(base.metadata)
-            if edited is base.metadata:
-                return False
-            if self._replace(base, edited):
-                return True
-            time.sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 - to get out of step, no secret
-        raise SourceBusy(f"{table} was changed by other writers {_ATTEMPTS} times in a row.", table=str(table))
 
     def namespace_location(self, namespace: tuple[str, ...]) -> str | None:
         """Return the ``location`` property of a namespace."""
@@ -217,23 +178,12 @@ class SqlCatalog(Catalog):
         super().close()
         self._engine.dispose()
 
-    def _replace(self, base: LoadedTable, edited: raw.Metadata) -> bool:
-        """Write the next metadata and point the table to it, unless it has been changed meanwhile."""
+    def swap(self, base: LoadedTable, edited: raw.Metadata, location: str) -> bool:  # noqa: ARG002 - a row has no more
+        """Compare and set: one update of one row."""
         old = base.metadata_location
-        new = raw.successor_location(base.metadata, old, str(uuid.uuid4()))
-        edited = raw.successor(edited, of=base.metadata, at=old, now_ms=self._now_ms())
-        # The file first: the row must never point to a file that is not there.
-        self.files.write(new, raw.encode(edited))
-        swapped = self._execute(
-            update(_TABLES)
-            .where(self._row(base.name, "TABLE"), _TABLES.c.metadata_location == old)
-            .values(metadata_location=new, previous_metadata_location=old)
-        )
-        # Lost the race, so nothing can point to the file. After an error it stays: the update may have been
-        # committed.
-        if not swapped:
-            self.files.delete(new)
-        return swapped > 0
+        where = (self._row(base.name, "TABLE"), _TABLES.c.metadata_location == old)
+        new = {"metadata_location": location, "previous_metadata_location": old}
+        return self._execute(update(_TABLES).where(*where).values(new)) > 0
 
     def _insert(self, table: TableName, metadata_location: str, kind: str) -> None:
         namespace = {"catalog_name": self.name, "namespace": ".".join(table.namespace)}
@@ -253,7 +203,7 @@ class SqlCatalog(Catalog):
         try:
             self._execute(insert(_TABLES).values(row | ({"iceberg_type": kind} if self._has_types else {})))
         except IntegrityError as error:
-            raise _taken(table) from error
+            raise taken(table) from error
 
     def _view_or_missing(self, table: TableName) -> LakeError:
         """Return the error for a view where a table was expected, or for a missing table."""
@@ -360,7 +310,3 @@ def _prepare(engine: Engine) -> bool:
             raise
         columns = None  # another process created them meanwhile
     return columns is None or any(column["name"] == "iceberg_type" for column in columns)
-
-
-def _taken(table: TableName) -> LakeError:
-    return LakeError(f"{table} already exists.", table=str(table), reason="exists")

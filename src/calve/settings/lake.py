@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -12,6 +12,12 @@ from calve.settings.fields import Duration, Section, Strings, Words
 VARIABLE_SUBSTITUTION = "spark.sql.variable.substitute"
 """Spark's own ``${…}`` in SQL, which replaces a name that it does not know by nothing."""
 _KINDS = {"http": "rest", "thrift": "hive", "sqlite": "sql", "postgresql": "sql"}
+_TYPES = ("sql", "rest", "hive", "glue")
+_NOT_HADOOP = (
+    "a Hadoop catalog cannot be used: its tables have no pointer to their current version that can be swapped "
+    "atomically, so two writers can lose each other's commits. Register its tables in a catalog of another type "
+    "(CALL system.register_table in Spark), and use that one"
+)
 
 
 class CatalogSettings(Section):
@@ -29,6 +35,17 @@ class CatalogSettings(Section):
             raise ValueError("must be a table of keys and values")  # noqa: TRY004 - pydantic reports only ValueError
         spark = table.get("spark", {})
         return {"properties": {key: table[key] for key in table if key != "spark"}, "spark": spark}
+
+    @model_validator(mode="after")
+    def _of_known_type(self) -> Self:
+        kind, types = self.kind, f"use one of {', '.join(_TYPES)}"
+        if kind == "hadoop":
+            raise ValueError(_NOT_HADOOP)
+        if not kind:
+            raise ValueError(f"needs a type: {types}")
+        if kind not in _TYPES:
+            raise ValueError(f"{kind} is not a type of catalog: {types}")
+        return self
 
     @property
     def kind(self) -> str:

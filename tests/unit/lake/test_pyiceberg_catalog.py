@@ -24,6 +24,7 @@ from calve.errors import (
 )
 from calve.lake import Catalog, Lake, TableName, metadata as raw
 from calve.lake.guarded_catalog import open_guarded
+from calve.lake.pyiceberg_catalog import PyIcebergCatalog
 
 TABLE = TableName("mem", ("db",), "t")
 REST_TABLE = TableName("rest", ("db",), "t")
@@ -34,14 +35,12 @@ def memory(tmp_path: Path) -> Iterator[Catalog]:
     """Yield a catalog that calve knows only through PyIceberg, with one table."""
     import pyarrow as pa
 
-    (tmp_path / settings.FILE).write_text(f"[catalogs.mem]\ntype = 'in-memory'\nwarehouse = '{tmp_path}'")
-    lake = Lake(settings.load(tmp_path, {}))
-    catalog = lake.catalog("mem")
+    catalog = PyIcebergCatalog("mem", {"type": "in-memory", "warehouse": str(tmp_path)})
     rows = pa.table({"a": pa.array([1], pa.int64())})
     catalog.pyiceberg().create_namespace("db")
     catalog.pyiceberg().create_table("db.t", rows.schema).append(rows)
     yield catalog
-    lake.close()
+    catalog.close()
 
 
 def test_a_table_goes_through_its_life(memory: Catalog, tmp_path: Path) -> None:
@@ -108,9 +107,8 @@ def test_metadata_is_checked_before_pyiceberg_sees_it(memory: Catalog) -> None:
 
 def test_a_catalog_of_no_known_type_is_refused(tmp_path: Path) -> None:
     """The error names the catalog."""
-    (tmp_path / settings.FILE).write_text("[catalogs.odd]\ntype = 'nonsense'")
     with pytest.raises(SettingsInvalid, match="The catalog odd"):
-        Lake(settings.load(tmp_path, {})).catalog("odd").pyiceberg()
+        PyIcebergCatalog("odd", {"type": "nonsense", "warehouse": str(tmp_path)}).pyiceberg()
 
 
 class _Server(ThreadingHTTPServer):
