@@ -3,13 +3,15 @@
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from calve.errors import (
+    CalveError,
     FormatVersionUnknown,
     NotSupportedByCatalog,
     SettingsInvalid,
@@ -36,6 +38,8 @@ class LoadedTable:
     files: Files
 
 
+_MOST_KNOWN = 8 << 20
+"""How many bytes of metadata files are kept; in memory, they take about eight times as much."""
 _READ = re.compile(r"\b(?:FROM|JOIN)\s+([\w.`-]+)", re.IGNORECASE)
 """The tables that the SQL of a view names."""
 Decide = Callable[[raw.Metadata], raw.TableCommit | None]
@@ -45,6 +49,34 @@ Decide = Callable[[raw.Metadata], raw.TableCommit | None]
 def wall_clock_ms() -> int:
     """Return the time as Iceberg counts it."""
     return time.time_ns() // 1_000_000
+
+
+@dataclass(slots=True)
+class KnownMetadata:
+    """The metadata files read last, by location: a file never changes. Threads may share it."""
+
+    most: int = _MOST_KNOWN
+    _known: OrderedDict[str, tuple[raw.Metadata, int]] = field(default_factory=OrderedDict)
+    _total: int = 0
+    _lock: Lock = field(default_factory=Lock)
+
+    def get(self, location: str) -> raw.Metadata | None:
+        """Return the metadata at a location, if it is known."""
+        with self._lock:
+            if location not in self._known:
+                return None
+            self._known.move_to_end(location)
+            return self._known[location][0]
+
+    def put(self, location: str, metadata: raw.Metadata, size: int) -> None:
+        """Keep metadata of so many bytes, and drop what was used longest ago if there are too many."""
+        with self._lock:
+            if location in self._known or size > self.most:
+                return
+            self._known[location] = (metadata, size)
+            self._total += size
+            while self._total > self.most:
+                self._total -= self._known.popitem(last=False)[1][1]
 
 
 class Catalog(ABC):
@@ -69,6 +101,7 @@ class Catalog(ABC):
         self._now_ms = now_ms
         self._pyiceberg: PyIcebergCatalog | None = None
         self._opening = Lock()
+        self._metadata = KnownMetadata()
 
     @abstractmethod
     def load(self, table: TableName) -> LoadedTable:
@@ -77,6 +110,18 @@ class Catalog(ABC):
         Raises:
             TableMissing, TableIsView, FormatVersionUnknown, FilesLost, LakeCorrupt.
         """
+
+    @abstractmethod
+    def load_changed(self, table: TableName, known: str | None) -> LoadedTable | None:
+        """Return a table's current metadata, in one request; None if it is still at the known location.
+
+        Raises:
+            TableMissing, TableIsView, FormatVersionUnknown, FilesLost, LakeCorrupt.
+        """
+
+    @abstractmethod
+    def load_all(self, tables: Sequence[TableName]) -> Iterator[tuple[TableName, LoadedTable | CalveError]]:
+        """Yield the current metadata of tables, or the error of those that cannot be loaded, a few at a time."""
 
     @abstractmethod
     def exists(self, table: TableName) -> bool:
@@ -209,10 +254,20 @@ class Catalog(ABC):
         """Return a table that is in no catalog, by the path of its metadata."""
         return self._read(TableName(self.name, (), location), location, self.files)
 
+    def _outcome(self, load: Callable[[], LoadedTable]) -> LoadedTable | CalveError:
+        """Return a table, or why it cannot be loaded."""
+        try:
+            return load()
+        except CalveError as error:
+            return error
+
     def _read(self, table: TableName, location: str, files: Files) -> LoadedTable:
-        content = files.read(location)
-        with decoding(location):
-            metadata = raw.decode(content, files.max_bytes)
+        metadata = self._metadata.get(location)
+        if metadata is None:
+            content = files.read(location)
+            with decoding(location):
+                metadata = raw.decode(content, files.max_bytes)
+            self._metadata.put(location, metadata, len(content))
         version = metadata["format-version"]
         if version not in KNOWN_FORMAT_VERSIONS:
             raise FormatVersionUnknown(

@@ -1,10 +1,13 @@
 """The lake: every catalog that the settings name."""
 
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 from threading import Lock
 
-from calve.errors import CatalogUnknown
-from calve.lake.catalogs import Catalog
+from calve.errors import CalveError, CatalogUnknown
+from calve.lake.catalogs import Catalog, LoadedTable
 from calve.lake.table_name import TableName
 from calve.settings import Settings
 
@@ -43,6 +46,17 @@ class Lake:
                 self._open[name] = self._opened(name)
                 self._open[name].catalogs = self.catalog_names
             return self._open[name]
+
+    def load_all(self, tables: Iterable[TableName]) -> Iterator[tuple[TableName, LoadedTable | CalveError]]:
+        """Yield the current metadata of tables, or the error of those that cannot be loaded, a few at a time."""
+        for name, some in groupby(sorted(set(tables)), key=attrgetter("catalog")):
+            names = list(some)
+            try:
+                catalog = self.catalog(name)
+            except CalveError as error:
+                yield from ((table, error) for table in names)
+            else:
+                yield from catalog.load_all(names)
 
     def close(self) -> None:
         """Close every connection."""
