@@ -244,9 +244,9 @@ class MergeOnRead:
                     hidden.setdefault(path, set()).update(positions)
         return {(p, n) for p, f in data.items() for n in range(f.records) if n not in hidden.get(p, ())}
 
-    def source(self) -> Source:
+    def source(self, **metadata: Any) -> Source:
         """Return the table as capture sees it."""
-        return Source(LoadedTable(NAME, self.document(), "metadata.json", cast("Files", self.memory)))
+        return Source(LoadedTable(NAME, self.document() | metadata, "metadata.json", cast("Files", self.memory)))
 
     def document(self) -> dict[str, Any]:
         """Return its metadata."""
@@ -457,25 +457,36 @@ def _avro_schema(version: int, spec_id: int) -> dict[str, Any]:
     return entry_schema(version, partition, has_names=True)
 
 
-_COUNTS = [{"key": key, "value": 12_345} for key in range(1, 7)]
-_BOUNDS = [{"key": key, "value": b"12345678"} for key in range(1, 7)]
-METRICS: dict[str, Any] = {
-    "column_sizes": _COUNTS,
-    "value_counts": _COUNTS,
-    "null_value_counts": [{"key": key, "value": 0} for key in range(1, 7)],
-    "lower_bounds": _BOUNDS,
-    "upper_bounds": _BOUNDS,
-    "split_offsets": [4],
-}
+_VARIANTS = 500
+"""How many different metrics data files have, so that manifests compress as real ones do."""
+
+
+def _metrics(number: int) -> dict[str, Any]:
+    """Return metrics of a data file."""
+    chance = random.Random(number)
+    counts = [{"key": key, "value": chance.randrange(100_000)} for key in range(1, 7)]
+    return {
+        "column_sizes": counts,
+        "value_counts": [{"key": key, "value": 12_345} for key in range(1, 7)],
+        "null_value_counts": [{"key": key, "value": 0} for key in range(1, 7)],
+        "lower_bounds": [{"key": key, "value": chance.randbytes(8)} for key in range(1, 7)],
+        "upper_bounds": [{"key": key, "value": chance.randbytes(8)} for key in range(1, 7)],
+        "split_offsets": [4],
+    }
 
 
 @lru_cache
 def _encoder(version: int, spec_id: int) -> Any:
-    """Return a function that writes an entry; the metrics, which are the same for all data files, are kept."""
+    """Return a function that writes an entry; the bytes of metrics are kept."""
     schema = _avro_schema(version, spec_id)
     head = [(part["name"], avro.writer(part["type"])) for part in schema["fields"][:-1]]
     parts = [(part["name"], avro.writer(part["type"])) for part in schema["fields"][-1]["type"]["fields"]]
-    kept = {name: write(METRICS[name]) for name, write in parts if name in METRICS}
+    writers = dict(parts)
+
+    @lru_cache(_VARIANTS)
+    def kept(number: int) -> dict[str, bytes]:
+        return {name: writers[name](value) for name, value in _metrics(number).items()}
+
     fields = SPECS[spec_id]
 
     def encode(status: int, snapshot_id: int, entry: Listed) -> bytes:
@@ -497,8 +508,8 @@ def _encoder(version: int, spec_id: int) -> Any:
         for name in ("lower_bounds", "upper_bounds"):
             if name in entry.more:
                 values[name] = [{"key": key, "value": value} for key, value in entry.more[name].items()]
-        is_plain = entry.content == DATA
-        body = [kept[name] if is_plain and name in kept else write(values.get(name)) for name, write in parts]
+        known = kept(zlib.crc32(entry.path.encode()) % _VARIANTS) if entry.content == DATA else {}
+        body = [known[name] if name in known else write(values.get(name)) for name, write in parts]
         return b"".join([*(write(values[name]) for name, write in head), *body])
 
     return encode

@@ -19,7 +19,7 @@ from calve.errors import (
     TableMissing,
 )
 from calve.lake import metadata as raw
-from calve.lake.files import Files
+from calve.lake.files import Files, local_path
 from calve.lake.metadata_checks import KNOWN_FORMAT_VERSIONS, MAX_METADATA_BYTES, decoding
 from calve.lake.table_name import TableName
 
@@ -51,29 +51,44 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+_Key = tuple[str, tuple[int, ...]]
+
+
+def _key(location: str) -> _Key:
+    """Return a location, with what changes if a person repairs a local file in place."""
+    local = local_path(location)
+    try:
+        found = None if local is None else local.stat()
+    except (OSError, ValueError):  # reading it tells why
+        return location, ()
+    return location, () if found is None else (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
 @dataclass(slots=True)
 class KnownMetadata:
-    """The metadata files read last, by location: a file never changes. Threads may share it."""
+    """The metadata files read last, by location, which changes with every commit. Threads may share it."""
 
     most: int = _MOST_KNOWN
-    _known: OrderedDict[str, tuple[raw.Metadata, int]] = field(default_factory=OrderedDict)
+    _known: OrderedDict[_Key, tuple[raw.Metadata, int]] = field(default_factory=OrderedDict)
     _total: int = 0
     _lock: Lock = field(default_factory=Lock)
 
     def get(self, location: str) -> raw.Metadata | None:
         """Return the metadata at a location, if it is known."""
+        key = _key(location)
         with self._lock:
-            if location not in self._known:
+            if key not in self._known:
                 return None
-            self._known.move_to_end(location)
-            return self._known[location][0]
+            self._known.move_to_end(key)
+            return self._known[key][0]
 
     def put(self, location: str, metadata: raw.Metadata, size: int) -> None:
         """Keep metadata of so many bytes, and drop what was used longest ago if there are too many."""
+        key = _key(location)
         with self._lock:
-            if location in self._known or size > self.most:
+            if key in self._known or size > self.most:
                 return
-            self._known[location] = (metadata, size)
+            self._known[key] = (metadata, size)
             self._total += size
             while self._total > self.most:
                 self._total -= self._known.popitem(last=False)[1][1]

@@ -49,7 +49,7 @@ class PyIcebergCatalog(Catalog):
     def load_all(self, tables: Sequence[TableName]) -> Iterator[tuple[TableName, LoadedTable | CalveError]]:
         """Yield the current metadata of tables: one load each, a few at a time."""
         try:
-            self.pyiceberg()  # opened once, and not by each thread
+            self._open()
         except CalveError as error:
             yield from ((table, error) for table in tables)
             return
@@ -57,6 +57,11 @@ class PyIcebergCatalog(Catalog):
             for start in range(0, len(tables), _LOADERS):  # no more in memory than are loaded at once
                 some = tables[start : start + _LOADERS]
                 yield from zip(some, pool.map(self._found, some), strict=True)
+
+    def _open(self) -> None:
+        """Connect, if that was not done yet: once, and not by each thread."""
+        with self._reached():
+            self.pyiceberg()
 
     def _found(self, table: TableName) -> LoadedTable | CalveError:
         return self._outcome(partial(self.load, table))
@@ -68,7 +73,7 @@ class PyIcebergCatalog(Catalog):
 
     def locations(self, tables: Sequence[TableName]) -> dict[TableName, str]:
         """Return the location of each table's current metadata: one load each, a few at a time."""
-        self.pyiceberg()  # opened once, and not by each thread
+        self._open()
         with ThreadPoolExecutor(_LOADERS) as pool:
             found = dict(zip(tables, pool.map(self._location_of, tables), strict=True))
         return {table: location for table, location in found.items() if location is not None}

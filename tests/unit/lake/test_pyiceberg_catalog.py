@@ -22,7 +22,7 @@ from calve.errors import (
     SourceBusy,
     TableMissing,
 )
-from calve.lake import Catalog, Lake, TableName, metadata as raw
+from calve.lake import Catalog, Lake, LoadedTable, TableName, metadata as raw
 from calve.lake.guarded_catalog import open_guarded
 
 TABLE = TableName("mem", ("db",), "t")
@@ -124,6 +124,7 @@ class _Server(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.commits: list[dict[str, Any]] = []
+        self.asked: list[str] = []
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -131,6 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer for the configuration and the table."""
+        self.server.asked.append(self.path)
         if self.path.startswith("/v1/config"):
             self._answer(200, {"defaults": {}, "overrides": {}})
         elif self.path.startswith("/v1/namespaces/db/tables/t"):
@@ -332,3 +334,26 @@ def test_a_rest_catalog_tells_where_its_tables_are(rest: Catalog, server: _Serve
     assert rest.locations([REST_TABLE, absent]) == {REST_TABLE: server.location}
     server.metadata = {"format-version": 9}
     assert rest.locations([REST_TABLE]) == {}
+
+
+def test_each_table_of_a_rest_catalog_is_loaded_once(rest: Catalog, server: _Server) -> None:
+    """Each has its metadata, or the error of loading it; one that did not change is one request too."""
+    absent = TableName("rest", ("db",), "none")
+    rest.load(REST_TABLE)
+    server.asked.clear()
+    found = dict(rest.load_all([REST_TABLE]))
+    assert len(server.asked) == 1
+    assert isinstance(found[REST_TABLE], LoadedTable)
+    assert found[REST_TABLE].metadata_location == server.location
+    assert rest.load_changed(REST_TABLE, server.location) is None
+    assert len(server.asked) == 2
+    assert rest.load_changed(REST_TABLE, "elsewhere") is not None
+    assert len(server.asked) == 3
+    assert isinstance(dict(rest.load_all([REST_TABLE, absent]))[absent], TableMissing)
+
+
+def test_a_rest_catalog_that_is_gone_is_the_error_of_each_table(tmp_path: Path) -> None:
+    """A lag of other tables goes on."""
+    (tmp_path / settings.FILE).write_text("[catalogs.rest]\nuri = 'http://127.0.0.1:1'")
+    ((_, error),) = Lake(settings.load(tmp_path, {})).load_all([REST_TABLE])
+    assert isinstance(error, LakeError)
