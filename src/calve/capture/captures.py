@@ -422,7 +422,7 @@ class Captures:
             raise RequestInvalid("A capture needs at least one table, and each table once.", tables=list(tables))
         if not consumer.strip():
             raise RequestInvalid("A capture requires a consumer, which keeps the checkpoint.")
-        sources = [self._source(name) for name in names]  # all at once: one moment for all, as near as can be
+        sources = [Source(loaded) for loaded in self._load_all(names)]  # one moment for all, as near as can be
         found = []
         for source in sources:
             stored = self._state.checkpoint(consumer, source.name)
@@ -434,12 +434,18 @@ class Captures:
         return Source(self._load(name))
 
     def _load(self, name: TableName) -> LoadedTable:
-        try:
-            return self._lake.catalog(name.catalog).load(name)
-        except TableMissing as error:
-            if self._rights().is_closed:
-                raise no_table(name) from error  # the catalog's answer names other tables
-            raise
+        return self._load_all([name])[0]
+
+    def _load_all(self, names: Sequence[TableName]) -> list[LoadedTable]:
+        found = dict(self._lake.load_all(names))
+        return [self._loaded(name, found[name]) for name in names]
+
+    def _loaded(self, name: TableName, found: LoadedTable | CalveError) -> LoadedTable:
+        if isinstance(found, TableMissing) and self._rights().is_closed:
+            raise no_table(name) from found  # the catalog's answer names other tables
+        if isinstance(found, CalveError):
+            raise found
+        return found
 
     def _work(
         self, changes: Sequence[TableChange], mode: Mode, capture_id: str, consumer: str, *, lease: bool

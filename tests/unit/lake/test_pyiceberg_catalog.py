@@ -341,10 +341,10 @@ def test_each_table_of_a_rest_catalog_is_loaded_once(rest: Catalog, server: _Ser
     absent = TableName("rest", ("db",), "none")
     rest.load(REST_TABLE)
     server.asked.clear()
-    found = dict(rest.load_all([REST_TABLE]))
+    ((_, found),) = rest.load_all([REST_TABLE])
     assert len(server.asked) == 1
-    assert isinstance(found[REST_TABLE], LoadedTable)
-    assert found[REST_TABLE].metadata_location == server.location
+    assert isinstance(found, LoadedTable)
+    assert found.metadata_location == server.location
     assert rest.load_changed(REST_TABLE, server.location) is None
     assert len(server.asked) == 2
     assert rest.load_changed(REST_TABLE, "elsewhere") is not None
