@@ -28,14 +28,13 @@ from calve.capture import (
 )
 from calve.capture.changes import TableChange, find_change
 from calve.capture.deletion_vectors import Blob, write_puffin
-from calve.capture.lag import lag_of, uncommitted
+from calve.capture.lag import Backlog, uncommitted
 from calve.capture.manifests import read_entries
 from calve.capture.relations import Maker, make
 from calve.capture.report import report
 from calve.capture.snapshots import resolve
 from calve.errors import CalveError
-from calve.lake import Catalog, LoadedTable, TableName, metadata as raw
-from calve.lake.pyiceberg_catalog import PyIcebergCatalog
+from calve.lake import Catalog, LoadedTable, SqlCatalog, TableName, metadata as raw
 
 NAME = TableName("lake", ("db",), "t")
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -64,15 +63,20 @@ def _map(fid: int, name: str, key: int, kind: str) -> dict[str, Any]:
     return avro_field(fid, name, {"type": "array", "logicalType": "map", "items": items}, optional=True)
 
 
-def _entry_schema(version: int) -> dict[str, Any]:
-    partition = {
-        "type": "record",
-        "name": "r102",
-        "fields": [
-            avro_field(1000, "at_day", {"type": "int", "logicalType": "date"}, optional=True),
-            avro_field(1001, "name", "string", optional=True),
-        ],
-    }
+PARTITION = [
+    avro_field(1000, "at_day", {"type": "int", "logicalType": "date"}, optional=True),
+    avro_field(1001, "name", "string", optional=True),
+]
+
+
+def entry_schema(
+    version: int, partition_fields: Sequence[dict[str, Any]], *, has_names: bool = False
+) -> dict[str, Any]:
+    """Return the schema of the entries of a manifest with metrics, for a partition spec with these fields.
+
+    With ``has_names``, version 2 has the name of the one data file of a position-delete file, as newer writers do.
+    """
+    partition = {"type": "record", "name": "r102", "fields": list(partition_fields)}
     parts = [
         *([avro_field(134, "content", "int")] if version > 1 else []),
         avro_field(100, "file_path", "string"),
@@ -90,7 +94,9 @@ def _entry_schema(version: int) -> dict[str, Any]:
     ]
     if version > 2:
         parts += [avro_field(142, "first_row_id", "long", optional=True)]
+    if version > 2 or has_names:
         parts += [avro_field(143, "referenced_data_file", "string", optional=True)]
+    if version > 2:
         parts += [avro_field(144, "content_offset", "long", optional=True)]
         parts += [avro_field(145, "content_size_in_bytes", "long", optional=True)]
     numbers = [avro_field(3, "sequence_number", "long", optional=True)]
@@ -226,7 +232,7 @@ class Table:
         content: int,
         statuses: Sequence[int],
     ) -> ManifestFile:
-        schema = _entry_schema(self.version)
+        schema = entry_schema(self.version, PARTITION)
         header = {
             "avro.schema": json.dumps(schema),
             "schema": json.dumps(SCHEMA),
@@ -346,7 +352,7 @@ def ask(table: Table, names: Sequence[str] = QUESTIONS) -> dict[str, Any]:
 
     An exception that is no error of calve's is not caught.
     """
-    catalog = PyIcebergCatalog("lake", {"type": "sql"})
+    catalog = SqlCatalog("lake", {"type": "sql", "uri": "sqlite://"})
     location = table.metadata
     questions: dict[str, Callable[[], Any]] = {
         "since 1": lambda: _change(catalog, location, "1", Wanted(operations=ALL, ranges=RANGES)),
@@ -409,6 +415,6 @@ def _listed(files: Mapping[str, bytes]) -> list[Any]:
 def _lag(catalog: Catalog, location: str) -> Any:
     source = _source(catalog, location)
     start = source.checkpoint_as_of(2 if 2 in source.snapshots else None)
-    found = lag_of(source, StoredCheckpoint("c", NAME, start, 1, NOW, "x"), "db.t", NOW)
+    found = Backlog(source).lag_of(StoredCheckpoint("c", NAME, start, 1, NOW, "x"), "db.t", NOW)
     later = uncommitted(source, location, "db.t", start, Wanted(operations=ALL))
     return [found.pending_files, found.pending_commits, found.age_seconds, [commit.files for commit in later.commits]]

@@ -210,22 +210,25 @@ def test_maps_inside_other_values_are_compared_too(source: Source) -> None:
     """Event tables keep maps in structs, lists and maps; nulls and the order of keys are kept apart from values."""
     source.create(
         "id INT, deep STRUCT<tags: MAP<STRING, INT>, `odd ``name`: STRUCT<m: MAP<INT, STRING>>>, "
-        "list ARRAY<MAP<STRING, INT>>, nested MAP<STRING, MAP<STRING, STRUCT<m: MAP<INT, INT>, x: INT>>>",
+        "list ARRAY<MAP<STRING, INT>>, nested MAP<STRING, MAP<STRING, STRUCT<m: MAP<INT, INT>, x: INT>>>, "
+        "items ARRAY<STRUCT<tags: MAP<STRING, STRING>, n: INT>>",
         "v2 copy-on-write",
     )
     deep = "named_struct('tags', map('a', 1, 'b', 2), 'odd `name', named_struct('m', map(1, 'x')))"
     nested = "map('k', map('b', named_struct('m', map(2, 2, 1, 1), 'x', 1), 'a', NULL), 'none', NULL)"
     empty = "named_struct('tags', NULL, 'odd `name', NULL)"
+    items = "array(named_struct('tags', map('b', 'x', 'a', 'y'), 'n', 1), NULL, named_struct('tags', NULL, 'n', 2))"
     source.run(
         f"INSERT INTO {{t}} SELECT /*+ COALESCE(1) */ CAST(id AS INT), IF(id = 3, NULL, {deep}), "
-        f"array(map('a', CAST(id AS INT)), NULL, map()), {nested} FROM range(1, 6)",
-        f"INSERT INTO {{t}} VALUES (6, {empty}, NULL, NULL), (7, NULL, array(), map())",
+        f"array(map('a', CAST(id AS INT)), NULL, map()), {nested}, {items} FROM range(1, 7)",
+        f"INSERT INTO {{t}} VALUES (7, {empty}, NULL, NULL, NULL), (8, NULL, array(), map(), array())",
     )
     source.advance()
     source.run(
-        "DELETE FROM {t} WHERE id IN (1, 7)",
+        "DELETE FROM {t} WHERE id IN (1, 8)",
         f"UPDATE {{t}} SET deep = {empty} WHERE id IN (2, 3)",
         "UPDATE {t} SET list = array(map('a', 5)) WHERE id = 4",
+        "UPDATE {t} SET items = array(named_struct('tags', map('a', 'z'), 'n', 1)) WHERE id = 5",
     )
     assert source.plan().exactness == "except-all"
     found = source.advance()

@@ -1,8 +1,10 @@
 """The files of a change that consists of appends only, whole or in part, oldest first."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, replace
 
+from calve.capture.delete_scopes import METRICS, DeleteScope
 from calve.capture.manifests import (
     ADDED,
     DATA_MANIFEST,
@@ -14,6 +16,7 @@ from calve.capture.manifests import (
     ManifestFile,
 )
 from calve.capture.model import Checkpoint, Operation, Pending, PendingOf
+from calve.capture.own_manifests import added, own_manifests
 from calve.capture.snapshots import RangeSnapshot
 from calve.capture.source import Source
 
@@ -56,23 +59,46 @@ def all_appended(
     appends = {step.snapshot_id: step for step in steps if step.operation is Operation.APPEND}
     if not appends:
         return Taken(to, tuple(steps))
-    counts = [step.count("added-data-files") for step in appends.values()]
+    return Taken(to, tuple(steps), tuple(_appended(source, steps, appends, metrics=metrics)))
+
+
+def _appended(
+    source: Source, steps: Sequence[RangeSnapshot], appends: Mapping[int, RangeSnapshot], *, metrics: frozenset[int]
+) -> list[Manifest]:
+    """Return the files that the appends among ``steps`` added.
+
+    The last snapshot's manifest list is one file for the whole range; the summaries tell of which appends it still has
+    every file. The others are asked for what they wrote.
+    """
     in_range = {step.snapshot_id for step in steps}
     data = _cut_to(source, source.manifest_list(steps[-1].snapshot_id), in_range, set(appends), metrics=metrics)
-    # The last snapshot's manifest list is one file for the whole range; the summaries tell whether it still has every
-    # file of the appends.
-    if None in counts or sum(map(_count, data)) != sum(count or 0 for count in counts):
-        # some of the files are gone from the table again: ask each append for its own
-        own = [_own_manifests(source, snapshot_id) for snapshot_id in appends]
-        data = _cut_to(
-            source,
-            [row for rows in own for row in rows],
-            in_range,
-            set(appends),
-            metrics=metrics,
-            only_added=True,
-        )
-    return Taken(to, tuple(steps), tuple(data))
+    there = _by_snapshot(data)
+    rest = [step for step in appends.values() if step.count("added-data-files") != there[step.snapshot_id]]
+    if not rest:
+        return data
+    left = {step.snapshot_id for step in rest}
+    own = own_manifests(source, rest, added)
+    rows = [row for step in rest for row in own[step.snapshot_id]]
+    kept = [manifest for manifest in (_without(manifest, left) for manifest in data) if _count(manifest)]
+    return kept + _cut_to(source, rows, in_range, left, metrics=metrics, only_added=True)
+
+
+def _by_snapshot(data: Iterable[Manifest]) -> Counter[int]:
+    """Return how many files of each snapshot manifests contain."""
+    found: Counter[int] = Counter()
+    for manifest in data:
+        if manifest.kept is None:
+            found[manifest.file.added_snapshot_id] += _count(manifest)
+        else:
+            found.update(entry.snapshot_id for entry in manifest.kept)
+    return found
+
+
+def _without(manifest: Manifest, snapshots: AbstractSet[int]) -> Manifest:
+    """Return a manifest without the files of some snapshots."""
+    if manifest.kept is None:
+        return manifest.keeping(()) if manifest.file.added_snapshot_id in snapshots else manifest
+    return manifest.keeping(entry for entry in manifest.kept if entry.snapshot_id not in snapshots)
 
 
 def all_live(source: Source, snapshot_id: int | None, *, metrics: frozenset[int]) -> Taken:
@@ -133,11 +159,6 @@ def live(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
     return [entry for entry in entries if entry.status != DELETED]
 
 
-def _own_manifests(source: Source, snapshot_id: int) -> list[ManifestFile]:
-    """Return the manifests that a snapshot itself wrote."""
-    return [row for row in source.manifest_list(snapshot_id) if row.added_snapshot_id == snapshot_id]
-
-
 # In part: file by file, in an order that never changes.
 
 
@@ -151,9 +172,9 @@ def take_oldest(
     """
     budget = _Budget(limits)
     to, is_net = start, False
-    data: list[Manifest] = []
+    files: list[Placed] = []
     done: list[RangeSnapshot] = []
-    for chunk in _chunks(source, start, steps, metrics=metrics):
+    for chunk in _chunks(source, start, steps, budget, metrics=metrics):
         # Pending files are part of an append; a net change needs a range that starts at a whole snapshot.
         if chunk.is_net and start.pending is not None:
             break
@@ -161,11 +182,12 @@ def take_oldest(
         taken = budget.take_whole(chunk.count, chunk.bytes) if is_net else budget.take(chunk.sizes)
         if chunk.count and not taken:
             break
-        data += regrouped(chunk.files[:taken])
+        files += chunk.files[:taken]
         done += [chunk.step] if chunk.step else []
         to = chunk.after(source, start, taken)
         if to.pending is not None:
             break
+    data = regrouped(files)
     deletes: tuple[Manifest, ...] = ()
     if start.pending is not None and start.pending.of is PendingOf.LIVE and start.snapshot_id is not None:
         deletes = deletes_for(source, start.snapshot_id, data)
@@ -187,19 +209,25 @@ class _Budget:
         """Take files until one does not fit; return how many were taken."""
         return next((n for n, size in enumerate(sizes) if not self._spend(1, size)), len(sizes))
 
+    def fits(self, count: int, size: int) -> bool:
+        """Tell whether files can be taken as a whole."""
+        return not self._is_over(self.files + count, self.bytes + size)
+
     def take_whole(self, count: int, size: int) -> int:
         """Take all of ``count`` files, or none; return how many were taken."""
         return count if self._spend(count, size) else 0
 
     def _spend(self, count: int, size: int) -> bool:
         files, total = self.files + count, self.bytes + size
-        most_files, most_bytes = self.limits.max_files, self.limits.max_bytes
-        over = (most_files is not None and files > most_files) or (most_bytes is not None and total > most_bytes)
         # Without this exception a file larger than max_bytes would block its consumer for ever.
-        if over and self.files:
+        if self.files and self._is_over(files, total):
             return False
         self.files, self.bytes = files, total
         return True
+
+    def _is_over(self, files: int, total: int) -> bool:
+        most_files, most_bytes = self.limits.max_files, self.limits.max_bytes
+        return (most_files is not None and files > most_files) or (most_bytes is not None and total > most_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +248,7 @@ class _Chunk:
     @property
     def sizes(self) -> Sequence[int]:
         """The sizes of the files that can be taken one by one."""
-        return [entry.file_size_in_bytes for _, entry in self.files]
+        return _sizes(self.files)
 
     @property
     def count(self) -> int:
@@ -242,15 +270,19 @@ class _Chunk:
 
 
 def _chunks(
-    source: Source, start: Checkpoint, steps: Iterable[RangeSnapshot], *, metrics: frozenset[int]
+    source: Source, start: Checkpoint, steps: Sequence[RangeSnapshot], budget: _Budget, *, metrics: frozenset[int]
 ) -> Iterator[_Chunk]:
     if start.pending is not None:
         files = pending_files(source, start, metrics=metrics)
         yield _Chunk(None, files)
+    known = _added_within(source, steps, budget, metrics=metrics)
     for step in steps:
         match step.operation:
             case Operation.APPEND:
-                files = _added_by(source, step.snapshot_id, metrics=metrics)
+                files = known.get(step.snapshot_id, [])
+                # A part is counted in the order of the snapshot's own list, which is not always that of a later one.
+                if step.snapshot_id not in known or not budget.fits(len(files), sum(_sizes(files))):
+                    files = _added_by(source, step.snapshot_id, metrics=metrics)
                 yield _Chunk(step, files)
             case Operation.REPLACE:
                 yield _Chunk(step)
@@ -259,6 +291,32 @@ def _chunks(
                 # be taken.
                 size = int(step.summary.get("added-files-size", 0))
                 yield _Chunk(step, told=(step.count("added-data-files") or 0, size))
+
+
+def _added_within(
+    source: Source, steps: Sequence[RangeSnapshot], budget: _Budget, *, metrics: frozenset[int]
+) -> dict[int, list[Placed]]:
+    """Return the files of the appends that fit into the rest of a budget as a whole, by their summaries."""
+    within: list[RangeSnapshot] = []
+    files, size = 0, 0
+    for step in steps:
+        if step.operation is not Operation.REPLACE:
+            files += step.count("added-data-files") or 0
+            size += step.count("added-files-size") or 0
+        if not budget.fits(files, size) or step.count("added-data-files") is None:
+            break
+        within.append(step)
+    appends = {step.snapshot_id: step for step in within if step.operation is Operation.APPEND}
+    found: dict[int, list[Placed]] = {snapshot_id: [] for snapshot_id in appends}
+    for manifest in _appended(source, within, appends, metrics=metrics) if len(appends) > 1 else ():
+        for entry in manifest.entries(metrics=metrics):
+            if entry.snapshot_id in found:
+                found[entry.snapshot_id].append((manifest, entry))
+    return found if len(appends) > 1 else {}
+
+
+def _sizes(files: Iterable[Placed]) -> list[int]:
+    return [entry.file_size_in_bytes for _, entry in files]
 
 
 def pending_files(source: Source, checkpoint: Checkpoint, *, metrics: frozenset[int] = NO_METRICS) -> list[Placed]:
@@ -271,9 +329,10 @@ def pending_files(source: Source, checkpoint: Checkpoint, *, metrics: frozenset[
 
 def _added_by(source: Source, snapshot_id: int, *, metrics: frozenset[int]) -> list[Placed]:
     """Return the data files that a snapshot added, in the order of its own manifest list, which never changes."""
+    rows = [r for r in source.manifest_list(snapshot_id) if r.added_snapshot_id == snapshot_id]
     return [
         (manifest, entry)
-        for manifest in source.read(r for r in _own_manifests(source, snapshot_id) if r.content == DATA_MANIFEST)
+        for manifest in source.read(r for r in rows if r.content == DATA_MANIFEST)
         for entry in manifest.entries(metrics=metrics)
         if entry.status == ADDED and entry.snapshot_id == snapshot_id
     ]
@@ -296,21 +355,14 @@ def regrouped(placed: Iterable[Placed]) -> list[Manifest]:
 
 def deletes_for(source: Source, snapshot_id: int, data: Iterable[Manifest]) -> tuple[Manifest, ...]:
     """Return the delete files live at a snapshot that can hide rows of some data files; a superset is harmless."""
-    entries = [entry for manifest in data for entry in manifest.entries()]
-    if not entries:
+    placed = [(manifest, entry) for manifest in data for entry in manifest.entries()]
+    if not placed:
         return ()
-    paths = {entry.file_path for entry in entries}
-    oldest = min(entry.sequence_number for entry in entries)
+    scope = DeleteScope(source, placed)
     found = []
-    for manifest in source.read(delete_rows(source, snapshot_id, oldest)):
-        kept = [
-            entry
-            for entry in live(manifest.entries())
-            # Iceberg spec, "Scan planning": a delete file applies only to data files of the same or a smaller
-            # sequence number.
-            if entry.sequence_number >= oldest
-            and (entry.referenced_data_file is None or entry.referenced_data_file in paths)
-        ]
+    for manifest in source.read(row for row in delete_rows(source, snapshot_id, scope.oldest) if scope.may_list(row)):
+        spec_id = manifest.file.partition_spec_id
+        kept = [entry for entry in live(manifest.entries(metrics=METRICS)) if scope.may_concern(spec_id, entry)]
         if kept:
             found.append(manifest.keeping(kept))
     return tuple(found)

@@ -12,7 +12,7 @@ from calve.capture import artifacts, relations
 from calve.capture.artifacts import LeaseTag, NewArtifacts, NewView, snapshots_to_hold
 from calve.capture.changes import TableChange, Wanted, find_change
 from calve.capture.checkpoints import adoption_of
-from calve.capture.lag import Lag, Uncommitted, lag_of, uncommitted
+from calve.capture.lag import Backlog, Lag, Uncommitted, uncommitted
 from calve.capture.model import Checkpoint, DeliveredUpTo, Mode, Move, Status, StoredCapture, StoredCheckpoint
 from calve.capture.ports import CaptureState, Clock, NewId
 from calve.capture.report import CaptureReport, Names, report
@@ -339,7 +339,16 @@ class Captures:
 
     def lag(self, consumer: str | None = None) -> list[Lag]:
         """Return how far every consumer is behind each of its tables, or one consumer."""
-        return [self._lag(stored) for stored in self.checkpoints(consumer)]
+        stored = self.checkpoints(consumer)
+        by_table: dict[TableName, list[StoredCheckpoint]] = {}
+        for one in stored:
+            by_table.setdefault(one.table, []).append(one)
+        found = {
+            (lag.consumer, name): lag
+            for name, loaded in self._lake.load_all(by_table)
+            for lag in self._lags(by_table[name], loaded)
+        }
+        return [found[one.consumer, one.table] for one in stored]
 
     def require_table(self, table: str, right: Right, consumer: str) -> None:
         """Check that the caller may use a table in a certain way for a consumer.
@@ -413,7 +422,7 @@ class Captures:
             raise RequestInvalid("A capture needs at least one table, and each table once.", tables=list(tables))
         if not consumer.strip():
             raise RequestInvalid("A capture requires a consumer, which keeps the checkpoint.")
-        sources = [self._source(name) for name in names]  # all at once: one moment for all, as near as can be
+        sources = [Source(loaded) for loaded in self._load_all(names)]  # one moment for all, as near as can be
         found = []
         for source in sources:
             stored = self._state.checkpoint(consumer, source.name)
@@ -425,12 +434,18 @@ class Captures:
         return Source(self._load(name))
 
     def _load(self, name: TableName) -> LoadedTable:
-        try:
-            return self._lake.catalog(name.catalog).load(name)
-        except TableMissing as error:
-            if self._rights().is_closed:
-                raise no_table(name) from error  # the catalog's answer names other tables
-            raise
+        return self._load_all([name])[0]
+
+    def _load_all(self, names: Sequence[TableName]) -> list[LoadedTable]:
+        found = dict(self._lake.load_all(names))
+        return [self._loaded(name, found[name]) for name in names]
+
+    def _loaded(self, name: TableName, found: LoadedTable | CalveError) -> LoadedTable:
+        if isinstance(found, TableMissing) and self._rights().is_closed:
+            raise no_table(name) from found  # the catalog's answer names other tables
+        if isinstance(found, CalveError):
+            raise found
+        return found
 
     def _work(
         self, changes: Sequence[TableChange], mode: Mode, capture_id: str, consumer: str, *, lease: bool
@@ -501,12 +516,18 @@ class Captures:
             asked=wanted.as_json(),
         )
 
-    def _lag(self, stored: StoredCheckpoint) -> Lag:
-        table = stored.table.short(self._lake.default_catalog)
-        try:
-            return lag_of(self._source(stored.table), stored, table, self._clock())
-        except CalveError as error:
-            return Lag(stored.consumer, table, stored.checkpoint.snapshot_id, error=error.code)
+    def _lags(self, readers: Iterable[StoredCheckpoint], loaded: LoadedTable | CalveError) -> Iterator[Lag]:
+        """Yield how far the consumers of one table are behind it."""
+        backlog: Backlog | None = None
+        for stored in readers:
+            table = stored.table.short(self._lake.default_catalog)
+            try:
+                if isinstance(loaded, CalveError):
+                    raise loaded
+                backlog = backlog or Backlog(Source(loaded))
+                yield backlog.lag_of(stored, table, self._clock())
+            except CalveError as error:
+                yield Lag(stored.consumer, table, stored.checkpoint.snapshot_id, error=error.code)
 
     def _collect(self, stored: StoredCapture) -> Collected:
         if stored.status is Status.WRITING:  # its writer may be alive: it must not open what is removed here

@@ -1,11 +1,13 @@
 """How far consumers are behind their tables, from snapshot summaries, and the manifests of a pending part."""
 
-from dataclasses import dataclass
+from array import array
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 
 from calve.capture.appends import pending_files
 from calve.capture.changes import Wanted
-from calve.capture.model import Checkpoint, OnGap, Operation, StoredCheckpoint
+from calve.capture.model import Checkpoint, OnGap, Operation, Pending, PendingOf, StoredCheckpoint
 from calve.capture.snapshots import (
     RangeSnapshot,
     ancestors,
@@ -42,39 +44,98 @@ class Lag:
     """The code of the error that prevented the calculation."""
 
 
-def lag_of(source: Source, stored: StoredCheckpoint, table: str, now: datetime) -> Lag:
-    """Return how far a consumer is behind a table.
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """What came after a snapshot, without compactions."""
 
-    Raises:
-        CaptureError: the history from the checkpoint to now has a gap.
-    """
-    checkpoint = stored.checkpoint
-    steps = [s for s in steps_between(source, checkpoint, source.head) if s.operation is not Operation.REPLACE]
-    files, records, size = (_sum(steps, key) for key in ("added-data-files", "added-records", "added-files-size"))
-    oldest = min((step.timestamp_ms for step in steps), default=None)
-    if checkpoint.pending is not None:
-        rest = [entry for _, entry in pending_files(source, checkpoint)]
-        files += len(rest)
-        records += sum(entry.record_count for entry in rest)
-        size += sum(entry.file_size_in_bytes for entry in rest)
-        oldest = checkpoint.timestamp_ms
-    now_ms = now.timestamp() * 1000
-    max_age = whole_number(source.properties, "history.expire.max-snapshot-age-ms", DEFAULT_MAX_AGE_MS)
-    return Lag(
-        consumer=stored.consumer,
-        table=table,
-        snapshot_id=checkpoint.snapshot_id,
-        pending_commits=len(steps) + (checkpoint.pending is not None),
-        pending_files=files,
-        pending_records=records,
-        pending_bytes=size,
-        age_seconds=None if oldest is None else (now_ms - oldest) / 1000,
-        expires_in_seconds=None if oldest is None else (oldest + max_age - now_ms) / 1000,
-    )
+    commits: int = 0
+    files: int = 0
+    records: int = 0
+    bytes: int = 0
+    oldest: int | None = None
+
+    def with_step(self, step: RangeSnapshot) -> "_Pending":
+        """Return this with one more snapshot."""
+        if step.operation is Operation.REPLACE:
+            return self
+        files, records, size = (
+            int(step.summary.get(key, 0)) for key in ("added-data-files", "added-records", "added-files-size")
+        )
+        oldest = step.timestamp_ms if self.oldest is None else min(self.oldest, step.timestamp_ms)
+        return _Pending(self.commits + 1, self.files + files, self.records + records, self.bytes + size, oldest)
 
 
-def _sum(steps: list[RangeSnapshot], key: str) -> int:
-    return sum(int(step.summary.get(key, 0)) for step in steps)
+class Backlog:
+    """What came after each snapshot of a table: its history is walked once for all consumers; threads may share it."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._parts: dict[tuple[int | None, PendingOf], tuple[array[int], array[int]]] = {}
+
+    def lag_of(self, stored: StoredCheckpoint, table: str, now: datetime) -> Lag:
+        """Return how far a consumer is behind the table.
+
+        Raises:
+            CaptureError: the history from the checkpoint to now has a gap.
+        """
+        checkpoint, now_ms = stored.checkpoint, now.timestamp() * 1000
+        found = self._with_part(checkpoint, self._after(checkpoint))
+        max_age = whole_number(self._source.properties, "history.expire.max-snapshot-age-ms", DEFAULT_MAX_AGE_MS)
+        return Lag(
+            consumer=stored.consumer,
+            table=table,
+            snapshot_id=checkpoint.snapshot_id,
+            pending_commits=found.commits,
+            pending_files=found.files,
+            pending_records=found.records,
+            pending_bytes=found.bytes,
+            age_seconds=None if found.oldest is None else (now_ms - found.oldest) / 1000,
+            expires_in_seconds=None if found.oldest is None else (found.oldest + max_age - now_ms) / 1000,
+        )
+
+    def _after(self, checkpoint: Checkpoint) -> _Pending:
+        is_ours = checkpoint.table_uuid == self._source.uuid and checkpoint.snapshot_id is not None
+        if is_ours and (known := self._by_snapshot.get(checkpoint.snapshot_id or 0)) is not None:
+            return known
+        found = _Pending()
+        for step in steps_between(self._source, checkpoint, self._source.head):
+            found = found.with_step(step)
+        return found
+
+    @cached_property
+    def _by_snapshot(self) -> dict[int, _Pending]:
+        """What came after each snapshot of the main branch."""
+        found: dict[int, _Pending] = {}
+        after = _Pending()
+        for snapshot in ancestors(self._source, self._source.head):
+            found[snapshot["snapshot-id"]] = after
+            after = after.with_step(step_of(snapshot))
+        return found
+
+    def _with_part(self, checkpoint: Checkpoint, after: _Pending) -> _Pending:
+        """Add the files of the checkpoint's own snapshot that a limit left."""
+        if checkpoint.pending is None:
+            return after
+        records, sizes = self._part(checkpoint, checkpoint.pending)
+        taken = checkpoint.pending.taken
+        return _Pending(
+            commits=after.commits + 1,
+            files=after.files + len(sizes[taken:]),
+            records=after.records + sum(records[taken:]),
+            bytes=after.bytes + sum(sizes[taken:]),
+            oldest=checkpoint.timestamp_ms,
+        )
+
+    def _part(self, checkpoint: Checkpoint, pending: Pending) -> "tuple[array[int], array[int]]":
+        """Return the rows and the size of each file of a snapshot, read once for all consumers at that snapshot."""
+        key = (checkpoint.snapshot_id, pending.of)
+        if key not in self._parts:
+            files = pending_files(self._source, replace(checkpoint, pending=replace(pending, taken=0)))
+            self._parts[key] = (
+                array("q", [entry.record_count for _, entry in files]),
+                array("q", [entry.file_size_in_bytes for _, entry in files]),
+            )
+        return self._parts[key]
 
 
 _FILES = (("added-data-files", "added-delete-files"), ("deleted-data-files", "removed-delete-files"))

@@ -1,7 +1,7 @@
 """Iceberg's manifest lists and manifests: read, filtered and written again without losing a byte of an entry."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field as attribute, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -129,6 +129,13 @@ class Manifest:
             return self.kept
         with decoding(self.file.manifest_path):
             return read_entries(self.raw, self.file, metrics=metrics, allowance=self.allowance)
+
+    def entries_in(
+        self, is_wanted: Callable[[bytes], bool], *, metrics: frozenset[int] = NO_METRICS
+    ) -> tuple[ManifestEntry, ...]:
+        """Return the entries of the blocks that ``is_wanted`` selects by their bytes; others are not decoded."""
+        with decoding(self.file.manifest_path):
+            return read_entries(self.raw, self.file, metrics=metrics, allowance=self.allowance, is_wanted=is_wanted)
 
     def opened(self, *, metrics: frozenset[int]) -> "Manifest":
         """Return the manifest with its entries read."""
@@ -508,8 +515,11 @@ def read_entries(
     *,
     metrics: frozenset[int] = NO_METRICS,
     allowance: Allowance | None = None,
+    is_wanted: Callable[[bytes], bool] | None = None,
 ) -> tuple[ManifestEntry, ...]:
     """Read the entries of a manifest, in order, with everything they inherit filled in.
+
+    With ``is_wanted``, the entries of the blocks that it selects, and perhaps of others.
 
     Raises:
         LakeCorrupt: the manifest is damaged, or its values contradict each other.
@@ -517,6 +527,17 @@ def read_entries(
     allowance = allowance or Allowance()
     container = avro.read_container(raw, allowance.limit)
     allowance.take(manifest.manifest_path, sum(len(block) for _, block in container.blocks))
+    if is_wanted is None:
+        return _decoded(container, manifest, metrics)
+    wanted = [number for number, (_, block) in enumerate(container.blocks) if is_wanted(block)]
+    entries = _decoded(container.of_blocks(wanted), manifest, metrics) if wanted else ()
+    # An inherited row id is counted from the first entry of the manifest on.
+    if any(entry.inherits_row_id for entry in entries):
+        entries = _decoded(container.of_blocks(range(wanted[-1] + 1)), manifest, metrics)
+    return entries
+
+
+def _decoded(container: avro.Container, manifest: ManifestFile, metrics: frozenset[int]) -> tuple[ManifestEntry, ...]:
     schema = container.header["avro.schema"]
     reader = (_cached_entry_reader if len(schema) < _CACHED else _entry_reader)(schema, metrics)
     # Iceberg spec, "First row ID inheritance": ids are handed out in the order of the manifest to live data files

@@ -5,13 +5,16 @@
 rows deleted in the range, each file with an inverted deletion vector that hides all other rows. No data file is opened.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyroaring import BitMap64
 
 from calve.capture import deletion_vectors, position_deletes
 from calve.capture.appends import Placed, delete_rows, deletes_for, live, regrouped
+from calve.capture.delete_scopes import METRICS, DeleteScope, Partitions
+from calve.capture.file_search import find_files
 from calve.capture.manifests import (
     DATA_MANIFEST,
     DELETE_MANIFEST,
@@ -23,12 +26,12 @@ from calve.capture.manifests import (
     ManifestFile,
 )
 from calve.capture.model import Checkpoint, Exactness, Operation
+from calve.capture.own_manifests import anything, deleted, own_manifests
 from calve.capture.snapshots import RangeSnapshot
 from calve.capture.source import Source
 from calve.errors import LakeCorrupt
 from calve.lake import decoding, too_large
 
-_AT_A_TIME = 16
 _OF_A_VECTOR = 8
 """How many times smaller than other metadata a deletion vector must be, because all of its positions are expanded."""
 LAST_UPDATED = 2147483539
@@ -92,10 +95,16 @@ def net_change(
             dropped = {entry.file_path for entry in old}
             kept.append(manifest.keeping(e for e in manifest.entries() if e.file_path not in dropped))
     came = {entry.file_path for manifest in added for entry in manifest.entries()}
-    deleted = _positions(source, _new_deletes(source, start, end, POSITION_DELETES))
+    new = _new_deletes(source, start, end)
+    new_positions = [placed for placed in new if placed[1].content == POSITION_DELETES]
+    by_file = _positions_by_file(source, new_positions)
+    deleted = _positions(by_file)
     # Deletes in files that were added in the range hide rows that were never visible at either end.
     stayed = {path: positions for path, positions in deleted.items() if path not in came}
-    removed, before = _removed(source, start, steps, stayed, metrics=metrics)
+    where = Partitions(
+        source, _partitions_of(placed for placed, found in by_file if not stayed.keys().isdisjoint(found))
+    )
+    removed, before = _removed(source, start, steps, stayed, where, metrics=metrics)
     return NetChange(
         exactness=exactness,
         added=tuple(kept),
@@ -104,7 +113,7 @@ def net_change(
         carried_deletes=deletes_for(source, end, carried),
         removed=tuple(removed),
         removed_deletes=before if removed else (),
-        equality_deletes=tuple(_new_deletes(source, start, end, EQUALITY_DELETES)),
+        equality_deletes=tuple(placed for placed in new if placed[1].content == EQUALITY_DELETES),
         # If ids cannot be trusted, removed rows are found by comparing whole rows (see relations).
         row_ids_hold=not any(_loses_row_ids(step) for step in steps)
         and all(item.entry.first_row_id is not None for item in removed),
@@ -170,21 +179,25 @@ def _removed(
     start: Checkpoint,
     steps: Sequence[RangeSnapshot],
     after: Mapping[str, BitMap64],
+    where: Partitions,
     *,
     metrics: frozenset[int],
 ) -> tuple[list[Removed], tuple[Manifest, ...]]:
     """Return the removed rows, and the earlier equality deletes that hide some rows of the same files.
 
-    ``after`` are the positions deleted in the range, in files that were there before it.
+    ``after`` are the positions deleted in the range, in files that were there before it; ``where`` are their
+    partitions.
     """
-    gone = _gone_files(source, start, steps, metrics=metrics)
-    in_range = {step.snapshot_id for step in steps}
-    touched = _find_files(source, steps[-1].snapshot_id, after.keys() - gone.keys(), in_range, metrics=metrics)
+    gone, passing = _gone_files(source, start, steps, metrics=metrics)
+    rows = _older_rows(source, steps)
+    touched = find_files(source, rows, after.keys() - gone.keys() - passing, where, metrics=metrics)
     old: tuple[Manifest, ...] = ()
     before: dict[str, BitMap64] = {}
     if gone or touched:
         placed = _deletes_at(source, start, steps[0].snapshot_id, [*gone.values(), *touched.values()])
-        before = _positions(source, [pair for pair in placed if pair[1].content == POSITION_DELETES])
+        before = _positions(
+            _positions_by_file(source, [pair for pair in placed if pair[1].content == POSITION_DELETES])
+        )
         old = tuple(regrouped(pair for pair in placed if pair[1].content == EQUALITY_DELETES))
     nothing = BitMap64()
     for path, (_, entry) in [*gone.items(), *touched.items()]:
@@ -200,26 +213,28 @@ def _removed(
 
 def _gone_files(
     source: Source, start: Checkpoint, steps: Sequence[RangeSnapshot], *, metrics: frozenset[int]
-) -> dict[str, Placed]:
-    """Return the data files that existed at the start and were removed in the range, by path."""
+) -> tuple[dict[str, Placed], set[str]]:
+    """Return the data files that existed at the start and were removed in the range, by path.
+
+    And the paths of those that were both added and removed in the range, to which deletes may still refer.
+    """
     found: dict[str, Placed] = {}
     came: set[str] = set()
+    passing: set[str] = set()
+    # Format v1 does not number files: every file that came in the range must be known to tell which were there before.
+    own = own_manifests(source, steps, anything if start.sequence_number == 0 else deleted)
     for step in steps:
-        own = [r for r in source.manifest_list(step.snapshot_id) if r.added_snapshot_id == step.snapshot_id]
-        for manifest in source.read(r for r in own if r.content == DATA_MANIFEST and _may_matter(r, start)):
+        for manifest in source.read(own[step.snapshot_id]):
             for entry in manifest.entries(metrics=metrics):
                 if entry.snapshot_id != step.snapshot_id:
                     continue
-                if entry.status == DELETED and _was_there(entry, start, came):
-                    found.setdefault(entry.file_path, (manifest, entry))
-                elif entry.status != DELETED:
+                if entry.status != DELETED:
                     came.add(entry.file_path)
-    return found
-
-
-def _may_matter(row: ManifestFile, start: Checkpoint) -> bool:
-    """Tell whether a manifest must be read to find removed files: v1 does not number files, so all must."""
-    return row.deleted_files_count != 0 or start.sequence_number == 0
+                elif _was_there(entry, start, came):
+                    found.setdefault(entry.file_path, (manifest, entry))
+                else:
+                    passing.add(entry.file_path)
+    return found, passing
 
 
 def _was_there(entry: ManifestEntry, start: Checkpoint, came: set[str]) -> bool:
@@ -228,13 +243,13 @@ def _was_there(entry: ManifestEntry, start: Checkpoint, came: set[str]) -> bool:
     return entry.file_sequence_number <= start.sequence_number
 
 
-def _new_deletes(source: Source, start: Checkpoint, end: int, content: int) -> list[Placed]:
-    """Return the delete files of one kind that were added after the start and are live at the end."""
+def _new_deletes(source: Source, start: Checkpoint, end: int) -> list[Placed]:
+    """Return the delete files that were added after the start and are live at the end."""
     return [
         (manifest, entry)
         for manifest in source.read(delete_rows(source, end, start.sequence_number + 1))
         for entry in live(manifest.entries())
-        if entry.content == content and entry.sequence_number > start.sequence_number
+        if entry.sequence_number > start.sequence_number
     ]
 
 
@@ -244,44 +259,44 @@ def _deletes_at(source: Source, start: Checkpoint, first: int, data: Sequence[Pl
     They are read from the first snapshot after it, because the start itself may have expired: the older deletes that
     this snapshot kept, and those that it removed.
     """
-    paths = {entry.file_path for _, entry in data}
-    oldest = min(entry.sequence_number for _, entry in data)
-    rows = [r for r in source.manifest_list(first) if r.content == DELETE_MANIFEST and r.sequence_number >= oldest]
+    scope = DeleteScope(source, data)
+    rows = [r for r in source.manifest_list(first) if r.content == DELETE_MANIFEST and scope.may_list(r)]
     return [
         (manifest, entry)
         for manifest in source.read(rows)
-        for entry in manifest.entries()
-        if oldest <= entry.sequence_number <= start.sequence_number
+        for entry in manifest.entries(metrics=METRICS)
+        if entry.sequence_number <= start.sequence_number
         and (entry.status != DELETED or entry.snapshot_id == first)
-        and (entry.referenced_data_file is None or entry.referenced_data_file in paths)
+        and scope.may_concern(manifest.file.partition_spec_id, entry)
     ]
 
 
-def _find_files(
-    source: Source, end: int, paths: set[str], in_range: set[int], *, metrics: frozenset[int]
-) -> dict[str, Placed]:
-    """Return where some data files of the start are listed; stops as soon as all are found."""
-    found: dict[str, Placed] = {}
-    rows = [
+def _older_rows(source: Source, steps: Sequence[RangeSnapshot]) -> list[ManifestFile]:
+    """Return the data manifests of the end that can list files from before the range."""
+    in_range = {step.snapshot_id for step in steps}
+    return [
         row
-        for row in source.manifest_list(end)
+        for row in source.manifest_list(steps[-1].snapshot_id)
         if row.content == DATA_MANIFEST and not (row.added_snapshot_id in in_range and row.existing_files_count == 0)
     ]
-    # In batches, since the files that were touched are usually in a few of many manifests.
-    while rows and len(found) < len(paths):
-        for manifest in source.read(rows[:_AT_A_TIME]):
-            for entry in live(manifest.entries(metrics=metrics)):
-                if entry.file_path in paths:
-                    found[entry.file_path] = (manifest, entry)
-        rows = rows[_AT_A_TIME:]
-    return found
 
 
-def _positions(source: Source, deletes: Iterable[Placed]) -> dict[str, BitMap64]:
-    """Return the deleted positions of each data file, from deletion vectors and position-delete files."""
+def _partitions_of(deletes: Iterable[Placed]) -> Iterator[tuple[int, Iterable[Any]]]:
+    """Yield the partition of each delete file: that of the data files whose rows it hides."""
+    for manifest, entry in deletes:
+        yield manifest.file.partition_spec_id, entry.partition.values()
+
+
+def _positions_by_file(source: Source, deletes: Iterable[Placed]) -> list[tuple[Placed, Mapping[str, BitMap64]]]:
+    """Return each of some delete files with the deleted positions of each data file."""
+    return [(placed, _positions_in(source, placed[1])) for placed in deletes]
+
+
+def _positions(by_file: Iterable[tuple[Placed, Mapping[str, BitMap64]]]) -> dict[str, BitMap64]:
+    """Return the deleted positions of each data file."""
     found: dict[str, BitMap64] = {}
-    for _, entry in deletes:
-        for path, positions in _positions_in(source, entry).items():
+    for _, hidden in by_file:
+        for path, positions in hidden.items():
             found[path] = found[path] | positions if path in found else positions
     return found
 

@@ -128,14 +128,25 @@ class Source:
                 snapshot_id=snapshot_id,
             )
         if path not in self._lists:
-            content = self.files.read(path)
-            with decoding(path):
-                manifests = read_manifest_list(content, self.files.max_bytes)
-                self._check(manifests)
-            if any(manifest.key_metadata for manifest in manifests):
-                raise _encrypted(self.name, snapshot_id)
-            self._lists[path] = manifests
+            self._lists[path] = self._listed(path, snapshot_id)
         return self._lists[path]
+
+    def prepare_lists(self, snapshot_ids: Sequence[int]) -> None:
+        """Read the manifest lists of some snapshots concurrently, if they are remote."""
+        places = {str(self.snapshots[number].get("manifest-list")): number for number in snapshot_ids}
+        paths = [path for path in places if path not in self._lists and path != "None"]
+        if len(paths) > 1 and self.reads_at_once > 1:
+            lists = for_each_path(lambda path: self._listed(path, places[path]), paths)
+            self._lists |= dict(zip(paths, lists, strict=True))
+
+    def _listed(self, path: str, snapshot_id: int) -> list[ManifestFile]:
+        content = self.files.read(path)
+        with decoding(path):
+            manifests = read_manifest_list(content, self.files.max_bytes)
+            self._check(manifests)
+        if any(manifest.key_metadata for manifest in manifests):
+            raise _encrypted(self.name, snapshot_id)
+        return manifests
 
     def _check(self, manifests: Iterable[ManifestFile]) -> None:
         """Check that the rows of a manifest list fit the table's partition specs."""
@@ -150,6 +161,11 @@ class Source:
                     f"a manifest has {len(row.partitions)} partition fields, and its spec {len(fields)}: "
                     f"{shown(row.manifest_path)}"
                 )
+
+    @property
+    def reads_at_once(self) -> int:
+        """How many files are read at once: where one comes as quickly as many, none is read in vain."""
+        return 1 if local_path(str(self.metadata.get("location", ""))) is not None else _READERS
 
     def read(self, manifests: Iterable[ManifestFile]) -> list[Manifest]:
         """Read manifests, several at a time, and check that they are complete."""

@@ -3,13 +3,17 @@
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from calve.errors import (
+    CalveError,
     FormatVersionUnknown,
     NotSupportedByCatalog,
     SettingsInvalid,
@@ -17,7 +21,7 @@ from calve.errors import (
     TableMissing,
 )
 from calve.lake import metadata as raw
-from calve.lake.files import Files
+from calve.lake.files import Files, local_path
 from calve.lake.metadata_checks import KNOWN_FORMAT_VERSIONS, MAX_METADATA_BYTES, decoding
 from calve.lake.table_name import TableName
 
@@ -36,8 +40,12 @@ class LoadedTable:
     files: Files
 
 
+_MOST_KNOWN = 8 << 20
+"""How many bytes of metadata files are kept; in memory, they take about eight times as much."""
 _READ = re.compile(r"\b(?:FROM|JOIN)\s+([\w.`-]+)", re.IGNORECASE)
 """The tables that the SQL of a view names."""
+LOADERS = 8
+"""How many tables are loaded concurrently: enough to hide the network, few enough for the server."""
 Decide = Callable[[raw.Metadata], raw.TableCommit | None]
 """Decides from a table's metadata what to change; None: nothing."""
 
@@ -45,6 +53,49 @@ Decide = Callable[[raw.Metadata], raw.TableCommit | None]
 def wall_clock_ms() -> int:
     """Return the time as Iceberg counts it."""
     return time.time_ns() // 1_000_000
+
+
+_Key = tuple[str, tuple[int, ...]]
+
+
+def _key(location: str) -> _Key:
+    """Return a location, with what changes if a person repairs a local file in place."""
+    local = local_path(location)
+    try:
+        found = None if local is None else local.stat()
+    except (OSError, ValueError):  # reading it tells why
+        return location, ()
+    return location, () if found is None else (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+@dataclass(slots=True)
+class KnownMetadata:
+    """The metadata files read last, by location, which changes with every commit. Threads may share it."""
+
+    most: int = _MOST_KNOWN
+    _known: OrderedDict[_Key, tuple[raw.Metadata, int]] = field(default_factory=OrderedDict)
+    _total: int = 0
+    _lock: Lock = field(default_factory=Lock)
+
+    def get(self, location: str) -> raw.Metadata | None:
+        """Return the metadata at a location, if it is known."""
+        key = _key(location)
+        with self._lock:
+            if key not in self._known:
+                return None
+            self._known.move_to_end(key)
+            return self._known[key][0]
+
+    def put(self, location: str, metadata: raw.Metadata, size: int) -> None:
+        """Keep metadata of so many bytes, and drop what was used longest ago if there are too many."""
+        key = _key(location)
+        with self._lock:
+            if key in self._known or size > self.most:
+                return
+            self._known[key] = (metadata, size)
+            self._total += size
+            while self._total > self.most:
+                self._total -= self._known.popitem(last=False)[1][1]
 
 
 class Catalog(ABC):
@@ -69,6 +120,7 @@ class Catalog(ABC):
         self._now_ms = now_ms
         self._pyiceberg: PyIcebergCatalog | None = None
         self._opening = Lock()
+        self._metadata = KnownMetadata()
 
     @abstractmethod
     def load(self, table: TableName) -> LoadedTable:
@@ -77,6 +129,23 @@ class Catalog(ABC):
         Raises:
             TableMissing, TableIsView, FormatVersionUnknown, FilesLost, LakeCorrupt.
         """
+
+    def load_changed(self, table: TableName, known: str | None) -> LoadedTable | None:
+        """Return a table's current metadata, in one request; None if it is still at the known location.
+
+        Raises:
+            TableMissing, TableIsView, FormatVersionUnknown, FilesLost, LakeCorrupt.
+        """
+        found = self.load(table)
+        return None if found.metadata_location == known else found
+
+    def load_all(self, tables: Sequence[TableName]) -> Iterator[tuple[TableName, LoadedTable | CalveError]]:
+        """Yield the current metadata of tables, or the error of those that cannot be loaded, a few at a time."""
+        with ThreadPoolExecutor(LOADERS) as pool:
+            for start in range(0, len(tables), LOADERS):  # no more in memory than are loaded at once
+                some = tables[start : start + LOADERS]
+                found = pool.map(lambda table: self._outcome(partial(self.load, table)), some)
+                yield from zip(some, found, strict=True)
 
     @abstractmethod
     def exists(self, table: TableName) -> bool:
@@ -209,10 +278,20 @@ class Catalog(ABC):
         """Return a table that is in no catalog, by the path of its metadata."""
         return self._read(TableName(self.name, (), location), location, self.files)
 
+    def _outcome(self, load: Callable[[], LoadedTable]) -> LoadedTable | CalveError:
+        """Return a table, or why it cannot be loaded."""
+        try:
+            return load()
+        except CalveError as error:
+            return error
+
     def _read(self, table: TableName, location: str, files: Files) -> LoadedTable:
-        content = files.read(location)
-        with decoding(location):
-            metadata = raw.decode(content, files.max_bytes)
+        metadata = self._metadata.get(location)
+        if metadata is None:
+            content = files.read(location)
+            with decoding(location):
+                metadata = raw.decode(content, files.max_bytes)
+            self._metadata.put(location, metadata, len(content))
         self._check_version(table, metadata)
         return LoadedTable(table, metadata, location, files)
 

@@ -1,10 +1,13 @@
 """The lake: every catalog that the settings name."""
 
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 from threading import Lock
 
-from calve.errors import CatalogUnknown
-from calve.lake.catalogs import Catalog
+from calve.errors import CalveError, CatalogUnknown
+from calve.lake.catalogs import Catalog, LoadedTable
 from calve.lake.table_name import TableName
 from calve.settings import Settings
 
@@ -44,6 +47,17 @@ class Lake:
                 self._open[name].catalogs = self.catalog_names
             return self._open[name]
 
+    def load_all(self, tables: Iterable[TableName]) -> Iterator[tuple[TableName, LoadedTable | CalveError]]:
+        """Yield the current metadata of tables, or the error of those that cannot be loaded, a few at a time."""
+        for name, some in groupby(sorted(set(tables)), key=attrgetter("catalog")):
+            names = list(some)
+            try:
+                catalog = self.catalog(name)
+            except CalveError as error:
+                yield from ((table, error) for table in names)
+            else:
+                yield from catalog.load_all(names)
+
     def close(self) -> None:
         """Close every connection."""
         with self._lock:
@@ -59,23 +73,23 @@ class Lake:
             )
         definition = self.settings.catalogs[name]
         location, max_bytes = self.settings.capture.location, self.settings.lake.max_metadata_bytes
-        if definition.kind == "hive":
-            from calve.lake.hive_catalog import HiveCatalog
+        match definition.kind:
+            case "sql":
+                from calve.lake.sql_catalog import SqlCatalog
 
-            return HiveCatalog(name, definition.properties, location=location, max_bytes=max_bytes)
-        if definition.kind == "glue":
-            from calve.lake.glue_catalog import GlueCatalog
+                return SqlCatalog(name, definition.properties, location=location, max_bytes=max_bytes)
+            case "rest":
+                from calve.lake.rest_catalog import RestCatalog
 
-            return GlueCatalog(name, definition.properties, location=location, max_bytes=max_bytes)
-        if definition.kind == "sql":
-            from calve.lake.sql_catalog import SqlCatalog
+                own = self.settings.capture.namespace
+                return RestCatalog(name, definition.properties, location=location, namespace=own, max_bytes=max_bytes)
+            case "hive":
+                from calve.lake.hive_catalog import HiveCatalog
 
-            return SqlCatalog(name, definition.properties, location=location, max_bytes=max_bytes)
-        if definition.kind == "rest":
-            from calve.lake.rest_catalog import RestCatalog
+                return HiveCatalog(name, definition.properties, location=location, max_bytes=max_bytes)
+            case "glue":
+                from calve.lake.glue_catalog import GlueCatalog
 
-            namespace = self.settings.capture.namespace
-            return RestCatalog(name, definition.properties, location=location, namespace=namespace, max_bytes=max_bytes)
-        from calve.lake.pyiceberg_catalog import PyIcebergCatalog
-
-        return PyIcebergCatalog(name, definition.properties, location=location, max_bytes=max_bytes)
+                return GlueCatalog(name, definition.properties, location=location, max_bytes=max_bytes)
+            case other:  # the settings refuse it
+                raise AssertionError(other)

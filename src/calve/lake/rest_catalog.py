@@ -15,7 +15,7 @@ from calve.errors import (
     TableMissing,
 )
 from calve.lake import metadata as raw
-from calve.lake.catalogs import Catalog, Decide, LoadedTable, wall_clock_ms
+from calve.lake.catalogs import LOADERS, Catalog, Decide, LoadedTable, wall_clock_ms
 from calve.lake.commit_outcomes import Outcome
 from calve.lake.metadata_checks import MAX_METADATA_BYTES, checked, decoding
 from calve.lake.rest_commits import RestCommit, change_commit, tag_commit, untag_commit
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from pyiceberg.catalog.rest import RestCatalog as PyIcebergRestCatalog
 
 _ATTEMPTS = 8
-_LOADERS = 8
-"""How many tables are loaded concurrently: enough to hide the network, few enough for the server."""
 _TABLE = "namespaces/{namespace}/tables/{table}"
 _VIEW = "namespaces/{namespace}/views/{view}"
 _CREDENTIALS = "namespaces/{namespace}/tables/{table}/credentials"
@@ -73,7 +71,7 @@ class RestCatalog(Catalog):
         A catalog that numbers its answers (``ETag``) sends the metadata only of those that have changed.
         """
         self.pyiceberg()  # opened once, and not by each thread
-        with ThreadPoolExecutor(_LOADERS) as pool:
+        with ThreadPoolExecutor(LOADERS) as pool:
             found = dict(zip(tables, pool.map(self._location_of, tables), strict=True))
         return {table: location for table, location in found.items() if location is not None}
 
@@ -303,7 +301,7 @@ class RestCatalog(Catalog):
         return self._missing(table)
 
 
-_UNCHANGED, _DONE = 304, 200
+_UNCHANGED = 304
 _MAY_COMMIT = "Grant calve's principal the right to write the table's metadata (tags, branches, snapshots, properties)."
 
 

@@ -1,11 +1,13 @@
 """Tables through REST, on a real server and real tables: what their metadata says, and who may know it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyiceberg.partitioning import PartitionSpec
+from sqlalchemy import event
 from starlette.middleware import Middleware
 from tests.engines import Playground
 from tests.servers import Site, site_on
@@ -15,6 +17,7 @@ from calve.access import Principal, PrincipalKind, Role
 from calve.api.app import FixedPrincipal
 from calve.app import tables_on
 from calve.capture import Operation
+from calve.lake import SqlCatalog
 
 
 @pytest.fixture
@@ -219,6 +222,35 @@ def test_lag_is_kept_over_time(site: Site, table_lake: TableLake, playground: Pl
         "demo.daily",
         "other.daily",
     ]
+
+
+def test_consumers_of_a_table_cost_one_load_of_it(table_lake: TableLake, playground: Playground) -> None:
+    """Samples and lags of many consumers ask the catalog for a table once, and each is what it is alone."""
+    append(table_lake.create("db.events"), 0)
+    append(table_lake.create("db.other"), 0)
+    for name in "abcd":
+        table_lake.commit(f"demo.{name}")
+    table_lake.commit("demo.a", "db.other")
+    catalog = table_lake.lake.catalog("lake")
+    assert isinstance(catalog, SqlCatalog)
+    append(catalog.pyiceberg().load_table("db.events"), 0, 1)
+    tables, captures = tables_on(table_lake.lake, playground.store), table_lake.captures
+    alone = [one for name in "abcd" for one in captures.lag(f"demo.{name}")]
+    statements: list[str] = []
+    event.listen(catalog._engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
+    found = captures.lag()
+    assert [replace(one, age_seconds=0, expires_in_seconds=0) for one in found] == [
+        replace(one, age_seconds=0, expires_in_seconds=0) for one in alone
+    ]
+    assert [(one.table, one.pending_commits) for one in found] == [
+        ("db.events", 1),
+        ("db.other", 0),
+        *[("db.events", 1)] * 3,
+    ]
+    assert len(statements) == 1
+    statements.clear()
+    assert tables.take_samples() == 5
+    assert len(statements) == 2
 
 
 @pytest.mark.each_store

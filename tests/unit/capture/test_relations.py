@@ -55,6 +55,7 @@ def test_what_cannot_be_compared_is_refused(kind: Any) -> None:
         relations.difference(_schema(("id", "long"), ("deep", kind)), "u", ["d"], NAME)
     assert told.value.context["column"] == "deep"
     assert "merge-on-read" in told.value.remedy
+    assert "Upgrade the table to format v3" in told.value.remedy
 
 
 @pytest.mark.parametrize(
@@ -72,6 +73,15 @@ def test_what_cannot_be_compared_is_refused(kind: Any) -> None:
             {"type": "list", "element-id": 5, "element": MAP},
             "transform(`c`, e0 -> array_sort(map_entries(e0)))",
             "transform(`c`, e0 -> map_from_entries(e0))",
+        ),
+        (
+            {
+                "type": "list",
+                "element-id": 5,
+                "element": {"type": "struct", "fields": [{"id": 6, "name": "m", "type": MAP}]},
+            },
+            "transform(`c`, e0 -> IF(e0 IS NULL, NULL, struct(array_sort(map_entries(e0.`m`)) AS `m`)))",
+            "transform(`c`, e0 -> IF(e0 IS NULL, NULL, struct(map_from_entries(e0.`m`) AS `m`)))",
         ),
         (
             {**MAP, "value": MAP},

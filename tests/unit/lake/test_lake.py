@@ -24,7 +24,8 @@ from calve.errors import (
     TableIsView,
     TableMissing,
 )
-from calve.lake import Catalog, Lake, TableName
+from calve.lake import Catalog, Files, Lake, LoadedTable, TableName
+from calve.lake.catalogs import KnownMetadata
 from calve.lake.sql_catalog import SqlCatalog
 
 
@@ -372,3 +373,63 @@ def test_a_commit_moves_the_location(catalog: Catalog, table: TableName) -> None
     catalog.create_tag(table, "held", catalog.load(table).metadata["current-snapshot-id"], 1_000)
     assert catalog.locations([table]) != before
     assert catalog.locations([]) == {}
+
+
+def test_a_metadata_file_is_read_once(catalog: Catalog, table: TableName, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its location changes with every commit; a file that was repaired in place is read again."""
+    read: list[str] = []
+    real = Files.read
+
+    def counted(files: Files, path: str, **options: Any) -> bytes:
+        read.append(path)
+        return real(files, path, **options)
+
+    monkeypatch.setattr(Files, "read", counted)
+    before = [catalog.load(table).metadata for _ in range(3)]
+    assert len(read) == 1
+    assert before[0] == before[2]
+    catalog.create_tag(table, "held", before[0]["current-snapshot-id"], 1_000)
+    assert "held" in catalog.load(table).metadata["refs"]
+    assert len(read) == 2
+    _rewrite(catalog, table, future_field=1)
+    assert catalog.load(table).metadata["future-field"] == 1
+    Path(catalog.load(table).metadata_location).unlink()
+    with pytest.raises(FilesLost):
+        catalog.load(table)
+
+
+def test_metadata_in_memory_is_bounded() -> None:
+    """What was used longest ago goes first, and what is larger than all together does not come in."""
+    known = KnownMetadata(most=10)
+    known.put("s3://a", {"a": 1}, 4)
+    known.put("s3://b", {"b": 1}, 4)
+    assert known.get("s3://a") == {"a": 1}
+    known.put("s3://c", {"c": 1}, 4)
+    known.put("s3://d", {"d": 1}, 11)
+    assert [known.get(f"s3://{name}") is None for name in "abcd"] == [False, True, False, True]
+
+
+def test_many_tables_are_loaded_by_one_query(lake: Lake, catalog: Catalog, table: TableName) -> None:
+    """Each has its metadata, or the error that loading it alone gives; a catalog that is not there is one too."""
+    from sqlalchemy import event
+
+    assert isinstance(catalog, SqlCatalog)
+    absent, elsewhere = lake.parse("db.none"), TableName("sea", ("db",), "t")
+    statements: list[str] = []
+    event.listen(catalog._engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
+    found = dict(lake.load_all([table] * 100))
+    assert isinstance(found[table], LoadedTable)
+    assert len(statements) == 1
+    found = dict(lake.load_all([table, absent, elsewhere]))
+    assert found[table] == catalog.load(table)
+    assert isinstance(found[absent], TableMissing)
+    assert isinstance(found[elsewhere], CatalogUnknown)
+
+
+def test_only_a_table_that_changed_is_loaded(catalog: Catalog, table: TableName) -> None:
+    """One query tells that it did not."""
+    loaded = catalog.load_changed(table, None)
+    assert loaded == catalog.load(table)
+    assert catalog.load_changed(table, loaded.metadata_location if loaded else None) is None
+    with pytest.raises(TableMissing):
+        catalog.load_changed(TableName("lake", ("db",), "none"), None)

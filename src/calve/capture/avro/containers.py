@@ -5,8 +5,8 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from calve.capture.avro.schemas import Schema, map_reader
@@ -34,6 +34,10 @@ class Container:
     blocks: tuple[tuple[int, Block], ...]
     """How many records each one has, and their bytes."""
     limit: int
+
+    def of_blocks(self, numbers: Iterable[int]) -> "Container":
+        """Return the file with some of its blocks only."""
+        return replace(self, blocks=tuple(self.blocks[number] for number in numbers))
 
     def records(self, read: Read) -> Iterator[Any]:
         """Yield every record.

@@ -4,10 +4,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from calve.capture.lag import Backlog
 from calve.capture.snapshots import RangeSnapshot, ancestors, step_of
 from calve.capture.source import Source
 from calve.lake import Lake, LoadedTable, TableName
@@ -31,6 +33,11 @@ class TableHistory:
     def name(self) -> TableName:
         """The table's name."""
         return self.loaded.name
+
+    @cached_property
+    def backlog(self) -> Backlog:
+        """What came after each snapshot."""
+        return Backlog(Source(self.loaded))  # a new one: it caches the manifest lists that it reads
 
     @cached_property
     def commits(self) -> tuple[RangeSnapshot, ...]:
@@ -77,13 +84,13 @@ class MetadataCache:
             TableMissing, LakeError: it cannot be read.
         """
         self._looked[name] = time.monotonic()
-        catalog = lake.catalog(name.catalog)
-        location = catalog.locations([name]).get(name, "")
-        with self._lock:
-            if (known := self._tables.get((str(name), location))) is not None:
-                self._tables.move_to_end((str(name), location))
-                return known
-        found = TableHistory(catalog.load(name))
+        known = self.known(name)
+        loaded = lake.catalog(name.catalog).load_changed(name, known.loaded.metadata_location if known else None)
+        if loaded is None and known is not None:
+            with self._lock, suppress(KeyError):  # another thread may have dropped it
+                self._tables.move_to_end((str(name), known.loaded.metadata_location))
+            return known
+        found = TableHistory(loaded or lake.catalog(name.catalog).load(name))
         self._put((str(name), found.loaded.metadata_location), found)
         return found
 

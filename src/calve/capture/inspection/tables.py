@@ -22,7 +22,7 @@ from calve.capture.inspection.lag_history import (
 )
 from calve.capture.inspection.lateness import Lateness, lateness
 from calve.capture.inspection.periods import DAY, PartitionOf, partitions_by_spec, time_column
-from calve.capture.lag import Lag, lag_of
+from calve.capture.lag import Lag
 from calve.capture.model import Operation, StoredCapture, StoredCheckpoint
 from calve.capture.ports import Clock
 from calve.capture.rights import CaptureCaller, ConsumerRight, Local
@@ -265,18 +265,22 @@ class Tables:
 
     def take_samples(self) -> int:
         """Store how far all consumers are behind now; return how many there are."""
-        now = self.now()
-        found = [self._sample(each, now) for each in self.services.readers.checkpoints()]
+        by_table: dict[TableName, list[StoredCheckpoint]] = {}
+        for one in self.services.readers.checkpoints():
+            by_table.setdefault(one.table, []).append(one)
+        found = [sample for name, readers in by_table.items() for sample in self._samples(name, readers)]
         self.services.samples.add(found)
         return len(found)
 
-    def _sample(self, stored: StoredCheckpoint, now: int) -> LagSample:
+    def _samples(self, name: TableName, readers: Sequence[StoredCheckpoint]) -> list[LagSample]:
+        """Return how far the consumers of a table are behind now; the table is loaded once."""
+        now = self.now()
         try:
-            table = self.services.metadata.load(self.services.lake, stored.table)
+            table = self.services.metadata.load(self.services.lake, name)
         except CalveError as error:
-            lag = Lag(stored.consumer, str(stored.table), stored.checkpoint.snapshot_id, error=error.code)
-            return sample_of(stored, lag, None, now)
-        return sample_of(stored, self._lag(table, stored), table, now)
+            lost = [Lag(one.consumer, str(name), one.checkpoint.snapshot_id, error=error.code) for one in readers]
+            return [sample_of(one, lag, None, now) for one, lag in zip(readers, lost, strict=True)]
+        return [sample_of(one, self._lag(table, one), table, now) for one in readers]
 
     def _interval(self, name: TableName) -> int | None:
         try:
@@ -379,7 +383,7 @@ class Tables:
     def _lag(self, table: TableHistory, stored: StoredCheckpoint) -> Lag:
         name = self.short(table.name)
         try:
-            return lag_of(table.source, stored, name, self.services.clock())
+            return table.backlog.lag_of(stored, name, self.services.clock())
         except CalveError as error:
             return Lag(stored.consumer, name, stored.checkpoint.snapshot_id, error=error.code)
 

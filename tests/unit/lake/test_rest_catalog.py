@@ -1,4 +1,4 @@
-"""Catalogs behind PyIceberg: one in memory, and a REST catalog played by a small server."""
+"""A REST catalog played by a small server, and what PyIceberg is kept from."""
 
 import gzip
 import json
@@ -16,15 +16,11 @@ from calve.errors import (
     FormatVersionUnknown,
     LakeCorrupt,
     LakeError,
-    NotSupportedByCatalog,
-    SettingsInvalid,
-    SnapshotUnknown,
     SourceBusy,
     TableMissing,
 )
-from calve.lake import Catalog, Lake, TableName, metadata as raw
+from calve.lake import Catalog, Lake, LoadedTable, SqlCatalog, TableName, metadata as raw
 from calve.lake.guarded_catalog import open_guarded
-from calve.lake.pyiceberg_catalog import PyIcebergCatalog
 
 TABLE = TableName("mem", ("db",), "t")
 REST_TABLE = TableName("rest", ("db",), "t")
@@ -32,57 +28,16 @@ REST_TABLE = TableName("rest", ("db",), "t")
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Catalog]:
-    """Yield a catalog that calve knows only through PyIceberg, with one table."""
+    """Yield a catalog in a database of its own, with one table that PyIceberg has written."""
     import pyarrow as pa
 
-    catalog = PyIcebergCatalog("mem", {"type": "in-memory", "warehouse": str(tmp_path)})
+    uri = f"sqlite:///{tmp_path}/catalog.db"
+    catalog = SqlCatalog("mem", {"type": "sql", "uri": uri, "warehouse": str(tmp_path)})
     rows = pa.table({"a": pa.array([1], pa.int64())})
     catalog.pyiceberg().create_namespace("db")
     catalog.pyiceberg().create_table("db.t", rows.schema).append(rows)
     yield catalog
     catalog.close()
-
-
-def test_a_table_goes_through_its_life(memory: Catalog, tmp_path: Path) -> None:
-    """Loading, registering, dropping and tagging work through PyIceberg alone."""
-    loaded = memory.load(TABLE)
-    assert loaded.metadata == json.loads(loaded.files.read(loaded.metadata_location))
-    copy = TableName("mem", ("icdc",), "c")
-    assert memory.location_for(copy) == f"{tmp_path}/icdc/c"
-    memory.register(copy, loaded.metadata_location)
-    with pytest.raises(LakeError, match="already exists"):
-        memory.register(copy, loaded.metadata_location)
-    assert memory.exists(copy)
-    assert memory.drop(copy)
-    assert not memory.drop(copy)
-    snapshot = loaded.metadata["current-snapshot-id"]
-    for _ in range(2):
-        memory.create_tag(TABLE, "lease", snapshot, 60_000)
-    assert memory.load(TABLE).metadata["refs"]["lease"]["max-ref-age-ms"] == 60_000
-    assert memory.drop_tag(TABLE, "lease")
-    assert not memory.drop_tag(TABLE, "lease")
-    with pytest.raises(SnapshotUnknown):
-        memory.create_tag(TABLE, "lease", 1, 60_000)
-
-
-def test_what_it_cannot_do_is_said(memory: Catalog) -> None:
-    """Missing tables, views, and tags on format version 3 each have their own error."""
-    with pytest.raises(TableMissing) as error:
-        memory.load(TableName("mem", ("db",), "tt"))
-    assert error.value.remedy == "Did you mean db.t?"
-    with pytest.raises(TableMissing):
-        memory.load(TableName("mem", ("nowhere",), "t"))
-    with pytest.raises(NotSupportedByCatalog):
-        memory.register_view(TABLE, "SELECT 1", {}, {})
-    with pytest.raises(NotSupportedByCatalog):
-        memory.drop_view(TABLE)
-    loaded = memory.load(TABLE)
-    memory.files.write(loaded.metadata_location, raw.encode(loaded.metadata | {"format-version": 3, "next-row-id": 1}))
-    with pytest.raises(NotSupportedByCatalog, match="format version 3"):
-        memory.create_tag(TABLE, "lease", loaded.metadata["current-snapshot-id"], 60_000)
-    memory.files.write(loaded.metadata_location, raw.encode(loaded.metadata | {"format-version": 4}))
-    with pytest.raises(FormatVersionUnknown):
-        memory.load(TABLE)
 
 
 def test_metadata_is_checked_before_pyiceberg_sees_it(memory: Catalog) -> None:
@@ -95,7 +50,7 @@ def test_metadata_is_checked_before_pyiceberg_sees_it(memory: Catalog) -> None:
     bad = [b"", b"{", gzip.compress(bytes(65 << 20), 1), raw.encode(loaded.metadata | {"refs": 7}), b"[" * 10**6]
     for content in bad:
         path.write_bytes(content)
-        for act in (memory.load, lambda table: memory.create_tag(table, "t", 1, 1)):
+        for act in (memory.load, lambda table: memory.pyiceberg().load_table(table.identifier)):
             with pytest.raises(LakeCorrupt) as error:
                 act(TABLE)
             assert str(path) in str(error.value.path)
@@ -103,12 +58,6 @@ def test_metadata_is_checked_before_pyiceberg_sees_it(memory: Catalog) -> None:
     os.mkfifo(path)
     with pytest.raises(LakeCorrupt, match="not a file"):
         memory.load(TABLE)
-
-
-def test_a_catalog_of_no_known_type_is_refused(tmp_path: Path) -> None:
-    """The error names the catalog."""
-    with pytest.raises(SettingsInvalid, match="The catalog odd"):
-        PyIcebergCatalog("odd", {"type": "nonsense", "warehouse": str(tmp_path)}).pyiceberg()
 
 
 class _Server(ThreadingHTTPServer):
@@ -122,6 +71,7 @@ class _Server(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.commits: list[dict[str, Any]] = []
+        self.asked: list[str] = []
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -129,6 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer for the configuration and the table."""
+        self.server.asked.append(self.path)
         if self.path.startswith("/v1/config"):
             self._answer(200, {"defaults": {}, "overrides": {}})
         elif self.path.startswith("/v1/namespaces/db/tables/t"):
@@ -292,12 +243,6 @@ def test_a_rest_catalog_changes_branches_and_properties_at_once(rest: Catalog, s
     assert not rest.change(REST_TABLE, lambda _: None)
 
 
-def test_other_catalogs_refuse_what_exactly_once_needs(memory: Catalog) -> None:
-    """The error names the table and says what to do."""
-    with pytest.raises(NotSupportedByCatalog, match="only SQL and REST catalogs"):
-        memory.change(TABLE, lambda _: raw.TableCommit(properties={"a": "b"}))
-
-
 def test_a_rest_catalog_that_is_busy_or_gone_is_told_apart(rest: Catalog, server: _Server) -> None:
     """Too many lost races, a missing table and a silent server are different errors."""
     server.conflicts = 100
@@ -330,3 +275,26 @@ def test_a_rest_catalog_tells_where_its_tables_are(rest: Catalog, server: _Serve
     assert rest.locations([REST_TABLE, absent]) == {REST_TABLE: server.location}
     server.metadata = {"format-version": 9}
     assert rest.locations([REST_TABLE]) == {}
+
+
+def test_each_table_of_a_rest_catalog_is_loaded_once(rest: Catalog, server: _Server) -> None:
+    """Each has its metadata, or the error of loading it; one that did not change is one request too."""
+    absent = TableName("rest", ("db",), "none")
+    rest.load(REST_TABLE)
+    server.asked.clear()
+    ((_, found),) = rest.load_all([REST_TABLE])
+    assert len(server.asked) == 1
+    assert isinstance(found, LoadedTable)
+    assert found.metadata_location == server.location
+    assert rest.load_changed(REST_TABLE, server.location) is None
+    assert len(server.asked) == 2
+    assert rest.load_changed(REST_TABLE, "elsewhere") is not None
+    assert len(server.asked) == 3
+    assert isinstance(dict(rest.load_all([REST_TABLE, absent]))[absent], TableMissing)
+
+
+def test_a_rest_catalog_that_is_gone_is_the_error_of_each_table(tmp_path: Path) -> None:
+    """A lag of other tables goes on."""
+    (tmp_path / settings.FILE).write_text("[catalogs.rest]\nuri = 'http://127.0.0.1:1'")
+    ((_, error),) = Lake(settings.load(tmp_path, {})).load_all([REST_TABLE])
+    assert isinstance(error, LakeError)
