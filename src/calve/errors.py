@@ -13,6 +13,7 @@ CalveError
 │   ├── CatalogRefused           a catalog rejects the credentials, or a request
 │   ├── NotSupportedByCatalog
 │   ├── LakeUnavailable          a catalog or an object store is not available
+│   ├── LakeRefused              an object store rejects the credentials, or denies access
 │   ├── TableMissing
 │   │   └── TableIsView
 │   ├── TableEncrypted
@@ -172,6 +173,12 @@ class LakeUnavailable(LakeError):
 
     code = "lake_unavailable"
     is_passing = True
+
+
+class LakeRefused(LakeError):
+    """An object store rejects the credentials, or denies access."""
+
+    code = "lake_refused"
 
 
 class TableMissing(LakeError):

@@ -101,10 +101,15 @@ def remove(lake: Lake, artifacts: Artifacts) -> Removal:
             removal.tables.append(str(name))
     reach("gc.dropped")
     remove_tags(lake, artifacts, removal)
-    for catalog, path in artifacts.files:
-        removal.files += _tried(removal, partial(lake.catalog(catalog).files.delete, path))
+    for catalog in dict.fromkeys(catalog for catalog, _ in artifacts.files):
+        paths = [path for owner, path in artifacts.files if owner == catalog]
+        removal.files += sum(for_each_path(partial(_delete, removal, lake.catalog(catalog).files), paths))
     reach("gc.deleted")
     return removal
+
+
+def _delete(removal: Removal, files: Files, path: str) -> bool:
+    return _tried(removal, partial(files.delete, path))
 
 
 def remove_tags(lake: Lake, artifacts: Artifacts, removal: Removal | None = None) -> None:

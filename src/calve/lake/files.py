@@ -4,24 +4,30 @@ import os
 import re
 import stat
 import sys
+import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from threading import Lock
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from calve.errors import CalveError, FilesLost, LakeCorrupt, LakeError, LakeUnavailable
 from calve.folders import is_refusal, writing
 from calve.lake.metadata_checks import shown, too_large
+from calve.lake.object_stores import failure, is_throttled, open_io
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO, InputFile, InputStream
 
+T = TypeVar("T")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _SETTING = "capture.location, or warehouse of the catalog"
 _UNTOLD = 1 << 24
 """How many bytes are read of a file that does not report its size."""
+_PAUSES = (1.0, 2.0, 4.0)
+"""How long to wait, in seconds, before the next request to a store that asks for fewer."""
 _FILE_SCHEME = re.compile(r"file:(//(localhost)?(?=/))?(?=/)")
 
 
@@ -43,6 +49,7 @@ class Files:
         self.max_bytes = max_bytes
         self._properties = dict(properties or {})
         self._remote: dict[str, FileIO] = {}
+        self._opening = Lock()
 
     def read(self, path: str, *, times: int = 1, through: "InputFile | None" = None) -> bytes:
         """Return a file's content, at most ``times`` times ``max_bytes``; a remote one ``through`` PyIceberg, if given.
@@ -51,10 +58,16 @@ class Files:
             LakeCorrupt: it is larger, or not a regular file.
         """
         limit = self.max_bytes * times
-        with self._opened(path, through) as (stream, size):
-            if size > limit:
-                raise too_large(f"it has {size} bytes").in_file(path)
-            content = stream.read(size) if size else stream.read(_UNTOLD)  # files of the kernel say that they are empty
+
+        def whole() -> bytes:
+            with self._opened(path, through) as (stream, size):
+                if size > limit:
+                    raise too_large(f"it has {size} bytes").in_file(path)
+                return (
+                    stream.read(size) if size else stream.read(_UNTOLD)
+                )  # files of the kernel say that they are empty
+
+        content = self._tried(path, whole)
         if len(content) > limit:
             raise too_large(f"it has more than {limit} bytes").in_file(path)
         return content
@@ -67,88 +80,117 @@ class Files:
         """
         if length > self.max_bytes:
             raise too_large(f"a part of it has {length} bytes", offset).in_file(path)
-        with self._opened(path) as (stream, size):
-            if length > size - offset:
-                raise LakeCorrupt(f"{length} bytes are expected, but the file has {size}", path=path, offset=offset)
-            stream.seek(offset)
-            return stream.read(length)
+
+        def part() -> bytes:
+            with self._opened(path) as (stream, size):
+                if length > size - offset:
+                    raise LakeCorrupt(f"{length} bytes are expected, but the file has {size}", path=path, offset=offset)
+                stream.seek(offset)
+                return stream.read(length)
+
+        return self._tried(path, part)
 
     @contextmanager
     def _opened(self, path: str, through: "InputFile | None" = None) -> "Iterator[tuple[BinaryIO | InputStream, int]]":
         """Open a file for reading; yield it with its size."""
-        with _explained(path):
-            if local := local_path(path):
-                with _regular(local, path) as stream:
-                    yield stream, os.fstat(stream.fileno()).st_size
-                return
-            with (through or self._io(path).new_input(path)).open() as remote:
-                remote.seek(0, os.SEEK_END)  # an object store told the size when it was opened
-                size = remote.tell()
-                remote.seek(0)
-                yield remote, size
+        if local := local_path(path):
+            with _regular(local, path) as stream:
+                yield stream, os.fstat(stream.fileno()).st_size
+            return
+        with (through or self._io(path).new_input(path)).open() as remote:
+            remote.seek(0, os.SEEK_END)  # an object store told the size when it was opened
+            size = remote.tell()
+            remote.seek(0)
+            yield remote, size
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file atomically."""
-        with _explained(path), writing("A file of the lake", path, _SETTING):
-            if local := local_path(path):
-                local.parent.mkdir(parents=True, exist_ok=True)
-                # Not hidden: where a kill leaves one in a source, Iceberg's orphan removal passes over hidden files.
-                half = local.with_name(f"{local.name}.{uuid.uuid4().hex}.half")
-                try:
-                    half.write_bytes(content)
-                    half.replace(local)
-                finally:
-                    half.unlink(missing_ok=True)
-                return
-            with self._io(path).new_output(path).create(overwrite=True) as stream:
-                stream.write(content)
+
+        def written() -> None:
+            with writing("A file of the lake", path, _SETTING):
+                if local := local_path(path):
+                    _replace(local, content)
+                    return
+                with self._io(path).new_output(path).create(overwrite=True) as stream:
+                    stream.write(content)
+
+        self._tried(path, written)
 
     def delete(self, path: str) -> bool:
         """Delete a file, leftovers of writing it, and folders that become empty; tell whether the file existed."""
-        with _explained(path), writing("A file of the lake", path, _SETTING):
-            if local := local_path(path):
-                was_there = local.exists()
-                local.unlink(missing_ok=True)
-                for half in local.parent.glob(f"{escape(local.name)}.*.half"):  # of a writer that was killed
-                    half.unlink(missing_ok=True)
-                _remove_empty_folders(local.parent)
-                return was_there
-            found = self._io(path).new_input(path).exists()
-            if found:
-                self._io(path).delete(path)
-            return found
+
+        def deleted() -> bool:
+            with writing("A file of the lake", path, _SETTING):
+                if local := local_path(path):
+                    return _remove(local)
+                try:
+                    self._io(path).delete(path)
+                except FileNotFoundError:
+                    return False
+                return True
+
+        return self._tried(path, deleted)
 
     def exists(self, path: str) -> bool:
         """Tell whether a file exists."""
-        with _explained(path):
-            local = local_path(path)
-            return local.exists() if local else self._io(path).new_input(path).exists()
+        local = local_path(path)
+        return self._tried(path, local.exists if local else lambda: self._io(path).new_input(path).exists())
+
+    def _tried(self, path: str, action: Callable[[], T]) -> T:
+        """Do something with a file, again while its object store asks for fewer requests; explain what goes wrong."""
+        pauses = iter(_PAUSES)
+        while True:
+            try:
+                return action()
+            except CalveError:
+                raise
+            except Exception as error:
+                pause = next(pauses, None) if local_path(path) is None and is_throttled(error) else None
+                if pause is None:
+                    raise self._explained(path, error) from error
+                time.sleep(pause)
+
+    def _explained(self, path: str, error: Exception) -> Exception:
+        """Return an error that names the path for one of a file system."""
+        if local_path(path) is None and not is_refusal(error):
+            return failure(error, path, self._remote.get(path.partition(":")[0]))
+        if isinstance(error, FileNotFoundError):
+            return FilesLost(f"{path} is gone.", path=path)
+        if is_refusal(error):
+            return LakeError(f"{path} cannot be read: {error}", path=path)
+        if isinstance(error, ValueError):  # no path at all: half a character, or a zero byte
+            return LakeCorrupt(f"no file can have this name: {error}", path=shown(path))
+        return LakeUnavailable(f"{path} cannot be reached: {error}", path=path)
 
     def _io(self, path: str) -> "FileIO":
-        from pyiceberg.io import load_file_io
-
         scheme = path.partition(":")[0]
-        if scheme not in self._remote:
-            self._remote[scheme] = load_file_io(self._properties, path)
-        return self._remote[scheme]
+        # Threads read many files at once: without the lock each of them would connect anew.
+        with self._opening:
+            if scheme not in self._remote:
+                self._remote[scheme] = open_io(self._properties, path)
+            return self._remote[scheme]
 
 
-@contextmanager
-def _explained(path: str) -> Iterator[None]:
-    """Turn errors of file systems into errors that name the path."""
+def _replace(local: Path, content: bytes) -> None:
+    """Write a local file beside its place, then move it there."""
+    local.parent.mkdir(parents=True, exist_ok=True)
+    # Not hidden: where a kill leaves one in a source, Iceberg's orphan removal passes over hidden files.
+    half = local.with_name(f"{local.name}.{uuid.uuid4().hex}.half")
     try:
-        yield
-    except FileNotFoundError as error:
-        raise FilesLost(f"{path} is gone.", path=path) from error
-    except CalveError:
-        raise
-    except Exception as error:
-        if is_refusal(error):
-            raise LakeError(f"{path} cannot be read: {error}", path=path) from error
-        if isinstance(error, ValueError) and local_path(path):  # no path at all: half a character, or a zero byte
-            raise LakeCorrupt(f"no file can have this name: {error}", path=shown(path)) from error
-        # libraries of object stores have errors of their own
-        raise LakeUnavailable(f"{path} cannot be reached: {error}", path=path) from error
+        half.write_bytes(content)
+        half.replace(local)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def _remove(local: Path) -> bool:
+    """Delete a local file, leftovers of writing it, and empty folders; tell whether the file existed."""
+    was_there = local.exists()
+    local.unlink(missing_ok=True)
+    for half in local.parent.glob(f"{escape(local.name)}.*.half"):  # of a writer that was killed
+        half.unlink(missing_ok=True)
+    _remove_empty_folders(local.parent)
+    return was_there
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from calve.errors import LakeError, SettingsInvalid
 from calve.lake import metadata as raw
 from calve.lake.files import Files
 from calve.lake.metadata_checks import MAX_METADATA_BYTES, decoding
+from calve.lake.object_stores import open_io
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -57,14 +58,13 @@ def _ignore_storage_of_tables(catalog: "Catalog") -> None:
     PyIceberg gives them precedence. A table of an untrusted writer could name a class (``py-io-impl``), or an endpoint
     (``s3.endpoint``) to which the catalog's credentials would be sent.
     """
-    load = catalog._load_file_io  # noqa: SLF001 - the one place where tables get their files
     # A REST catalog sends credentials with each response, and PyIceberg opens the files within that call. By thread,
     # because tables are loaded concurrently.
     told = threading.local()
 
     def load_files(properties: Mapping[str, str] | None = None, location: str | None = None) -> "FileIO":
         del properties  # a table's, and under a REST catalog what it told, which comes first
-        return load(getattr(told, "properties", {}), location)
+        return open_io({**catalog.properties, **getattr(told, "properties", {})}, location or "")
 
     def wrapped(answered: Callable[..., Any]) -> Callable[..., Any]:
         def respond(identifier: tuple[str, ...], response: Any) -> Any:
@@ -77,7 +77,7 @@ def _ignore_storage_of_tables(catalog: "Catalog") -> None:
 
         return respond
 
-    catalog._load_file_io = load_files  # type: ignore[method-assign] # noqa: SLF001
+    catalog._load_file_io = load_files  # type: ignore[method-assign] # noqa: SLF001 - the one place where tables get their files
     rest: Any = catalog
     for name in ("_response_to_table", "_response_to_staged_table"):
         if hasattr(rest, name):
