@@ -9,10 +9,13 @@ from pathlib import Path
 from calve.errors import JarsUnavailable
 from calve.folders import is_refusal, not_writable
 from calve.lake.java import Java
+from calve.lake.object_stores import AZURE_SCHEMES, S3_SCHEMES
 from calve.settings import Settings
 
 ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
 AWS = "org.apache.iceberg:iceberg-aws-bundle:1.11.0"
+GCP = "org.apache.iceberg:iceberg-gcp-bundle:1.11.0"
+AZURE = "org.apache.iceberg:iceberg-azure-bundle:1.11.0"
 SQLITE = "org.xerial:sqlite-jdbc:3.53.4.0"  # 3.51.3 or later: before, a reset of the WAL could lose commits
 POSTGRES = "org.postgresql:postgresql:42.7.14"
 _BROUGHT_BY_SPARK = "org.slf4j:slf4j-api,org.checkerframework:checker-qual"
@@ -23,16 +26,15 @@ def coordinates(settings: Settings) -> tuple[str, ...]:
     catalogs = settings.catalogs.values()
     uris = [catalog.properties.get("uri", "") for catalog in catalogs]
     places = [catalog.properties.get("warehouse", "") for catalog in catalogs] + [settings.capture.location or ""]
-    needs_aws = (
-        any(catalog.kind == "glue" for catalog in catalogs)
-        or any(place.startswith(("s3:", "s3a:", "s3n:")) for place in places)
-        or any(key.startswith("s3.") for catalog in catalogs for key in catalog.properties)
-    )
+    schemes = {place.partition(":")[0] for place in places}
+    prefixes = {key.partition(".")[0] for catalog in catalogs for key in catalog.properties}
     needed = {
         ICEBERG: True,
         SQLITE: any(uri.startswith("sqlite") for uri in uris),
         POSTGRES: any(uri.startswith("postgres") for uri in uris),
-        AWS: needs_aws,
+        AWS: "s3" in prefixes or bool(schemes & S3_SCHEMES) or any(catalog.kind == "glue" for catalog in catalogs),
+        GCP: "gcs" in prefixes or "gs" in schemes,
+        AZURE: "adls" in prefixes or bool(schemes & AZURE_SCHEMES),
     }
     return (*(jar for jar, wanted in needed.items() if wanted), *settings.spark.packages)
 

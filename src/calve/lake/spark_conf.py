@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from calve.errors import SettingsInvalid
+from calve.lake.object_stores import AZURE_SCHEMES, PATH_STYLE, S3_SCHEMES, VIRTUAL_HOST, s3_defaults
 from calve.settings import VARIABLE_SUBSTITUTION, CatalogSettings, Settings
 
 # Iceberg 1.11's parser loses the values of :name in SQL otherwise (apache/iceberg#16625).
@@ -12,6 +13,7 @@ _LEGACY_PARAMETERS = "spark.sql.legacy.parameterSubstitution.constantsOnly"
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _S3_IO = "org.apache.iceberg.aws.s3.S3FileIO"
+_ANY_IO = "org.apache.iceberg.io.ResolvingFileIO"
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _SHARED = ("s3.", "client.", "gcs.", "adls.", "header.", "rest.", "glue.")  # the same names on both sides
 _RENAMED = {"s3.region": "client.region", "glue.region": "client.region", "client.region": "client.region"}
@@ -35,7 +37,7 @@ def session_conf(settings: Settings) -> dict[str, str]:
     conf = {"spark.sql.defaultCatalog": settings.default_catalog, VARIABLE_SUBSTITUTION: "false"}
     for name, catalog in settings.catalogs.items():
         conf |= {f"spark.sql.catalog.{name}.default-namespace": settings.default_namespace}
-        conf |= catalog_conf(name, catalog)
+        conf |= catalog_conf(name, catalog, settings.capture.location)
     return conf | settings.spark.conf
 
 
@@ -66,16 +68,16 @@ def launch_conf(settings: Settings, jars: Iterable[Path]) -> dict[str, str]:
     }
 
 
-def catalog_conf(name: str, catalog: CatalogSettings) -> dict[str, str]:
-    """Return the ``spark.sql.catalog.NAME`` settings of one catalog.
+def catalog_conf(name: str, catalog: CatalogSettings, location: str | None = None) -> dict[str, str]:
+    """Return the ``spark.sql.catalog.NAME`` settings of one catalog, whose ICDC tables are at a location of their own.
 
     Raises:
         SettingsInvalid: Spark has no such kind of catalog.
     """
     given = catalog.properties
     shared = {_RENAMED.get(key, key): value for key, value in given.items() if key.startswith(_SHARED)}
-    if (virtual := shared.pop("s3.force-virtual-addressing", None)) is not None:
-        shared["s3.path-style-access"] = str(virtual.lower() == "false").lower()
+    shared = shared | _s3(shared)
+    shared.pop(VIRTUAL_HOST, None)
     match catalog.kind:
         case "sql":
             kind = _jdbc(name, given) | _kept(given, "warehouse")
@@ -91,12 +93,31 @@ def catalog_conf(name: str, catalog: CatalogSettings) -> dict[str, str]:
                 remedy="Known types are sql, rest, hive and glue.",
                 catalog=name,
             )
-    if catalog.kind != "rest" and given.get("warehouse", "").startswith("s3"):
-        kind["io-impl"] = _S3_IO
+    if catalog.kind != "rest" and (implementation := _io(given.get("warehouse", ""), location or "")):
+        kind["io-impl"] = implementation
     # Without the cache, Spark sees immediately what others commit.
     conf = {"cache-enabled": "false"} | shared | kind | catalog.spark
     prefix = f"spark.sql.catalog.{name}"
     return {prefix: _CATALOG} | {f"{prefix}.{key}": value for key, value in conf.items()}
+
+
+def _s3(shared: Mapping[str, str]) -> dict[str, str]:
+    """Return what Spark needs so that it reaches S3 as PyIceberg does with the same properties."""
+    known = s3_defaults(shared)
+    implied = {"client.region": known["s3.region"]} if "s3.region" in known else {}
+    if PATH_STYLE in shared:
+        return implied
+    if VIRTUAL_HOST in shared:
+        return implied | {PATH_STYLE: str(shared[VIRTUAL_HOST].lower() == "false").lower()}
+    return implied | ({PATH_STYLE: "true"} if "s3.endpoint" in shared else {})
+
+
+def _io(*folders: str) -> str | None:
+    """Return Iceberg's file system for some folders; None if Hadoop's, the default, is right for all of them."""
+    schemes = {folder.partition(":")[0] for folder in folders if folder}
+    if not schemes & (S3_SCHEMES | AZURE_SCHEMES | {"gs"}):
+        return None
+    return _S3_IO if schemes <= S3_SCHEMES else _ANY_IO
 
 
 def _kept(properties: Mapping[str, str], *keys: str) -> dict[str, str]:

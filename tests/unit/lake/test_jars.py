@@ -26,6 +26,8 @@ def _settings(folder: Path, toml: str = "") -> Settings:
         ("[catalogs.r]\nuri = 'https://h'", set()),
         ("[catalogs.r]\nuri = 'https://h'\ns3.region = 'x'", {jars.AWS}),
         ("[catalogs.g]\ntype = 'glue'", {jars.AWS}),
+        ("[catalogs.g]\nuri = 'sqlite:///c'\nwarehouse = 'gs://b'", {jars.SQLITE, jars.GCP}),
+        ("[catalogs.a]\nuri = 'sqlite:///c'\nwarehouse = 'abfss://c@a/x'", {jars.SQLITE, jars.AZURE}),
         ("[capture]\nlocation = 's3://b/x'", {jars.SQLITE, jars.AWS}),
         ("[spark]\npackages = ['a:b:1']", {jars.SQLITE, "a:b:1"}),
     ],

@@ -63,6 +63,27 @@ _JDBC = {"type": "jdbc", "jdbc.schema-version": "V1"}
                 "oauth2-server-uri": "https://o",
                 "header.X-A": "1",
                 "s3.endpoint": "https://e",
+                "s3.path-style-access": "true",
+                "client.region": "us-east-1",
+            },
+        ),
+        (
+            {"uri": "thrift://h", "s3.endpoint": "https://e", "s3.region": "r", "s3.force-virtual-addressing": "true"},
+            {
+                "type": "hive",
+                "uri": "thrift://h",
+                "s3.endpoint": "https://e",
+                "client.region": "r",
+                "s3.path-style-access": "false",
+            },
+        ),
+        (
+            {"uri": "thrift://h", "s3.endpoint": "https://s3.eu-west-1.amazonaws.com", "s3.path-style-access": "false"},
+            {
+                "type": "hive",
+                "uri": "thrift://h",
+                "s3.endpoint": "https://s3.eu-west-1.amazonaws.com",
+                "s3.path-style-access": "false",
             },
         ),
         ({"uri": "thrift://h:9083"}, {"type": "hive", "uri": "thrift://h:9083"}),
@@ -88,6 +109,25 @@ def test_each_kind_of_catalog_is_translated(given: dict[str, str], derived: dict
     prefix = "spark.sql.catalog.lake"
     assert conf.pop(prefix) == "org.apache.iceberg.spark.SparkCatalog"
     assert conf == {f"{prefix}.{key}": value for key, value in ({"cache-enabled": "false"} | derived).items()}
+
+
+@pytest.mark.parametrize(
+    ("warehouse", "location", "implementation"),
+    [
+        ("s3a://b/w", None, _IO),
+        ("s3://b/w", "s3a://c", _IO),
+        ("/w", "s3://c", "org.apache.iceberg.io.ResolvingFileIO"),
+        ("gs://b/w", None, "org.apache.iceberg.io.ResolvingFileIO"),
+        ("abfss://c@a.dfs.core.windows.net/w", "s3://c", "org.apache.iceberg.io.ResolvingFileIO"),
+        ("/w", "file:///c", None),
+    ],
+)
+def test_spark_has_a_file_system_for_the_tables_and_their_captures(
+    warehouse: str, location: str | None, implementation: str | None
+) -> None:
+    """Where they are in different stores, Iceberg chooses by the scheme."""
+    given = CatalogSettings.model_validate({"uri": "thrift://h", "warehouse": warehouse})
+    assert catalog_conf("c", given, location).get("spark.sql.catalog.c.io-impl") == implementation
 
 
 @pytest.mark.parametrize(
