@@ -12,7 +12,8 @@ from typing import Any
 
 import httpx
 
-_HOP = {"connection", "content-encoding", "content-length", "host", "keep-alive", "transfer-encoding"}
+_HOP = {"connection", "content-length", "expect", "keep-alive", "transfer-encoding"}
+_DECODED = {*_HOP, "content-encoding"}
 _GONE = 444
 Edit = Callable[["Seen", dict[str, Any]], dict[str, Any]]
 
@@ -124,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._note(status)
         self.send_response(status)
         for name, text in headers.items():
-            if name.lower() not in _HOP:
+            if name.lower() not in _DECODED:
                 self.send_header(name, text)
         if status not in {204, 304}:
             self.send_header("Content-Length", str(len(content)))

@@ -1,6 +1,7 @@
 """Iceberg's own reference REST catalog, as Maven Central has it: fetched once, started on a free port."""
 
 import fcntl
+import hashlib
 import os
 import shutil
 import socket
@@ -19,7 +20,6 @@ from calve.errors import EnvironmentUnfit
 from calve.lake import java
 from calve.settings import Settings, load
 
-VERSION = "1.11.0"
 _ROOT = Path(__file__).parents[2]
 _POM = Path(__file__).with_suffix(".xml")
 _SERVER = "org.apache.iceberg.rest.RESTCatalogServer"
@@ -108,7 +108,8 @@ def _await(server: RestServer, process: subprocess.Popen[bytes], log: Path) -> N
 
 def _fetched(settings: Settings) -> Path:
     """Return the folder of the jars, which Maven fetches the first time."""
-    jars = settings.spark.jars_cache.parent / f"iceberg-rest-{VERSION}"
+    version = hashlib.sha256(_POM.read_bytes()).hexdigest()[:8]
+    jars = settings.spark.jars_cache.parent / f"iceberg-rest-{version}"
     jars.parent.mkdir(parents=True, exist_ok=True)
     with jars.with_suffix(".lock").open("w") as lock:  # tests run in parallel
         fcntl.flock(lock, fcntl.LOCK_EX)

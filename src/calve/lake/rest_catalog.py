@@ -112,7 +112,7 @@ class RestCatalog(Catalog):
                 case Outcome.CONFLICT:
                     raise LakeError(f"{table} already exists.", table=str(table), reason="exists")
                 case Outcome.REFUSED:
-                    raise self._session.refusal(answer, self._new.grants)
+                    raise self._session.refusal(answer, f"{self._new.grants} Mode path registers nothing.")
             is_unknown |= answer.outcome is Outcome.UNKNOWN
             pause(attempt, answer)
         raise self._session.unavailable(answer)

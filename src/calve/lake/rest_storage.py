@@ -82,10 +82,10 @@ class NewTableStorage:
     @property
     def grants(self) -> str:
         """What to do if the catalog refuses calve's tables."""
+        namespace = ".".join(self._namespace)
         return (
-            f"Grant calve's principal the right to create and register tables in the namespace "
-            f"{'.'.join(self._namespace)} of the catalog {self._session.name}, or name another one in "
-            "capture.namespace. Without it, capture with mode path, view or range."
+            f"Grant calve's principal the right to create, register and drop tables in the namespace {namespace} of "
+            f"the catalog {self._session.name}, or name another one in capture.namespace."
         )
 
     def files(self) -> Files:
@@ -133,7 +133,7 @@ class NewTableStorage:
                     _, given = self._staged(table, folder)
                     self._keep(folder, self._storage(table, folder, given))
                 except CatalogRefused as error:
-                    self._keep(folder, error.message)
+                    self._keep(folder, f"{error.message.rstrip('.')}.")
             return self._storages[folder]
 
     def _keep(self, folder: str, storage: TableStorage | str) -> None:
@@ -188,9 +188,9 @@ class NewTableStorage:
         if not isinstance(storage, str):
             return ""
         return (
-            f"calve.toml has no credentials for this place, and the catalog gives out none ({storage}) "
-            f"{self.grants} Or set the store's keys for the catalog {self._session.name}, and capture.location to a "
-            "folder that they may write to."
+            f"calve.toml has no credentials for this place, and the catalog gives out none: {storage} {self.grants} "
+            f"Or set the store's keys for the catalog {self._session.name}, and capture.location to a folder that they "
+            "may write to."
         )
 
 
