@@ -8,21 +8,26 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from tests.integration.tables import quick_session
 from tests.scope import in_ci
 from tests.services.http_proxy import Fate, Fault, HttpProxy, http_proxy
 from tests.services.iceberg_rest import RestServer, throwaway_rest
 
 from calve.app import open_captures
-from calve.capture import Captures, Source, Wanted
+from calve.capture import CHANGES, Captures, Source, Wanted
 from calve.delivery.snapshots import append_snapshot
 from calve.errors import CatalogRefused, LakeError, LakeUnavailable, TableIsView, TableMissing
 from calve.lake import Lake, LoadedTable, TableCommit, TableName, metadata as raw
 from calve.lake.rest_catalog import RestCatalog
+from calve.lake.spark_conf import catalog_conf
 from calve.settings import FILE, Settings, load
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 JSON = dict[str, Any]
 
@@ -151,6 +156,26 @@ def test_types_that_pyiceberg_does_not_know_are_fine(house: House) -> None:
         0,
         snapshot["snapshot-id"],
     )
+
+
+@pytest.mark.spark
+def test_a_variant_is_captured_and_read_by_spark(house: House, captures: Captures, quick_spark: "SparkSession") -> None:
+    """PyIceberg cannot load such a table: Spark writes it, calve captures it, Spark reads the change."""
+    session = quick_session(quick_spark)
+    for key, text in catalog_conf("rest", house.settings.catalogs["rest"]).items():
+        session.conf.set(key, text)
+    session.sql("USE rest")  # the default catalog of the project
+    name = f"rest.{house.namespace}.v"
+    session.sql(f"CREATE NAMESPACE {house.namespace}")
+    session.sql(f"CREATE TABLE {name} (id BIGINT, v VARIANT) USING iceberg TBLPROPERTIES ('format-version' = '3')")
+    session.sql(f"INSERT INTO {name} SELECT 1, parse_json('{{\"a\": 1}}')")
+    captures.commit(captures.capture([name], "c", Wanted()).capture_id or "")
+    session.sql(f"INSERT INTO {name} SELECT 2, parse_json('{{\"a\": 2}}')")
+    session.sql(f"UPDATE {name} SET v = parse_json('{{\"a\": 3}}') WHERE id = 1")
+    report = captures.capture([name], "c", Wanted(operations=frozenset(CHANGES)))
+    found = session.sql(f"SELECT id, to_json(v) FROM {report.tables[0].relation} ORDER BY id").collect()
+    assert [tuple(row) for row in found] == [(1, '{"a":3}'), (2, '{"a":2}')]
+    captures.abandon(report.capture_id or "")
 
 
 def test_tables_namespaces_and_views_are_told_apart(house: House) -> None:

@@ -56,7 +56,9 @@ class VendedFiles(Files):
                 while len(self._by_properties) >= _OPEN:  # those of the oldest credentials, which may have ended
                     del self._by_properties[next(iter(self._by_properties))]
                 self._by_properties[key] = Files(properties)
-            return self._by_properties[key]._io(path)  # noqa: SLF001 - of the same class
+            io = self._by_properties[key]._io(path)  # noqa: SLF001 - of the same class
+        self._remote[path.partition(":")[0]] = io  # asked for the reason if the store refuses something
+        return io
 
 
 class NewTableStorage:
